@@ -1,0 +1,2 @@
+//! Larder measured beside other servers.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Keyspace, command table, command families, transactions, blocking. No sockets, no files.

@@ -1,0 +1,3 @@
+//! Byte codecs and the one place for layout tricks: packed blocks, the block heap, LZF and the other codecs.
+
+pub mod heap;

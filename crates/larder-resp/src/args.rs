@@ -1,0 +1,124 @@
+//! The arguments of one command, as slices of the buffer they arrived in.
+
+use std::ops::Index;
+
+/// Where one argument lies in its buffer: `start..end`, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// A command and its arguments: argument 0 is the command's name. Borrows, copies nothing.
+#[derive(Clone, Copy)]
+pub struct Args<'a> {
+    buf: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Args<'a> {
+    /// Arguments at `spans` of `buf`. Every span must lie inside `buf`; a span that does not panics when read.
+    pub fn new(buf: &'a [u8], spans: &'a [Span]) -> Self {
+        Args { buf, spans }
+    }
+
+    /// Number of arguments, the command's name included.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is not even a name.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Argument `i`, if there is one; lives as long as the buffer, not as this view.
+    pub fn get(&self, i: usize) -> Option<&'a [u8]> {
+        self.spans.get(i).map(|s| &self.buf[s.start..s.end])
+    }
+
+    /// Argument `i`; panics when there are fewer.
+    pub fn at(&self, i: usize) -> &'a [u8] {
+        let s = self.spans[i];
+        &self.buf[s.start..s.end]
+    }
+
+    /// All arguments in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + use<'a> {
+        let buf = self.buf;
+        self.spans.iter().map(move |s| &buf[s.start..s.end])
+    }
+
+    /// The arguments from `i` on (none when there are fewer).
+    pub fn from(&self, i: usize) -> Args<'a> {
+        Args { buf: self.buf, spans: self.spans.get(i..).unwrap_or(&[]) }
+    }
+
+    /// Sum of the arguments' lengths in bytes.
+    pub fn size_bytes(&self) -> usize {
+        self.spans.iter().map(|s| s.end - s.start).sum()
+    }
+
+    /// A copy that owns its bytes, for commands that wait (a transaction's queue, a blocked client).
+    pub fn to_owned(&self) -> OwnedArgs {
+        self.iter().collect()
+    }
+}
+
+impl Index<usize> for Args<'_> {
+    type Output = [u8];
+
+    fn index(&self, i: usize) -> &[u8] {
+        self.at(i)
+    }
+}
+
+/// Arguments that own their bytes: one buffer, one list of spans.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedArgs {
+    buf: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl OwnedArgs {
+    /// The borrowed view that commands take.
+    pub fn as_args(&self) -> Args<'_> {
+        Args::new(&self.buf, &self.spans)
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.buf.capacity() + self.spans.capacity() * size_of::<Span>()
+    }
+}
+
+impl<'a> FromIterator<&'a [u8]> for OwnedArgs {
+    fn from_iter<I: IntoIterator<Item = &'a [u8]>>(iter: I) -> Self {
+        let mut owned = OwnedArgs::default();
+        for arg in iter {
+            let start = owned.buf.len();
+            owned.buf.extend_from_slice(arg);
+            owned.spans.push(Span { start, end: owned.buf.len() });
+        }
+        owned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_round_trip() {
+        let owned: OwnedArgs = [&b"SET"[..], b"", b"value"].into_iter().collect();
+        let args = owned.as_args();
+        assert_eq!(args.len(), 3);
+        assert_eq!(&args[2], b"value");
+        assert_eq!(args.get(3), None);
+        assert_eq!(args.from(1).iter().collect::<Vec<_>>(), [&b""[..], b"value"]);
+        assert_eq!(args.from(9).len(), 0);
+        assert_eq!(args.size_bytes(), 8);
+    }
+}

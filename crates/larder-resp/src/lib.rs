@@ -1,0 +1,13 @@
+//! RESP2 and RESP3: parsing requests and writing replies, with no I/O.
+//!
+//! The parser finds the arguments of a command inside the connection's read buffer and yields their positions;
+//! nothing is copied. The writer appends to the connection's output buffer. Neither knows where bytes come from
+//! or go to.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod reply;
+
+pub use args::{Args, OwnedArgs, Span};
+pub use reply::{Protocol, Reply};

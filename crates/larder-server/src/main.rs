@@ -1,0 +1,2 @@
+//! The Larder server.
+fn main() {}

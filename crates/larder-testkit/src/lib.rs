@@ -1,0 +1,1 @@
+//! Test support: starts servers on free ports and speaks RESP to them.
