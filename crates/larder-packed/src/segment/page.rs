@@ -10,6 +10,8 @@ pub(super) const GROUP_BYTES: usize = 2 * LANES + 2;
 /// The longest entry. 16 of them stay below 64 KB, so that wrapped anchors can be unrolled (I5).
 pub const ENTRY_BYTES_MAX: usize = 4000;
 
+/// Groups whose tags are compared at once.
+const AT_ONCE: usize = 8;
 /// Content below this share of the capacity makes a segment give memory back.
 const SHRINK_PERCENT: usize = 65;
 /// Length byte of an entry whose true length stands in a u16 behind it.
@@ -111,9 +113,37 @@ impl Page {
     }
 
     /// The first entry with this tag that `is` accepts.
+    ///
+    /// All tags of a segment of usual size are compared at once, whether used or not, as the number of groups that a
+    /// loop would visit is a branch that the processor cannot guess.
     #[inline]
     pub fn find(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
         debug_assert!(tag != 0, "tag 0 marks empty slots");
+        let slots = self.slots();
+        let front = self.0[HEADER_BYTES..].first_chunk::<{ AT_ONCE * GROUP_BYTES }>();
+        let usual = slots <= AT_ONCE * LANES && self.0.len() <= 1 << 16;
+        let (Some(front), true) = (front, usual) else {
+            return self.find_by_group(tag, is);
+        };
+        let (groups, _) = front.as_chunks::<GROUP_BYTES>();
+        let mut hits = groups.iter().enumerate().fold(0_u128, |hits, (g, group)| {
+            hits | u128::from(probe::matches(tags(group), tag)) << (g * LANES)
+        });
+        hits &= u128::MAX.checked_shr(128 - slots as u32).unwrap_or(0);
+        while hits != 0 {
+            let index = hits.trailing_zeros() as usize;
+            let (group, lane) = (&groups[index / LANES % AT_ONCE], index % LANES);
+            let slot = self.locate_in(group, usize::from(anchor_of(group)), index / LANES, lane);
+            if is(self.entry(slot)) {
+                return Some(slot);
+            }
+            hits &= hits - 1;
+        }
+        None
+    }
+
+    /// As [`find`](Self::find), for segments that are very small or overflow.
+    fn find_by_group(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
         let mut before = 0;
         for (g, group) in self.groups().iter().enumerate() {
             before = unroll(before, group);
