@@ -8,7 +8,7 @@
 
 use fastrand::Rng;
 use foldhash::quality::FixedState;
-use larder_collections::key_table::{ExpireChange, KeyHash, KeyTable, NewValue, Thin, ValueRef};
+use larder_collections::key_table::{Entry, ExpireChange, KeyHash, KeyTable, NewValue, Thin, ValueRef};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::hint::black_box;
@@ -101,7 +101,7 @@ impl Map for Packed {
     }
 
     fn get(&mut self, hash: u64, key: &[u8]) -> usize {
-        match self.table(hash).get_touch(hash, key, 9).map(|entry| entry.value()) {
+        match self.table(hash).get_touch(hash, key, 9).map(Entry::value) {
             Some(ValueRef::Inline { bytes, .. }) => usize::from(bytes[0]),
             _ => 0,
         }
@@ -192,8 +192,9 @@ impl<M: Map> Bench<M> {
         self.time_missing();
         self.time("put, same length", |map, hash, key| map.put(hash, key, b"another twenty bytes", expire));
         self.print_walk();
+        let mut lengths = Rng::with_seed(3);
         self.time("put, other length", |map, hash, key| {
-            map.put(hash, key, &[3; 28][..8 + (hash % 21) as usize], expire);
+            map.put(hash, key, &[3; 32][..lengths.usize(8..=32)], expire);
         });
         self.print_memory(before);
         self.churn(expire);
@@ -326,6 +327,7 @@ fn sizes(keys: u64, tables: usize) {
 }
 
 /// Counts the time that this thread was on a processor: other work on the machine disturbs it least.
+#[derive(Clone, Copy)]
 struct Clock(u64);
 
 impl Clock {
