@@ -1,3 +1,4 @@
 //! Byte codecs and the one place for layout tricks: packed blocks, the block heap, LZF and the other codecs.
 
+pub mod bytes;
 pub mod heap;
