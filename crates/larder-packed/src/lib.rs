@@ -1,3 +1,6 @@
 //! Byte codecs and the one place for layout tricks: packed blocks, the block heap, LZF and the other codecs.
 
+pub mod block;
+pub mod codec;
 pub mod heap;
+pub mod int;
