@@ -1,0 +1,3 @@
+//! Tests of the list.
+
+mod model;
