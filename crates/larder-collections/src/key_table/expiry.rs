@@ -1,0 +1,207 @@
+//! Expiry: the earliest one of each segment, and the sweep that removes what is due.
+//!
+//! A minimum per segment and not a timing wheel or an index of keys by time: those cost 8 bytes per key and more, this
+//! 8 bytes per slot of the directory, 0.3 per key. A minimum is lowered by writes and otherwise left alone, so after a
+//! delete or PERSIST it is too early; the sweep then looks at the segment once for nothing and makes it exact.
+
+use super::{KeyHash, KeyTable};
+use larder_packed::segment::{OwnedValue, Records, Thin};
+
+/// No expiry.
+const NEVER: u64 = u64::MAX;
+
+/// The expiries of a table that has, or had, some.
+pub(super) struct Expiry {
+    /// By the first slot of each segment's run: at most its earliest expiry in ms. The other slots have `NEVER`.
+    pub minima: Vec<u64>,
+    /// At most the least of the minima.
+    pub soonest_ms: u64,
+    /// Number of keys with an expiry.
+    pub len: usize,
+    /// Position where the next sweep starts.
+    pub sweep_at: u32,
+}
+
+impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+    /// Number of keys with an expiry.
+    pub fn expires_len(&self) -> usize {
+        self.expiry.as_ref().map_or(0, |expiry| expiry.len)
+    }
+
+    /// A time before which no key expires; None when no key does. May be too early, until a sweep has passed.
+    #[inline]
+    pub fn next_expiry_ms(&self) -> Option<u64> {
+        let expiry = self.expiry.as_ref()?;
+        (expiry.len > 0).then_some(expiry.soonest_ms)
+    }
+
+    /// Removes up to `max` keys that are due at `now_ms` and hands each to `each`, out of the table already. Returns their
+    /// number: less than `max` means that none is left. Goes on where the last call stopped.
+    pub fn take_expired(
+        &mut self,
+        now_ms: u64,
+        max: usize,
+        mut each: impl FnMut(&[u8], OwnedValue<V>),
+    ) -> usize {
+        let (mut taken, mut wrapped) = (0, false);
+        let Some(mut position) = self.expiry.as_ref().map(|expiry| expiry.sweep_at) else { return 0 };
+        let start = u64::from(position);
+        while taken < max && self.next_expiry_ms().is_some_and(|soonest| soonest <= now_ms) {
+            match self.next_due(position, now_ms) {
+                Some(due) if !wrapped || u64::from(due) < start => {
+                    position = due;
+                    taken += self.expire_segment(position, now_ms, max - taken, &mut each);
+                }
+                None if !wrapped && start > 0 => (position, wrapped) = (0, true),
+                _ => {
+                    self.refresh_soonest();
+                    break;
+                }
+            }
+        }
+        if let Some(expiry) = &mut self.expiry {
+            expiry.sweep_at = position;
+        }
+        taken
+    }
+
+    /// Takes a change of one key's expiry into account.
+    #[inline]
+    pub(super) fn note_expiry(&mut self, position: u32, before: Option<u64>, after: Option<u64>) {
+        if before.is_none() && after.is_none() {
+            return;
+        }
+        self.note_change(position, before, after);
+    }
+
+    /// The upper half of what was the segment of `middle` is one now; `doubled` says that the directory has grown.
+    pub(super) fn split_minima(&mut self, middle: u32, doubled: bool) {
+        let Some(expiry) = &mut self.expiry else { return };
+        if doubled {
+            expiry.minima = expiry.minima.iter().flat_map(|&ms| [ms, NEVER]).collect();
+        }
+        let right = self.directory.slot(middle);
+        let left = self.directory.run(right - 1).start;
+        if expiry.minima[left] != NEVER {
+            for slot in [left, right] {
+                expiry.minima[slot] = earliest(self.directory.segment(slot));
+            }
+        }
+    }
+
+    /// The segment of a slot and its buddy are about to be merged.
+    pub(super) fn merge_minima(&mut self, slot: usize) {
+        let Some(expiry) = &mut self.expiry else { return };
+        let Some((buddy, _)) = self.directory.buddy(slot) else { return };
+        let own = self.directory.run(slot).start;
+        let ms = expiry.minima[own].min(expiry.minima[buddy]);
+        expiry.minima[own.max(buddy)] = NEVER;
+        expiry.minima[own.min(buddy)] = ms;
+    }
+
+    /// The directory has been halved.
+    pub(super) fn halve_minima(&mut self) {
+        if let Some(expiry) = &mut self.expiry {
+            expiry.minima = expiry.minima.iter().copied().step_by(2).collect();
+        }
+    }
+
+    /// All segments have gone.
+    pub(super) fn close_minima(&mut self) {
+        self.expiry = None;
+    }
+
+    /// Panics unless K2 and K3 hold for the expiries.
+    pub(super) fn check_expiry(&self) {
+        let records = || self.directory.iter().flat_map(|(_, segment)| segment.records());
+        let len = records().filter(|(_, record)| record.expire_at_ms().is_some()).count();
+        assert_eq!(self.expires_len(), len, "K2");
+        let Some(expiry) = &self.expiry else { return };
+        assert_eq!(expiry.minima.len(), self.directory.slots(), "K3");
+        for (slot, segment) in self.directory.iter() {
+            assert!(expiry.minima[slot] <= earliest(segment), "K3: slot {slot}");
+            let rest = self.directory.run(slot).skip(1);
+            assert!(rest.into_iter().all(|slot| expiry.minima[slot] == NEVER), "K3: the run of slot {slot}");
+        }
+        assert!(expiry.minima.iter().all(|&ms| ms >= expiry.soonest_ms), "K3");
+    }
+
+    fn note_change(&mut self, position: u32, before: Option<u64>, after: Option<u64>) {
+        let slots = self.directory.slots();
+        let expiry = self.expiry.get_or_insert_with(|| {
+            Box::new(Expiry { minima: vec![NEVER; slots], soonest_ms: NEVER, len: 0, sweep_at: 0 })
+        });
+        expiry.len = expiry.len + usize::from(after.is_some()) - usize::from(before.is_some());
+        if let Some(ms) = after {
+            let run = self.directory.run(self.directory.slot(position));
+            expiry.minima[run.start] = expiry.minima[run.start].min(ms);
+            expiry.soonest_ms = expiry.soonest_ms.min(ms);
+        }
+    }
+
+    /// The first position, from a position on, of a segment that may have a due key.
+    fn next_due(&self, from: u32, now_ms: u64) -> Option<u32> {
+        let expiry = self.expiry.as_ref()?;
+        let first = self.directory.run(self.directory.slot(from)).start;
+        let slot = first + expiry.minima[first..].iter().position(|&ms| ms <= now_ms)?;
+        Some(self.directory.positions(slot).start as u32)
+    }
+
+    /// Removes up to `max` due keys of one segment.
+    fn expire_segment(
+        &mut self,
+        position: u32,
+        now_ms: u64,
+        max: usize,
+        each: &mut impl FnMut(&[u8], OwnedValue<V>),
+    ) -> usize {
+        let slot = self.directory.slot(position);
+        let due: Vec<usize> = due_slots(self.directory.segment(slot), now_ms).take(max).collect();
+        let mut key = Vec::new();
+        // From the last one on: removals do not renumber the slots before, and move least.
+        for &index in due.iter().rev() {
+            key.clear();
+            let value = self.remove_at(slot, index, &mut key);
+            each(&key, value);
+        }
+        let earliest = earliest(self.directory.segment(slot));
+        if let Some(expiry) = &mut self.expiry {
+            expiry.minima[slot] = earliest;
+        }
+        if !due.is_empty() {
+            self.settle(position);
+        }
+        due.len()
+    }
+
+    fn remove_at(&mut self, slot: usize, index: usize, key: &mut Vec<u8>) -> OwnedValue<V> {
+        let mut long_key = 0;
+        let removed = self.directory.update(slot, |records| {
+            let record = records.record(index).expect("the slot was found due");
+            key.extend_from_slice(record.key());
+            long_key = record.long_key_bytes();
+            records.remove(index)
+        });
+        self.directory.count_bytes(-(long_key as isize));
+        self.len -= 1;
+        if let Some(expiry) = &mut self.expiry {
+            expiry.len -= 1;
+        }
+        removed.value
+    }
+
+    fn refresh_soonest(&mut self) {
+        if let Some(expiry) = &mut self.expiry {
+            expiry.soonest_ms = expiry.minima.iter().copied().min().unwrap_or(NEVER);
+        }
+    }
+}
+
+fn due_slots<V: Thin>(records: &Records<V>, now_ms: u64) -> impl Iterator<Item = usize> {
+    let due = move |ms: Option<u64>| ms.is_some_and(|ms| ms <= now_ms);
+    records.records().filter(move |(_, record)| due(record.expire_at_ms())).map(|(index, _)| index)
+}
+
+fn earliest<V: Thin>(records: &Records<V>) -> u64 {
+    records.records().filter_map(|(_, record)| record.expire_at_ms()).min().unwrap_or(NEVER)
+}

@@ -1,0 +1,244 @@
+//! The packed table of a keyspace: one for each shard and database.
+//!
+//! Keys, expiries and short values live in the segments of [`larder_packed::segment`], ordered by a warped position of
+//! their hash; longer values and other types are a kind and a pointer of the caller's type `V`. An allocation per
+//! key would cost 48 bytes for a key of 16 and a value of 20, and a slot; here they take 41 and a share of 3.
+//!
+//! Cost: 8.1 bytes per key beside key and value (14.1 with an expiry), and the slack of the segments: in all about 47 bytes
+//! of heap for 16 + 20. An empty table is 64 bytes and allocates nothing. Get, put, remove O(1), moving at
+//! most one segment of 4 KB; a split doubles the directory now and then, a copy of 8 bytes per slot.
+//!
+//! ```text
+//!  KeyTable --> directory  [ s0 | s0 | s1 | s2 | .. ]      2^bits slots, by the top bits of the position
+//!         |                   |         |    |
+//!         |                 segment  segment segment       up to 128 records or 4 KB
+//!         +---> expiry     [ m0 | -  | m1 | m2 | .. ]      earliest expiry per segment, parallel to the directory
+//!                                                          (only once a key has one; at the first slot of a run)
+//! ```
+//!
+//! Policies:
+//! - Split at [`SEGMENT_SLOTS_MAX`] records or [`SEGMENT_BYTES_MAX`], but not deeper than log2(segments) +
+//!   [`DEPTH_SLACK`]: equal hashes make one segment overflow, and not the directory explode.
+//! - Removing closes the gap, shrinks the segment, and merges it with its buddy when both fit into one with room to spare.
+//! - A cursor of SCAN is a position: everything before it has been visited. Whatever splits or merges meanwhile, a
+//!   record that stays is visited exactly once.
+//!
+//! Invariants:
+//! - K1: each record's position lies in its segment's positions, and its slot has the tag of its hash. No key is twice.
+//! - K2: `len` counts the records, `expires_len` those with an expiry; a table without records holds no memory but the
+//!   expiry's.
+//! - K3: the minimum of a segment is at most its earliest expiry, `soonest` at most the least minimum.
+//! - K4: no segment has more than `2^sample_bits` slots.
+//!
+//! Tested by `tests/` here: a model, hostile hashes, scans under change, chi-square, expiry, drops.
+
+mod expiry;
+mod hash;
+mod shape;
+mod stats;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use hash::{KeyHash, position};
+pub use larder_packed::segment::{
+    Borrowed, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old, OutMut,
+    OwnedValue, Record as Entry, Removed, Thin, ValueRef,
+};
+pub use stats::TableStats;
+
+use expiry::Expiry;
+use hash::Place;
+use larder_packed::segment::{Directory, RecordMut};
+use std::marker::PhantomData;
+
+/// A segment of so many records is split. Fewer leave more headers and more air, more make inserts move more bytes.
+pub const SEGMENT_SLOTS_MAX: usize = 128;
+/// A segment of so many bytes is split.
+pub const SEGMENT_BYTES_MAX: usize = 4096;
+/// How much deeper than the average a segment may lie.
+pub const DEPTH_SLACK: u32 = 4;
+
+/// A hash table from byte strings to short strings and to `V`s, with expiries and access words.
+pub struct KeyTable<V: Thin, H: KeyHash> {
+    directory: Directory<V>,
+    len: usize,
+    expiry: Option<Box<Expiry>>,
+    sample_bits: u8,
+    hash: PhantomData<fn() -> H>,
+}
+
+/// What a put does to the expiry of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpireChange {
+    /// It stays; a new key has none.
+    Keep,
+    /// The key has none afterwards.
+    Clear,
+    /// The key expires at this time, in milliseconds.
+    At(u64),
+}
+
+impl ExpireChange {
+    fn apply(self, before: Option<u64>) -> Option<u64> {
+        match self {
+            ExpireChange::Keep => before,
+            ExpireChange::Clear => None,
+            ExpireChange::At(ms) => Some(ms),
+        }
+    }
+}
+
+impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+    /// An empty table; allocates nothing.
+    pub fn new() -> Self {
+        KeyTable { directory: Directory::new(), len: 0, expiry: None, sample_bits: 0, hash: PhantomData }
+    }
+
+    /// Number of keys.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no key.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Asks the processor to load what a lookup of this hash reads first: worth it when several keys are known ahead.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        if let Some(records) = self.directory.get(position(hash)) {
+            records.prefetch();
+        }
+    }
+
+    /// The entry of a key.
+    #[inline]
+    pub fn get(&self, hash: u64, key: &[u8]) -> Option<Entry<'_, V>> {
+        let place = Place::of(hash);
+        self.directory.get(place.position)?.find(place.tag, key)
+    }
+
+    /// The entry of a key, whose access word becomes `access` (24 bits).
+    #[inline]
+    pub fn get_touch(&mut self, hash: u64, key: &[u8], access: u32) -> Option<Entry<'_, V>> {
+        let mut found = self.find_mut(hash, key)?;
+        found.set_access(access);
+        Some(found.into_record())
+    }
+
+    /// Sets the access word of a key (24 bits); false when there is no such key.
+    pub fn set_access(&mut self, hash: u64, key: &[u8], access: u32) -> bool {
+        self.get_touch(hash, key, access).is_some()
+    }
+
+    /// The value of a key when it is one of its own, to be changed.
+    pub fn get_mut(&mut self, hash: u64, key: &[u8]) -> Option<OutMut<'_, V>> {
+        self.find_mut(hash, key)?.into_out()
+    }
+
+    /// Changes the value of a key when it is one of its own.
+    pub fn modify_out<R>(&mut self, hash: u64, key: &[u8], change: impl FnOnce(&mut V) -> R) -> Option<R> {
+        self.get_mut(hash, key).map(|mut value| change(&mut value))
+    }
+
+    /// The bytes of an inline value, to be changed in place.
+    pub fn inline_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut [u8]> {
+        self.find_mut(hash, key)?.into_inline()
+    }
+
+    /// Inserts a key, or replaces its value; returns what the value was if the key was there.
+    pub fn put(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        value: NewValue<'_, V>,
+        expire: ExpireChange,
+        access: u32,
+    ) -> Option<Old<V>> {
+        let Some(found) = self.find_mut(hash, key) else {
+            self.insert(Place::of(hash), key, value, expire.apply(None), access);
+            return None;
+        };
+        let before = found.record().expire_at_ms();
+        let after = expire.apply(before);
+        let old = if found.fits(&value, after.is_some()) {
+            found.overwrite(value, after, access)
+        } else {
+            let index = found.index();
+            self.change_length(position(hash), |records| records.replace(index, value, after, access))
+        };
+        self.note_expiry(position(hash), before, after);
+        Some(old)
+    }
+
+    /// Gives a key an expiry, another one, or none; false when there is no such key.
+    pub fn set_expire(&mut self, hash: u64, key: &[u8], expire_at_ms: Option<u64>) -> bool {
+        let Some(mut found) = self.find_mut(hash, key) else { return false };
+        let before = found.record().expire_at_ms();
+        let in_place = match expire_at_ms {
+            Some(ms) => found.change_expiry(ms),
+            None => before.is_none(),
+        };
+        if !in_place {
+            let index = found.index();
+            self.change_length(position(hash), |records| records.set_expiry(index, expire_at_ms));
+        }
+        self.note_expiry(position(hash), before, expire_at_ms);
+        true
+    }
+
+    /// Removes a key.
+    pub fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Removed<V>> {
+        let found = self.find_mut(hash, key)?;
+        let (index, long_key) = (found.index(), found.record().long_key_bytes());
+        let position = position(hash);
+        let slot = self.directory.slot(position);
+        let removed = self.directory.update(slot, |records| records.remove(index));
+        self.directory.count_bytes(-(long_key as isize));
+        self.len -= 1;
+        self.note_expiry(position, removed.expire_at_ms, None);
+        self.settle(position);
+        Some(removed)
+    }
+
+    /// Removes everything and frees all memory.
+    pub fn clear(&mut self) {
+        *self = KeyTable::new();
+    }
+
+    #[inline]
+    fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<RecordMut<'_, V>> {
+        let place = Place::of(hash);
+        self.directory.get_mut(place.position)?.find_mut(place.tag, key)
+    }
+
+    fn insert(
+        &mut self,
+        place: Place,
+        key: &[u8],
+        value: NewValue<'_, V>,
+        expire_at_ms: Option<u64>,
+        access: u32,
+    ) {
+        let slot = self.make_room(place.position, key, &value, expire_at_ms.is_some());
+        let (slots, long_key) = self.directory.update(slot, |records| {
+            let index = records.insert(place.tag, key, value, expire_at_ms, access);
+            (records.page().slots(), records.record(index).map_or(0, Entry::long_key_bytes))
+        });
+        self.directory.count_bytes(long_key as isize);
+        self.sample_bits = self.sample_bits.max(slots.next_power_of_two().ilog2() as u8);
+        self.len += 1;
+        self.note_expiry(place.position, None, expire_at_ms);
+    }
+}
+
+impl<V: Thin, H: KeyHash> Default for KeyTable<V, H> {
+    fn default() -> Self {
+        KeyTable::new()
+    }
+}

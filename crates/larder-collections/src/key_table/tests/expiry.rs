@@ -1,0 +1,1 @@
+//! Expiry under a simulated clock.

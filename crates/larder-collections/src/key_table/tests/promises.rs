@@ -1,0 +1,1 @@
+//! What the table promises beyond being a map.

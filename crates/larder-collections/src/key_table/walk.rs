@@ -1,0 +1,48 @@
+//! Walks: SCAN, all entries, and a random one.
+
+use super::hash::{KeyHash, position};
+use super::{Entry, KeyTable};
+use larder_packed::segment::Thin;
+
+impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+    /// Visits the entries of one segment from a cursor on and returns the next cursor; 0 starts, and 0 means done.
+    ///
+    /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the
+    /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
+    pub fn scan(&self, cursor: u64, mut visit: impl FnMut(Entry<'_, V>)) -> u64 {
+        let Ok(from) = u32::try_from(cursor) else { return 0 };
+        let Some(records) = self.directory.get(from) else { return 0 };
+        let range = self.directory.positions(self.directory.slot(from));
+        for (_, record) in records.records() {
+            // A merge may have put the cursor into the middle of a segment.
+            if range.start == cursor || position(H::hash(record.key())) >= from {
+                visit(record);
+            }
+        }
+        if range.end > u64::from(u32::MAX) { 0 } else { range.end }
+    }
+
+    /// All entries, in no order but that of segments.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'_, V>> {
+        self.directory.iter().flat_map(|(_, segment)| segment.records()).map(|(_, record)| record)
+    }
+
+    /// An entry, each with the same chance; None when there is none.
+    ///
+    /// A random slot of the directory names a segment in proportion to its share of the positions; a number below
+    /// `2^sample_bits` times that share hits one of its slots with the inverse chance, or is thrown again.
+    pub fn random(&self, rng: &mut fastrand::Rng) -> Option<Entry<'_, V>> {
+        if self.is_empty() {
+            return None;
+        }
+        loop {
+            let slot = rng.usize(..self.directory.slots());
+            let records = self.directory.segment(slot);
+            let share = self.directory.run(slot).len();
+            let index = rng.usize(..share << self.sample_bits);
+            if let Some(record) = records.record(index) {
+                return Some(record);
+            }
+        }
+    }
+}

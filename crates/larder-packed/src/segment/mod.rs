@@ -1,0 +1,222 @@
+//! The segment: one allocation of packed entries that a byte of hash finds, the block of every hash-ordered table.
+//!
+//! Why this and not an open-addressing table of pointers: an entry of 36 bytes that is its own allocation takes 48 bytes
+//! and an 8-byte slot that is three quarters full at best. Here it takes its 36 bytes, a tag, a length, and its
+//! share of a u16 anchor. An offset per slot would cost two bytes more; the offset is instead a masked sum over 16 length
+//! bytes, which costs the processor about as much as loading it.
+//!
+//! What an entry is, the users say: [`Segment`] and [`Page`] move opaque bytes. [`Records`] makes them records of a
+//! keyspace, and [`Directory`] keeps such segments in hash order.
+//!
+//! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries behind.
+//!
+//! ```text
+//!  0        16       50       84                                    capacity
+//!  +--------+--------+--------+-- - - --+--------+-----+-----+-----+
+//!  | header | group  | group  |  free   | e[n-1] | ..  | e1  | e0  |
+//!  +--------+--------+--------+-- - - --+--------+-----+-----+-----+
+//!
+//!  header  0          4            8             12         15          16
+//!          +----------+------------+-------------+----------+-----------+
+//!          | refs u32 | used u32   | capacity u32| slots u24| depth u8  |  depth's top bit: there may be holes
+//!          +----------+------------+-------------+----------+-----------+  (bytes 12..16 are one u32: slots << 8 | depth)
+//!  group   0          16           32           34
+//!          +----------+------------+------------+
+//!          | 16 tags  | 16 lengths | anchor u16 |  tag 0: an empty slot; anchor: bytes in the groups before
+//!          +----------+------------+------------+
+//!  entry i starts at capacity - anchor - (lengths 0..=i of its group)
+//!  long    | bytes (255 and more) | true length u16 |, its length byte being 255
+//! ```
+//! Offsets count from the end, so a segment grows by two copies and nothing in it changes. `refs` is 1 here: it is kept
+//! for tables that share segments between copies.
+//!
+//! Invariants:
+//! - I1: the capacity is the allocation's size, all of it initialised bytes, and a size class of [`crate::heap`].
+//! - I2: header, groups and `used` bytes of entries fit; the footprints of all slots add up to `used`.
+//! - I3: the last slot is not a hole.
+//! - I4: a hole has tag 0 and length 0, and the mark in the depth byte says that there may be one.
+//! - I5: an anchor is the sum of the footprints before its group, modulo 2^16, and a group holds less than 2^16 bytes;
+//!   so anchors of a segment that has outgrown 64 KB (equal hashes can do that) unroll from the first one.
+//!
+//! Tested by `page_tests.rs` against a vector of byte strings, `records_tests.rs`, and by the tables on top.
+
+mod directory;
+mod page;
+mod probe;
+mod record;
+mod records;
+mod thin;
+
+pub use directory::Directory;
+pub use page::{ENTRY_BYTES_MAX, Entries, Page, Slot};
+pub use probe::LANES;
+pub use record::{
+    INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue, Record, Removed,
+    ValueRef,
+};
+pub use records::{RecordMut, RecordPage, Records};
+pub use thin::{Borrowed, KINDS, OutMut, Thin};
+
+use crate::heap;
+use page::{GROUP_BYTES, HEADER_BYTES, footprint_of};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+
+/// A growing segment takes at least this part more than it needs at the moment, so that a fine step of the size
+/// classes does not mean a copy per insert.
+const GROWTH_DIVISOR: usize = 24;
+
+/// A segment that owns its allocation. Reading and in-place changes are those of [`Page`].
+#[repr(transparent)]
+pub struct Segment {
+    ptr: NonNull<u8>,
+}
+
+// SAFETY: a segment is plain bytes that it owns alone; nothing in it is bound to a thread.
+unsafe impl Send for Segment {}
+// SAFETY: through a shared reference the bytes can only be read.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// An empty segment with room for `slots` entries of `entry_bytes` bytes in all.
+    pub fn with_room(slots: usize, entry_bytes: usize) -> Segment {
+        Segment::with_capacity(HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES + entry_bytes)
+    }
+
+    /// Adds an entry of `len` bytes, to be filled through [`Page::entry_mut`].
+    pub fn insert(&mut self, tag: u8, len: usize) -> Slot {
+        self.reserve(self.insert_bytes(len));
+        self.open(tag, len)
+    }
+
+    /// Changes the length of a live entry; the content is to be written anew.
+    pub fn resize_entry(&mut self, index: usize, len: usize) -> Slot {
+        assert!(self.slot(index).is_some(), "slot {index} is empty");
+        self.reserve(self.resize_bytes(index, len));
+        self.resize(index, len)
+    }
+
+    /// Removes an entry. Memory is given back by [`shrink`](Self::shrink) only.
+    pub fn remove(&mut self, index: usize) {
+        assert!(self.slot(index).is_some(), "slot {index} is empty");
+        self.close(index);
+    }
+
+    /// Gives memory back when the content has become small; says whether it did.
+    pub fn shrink(&mut self) -> bool {
+        let shrinks = self.is_sparse();
+        if shrinks {
+            self.move_to(self.content_bytes());
+        }
+        shrinks
+    }
+
+    /// Two segments: the entries for which `goes_right` (asked in slot order) is false, and those for which it is true.
+    pub fn split(&self, mut goes_right: impl FnMut(Slot, &[u8]) -> bool) -> (Segment, Segment) {
+        let mut sides = Vec::with_capacity(self.slots());
+        let (mut count, mut bytes) = ([0; 2], [0; 2]);
+        for (slot, entry) in self.entries() {
+            let side = usize::from(goes_right(slot, entry));
+            sides.push(side as u8);
+            count[side] += 1;
+            bytes[side] += footprint_of(entry.len());
+        }
+        let mut halves = [0, 1].map(|side| Segment::with_room(count[side], bytes[side]));
+        for ((slot, entry), side) in self.entries().zip(sides) {
+            halves[usize::from(side)].push(self.tag(slot.index()), entry);
+        }
+        halves.into()
+    }
+
+    /// One segment with the entries of both.
+    pub fn join(left: &Segment, right: &Segment) -> Segment {
+        let slots = left.live() + right.live();
+        let mut joined = Segment::with_room(slots, left.used_bytes() + right.used_bytes());
+        for from in [left, right] {
+            for (slot, entry) in from.entries() {
+                joined.push(from.tag(slot.index()), entry);
+            }
+        }
+        joined
+    }
+
+    /// The address, to tell whether the segment has moved.
+    pub fn address(&self) -> usize {
+        self.ptr.as_ptr() as usize
+    }
+
+    /// Asks the processor to load the first lines, those that a probe reads.
+    #[inline]
+    pub fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        for line in 0..4 {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a prefetch has no effect that a program could see, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.ptr.as_ptr().wrapping_add(line * 64).cast()) };
+        }
+    }
+
+    fn push(&mut self, tag: u8, entry: &[u8]) {
+        let slot = self.open(tag, entry.len());
+        self.entry_mut(slot).copy_from_slice(entry);
+    }
+
+    fn with_capacity(bytes: usize) -> Segment {
+        let capacity = heap::class_size(bytes);
+        assert!(u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
+        let ptr = heap::alloc(capacity);
+        // SAFETY: `capacity` bytes were just allocated; zeroing makes them all initialised (I1), and nobody else
+        // knows them yet.
+        let bytes = unsafe {
+            ptr.as_ptr().write_bytes(0, capacity);
+            slice::from_raw_parts_mut(ptr.as_ptr(), capacity)
+        };
+        Page::of_mut(bytes).format();
+        Segment { ptr }
+    }
+
+    fn reserve(&mut self, bytes: usize) {
+        if self.free_bytes() < bytes {
+            let needed = self.content_bytes() + bytes;
+            self.move_to(needed + needed / GROWTH_DIVISOR);
+        }
+    }
+
+    fn move_to(&mut self, bytes: usize) {
+        let mut moved = Segment::with_capacity(bytes);
+        moved.copy_content(self);
+        *self = moved;
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        // SAFETY: I1: the header is initialised, and the allocation is aligned to 8.
+        u32::from_le(unsafe { self.ptr.add(8).cast::<u32>().read() }) as usize
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: I1: the pointer came from `heap::alloc` with this capacity, and nobody uses it after the owner.
+        unsafe { heap::free(self.ptr, self.capacity()) };
+    }
+}
+
+impl Deref for Segment {
+    type Target = Page;
+
+    #[inline]
+    fn deref(&self) -> &Page {
+        // SAFETY: I1: so many initialised bytes, owned by `self` and unchanged while it is borrowed.
+        Page::of(unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.capacity()) })
+    }
+}
+
+impl DerefMut for Segment {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Page {
+        // SAFETY: as in `deref`, and `self` is borrowed exclusively.
+        Page::of_mut(unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.capacity()) })
+    }
+}

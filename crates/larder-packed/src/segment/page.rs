@@ -1,0 +1,438 @@
+//! The bytes of one segment, seen in place: find, open, resize and close entries within the room there is.
+
+use super::probe::{self, LANES};
+use crate::heap;
+
+/// Bytes before the first group.
+pub(super) const HEADER_BYTES: usize = 16;
+/// Bytes of one group: 16 tags, 16 lengths, a u16 anchor.
+pub(super) const GROUP_BYTES: usize = 2 * LANES + 2;
+/// The longest entry. 16 of them stay below 64 KB, so that wrapped anchors can be unrolled (I5).
+pub const ENTRY_BYTES_MAX: usize = 4000;
+
+/// Content below this share of the capacity makes a segment give memory back.
+const SHRINK_PERCENT: usize = 65;
+/// Length byte of an entry whose true length stands in a u16 behind it.
+const LONG: u8 = 255;
+/// Bit of the depth byte: there may be holes below `slots`.
+const HOLES: u32 = 0x80;
+
+const USED_AT: usize = 4;
+const CAP_AT: usize = 8;
+const SHAPE_AT: usize = 12;
+
+const _: () = assert!(LANES * (ENTRY_BYTES_MAX + 2) < 1 << 16);
+const _: () = assert!(HEADER_BYTES == SHAPE_AT + 4 && GROUP_BYTES == 34);
+
+/// A segment's bytes. Entries are opaque; see the head of the [module](super) for the layout and the invariants.
+#[repr(transparent)]
+pub struct Page([u8]);
+
+/// Where an entry lies. Valid until the page changes; a stale one reads wrong bytes or panics, no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    index: u32,
+    start: u32,
+    len: u32,
+}
+
+impl Slot {
+    /// The slot's number; it stays the same as long as the entry lives in this segment.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+impl Page {
+    pub(super) fn of(bytes: &[u8]) -> &Page {
+        // SAFETY: `Page` is a transparent wrapper, so both slices have the same layout and metadata.
+        unsafe { &*(std::ptr::from_ref(bytes) as *const Page) }
+    }
+
+    pub(super) fn of_mut(bytes: &mut [u8]) -> &mut Page {
+        // SAFETY: as in `of`; the exclusive borrow passes on.
+        unsafe { &mut *(std::ptr::from_mut(bytes) as *mut Page) }
+    }
+
+    /// Writes the header of an empty page over zeroed bytes.
+    pub(super) fn format(&mut self) {
+        self.set_word(0, 1);
+        self.set_word(CAP_AT, self.0.len() as u32);
+    }
+
+    /// Slots in use, holes among them.
+    #[inline]
+    pub fn slots(&self) -> usize {
+        (self.word(SHAPE_AT) >> 8) as usize
+    }
+
+    /// Bytes of all entries.
+    #[inline]
+    pub fn used_bytes(&self) -> usize {
+        self.word(USED_AT) as usize
+    }
+
+    /// Bytes of the segment's allocation.
+    #[inline]
+    pub fn capacity_bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Bytes that the content needs: header, groups and entries.
+    #[inline]
+    pub fn content_bytes(&self) -> usize {
+        self.front_bytes() + self.used_bytes()
+    }
+
+    /// How often the hash space was halved to get here: free for the directory's use, below 64.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        self.word(SHAPE_AT) & 0x3F
+    }
+
+    pub(super) fn set_depth(&mut self, depth: u32) {
+        debug_assert!(depth < 64);
+        self.set_word(SHAPE_AT, self.word(SHAPE_AT) & !0x3F | depth);
+    }
+
+    /// Number of entries.
+    pub fn live(&self) -> usize {
+        if !self.has_holes() {
+            return self.slots();
+        }
+        let free: u32 = self.groups().iter().map(|g| probe::matches(tags(g), 0).count_ones()).sum();
+        self.groups().len() * LANES - free as usize
+    }
+
+    /// Whether the content is so small that [`shrink`](super::Segment::shrink) would give memory back.
+    pub fn is_sparse(&self) -> bool {
+        let content = self.content_bytes();
+        content * 100 < self.0.len() * SHRINK_PERCENT && heap::class_size(content) < self.0.len()
+    }
+
+    /// The first entry with this tag that `is` accepts.
+    #[inline]
+    pub fn find(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
+        debug_assert!(tag != 0, "tag 0 marks empty slots");
+        let mut before = 0;
+        for (g, group) in self.groups().iter().enumerate() {
+            before = unroll(before, group);
+            let mut hits = probe::matches(tags(group), tag);
+            while hits != 0 {
+                let slot = self.locate_in(group, before, g, hits.trailing_zeros() as usize);
+                if is(self.entry(slot)) {
+                    return Some(slot);
+                }
+                hits &= hits - 1;
+            }
+        }
+        None
+    }
+
+    /// The entry of a slot by its number; None for a hole or a number beyond the last.
+    pub fn slot(&self, index: usize) -> Option<Slot> {
+        if index >= self.slots() || self.tag(index) == 0 {
+            return None;
+        }
+        Some(self.locate(index))
+    }
+
+    /// The bytes of an entry.
+    #[inline]
+    pub fn entry(&self, slot: Slot) -> &[u8] {
+        &self.0[slot.start as usize..][..slot.len as usize]
+    }
+
+    /// The bytes of an entry, to be changed in place.
+    #[inline]
+    pub fn entry_mut(&mut self, slot: Slot) -> &mut [u8] {
+        &mut self.0[slot.start as usize..][..slot.len as usize]
+    }
+
+    /// The tag of a slot; 0 for a hole.
+    pub fn tag(&self, index: usize) -> u8 {
+        self.groups()[index / LANES][index % LANES]
+    }
+
+    /// All entries in slot order.
+    pub fn entries(&self) -> Entries<'_> {
+        Entries { page: self, index: 0, below: 0 }
+    }
+
+    /// Bytes that one more entry of `len` bytes takes from the free room, at most.
+    pub fn insert_bytes(&self, len: usize) -> usize {
+        let opens_group = self.slots().is_multiple_of(LANES);
+        footprint_of(len) + if opens_group { GROUP_BYTES } else { 0 }
+    }
+
+    /// Bytes that changing an entry to `len` bytes takes from the free room, at most.
+    pub(super) fn resize_bytes(&self, index: usize, len: usize) -> usize {
+        footprint_of(len).saturating_sub(self.footprint(index))
+    }
+
+    /// Bytes between groups and entries.
+    pub(super) fn free_bytes(&self) -> usize {
+        self.0.len() - self.content_bytes()
+    }
+
+    /// Adds an entry of `len` bytes of any content. The caller has made room for it.
+    pub(super) fn open(&mut self, tag: u8, len: usize) -> Slot {
+        assert!(tag != 0 && len <= ENTRY_BYTES_MAX, "tag {tag}, {len} bytes");
+        let index = self.take_hole().unwrap_or_else(|| self.append_slot());
+        self.group_mut(index)[index % LANES] = tag;
+        self.resize(index, len)
+    }
+
+    /// Changes the length of an entry; its content is then any. The caller has made room for it.
+    pub(super) fn resize(&mut self, index: usize, len: usize) -> Slot {
+        assert!(len <= ENTRY_BYTES_MAX, "entry of {len} bytes");
+        let old = self.footprint(index);
+        let top = self.0.len() - self.below(index);
+        self.shift_entries(index, top - old, footprint_of(len) as isize - old as isize);
+        self.group_mut(index)[LANES + index % LANES] = len.min(LONG as usize) as u8;
+        if len >= LONG as usize {
+            self.0[top - 2..top].copy_from_slice(&(len as u16).to_le_bytes());
+        }
+        self.locate(index)
+    }
+
+    /// Removes an entry and closes its gap.
+    pub(super) fn close(&mut self, index: usize) {
+        self.resize(index, 0);
+        self.group_mut(index)[index % LANES] = 0;
+        let shape = self.word(SHAPE_AT);
+        if index + 1 < self.slots() {
+            return self.set_word(SHAPE_AT, shape | HOLES);
+        }
+        let slots = (0..index).rev().find(|&i| self.tag(i) != 0).map_or(0, |i| i + 1);
+        let holes = if slots == 0 { 0 } else { shape & HOLES };
+        self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & 0x3F | holes);
+    }
+
+    /// Copies all content of `from`, which fits; this page is empty and formatted.
+    pub(super) fn copy_content(&mut self, from: &Page) {
+        let cap = self.0.len();
+        let (front, used) = (from.front_bytes(), from.used_bytes());
+        self.0[..front].copy_from_slice(&from.0[..front]);
+        self.set_word(CAP_AT, cap as u32);
+        self.0[cap - used..].copy_from_slice(&from.0[from.0.len() - used..]);
+    }
+
+    /// Panics unless the invariants of the [module](super) hold.
+    pub fn check_invariants(&self) {
+        assert_eq!(self.word(CAP_AT) as usize, self.0.len(), "I1");
+        assert!(self.content_bytes() <= self.0.len(), "I2");
+        let (slots, mut below) = (self.slots(), 0);
+        assert!(slots == 0 || self.tag(slots - 1) != 0, "I3: the last slot is a hole");
+        for index in 0..self.groups().len() * LANES {
+            if index % LANES == 0 {
+                assert_eq!(self.anchor(index / LANES), below, "I5: anchor of slot {index}");
+            }
+            let footprint = self.footprint_below(index, below);
+            assert!(self.tag(index) != 0 || footprint == 0, "I4: hole {index} has bytes");
+            assert!(index < slots || self.tag(index) == 0, "I4: slot {index} is beyond the last");
+            assert!(self.has_holes() || index >= slots || self.tag(index) != 0, "I4: hole {index} unmarked");
+            below += footprint;
+        }
+        assert_eq!(below, self.used_bytes(), "I2");
+    }
+
+    fn has_holes(&self) -> bool {
+        self.word(SHAPE_AT) & HOLES != 0
+    }
+
+    fn front_bytes(&self) -> usize {
+        HEADER_BYTES + self.slots().div_ceil(LANES) * GROUP_BYTES
+    }
+
+    #[inline]
+    fn groups(&self) -> &[[u8; GROUP_BYTES]] {
+        self.0[HEADER_BYTES..self.front_bytes()].as_chunks().0
+    }
+
+    /// The group of a slot. Also serves the group that is just being opened.
+    fn group_mut(&mut self, index: usize) -> &mut [u8; GROUP_BYTES] {
+        let at = HEADER_BYTES + index / LANES * GROUP_BYTES;
+        self.0[at..].first_chunk_mut().expect("I2: groups lie inside the page")
+    }
+
+    /// The last hole, so that as few entries as possible move. Clears the mark when there is none.
+    fn take_hole(&mut self) -> Option<usize> {
+        if !self.has_holes() {
+            return None;
+        }
+        let slots = self.slots();
+        let hole = self.groups().iter().enumerate().rev().find_map(|(g, group)| {
+            let lanes = probe::matches(tags(group), 0) & lanes_below(slots - g * LANES);
+            (lanes != 0).then(|| g * LANES + lanes.ilog2() as usize)
+        });
+        if hole.is_none() {
+            self.set_word(SHAPE_AT, self.word(SHAPE_AT) & !HOLES);
+        }
+        hole
+    }
+
+    fn append_slot(&mut self) -> usize {
+        let index = self.slots();
+        if index.is_multiple_of(LANES) {
+            let anchor = self.used_bytes() as u16;
+            let group = self.group_mut(index);
+            group.fill(0);
+            group[2 * LANES..].copy_from_slice(&anchor.to_le_bytes());
+        }
+        self.set_word(SHAPE_AT, self.word(SHAPE_AT) + (1 << 8));
+        index
+    }
+
+    /// Moves all entries behind slot `index`, which end at `end`, by `grow` bytes down, and everything that counts them.
+    fn shift_entries(&mut self, index: usize, end: usize, grow: isize) {
+        if grow == 0 {
+            return;
+        }
+        let start = self.0.len() - self.used_bytes();
+        self.0.copy_within(start..end, start.wrapping_add_signed(-grow));
+        self.set_word(USED_AT, self.word(USED_AT).wrapping_add_signed(grow as i32));
+        let later = HEADER_BYTES + (index / LANES + 1) * GROUP_BYTES..self.front_bytes();
+        if !later.is_empty() {
+            for group in self.0[later].as_chunks_mut::<GROUP_BYTES>().0 {
+                let anchor = anchor_of(group).wrapping_add_signed(grow as i16);
+                group[2 * LANES..].copy_from_slice(&anchor.to_le_bytes());
+            }
+        }
+    }
+
+    fn locate(&self, index: usize) -> Slot {
+        let g = index / LANES;
+        self.locate_in(&self.groups()[g], self.anchor(g), g, index % LANES)
+    }
+
+    /// The slot of a group's lane; `before` bytes lie in the groups before it.
+    #[inline]
+    fn locate_in(&self, group: &[u8; GROUP_BYTES], before: usize, g: usize, lane: usize) -> Slot {
+        let (sum, long) = probe::sum_through(lengths(group), lane);
+        let index = (g * LANES + lane) as u32;
+        if long {
+            return self.locate_long(index, before);
+        }
+        let start = (self.0.len() - before) as u32 - sum;
+        Slot { index, start, len: u32::from(lengths(group)[lane]) }
+    }
+
+    #[cold]
+    fn locate_long(&self, index: u32, mut below: usize) -> Slot {
+        for earlier in index as usize / LANES * LANES..index as usize {
+            below += self.footprint_below(earlier, below);
+        }
+        let footprint = self.footprint_below(index as usize, below);
+        let len = if footprint > usize::from(LONG) { footprint - 2 } else { footprint };
+        Slot { index, start: (self.0.len() - below - footprint) as u32, len: len as u32 }
+    }
+
+    /// Bytes of all entries in slots below `index`.
+    fn below(&self, index: usize) -> usize {
+        let g = index / LANES;
+        let before = self.anchor(g);
+        match index % LANES {
+            0 => before,
+            lane => self.0.len() - self.locate_in(&self.groups()[g], before, g, lane - 1).start as usize,
+        }
+    }
+
+    /// Bytes before a group. A u16 holds it all in any but an overflowing segment.
+    fn anchor(&self, g: usize) -> usize {
+        if self.used_bytes() <= usize::from(u16::MAX) {
+            return usize::from(anchor_of(&self.groups()[g]));
+        }
+        self.groups()[..=g].iter().fold(0, unroll)
+    }
+
+    fn footprint(&self, index: usize) -> usize {
+        match self.groups()[index / LANES][LANES + index % LANES] {
+            LONG => self.footprint_below(index, self.below(index)),
+            len => usize::from(len),
+        }
+    }
+
+    /// Bytes of the entry in slot `index`, its length mark included, when `below` bytes lie in the slots before it.
+    #[inline]
+    fn footprint_below(&self, index: usize, below: usize) -> usize {
+        let len = self.groups()[index / LANES][LANES + index % LANES];
+        if len != LONG {
+            return usize::from(len);
+        }
+        let top = self.0.len() - below;
+        2 + usize::from(u16::from_le_bytes([self.0[top - 2], self.0[top - 1]]))
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u32 {
+        let header: &[u8; HEADER_BYTES] = self.0.first_chunk().expect("I1: a page has a header");
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    }
+
+    fn set_word(&mut self, at: usize, word: u32) {
+        self.0[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// Iterator over a page's entries.
+pub struct Entries<'a> {
+    page: &'a Page,
+    index: usize,
+    below: usize,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (Slot, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.index < self.page.slots() {
+            let index = self.index;
+            let footprint = self.page.footprint_below(index, self.below);
+            self.below += footprint;
+            self.index += 1;
+            if self.page.tag(index) != 0 {
+                let len = if footprint > usize::from(LONG) { footprint - 2 } else { footprint };
+                let start = self.page.0.len() - self.below;
+                let slot = Slot { index: index as u32, start: start as u32, len: len as u32 };
+                return Some((slot, self.page.entry(slot)));
+            }
+        }
+        None
+    }
+}
+
+/// Bytes that an entry of `len` bytes takes: a long one carries its length in a u16.
+pub(super) fn footprint_of(len: usize) -> usize {
+    if len < usize::from(LONG) { len } else { len + 2 }
+}
+
+#[inline]
+fn tags(group: &[u8; GROUP_BYTES]) -> &[u8; LANES] {
+    group.first_chunk().expect("a group starts with its tags")
+}
+
+#[inline]
+fn lengths(group: &[u8; GROUP_BYTES]) -> &[u8; LANES] {
+    group[LANES..].first_chunk().expect("a group goes on with its lengths")
+}
+
+#[inline]
+fn anchor_of(group: &[u8; GROUP_BYTES]) -> u16 {
+    u16::from_le_bytes([group[2 * LANES], group[2 * LANES + 1]])
+}
+
+/// The true anchor of the group that follows one whose true anchor is `before`: groups hold less than 64 KB (I5).
+#[inline]
+fn unroll(before: usize, group: &[u8; GROUP_BYTES]) -> usize {
+    before + usize::from(anchor_of(group).wrapping_sub(before as u16))
+}
+
+/// A mask of the lanes below `count`.
+fn lanes_below(count: usize) -> u32 {
+    if count >= LANES { 0xFFFF } else { (1 << count) - 1 }
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

@@ -1,0 +1,333 @@
+//! A segment whose entries are records of a keyspace: it owns their values and long keys.
+//!
+//! Invariant R1, on which all `unsafe` here rests: every entry is a record as [`super::record`] draws it; one that is
+//! marked as a pointer holds the parts of a live `V`, or the block of a long key, which nobody else owns.
+
+use super::page::{Page, Slot};
+use super::record::{
+    self, KeyField, NewValue, Old, OwnedValue, RECORD_BYTES_MAX, Record, Removed, record_bytes,
+};
+use super::thin::{OutMut, Thin};
+use super::{Entries, Segment};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+
+/// The records of one segment, seen in place.
+#[repr(transparent)]
+pub struct RecordPage<V> {
+    values: PhantomData<V>,
+    page: Page,
+}
+
+impl<V: Thin> RecordPage<V> {
+    fn of(page: &Page) -> &Self {
+        // SAFETY: a transparent wrapper: same layout, same metadata. R1 is the caller's, who owns the segment.
+        unsafe { &*(std::ptr::from_ref(page) as *const Self) }
+    }
+
+    fn of_mut(page: &mut Page) -> &mut Self {
+        // SAFETY: as in `of`; the exclusive borrow passes on.
+        unsafe { &mut *(std::ptr::from_mut(page) as *mut Self) }
+    }
+
+    /// The bytes, for sizes and checks.
+    #[inline]
+    pub fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// The record of `key`.
+    #[inline]
+    pub fn find(&self, tag: u8, key: &[u8]) -> Option<Record<'_, V>> {
+        let slot = self.page.find(tag, |entry| record::has_key(entry, key))?;
+        Some(self.record_in(slot))
+    }
+
+    /// The record of `key`, to be changed in place.
+    #[inline]
+    pub fn find_mut(&mut self, tag: u8, key: &[u8]) -> Option<RecordMut<'_, V>> {
+        let slot = self.page.find(tag, |entry| record::has_key(entry, key))?;
+        Some(RecordMut { index: slot.index(), entry: self.page.entry_mut(slot), values: PhantomData })
+    }
+
+    /// The record in a slot; None for a hole.
+    pub fn record(&self, index: usize) -> Option<Record<'_, V>> {
+        Some(self.record_in(self.page.slot(index)?))
+    }
+
+    /// What the content would be, at most, with one more record.
+    pub fn content_with(&self, key: &[u8], value: &NewValue<'_, V>, expires: bool) -> usize {
+        let key_bytes = KeyField::stored_bytes(key);
+        let entry_bytes = record_bytes(key_bytes, expires, value.record_bytes());
+        self.page.content_bytes() + self.page.insert_bytes(entry_bytes)
+    }
+
+    /// All records, with the numbers of their slots.
+    pub fn records(&self) -> RecordsIter<'_, V> {
+        RecordsIter { entries: self.page.entries(), values: PhantomData }
+    }
+
+    #[inline]
+    fn record_in(&self, slot: Slot) -> Record<'_, V> {
+        // SAFETY: the slot was just found, so these bytes are a record (R1).
+        unsafe { Record::new(self.page.entry(slot)) }
+    }
+}
+
+/// Iterator over the records of a segment.
+pub struct RecordsIter<'a, V> {
+    entries: Entries<'a>,
+    values: PhantomData<&'a V>,
+}
+
+impl<'a, V: Thin> Iterator for RecordsIter<'a, V> {
+    type Item = (usize, Record<'a, V>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (slot, entry) = self.entries.next()?;
+        // SAFETY: R1.
+        Some((slot.index(), unsafe { Record::new(entry) }))
+    }
+}
+
+/// A record that was found, to be changed without changing its length.
+pub struct RecordMut<'a, V> {
+    index: usize,
+    entry: &'a mut [u8],
+    values: PhantomData<&'a mut V>,
+}
+
+impl<'a, V: Thin> RecordMut<'a, V> {
+    /// The number of its slot.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The record, borrowed for as long as this was.
+    #[inline]
+    pub fn into_record(self) -> Record<'a, V> {
+        // SAFETY: R1.
+        unsafe { Record::new(self.entry) }
+    }
+
+    /// The record, for a look.
+    #[inline]
+    pub fn record(&self) -> Record<'_, V> {
+        // SAFETY: R1.
+        unsafe { Record::new(self.entry) }
+    }
+
+    /// Stores the 24-bit access word.
+    #[inline]
+    pub fn set_access(&mut self, access: u32) {
+        record::set_access(self.entry, access);
+    }
+
+    /// Whether [`overwrite`](Self::overwrite) can put this in the record's place.
+    pub fn fits(&self, value: &NewValue<'_, V>, expires: bool) -> bool {
+        let value_bytes = self.entry.len() - record::value_at(self.entry);
+        value_bytes == value.record_bytes() && record::expiry(self.entry).is_some() == expires
+    }
+
+    /// Replaces the value, the expiry and the access word by some of the same length.
+    pub fn overwrite(self, value: NewValue<'_, V>, expire_at_ms: Option<u64>, access: u32) -> Old<V> {
+        assert!(self.fits(&value, expire_at_ms.is_some()), "the record has another length");
+        // SAFETY: R1, and the record is written anew at once.
+        let old = unsafe { take_old(self.entry) };
+        record::write_tail(self.entry, value, expire_at_ms, access);
+        old
+    }
+
+    /// Changes the expiry that the record has; false when it has none.
+    pub fn change_expiry(&mut self, ms: u64) -> bool {
+        let expires = record::expiry(self.entry).is_some();
+        if expires {
+            record::set_expiry(self.entry, ms);
+        }
+        expires
+    }
+
+    /// The bytes of an inline value.
+    pub fn into_inline(self) -> Option<&'a mut [u8]> {
+        let at = record::value_at(self.entry);
+        record::out_parts(self.entry).is_none().then(|| &mut self.entry[at..])
+    }
+
+    /// A value of its own.
+    pub fn into_out(self) -> Option<OutMut<'a, V>> {
+        // SAFETY: R1.
+        unsafe { OutMut::take(self.entry) }
+    }
+}
+
+/// A segment of records.
+#[repr(transparent)]
+pub struct Records<V: Thin> {
+    segment: Segment,
+    values: PhantomData<V>,
+}
+
+impl<V: Thin> Records<V> {
+    /// An empty segment, without room.
+    pub fn new() -> Self {
+        Records::of(Segment::with_room(0, 0))
+    }
+
+    /// Adds the record of a key that is not there; returns the number of its slot.
+    pub fn insert(
+        &mut self,
+        tag: u8,
+        key: &[u8],
+        value: NewValue<'_, V>,
+        expire_at_ms: Option<u64>,
+        access: u32,
+    ) -> usize {
+        let key = KeyField::store(key);
+        let bytes = record_bytes(key.bytes(), expire_at_ms.is_some(), value.record_bytes());
+        let slot = self.segment.insert(tag, bytes);
+        record::write(self.segment.entry_mut(slot), key, value, expire_at_ms, access);
+        slot.index()
+    }
+
+    /// Replaces all of a record but its key, at another length.
+    pub fn replace(
+        &mut self,
+        index: usize,
+        value: NewValue<'_, V>,
+        expire_at_ms: Option<u64>,
+        access: u32,
+    ) -> Old<V> {
+        let mut copy = [0; RECORD_BYTES_MAX];
+        let copy = self.copy_entry(index, &mut copy);
+        let bytes = record_bytes(KeyField::of(copy).bytes(), expire_at_ms.is_some(), value.record_bytes());
+        let slot = self.segment.resize_entry(index, bytes);
+        record::write(self.segment.entry_mut(slot), KeyField::of(copy), value, expire_at_ms, access);
+        // SAFETY: R1; the copy's value has just been replaced in the segment.
+        unsafe { take_old(copy) }
+    }
+
+    /// Adds, changes or removes the expiry of a record.
+    pub fn set_expiry(&mut self, index: usize, expire_at_ms: Option<u64>) {
+        let mut copy = [0; RECORD_BYTES_MAX];
+        let copy = self.copy_entry(index, &mut copy);
+        let value_bytes = copy.len() - record::value_at(copy);
+        let bytes = record_bytes(KeyField::of(copy).bytes(), expire_at_ms.is_some(), value_bytes);
+        let slot = self.segment.resize_entry(index, bytes);
+        record::rewrite_expiry(self.segment.entry_mut(slot), copy, expire_at_ms);
+    }
+
+    /// Removes a record. Memory is given back by [`shrink`](Self::shrink) only.
+    pub fn remove(&mut self, index: usize) -> Removed<V> {
+        let entry = self.segment.entry(self.segment.slot(index).expect("the slot is taken"));
+        let (expire_at_ms, access) = (record::expiry(entry), record::access(entry));
+        // SAFETY: R1, and the record is removed before anything else happens.
+        let value = unsafe {
+            record::free_long_key(entry);
+            take_value(entry)
+        };
+        self.segment.remove(index);
+        Removed { value, expire_at_ms, access }
+    }
+
+    /// Gives memory back when the content has become small; says whether it did.
+    pub fn shrink(&mut self) -> bool {
+        self.segment.shrink()
+    }
+
+    /// Moves all records that `goes_right` picks into a new segment.
+    pub fn split(&mut self, mut goes_right: impl FnMut(Record<'_, V>) -> bool) -> Self {
+        // SAFETY: R1. If the closure panics nothing has moved yet.
+        let (left, right) = self.segment.split(|_, entry| goes_right(unsafe { Record::new(entry) }));
+        // The old segment goes without its records: each lives on in one of the halves.
+        self.segment = left;
+        Records::of(right)
+    }
+
+    /// Takes over all records of `other`, whose shell goes.
+    pub(super) fn absorb(&mut self, other: &mut ManuallyDrop<Self>) {
+        self.segment = Segment::join(&self.segment, &other.segment);
+        // SAFETY: the records have moved, so only the bytes are freed, and the caller does not use `other` again.
+        unsafe { std::ptr::drop_in_place(&raw mut other.segment) };
+    }
+
+    pub(super) fn set_depth(&mut self, depth: u32) {
+        self.segment.set_depth(depth);
+    }
+
+    /// The address, to tell whether the segment has moved.
+    #[inline]
+    pub fn address(&self) -> usize {
+        self.segment.address()
+    }
+
+    /// Asks the processor to load the lines that a probe reads.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.segment.prefetch();
+    }
+
+    fn of(segment: Segment) -> Self {
+        Records { segment, values: PhantomData }
+    }
+
+    fn copy_entry<'a>(&self, index: usize, copy: &'a mut [u8; RECORD_BYTES_MAX]) -> &'a [u8] {
+        let entry = self.segment.entry(self.segment.slot(index).expect("the slot is taken"));
+        copy[..entry.len()].copy_from_slice(entry);
+        &copy[..entry.len()]
+    }
+}
+
+impl<V: Thin> Default for Records<V> {
+    fn default() -> Self {
+        Records::new()
+    }
+}
+
+impl<V: Thin> Drop for Records<V> {
+    fn drop(&mut self) {
+        for (_, entry) in self.segment.entries() {
+            // SAFETY: R1; the segment goes with its records.
+            unsafe {
+                record::free_long_key(entry);
+                drop(take_old::<V>(entry));
+            }
+        }
+    }
+}
+
+impl<V: Thin> Deref for Records<V> {
+    type Target = RecordPage<V>;
+
+    #[inline]
+    fn deref(&self) -> &RecordPage<V> {
+        RecordPage::of(&self.segment)
+    }
+}
+
+impl<V: Thin> DerefMut for Records<V> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut RecordPage<V> {
+        RecordPage::of_mut(&mut self.segment)
+    }
+}
+
+/// # Safety
+/// `entry` is a record whose value nobody uses afterwards.
+unsafe fn take_old<V: Thin>(entry: &[u8]) -> Old<V> {
+    match record::out_parts(entry) {
+        // SAFETY: R1 and the caller's promise: this becomes the only copy.
+        Some((kind, ptr)) => Old::Out(unsafe { V::from_thin(kind, ptr) }),
+        None => Old::Inline,
+    }
+}
+
+/// # Safety
+/// As for `take_old`.
+unsafe fn take_value<V: Thin>(entry: &[u8]) -> OwnedValue<V> {
+    // SAFETY: passed on to the caller.
+    match unsafe { take_old(entry) } {
+        Old::Out(value) => OwnedValue::Out(value),
+        Old::Inline => record::inline_copy(entry),
+    }
+}
