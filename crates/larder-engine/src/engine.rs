@@ -12,9 +12,7 @@ use crate::pause::Pause;
 use crate::shard::{Held, Key, SHARDS, Shard, ShardData};
 use crate::stats::{Counter, ThreadStats};
 use crate::worker::Worker;
-use foldhash::quality::FixedState;
 use parking_lot::RwLock;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -45,7 +43,6 @@ pub struct Engine {
     pub(crate) run_id: String,
     pub(crate) threads: usize,
     pub(crate) rates: crate::cron::Rates,
-    hash_state: FixedState,
     workers: RwLock<Vec<WorkerPost>>,
     next_client: AtomicU64,
     pub(crate) expired_actively: AtomicU64,
@@ -75,7 +72,6 @@ impl Engine {
             run_id: random_id(),
             threads: options.threads,
             rates: crate::cron::Rates::default(),
-            hash_state: FixedState::with_seed(fastrand::u64(..)),
             workers: RwLock::new(Vec::new()),
             next_client: AtomicU64::new(1),
             expired_actively: AtomicU64::new(0),
@@ -139,9 +135,7 @@ impl Engine {
     /// A key with its hash.
     #[inline]
     pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
-        let mut hasher = self.hash_state.build_hasher();
-        hasher.write(bytes);
-        Key { bytes, hash: hasher.finish() }
+        Key { bytes, hash: crate::hash::hash(bytes) }
     }
 
     /// Locks all shards.

@@ -32,7 +32,7 @@ impl Key<'_> {
 }
 
 /// The slice of one database.
-pub type Table = KeyTable<Value>;
+pub type Table = KeyTable<Value, crate::hash::KeyspaceHash>;
 
 /// What a shard's lock protects.
 #[derive(Default)]

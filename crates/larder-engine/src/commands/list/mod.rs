@@ -1,10 +1,12 @@
 //! The list commands.
 
 mod access;
+
 mod blocking;
 mod ends;
 mod table;
 
+pub(crate) use access::parse_cursor;
 pub(crate) use table::TABLE;
 
 use crate::blocking::End;
