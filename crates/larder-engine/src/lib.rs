@@ -1,1 +1,2 @@
 //! Keyspace, command table, command families, transactions, blocking. No sockets, no files.
+pub mod config;
