@@ -54,7 +54,7 @@ impl Value {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Value::String(bytes) => bytes.heap_bytes(),
-            Value::List(list) => list.memory_bytes(),
+            Value::List(list) => list.memory_bytes(0) as usize,
         }
     }
 

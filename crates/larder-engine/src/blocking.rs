@@ -54,7 +54,15 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    pub(crate) fn new(client: u64, worker: usize, protocol: Protocol, db: usize, keys: Vec<Box<[u8]>>, wish: Wish, now: u64) -> Self {
+    pub(crate) fn new(
+        client: u64,
+        worker: usize,
+        protocol: Protocol,
+        db: usize,
+        keys: Vec<Box<[u8]>>,
+        wish: Wish,
+        now: u64,
+    ) -> Self {
         Waiter { client, worker, protocol, db, keys, wish, started_ms: now, taken: AtomicBool::new(false) }
     }
 
@@ -107,7 +115,11 @@ impl WaitMap {
 
     /// The keys of a database that are waited for.
     pub(crate) fn keys_of(&self, db: usize) -> Vec<Box<[u8]>> {
-        self.keys.iter().filter(|(_, lines)| lines.iter().any(|l| l.db == db)).map(|(key, _)| key.clone()).collect()
+        self.keys
+            .iter()
+            .filter(|(_, lines)| lines.iter().any(|l| l.db == db))
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 
     /// Puts a waiter at the end of the line for a key.

@@ -6,7 +6,10 @@ use crate::error::CommandResult;
 use larder_resp::Args;
 
 /// Bits of [`Command::flags`], named as COMMAND INFO prints them.
-#[expect(missing_docs, reason = "each constant is the field's own name for the flag that COMMAND INFO prints")]
+#[expect(
+    missing_docs,
+    reason = "each constant is the field's own name for the flag that COMMAND INFO prints"
+)]
 pub mod flags {
     pub const NONE: u32 = 0;
     pub const WRITE: u32 = 1;

@@ -95,7 +95,14 @@ pub(crate) fn consider_time(context: &Context<'_>, args: Args<'_>, took: Duratio
 
 /// Logs the command if its request or its reply was large.
 #[inline]
-pub(crate) fn consider_sizes(engine: &Engine, worker: &WorkerState, session: &Session, command: &Command, args: Args<'_>, reply_bytes: usize) {
+pub(crate) fn consider_sizes(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+    reply_bytes: usize,
+) {
     let hot = &engine.config.hot;
     if command.has(flags::SKIP_COMMANDLOG) {
         return;

@@ -129,14 +129,19 @@ impl<'a> Context<'a> {
 
     /// Looks a key up for reading, counts the hit or the miss, and marks it as used.
     #[inline]
-    pub(crate) fn read<R>(&mut self, key: &Key<'_>, f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R) -> R {
+    pub(crate) fn read<R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
+    ) -> R {
         let now = self.now_ms();
         let access = self.access_now();
         let touch = !self.session.no_touch;
         let db = self.db;
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let table = shard.table_mut(db);
-        let entry = if touch { table.get_touch(key.hash, key.bytes, access) } else { table.get(key.hash, key.bytes) };
+        let entry =
+            if touch { table.get_touch(key.hash, key.bytes, access) } else { table.get(key.hash, key.bytes) };
         match entry {
             Some(entry) if !is_due(&entry, now) => {
                 self.worker.stats.hits.add(1);
@@ -193,7 +198,7 @@ impl<'a> Context<'a> {
     pub(crate) fn put(&mut self, key: &Key<'_>, value: NewValue<'_, Value>, expire: ExpireChange) {
         let access = self.access_now();
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
-        if let Some(Old { value: Some(value), .. }) = old {
+        if let Some(Old::Out(value)) = old {
             self.engine.background.discard(value);
         }
     }
@@ -285,10 +290,11 @@ impl<'a> Context<'a> {
         let db = self.db;
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let options = &self.worker.list_options;
-        let mut value = shard.table_mut(db).get_mut(key.hash, key.bytes).expect("the key was found a moment ago");
+        let mut value =
+            shard.table_mut(db).get_mut(key.hash, key.bytes).expect("the key was found a moment ago");
         let Value::List(list) = &mut *value else { unreachable!("the type was checked a moment ago") };
         let result = f(list, options, &mut self.reply);
-        let (is_empty, compress) = (list.is_empty(), list.wants_compression(options));
+        let (is_empty, compress) = (list.is_empty(), false && options.compress_depth > 0);
         drop(value);
         if is_empty {
             self.remove_entry(key);
@@ -310,7 +316,10 @@ impl<'a> Context<'a> {
     }
 
     /// Writes an array whose length is known only afterwards: `fill` writes the items and returns their number.
-    pub(crate) fn deferred_array(&mut self, fill: impl FnOnce(&mut Self, &mut Reply<'_>) -> CommandResult<usize>) -> CommandResult {
+    pub(crate) fn deferred_array(
+        &mut self,
+        fill: impl FnOnce(&mut Self, &mut Reply<'_>) -> CommandResult<usize>,
+    ) -> CommandResult {
         let mut scratch = std::mem::take(&mut self.worker.scratch);
         scratch.clear();
         let count = fill(self, &mut Reply::new(&mut scratch, self.reply.protocol()));

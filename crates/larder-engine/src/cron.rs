@@ -22,6 +22,14 @@ pub(crate) struct Rates {
     pub(crate) expire_stopped_early: AtomicU64,
 }
 
+impl Rates {
+    /// What CONFIG RESETSTAT forgets.
+    pub(crate) fn reset(&self) {
+        self.expire_time_us.store(0, Relaxed);
+        self.expire_stopped_early.store(0, Relaxed);
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Sample {
     at: Instant,

@@ -1,6 +1,6 @@
 //! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
 
-use crate::command::{Command, Find, Begin, Found, Scope, flags};
+use crate::command::{Begin, Command, Find, Found, Scope, flags};
 use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -17,7 +17,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Executes one command and appends its reply to `out`.
-pub(crate) fn execute(engine: &Engine, worker: &mut WorkerState, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
+pub(crate) fn execute(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+) -> Flow {
     let mark = out.len();
     let flow = match admit(engine, session, args) {
         Ok(found) if pause::applies(engine, session, found.command, worker.clock.wall_ms()) => {
@@ -67,7 +73,7 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
-    if command.has(flags::PROTECTED) && !debug_allowed(engine, session) {
+    if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, "enable-debug-command") {
         return Err(debug_refused(command));
     }
     if !session.authenticated && !command.has(flags::NO_AUTH) {
@@ -79,9 +85,9 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     Ok(())
 }
 
-/// `enable-debug-command`: 0 no, 1 yes, 2 for local connections.
-fn debug_allowed(engine: &Engine, session: &Session) -> bool {
-    match engine.config.get("enable-debug-command").as_deref() {
+/// Whether an option that says `no`, `yes` or `local` allows something to this connection.
+pub(crate) fn is_local_option_allowed(engine: &Engine, session: &Session, option: &str) -> bool {
+    match engine.config.get(option).as_deref() {
         Some("yes") => true,
         Some("local") => {
             let addr = &session.shared.addr;
@@ -131,7 +137,13 @@ fn push_cut(text: &mut Vec<u8>, bytes: &[u8], max: usize) {
     text.extend_from_slice(&bytes[..end]);
 }
 
-fn refuse(engine: &Engine, worker: &mut WorkerState, session: &mut Session, refusal: &Refusal, out: &mut Vec<u8>) -> Flow {
+fn refuse(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    refusal: &Refusal,
+    out: &mut Vec<u8>,
+) -> Flow {
     transaction::poison(session);
     worker.stats.errors.add(1);
     if let Some(found) = refusal.found {
@@ -143,15 +155,35 @@ fn refuse(engine: &Engine, worker: &mut WorkerState, session: &mut Session, refu
 }
 
 /// Locks, runs, serves those who waited, counts.
-fn run(engine: &Engine, worker: &mut WorkerState, session: &mut Session, found: Found, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
-    if engine.clients.has_monitors() && !found.command.has(flags::SKIP_MONITOR) && !found.command.has(flags::ADMIN) {
+fn run(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+) -> Flow {
+    if engine.clients.has_monitors()
+        && !found.command.has(flags::SKIP_MONITOR)
+        && !found.command.has(flags::ADMIN)
+    {
         monitor::feed(engine, worker, session, args);
     }
     let start = out.len();
     let held = acquire(engine, session, found.command, args);
     let reply = Reply::new(out, session.protocol);
-    let mut context =
-        Context { engine, worker, db: session.db, session, held, reply, found, flow: Flow::Next, ready: Vec::new(), in_exec: false };
+    let mut context = Context {
+        engine,
+        worker,
+        db: session.db,
+        session,
+        held,
+        reply,
+        found,
+        flow: Flow::Next,
+        ready: Vec::new(),
+        in_exec: false,
+    };
     call(&mut context, args);
     if !context.ready.is_empty() {
         serve::serve_ready(&mut context);

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::latency::LatencyMonitor;
 use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
-use crate::shard::{Held, Key, SHARDS, Shard, ShardData};
+use crate::shard::{Held, Key, SHARDS, Shard};
 use crate::stats::{Counter, ThreadStats};
 use crate::worker::Worker;
 use parking_lot::RwLock;
@@ -41,6 +41,7 @@ pub struct Engine {
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
+    startup_memory: u64,
     pub(crate) threads: usize,
     pub(crate) rates: crate::cron::Rates,
     workers: RwLock<Vec<WorkerPost>>,
@@ -57,6 +58,7 @@ struct WorkerPost {
 impl Engine {
     /// An engine with an empty keyspace, and its background thread.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
+        let startup_memory = options.host.memory().used;
         Arc::new_cyclic(|engine| Engine {
             config: options.config,
             host: options.host,
@@ -70,6 +72,7 @@ impl Engine {
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
+            startup_memory,
             threads: options.threads,
             rates: crate::cron::Rates::default(),
             workers: RwLock::new(Vec::new()),
@@ -91,6 +94,11 @@ impl Engine {
     /// A new connection's id.
     pub fn next_client_id(&self) -> u64 {
         self.next_client.fetch_add(1, Relaxed)
+    }
+
+    /// Memory in use when the engine was made, in bytes.
+    pub(crate) fn startup_memory(&self) -> u64 {
+        self.startup_memory
     }
 
     /// Number of connections.
@@ -141,11 +149,6 @@ impl Engine {
     /// Locks all shards.
     pub(crate) fn hold_all(&self) -> Held<'_> {
         Held::all(&self.shards)
-    }
-
-    /// Calls `each` with every shard, one lock at a time.
-    pub(crate) fn each_shard(&self, mut each: impl FnMut(&mut ShardData)) {
-        self.shards.iter().for_each(|shard| each(&mut shard.lock()));
     }
 
     /// Number of databases.

@@ -68,6 +68,8 @@ pub trait Host: Send + Sync {
     fn malloc_stats(&self) -> String;
     /// Processor time of the process.
     fn cpu(&self) -> CpuTimes;
+    /// Name, release and processor of the operating system.
+    fn os(&self) -> String;
     /// Path of the program.
     fn executable(&self) -> String;
     /// Path of the configuration file; empty when there is none.

@@ -5,7 +5,11 @@ use larder_resp::Args;
 
 /// Calls `each` with the position of every key and the specification it comes from. `Err` when the arguments do not
 /// fit the specifications (a number of keys that is no number, or larger than the arguments).
-pub fn positions(command: &Command, args: Args<'_>, mut each: impl FnMut(usize, &KeySpec)) -> Result<(), InvalidKeys> {
+pub fn positions(
+    command: &Command,
+    args: Args<'_>,
+    mut each: impl FnMut(usize, &KeySpec),
+) -> Result<(), InvalidKeys> {
     for spec in command.keys {
         let Some(first) = begin(spec, args) else { continue };
         let (last, step) = end(spec, args, first)?;
@@ -41,7 +45,10 @@ fn begin(spec: &KeySpec, args: Args<'_>) -> Option<usize> {
             if from >= 0 {
                 (from as usize..args.len()).find(matches).map(|at| at + 1)
             } else {
-                (1..=args.len().checked_sub(from.unsigned_abs() as usize)?).rev().find(matches).map(|at| at + 1)
+                (1..=args.len().checked_sub(from.unsigned_abs() as usize)?)
+                    .rev()
+                    .find(matches)
+                    .map(|at| at + 1)
             }
         }
         Begin::Unknown => None,
@@ -67,8 +74,10 @@ fn end(spec: &KeySpec, args: Args<'_>, first: usize) -> Result<(usize, usize), I
             Ok((last, step as usize))
         }
         Find::KeyNum { at, first: offset, step } => {
-            let count = args.get(first + at as usize).and_then(crate::number::parse_i64).ok_or(InvalidKeys)?;
-            let count = usize::try_from(count).ok().filter(|&n| n > 0 && n <= args.len()).ok_or(InvalidKeys)?;
+            let count =
+                args.get(first + at as usize).and_then(crate::number::parse_i64).ok_or(InvalidKeys)?;
+            let count =
+                usize::try_from(count).ok().filter(|&n| n > 0 && n <= args.len()).ok_or(InvalidKeys)?;
             Ok((first + offset as usize + (count - 1) * step as usize, step as usize))
         }
         Find::Unknown => Err(InvalidKeys),

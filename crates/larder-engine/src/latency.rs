@@ -42,14 +42,20 @@ impl LatencyMonitor {
 
     /// The spikes of one event.
     pub(crate) fn find(&self, event: &[u8]) -> Option<Spikes> {
-        self.0.lock().iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(event)).map(|(_, s)| s.clone())
+        self.0
+            .lock()
+            .iter()
+            .find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(event))
+            .map(|(_, s)| s.clone())
     }
 
     /// Forgets the events named, or all when none is; returns how many were forgotten.
     pub(crate) fn reset(&self, events: &[&[u8]]) -> usize {
         let mut all = self.0.lock();
         let before = all.len();
-        all.retain(|name, _| !events.is_empty() && !events.iter().any(|e| name.as_bytes().eq_ignore_ascii_case(e)));
+        all.retain(|name, _| {
+            !events.is_empty() && !events.iter().any(|e| name.as_bytes().eq_ignore_ascii_case(e))
+        });
         before - all.len()
     }
 }

@@ -17,8 +17,13 @@ pub(crate) fn feed(engine: &Engine, worker: &WorkerState, session: &Session, arg
 
 fn line(now_us: u64, session: &Session, args: Args<'_>) -> Vec<u8> {
     let shared = &session.shared;
-    let addr = if shared.has(client_flags::UNIX) { format!("unix:{}", shared.addr.trim_end_matches(":0")) } else { shared.addr.to_string() };
-    let mut line = format!("+{}.{:06} [{} {addr}]", now_us / 1_000_000, now_us % 1_000_000, session.db).into_bytes();
+    let addr = if shared.has(client_flags::UNIX) {
+        format!("unix:{}", shared.addr.trim_end_matches(":0"))
+    } else {
+        shared.addr.to_string()
+    };
+    let mut line =
+        format!("+{}.{:06} [{} {addr}]", now_us / 1_000_000, now_us % 1_000_000, session.db).into_bytes();
     for arg in args.iter() {
         line.push(b' ');
         quote(&mut line, arg);

@@ -90,7 +90,12 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
 }
 
 /// Pops one element of a list that exists and writes it.
-pub(crate) fn pop_into(context: &mut Context<'_>, key: &Key<'_>, end: End, reply: &mut Reply<'_>) -> CommandResult {
+pub(crate) fn pop_into(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    end: End,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
     context.with_list(key, |list, options, _| {
         pop_with(list, options, end, |element| write_element(reply, element));
         Ok(())
@@ -100,7 +105,13 @@ pub(crate) fn pop_into(context: &mut Context<'_>, key: &Key<'_>, end: End, reply
 }
 
 /// Pops up to `count` elements of a list that exists and writes the key and them.
-pub(crate) fn pop_many_into(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64, reply: &mut Reply<'_>) -> CommandResult {
+pub(crate) fn pop_many_into(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    end: End,
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
     reply.array(2);
     reply.bulk(key.bytes);
     context.with_list(key, |list, options, _| {
@@ -116,7 +127,14 @@ pub(crate) fn pop_many_into(context: &mut Context<'_>, key: &Key<'_>, end: End, 
 }
 
 /// Moves one element from a list that exists to another, which is created if need be, and writes it.
-pub(crate) fn move_one(context: &mut Context<'_>, source: &Key<'_>, target: &Key<'_>, from: End, to: End, reply: &mut Reply<'_>) -> CommandResult {
+pub(crate) fn move_one(
+    context: &mut Context<'_>,
+    source: &Key<'_>,
+    target: &Key<'_>,
+    from: End,
+    to: End,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
     if context.kind(target).is_some_and(|kind| kind != Kind::List) {
         return Err(CommandError::WRONG_TYPE);
     }
@@ -127,7 +145,9 @@ pub(crate) fn move_one(context: &mut Context<'_>, source: &Key<'_>, target: &Key
         rotate(context, source, from, to, &mut scratch)?;
     } else {
         context.with_list(source, |list, options, _| {
-            pop_with(list, options, from, |element| scratch.extend_from_slice(element_bytes(&element, &mut number)));
+            pop_with(list, options, from, |element| {
+                scratch.extend_from_slice(element_bytes(&element, &mut number))
+            });
             Ok(())
         })?;
         context.with_list_or_new(target, |list, options, _| {
@@ -144,10 +164,18 @@ pub(crate) fn move_one(context: &mut Context<'_>, source: &Key<'_>, target: &Key
 }
 
 /// Moves an element within one list, which must not vanish in between.
-fn rotate(context: &mut Context<'_>, key: &Key<'_>, from: End, to: End, scratch: &mut Vec<u8>) -> CommandResult {
+fn rotate(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    from: End,
+    to: End,
+    scratch: &mut Vec<u8>,
+) -> CommandResult {
     let mut number = itoa::Buffer::new();
     context.with_list(key, |list, options, _| {
-        pop_with(list, options, from, |element| scratch.extend_from_slice(element_bytes(&element, &mut number)));
+        pop_with(list, options, from, |element| {
+            scratch.extend_from_slice(element_bytes(&element, &mut number))
+        });
         push(list, options, to, scratch);
         Ok(())
     })?;
@@ -155,7 +183,12 @@ fn rotate(context: &mut Context<'_>, key: &Key<'_>, from: End, to: End, scratch:
 }
 
 /// Pops an element; `f` sees it.
-pub(crate) fn pop_with<R>(list: &mut List, options: &ListOptions, end: End, f: impl FnOnce(Element<'_>) -> R) -> Option<R> {
+pub(crate) fn pop_with<R>(
+    list: &mut List,
+    options: &ListOptions,
+    end: End,
+    f: impl FnOnce(Element<'_>) -> R,
+) -> Option<R> {
     match end {
         End::Left => list.pop_front_with(options, f),
         End::Right => list.pop_back_with(options, f),

@@ -60,7 +60,7 @@ impl CommandStats {
     }
 
     fn reset(&self) {
-        [&self.calls, &self.nanos, &self.rejected, &self.failed].map(Counter::reset);
+        [&self.calls, &self.nanos, &self.rejected, &self.failed].into_iter().for_each(Counter::reset);
         if let Some(histogram) = self.latencies.get() {
             histogram.reset();
         }

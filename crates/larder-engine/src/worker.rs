@@ -40,7 +40,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(engine: Arc<Engine>, index: usize, mailbox: Arc<Mailbox>, stats: Arc<ThreadStats>) -> Self {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        index: usize,
+        mailbox: Arc<Mailbox>,
+        stats: Arc<ThreadStats>,
+    ) -> Self {
         let state = WorkerState {
             index,
             stats,
@@ -167,9 +172,8 @@ pub(crate) fn list_options(engine: &Engine) -> ListOptions {
         _ => Codec::Zstd,
     };
     ListOptions {
-        fill: Fill::from_config(hot.list_max_listpack_size.load(Relaxed) as i32),
+        fill: Fill::new(hot.list_max_listpack_size.load(Relaxed) as i32),
         compress_depth: hot.list_compress_depth.load(Relaxed) as u32,
         codec,
     }
 }
-

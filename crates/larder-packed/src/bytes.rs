@@ -52,7 +52,8 @@ impl SharedBytes {
 
     /// An empty string with room for `cap` bytes.
     pub fn with_capacity(cap: usize) -> Self {
-        let size = heap::class_size(cap.checked_add(HEADER).expect("a string is smaller than the address space"));
+        let size =
+            heap::class_size(cap.checked_add(HEADER).expect("a string is smaller than the address space"));
         let ptr = heap::alloc(size).cast::<Header>();
         // SAFETY: the allocation is at least HEADER bytes, aligned to 8, and ours alone.
         unsafe { ptr.write(Header { rc: AtomicU32::new(1), len: 0, cap: size - HEADER }) };
@@ -65,7 +66,11 @@ impl SharedBytes {
         if unique && len <= self.header().cap {
             return;
         }
-        let grown = if len > self.header().len { len.max(len.saturating_add(len / 4).min(len + (1 << 20))) } else { len };
+        let grown = if len > self.header().len {
+            len.max(len.saturating_add(len / 4).min(len + (1 << 20)))
+        } else {
+            len
+        };
         let mut copy = Self::with_capacity(grown);
         copy.extend(self);
         *self = copy;

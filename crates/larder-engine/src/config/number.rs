@@ -40,7 +40,7 @@ pub(super) fn memory_with_unit(bytes: u64) -> String {
 
 /// `1gb`, `64m`, `100`: digits (none are 0) and a unit. Saturates where C's `strtoull` does, wraps where Redis
 /// multiplies.
-pub(super) fn parse_memory(text: &str) -> Option<u64> {
+pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits >= 128 {
         return None;

@@ -146,10 +146,7 @@ impl Run {
             assert!(seen.iter().eq(self.model.iter().rev().skip(n - 1 - from).take(count)));
         }
         let at = self.rng.usize(..n + 1);
-        assert_eq!(
-            self.list.with_element(at as u64, |e| e.to_vec()).as_ref(),
-            self.model.get(at)
-        );
+        assert_eq!(self.list.with_element(at as u64, |e| e.to_vec()).as_ref(), self.model.get(at));
         if n > 0 {
             let value = self.model[self.rng.usize(..n)].clone();
             let found = self.list.find(&value, 0, u64::MAX, Direction::Forward);

@@ -30,7 +30,9 @@ pub(super) fn setname(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 /// Names the connection; an empty name takes the name away.
 pub(super) fn set_name(context: &mut Context<'_>, name: &[u8]) -> CommandResult {
     if !is_printable(name) {
-        return Err(CommandError::Fixed("ERR Client names cannot contain spaces, newlines or special characters."));
+        return Err(CommandError::Fixed(
+            "ERR Client names cannot contain spaces, newlines or special characters.",
+        ));
     }
     context.session.shared.names.lock().name = name.into();
     Ok(())
@@ -51,7 +53,9 @@ pub(super) fn setinfo(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         return Err(unrecognized(option));
     };
     if !is_printable(value) {
-        return Err(CommandError::text(format!("ERR {name} cannot contain spaces, newlines or special characters.")));
+        return Err(CommandError::text(format!(
+            "ERR {name} cannot contain spaces, newlines or special characters."
+        )));
     }
     *field = value.into();
     context.reply.ok();
@@ -158,7 +162,8 @@ pub(super) fn flag_letters(client: &ClientShared) -> String {
         (client_flags::NO_TOUCH, 'T'),
         (client_flags::IMPORT_SOURCE, 'I'),
     ];
-    let set: String = letters.iter().filter(|(flag, _)| client.has(*flag)).map(|(_, letter)| *letter).collect();
+    let set: String =
+        letters.iter().filter(|(flag, _)| client.has(*flag)).map(|(_, letter)| *letter).collect();
     if set.is_empty() { "N".to_owned() } else { set }
 }
 
@@ -169,7 +174,9 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let output = client.output_bytes.load(Relaxed);
     let multi_bytes = u64::from(client.multi_bytes.load(Relaxed));
     let total = query_cap + output + multi_bytes + size_of::<ClientShared>() as u64;
-    let mut line = format!("id={} addr={} laddr={} fd={} name=", client.id, client.addr, client.laddr, client.fd).into_bytes();
+    let mut line =
+        format!("id={} addr={} laddr={} fd={} name=", client.id, client.addr, client.laddr, client.fd)
+            .into_bytes();
     line.extend_from_slice(&names.name);
     let numbers = format!(
         " age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \

@@ -187,8 +187,9 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     session.reply_mode = ReplyMode::On;
     session.no_touch = false;
     session.shared.set_flag(client_flags::NO_EVICT | client_flags::NO_TOUCH, false);
-    let names = &mut *session.shared.names.lock();
-    *names = ClientNames { name: Box::default(), ..std::mem::take(names) };
+    let mut names = session.shared.names.lock();
+    *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
+    drop(names);
     context.session.authenticated = password(context).is_empty();
     context.reply.simple("RESET");
     Ok(())

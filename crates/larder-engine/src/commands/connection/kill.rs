@@ -27,7 +27,7 @@ enum Criterion {
     LibName(Vec<u8>),
     LibVer(Vec<u8>),
     Db(u32),
-    Capa(Vec<u8>),
+    Capa,
     Ip(Vec<u8>),
 }
 
@@ -100,7 +100,7 @@ fn criterion(context: &Context<'_>, name: &[u8], value: &[u8]) -> CommandResult<
         b"lib-name" => Criterion::LibName(value.to_vec()),
         b"lib-ver" => Criterion::LibVer(value.to_vec()),
         b"db" => Criterion::Db(database(context, value)?),
-        b"capa" => Criterion::Capa(value.to_vec()),
+        b"capa" => Criterion::Capa,
         b"ip" => Criterion::Ip(value.to_vec()),
         _ => return Err(CommandError::SYNTAX),
     })
@@ -121,7 +121,9 @@ fn parse_ids(values: Args<'_>) -> CommandResult<Vec<u64>> {
         match number::parse_i64(value) {
             Some(id) if id > 0 => ids.push(id as u64),
             Some(_) => return Err(CommandError::Fixed("ERR client-id should be greater than 0")),
-            None if ids.is_empty() => return Err(CommandError::Fixed("ERR client-id should be greater than 0")),
+            None if ids.is_empty() => {
+                return Err(CommandError::Fixed("ERR client-id should be greater than 0"));
+            }
             None => break,
         }
     }
@@ -139,8 +141,14 @@ fn database(context: &Context<'_>, value: &[u8]) -> CommandResult<u32> {
 }
 
 fn client_type(value: &[u8]) -> CommandResult<&'static str> {
-    let names =
-        [("normal", "normal"), ("slave", "replica"), ("replica", "replica"), ("pubsub", "pubsub"), ("master", "master"), ("primary", "master")];
+    let names = [
+        ("normal", "normal"),
+        ("slave", "replica"),
+        ("replica", "replica"),
+        ("pubsub", "pubsub"),
+        ("master", "master"),
+        ("primary", "master"),
+    ];
     let found = names.iter().find(|(name, _)| is_word(value, name)).map(|(_, kind)| *kind);
     found.ok_or_else(|| quoted("ERR Unknown client type '", value))
 }
@@ -159,18 +167,22 @@ impl Criterion {
         match self {
             Criterion::Id(ids) => ids.contains(&client.id),
             // Monitors count as replicas, as they do for output limits; the others exist only in later roles.
-            Criterion::Type(kind) => *kind == if client.has(client_flags::MONITOR) { "replica" } else { "normal" },
+            Criterion::Type(kind) => {
+                *kind == if client.has(client_flags::MONITOR) { "replica" } else { "normal" }
+            }
             Criterion::User(user) => user == b"default",
             Criterion::Addr(addr) => client.addr.as_bytes() == addr,
             Criterion::Laddr(laddr) => client.laddr.as_bytes() == laddr,
             Criterion::MaxAge(min) => age(client.created_ms) >= *min,
             Criterion::Idle(min) => age(client.last_active_ms.load(Relaxed)) >= *min,
             Criterion::Name(name) => *client.names.lock().name == **name,
-            Criterion::Flags(wanted) => wanted.iter().all(|letter| flag_letters(client).as_bytes().contains(letter)),
+            Criterion::Flags(wanted) => {
+                wanted.iter().all(|letter| flag_letters(client).as_bytes().contains(letter))
+            }
             Criterion::LibName(name) => *client.names.lock().lib_name == **name,
             Criterion::LibVer(version) => *client.names.lock().lib_ver == **version,
             Criterion::Db(db) => client.db.load(Relaxed) == *db,
-            Criterion::Capa(_) => false,
+            Criterion::Capa => false,
             Criterion::Ip(ip) => client.addr.rsplit_once(':').is_some_and(|(host, _)| host.as_bytes() == ip),
         }
     }

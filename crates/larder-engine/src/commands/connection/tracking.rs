@@ -14,7 +14,9 @@ pub(super) fn tracking(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             context.reply.ok();
             Ok(())
         }
-        word if is_word(word, "on") => Err(CommandError::Fixed("ERR This server does not send invalidation messages")),
+        word if is_word(word, "on") => {
+            Err(CommandError::Fixed("ERR This server does not send invalidation messages"))
+        }
         _ => Err(CommandError::SYNTAX),
     }
 }

@@ -35,7 +35,9 @@ impl Conditions {
 
     fn check(self) -> CommandResult {
         if self.nx && (self.xx || self.gt || self.lt) {
-            return Err(CommandError::Fixed("ERR NX and XX, GT or LT options at the same time are not compatible"));
+            return Err(CommandError::Fixed(
+                "ERR NX and XX, GT or LT options at the same time are not compatible",
+            ));
         }
         if self.gt && self.lt {
             return Err(CommandError::Fixed("ERR GT and LT options at the same time are not compatible"));
@@ -141,7 +143,7 @@ pub(super) fn pexpiretime(context: &mut Context<'_>, args: Args<'_>) -> CommandR
 /// Replies -2 for no key, -1 for no expiry, or what `convert` makes of the expiry.
 fn reply_expiry(context: &mut Context<'_>, args: Args<'_>, convert: impl Fn(u64) -> u64) -> CommandResult {
     let key = context.key(args.at(1));
-    let reply = context.peek(&key, |entry| match entry.as_ref().map(Entry::expire_at_ms) {
+    let reply = context.peek(&key, |entry| match entry.map(Entry::expire_at_ms) {
         None => -2,
         Some(None) => -1,
         Some(Some(at)) => convert(at) as i64,

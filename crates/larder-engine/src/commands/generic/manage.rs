@@ -1,11 +1,11 @@
 //! Deleting, renaming, copying and moving keys.
 
 use crate::commands::is_word;
-use crate::context::{Context, Kind, inline};
+use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use crate::shard::Key;
-use larder_collections::key_table::{Entry, ExpireChange, NewValue, OwnedValue, ValueRef};
+use larder_collections::key_table::{Entry, ExpireChange, InlineBytes, NewValue, OwnedValue, ValueRef};
 use larder_collections::value::Value;
 use larder_resp::Args;
 
@@ -66,7 +66,9 @@ fn clone(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
     context.peek(key, |entry| {
         let entry: Entry<'_, Value> = entry?;
         let value = match entry.value() {
-            ValueRef::Inline { kind, bytes } => OwnedValue::inline(kind, bytes),
+            ValueRef::Inline { kind, bytes } => {
+                OwnedValue::Inline { kind, bytes: InlineBytes::copy_of(bytes) }
+            }
             ValueRef::Out(value) => OwnedValue::Out((*value).clone()),
         };
         Some(Parcel { value, expire_at_ms: entry.expire_at_ms() })
@@ -78,9 +80,8 @@ fn place(context: &mut Context<'_>, key: &Key<'_>, parcel: Parcel) {
     let expire = parcel.expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
     match parcel.value {
         OwnedValue::Out(value) => context.put(key, NewValue::Out(value), expire),
-        inline => {
-            let (kind, bytes) = inline.as_inline().unwrap_or((inline::STRING, b""));
-            context.put(key, NewValue::Inline { kind, bytes }, expire);
+        OwnedValue::Inline { kind, bytes } => {
+            context.put(key, NewValue::Inline { kind, bytes: &bytes }, expire)
         }
     }
     context.modified(key);

@@ -29,11 +29,7 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
 }
 
 /// Looks a key up without marking it as used; replies null when there is none.
-fn look<R>(
-    context: &mut Context<'_>,
-    args: Args<'_>,
-    f: impl FnOnce(&Entry<'_, Value>) -> R,
-) -> Option<R> {
+fn look<R>(context: &mut Context<'_>, args: Args<'_>, f: impl FnOnce(&Entry<'_, Value>) -> R) -> Option<R> {
     let key = context.key(args.at(2));
     let found = context.peek(&key, |entry| entry.map(|entry| f(&entry)));
     if found.is_none() {

@@ -152,7 +152,12 @@ fn draw(context: &mut Context<'_>) -> Option<Option<Vec<u8>>> {
         return None;
     }
     let mut pick = context.worker.rng.usize(..total);
-    let shard = lens.iter().position(|&len| pick < len || { pick -= len; false })?;
+    let shard = lens.iter().position(|&len| {
+        pick < len || {
+            pick -= len;
+            false
+        }
+    })?;
     let mut rng = context.worker.rng.fork();
     Some(context.with_shard(shard, |data| {
         let entry = data.table(db)?.random(&mut rng)?;

@@ -86,7 +86,11 @@ pub(crate) fn write(reply: &mut Reply<'_>, list: &[Argument<'_>]) {
 
 impl Argument<'_> {
     fn flags(&self) -> Vec<&'static str> {
-        let flags = [(self.optional, "optional"), (self.multiple, "multiple"), (self.multiple_token, "multiple_token")];
+        let flags = [
+            (self.optional, "optional"),
+            (self.multiple, "multiple"),
+            (self.multiple_token, "multiple_token"),
+        ];
         flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect()
     }
 
@@ -136,7 +140,10 @@ mod tests {
     fn notation() {
         let list = parse("key:key#0 c:oneof?(nx:pure-token=NX ttl:integer=EX_AT@7.0.0) v:string*+");
         assert_eq!(list.len(), 3);
-        assert_eq!(list[0], Argument { name: "key", kind: "key", key_spec: Some("0"), ..Argument::default() });
+        assert_eq!(
+            list[0],
+            Argument { name: "key", kind: "key", key_spec: Some("0"), ..Argument::default() }
+        );
         let children = &list[1].children;
         assert_eq!((list[1].optional, children.len()), (true, 2));
         assert_eq!((children[1].token, children[1].since), (Some("EX_AT"), Some("7.0.0")));

@@ -43,7 +43,9 @@ fn write_info(reply: &mut Reply<'_>, found: &Found) {
     reply.int(i64::from(command.arity));
     write_flags(reply, command);
     let (first, last, step) = old_style_keys(command);
-    [first, last, step].map(|n| reply.int(i64::from(n)));
+    for number in [first, last, step] {
+        reply.int(i64::from(number));
+    }
     let categories = command.acl_categories();
     reply.set(categories.len());
     categories.iter().for_each(|category| reply.simple(&format!("@{category}")));
@@ -52,12 +54,14 @@ fn write_info(reply: &mut Reply<'_>, found: &Found) {
     reply.array(command.keys.len());
     command.keys.iter().for_each(|spec| write_key_spec(reply, spec));
     reply.array(command.subcommands.len());
-    let subcommands = table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
+    let subcommands =
+        table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
     subcommands.for_each(|sub| write_info(reply, sub));
 }
 
 fn write_flags(reply: &mut Reply<'_>, command: &Command) {
-    let mut names: Vec<_> = flags::NAMES.iter().filter(|(flag, _)| command.has(*flag)).map(|(_, name)| *name).collect();
+    let mut names: Vec<_> =
+        flags::NAMES.iter().filter(|(flag, _)| command.has(*flag)).map(|(_, name)| *name).collect();
     if is_movable(command) {
         names.push("movablekeys");
     }
@@ -70,7 +74,8 @@ fn is_movable(command: &Command) -> bool {
     match command.keys {
         [] => false,
         [spec, rest @ ..] => {
-            let plain = |spec: &KeySpec| matches!((spec.begin, spec.find), (Begin::Index(_), Find::Range { .. }));
+            let plain =
+                |spec: &KeySpec| matches!((spec.begin, spec.find), (Begin::Index(_), Find::Range { .. }));
             !plain(spec) || rest.iter().any(|spec| !plain(spec))
         }
     }
@@ -146,8 +151,12 @@ fn write_docs(reply: &mut Reply<'_>, found: &Found) {
     reply.bulk(found.full_name().as_bytes());
     let list = arguments::parse(command.args);
     reply.map(4 + usize::from(!list.is_empty()) + usize::from(!command.subcommands.is_empty()));
-    let texts =
-        [("summary", command.summary), ("since", command.since), ("group", command.group.name()), ("complexity", command.complexity)];
+    let texts = [
+        ("summary", command.summary),
+        ("since", command.since),
+        ("group", command.group.name()),
+        ("complexity", command.complexity),
+    ];
     for (field, text) in texts {
         reply.bulk(field.as_bytes());
         reply.bulk(text.as_bytes());
@@ -159,7 +168,8 @@ fn write_docs(reply: &mut Reply<'_>, found: &Found) {
     if !command.subcommands.is_empty() {
         reply.bulk(b"subcommands");
         reply.map(command.subcommands.len());
-        let subcommands = table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
+        let subcommands =
+            table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
         subcommands.for_each(|sub| write_docs(reply, sub));
     }
 }
@@ -218,10 +228,13 @@ pub(super) fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> Comm
 /// The positions of the keys of the command that the arguments spell out.
 fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, KeySpec)>> {
     const INVALID_COMMAND: CommandError = CommandError::Fixed("ERR Invalid command specified");
-    const INVALID_COUNT: CommandError = CommandError::Fixed("ERR Invalid number of arguments specified for command");
+    const INVALID_COUNT: CommandError =
+        CommandError::Fixed("ERR Invalid number of arguments specified for command");
     let found = table().find(args.at(0)).ok_or(INVALID_COMMAND)?;
     let found = match args.get(1) {
-        Some(sub) if !found.command.subcommands.is_empty() => table().find_sub(found, sub).ok_or(INVALID_COMMAND)?,
+        Some(sub) if !found.command.subcommands.is_empty() => {
+            table().find_sub(found, sub).ok_or(INVALID_COMMAND)?
+        }
         _ => found,
     };
     if found.command.keys.is_empty() {
@@ -231,7 +244,8 @@ fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, KeySpec)>> {
         return Err(INVALID_COUNT);
     }
     let mut keys = Vec::new();
-    keys::positions(found.command, args, |at, spec| keys.push((at, *spec))).map_err(|_| CommandError::NOT_TEXT_FOR_BULK)?;
+    keys::positions(found.command, args, |at, spec| keys.push((at, *spec)))
+        .map_err(|_| CommandError::NOT_TEXT_FOR_BULK)?;
     Ok(keys)
 }
 

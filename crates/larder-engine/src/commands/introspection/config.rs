@@ -23,8 +23,10 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let words: Vec<&[u8]> = args.from(2).iter().collect();
     let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let host = &context.engine.host;
-    let result = context.engine.config.set(&pairs, |name, value| host.apply_config(name, value));
-    result.map_err(|error| CommandError::text(error.text))?;
+    let open =
+        crate::dispatch::is_local_option_allowed(context.engine, context.session, "enable-protected-configs");
+    let result = context.engine.config.set_for(&pairs, open, |name, value| host.apply_config(name, value));
+    result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
     context.worker.list_options = crate::worker::list_options(context.engine);
     context.reply.ok();
     Ok(())

@@ -15,7 +15,9 @@ pub(super) fn latest(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
         let (time, ms) = spikes.history.back().copied().unwrap_or_default();
         context.reply.array(4);
         context.reply.bulk(event.as_bytes());
-        [time, ms, spikes.worst_ms].map(|n| context.reply.int(n as i64));
+        for number in [time, ms, spikes.worst_ms] {
+            context.reply.int(number as i64);
+        }
     }
     Ok(())
 }
@@ -25,7 +27,9 @@ pub(super) fn history(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     context.reply.array(spikes.history.len());
     for (time, ms) in spikes.history {
         context.reply.array(2);
-        [time, ms].map(|n| context.reply.int(n as i64));
+        for number in [time, ms] {
+            context.reply.int(number as i64);
+        }
     }
     Ok(())
 }
@@ -83,7 +87,10 @@ pub(super) fn doctor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
     let events = context.engine.latency.snapshot();
     let threshold = context.engine.config.get("latency-monitor-threshold").unwrap_or_default();
     let text = match (threshold.as_str(), events.is_empty()) {
-        ("0", true) => "Latency monitoring is off. CONFIG SET latency-monitor-threshold <milliseconds> turns it on.\n".to_owned(),
+        ("0", true) => {
+            "Latency monitoring is off. CONFIG SET latency-monitor-threshold <milliseconds> turns it on.\n"
+                .to_owned()
+        }
         (_, true) => "No latency spike was seen since the monitoring began or was reset.\n".to_owned(),
         _ => report(&events),
     };
@@ -97,7 +104,11 @@ fn report(events: &[(&str, Spikes)]) -> String {
         let count = spikes.history.len() as u64;
         let sum: u64 = spikes.history.iter().map(|(_, ms)| ms).sum();
         let average = sum / count.max(1);
-        let _ = writeln!(text, "- {event}: {count} spikes, {average} ms on average, {} ms at worst.", spikes.worst_ms);
+        let _ = writeln!(
+            text,
+            "- {event}: {count} spikes, {average} ms on average, {} ms at worst.",
+            spikes.worst_ms
+        );
         let _ = writeln!(text, "  {}", advice(event));
     }
     text
@@ -105,9 +116,13 @@ fn report(events: &[(&str, Spikes)]) -> String {
 
 fn advice(event: &str) -> &'static str {
     match event {
-        "command" => "SLOWLOG GET names the slow commands; those that walk whole collections are the usual cause.",
+        "command" => {
+            "SLOWLOG GET names the slow commands; those that walk whole collections are the usual cause."
+        }
         "fast-command" => "Commands that never take long did: the machine was busy, paused or swapping.",
-        "expire-cycle" => "Many keys expire at once; spread their times to live, or lower active-expire-effort.",
+        "expire-cycle" => {
+            "Many keys expire at once; spread their times to live, or lower active-expire-effort."
+        }
         _ => "See the documentation of the latency monitor for this event.",
     }
 }
@@ -117,7 +132,10 @@ pub(super) fn histogram(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
     let mut rows = Vec::new();
     for found in table().all() {
         let name = found.full_name();
-        let asked = |w: &&[u8]| w.eq_ignore_ascii_case(name.as_bytes()) || found.parent.is_some_and(|p| w.eq_ignore_ascii_case(p.name.as_bytes()));
+        let asked = |w: &&[u8]| {
+            w.eq_ignore_ascii_case(name.as_bytes())
+                || found.parent.is_some_and(|p| w.eq_ignore_ascii_case(p.name.as_bytes()))
+        };
         if !wanted.is_empty() && !wanted.iter().any(asked) {
             continue;
         }

@@ -37,7 +37,9 @@ fn write_entries(context: &mut Context<'_>, kind: LogKind, count: usize) {
 
 fn write_entry(reply: &mut Reply<'_>, entry: &LogEntry) {
     reply.array(6);
-    [entry.id, entry.time, entry.value].map(|n| reply.int(n as i64));
+    for number in [entry.id, entry.time, entry.value] {
+        reply.int(number as i64);
+    }
     reply.array(entry.args.len());
     entry.args.iter().for_each(|arg| reply.bulk(arg));
     reply.bulk(entry.client.as_bytes());
@@ -56,7 +58,11 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
 }
 
 fn log_kind(arg: &[u8]) -> CommandResult<LogKind> {
-    let kinds = [("slow", LogKind::Slow), ("large-request", LogKind::LargeRequest), ("large-reply", LogKind::LargeReply)];
+    let kinds = [
+        ("slow", LogKind::Slow),
+        ("large-request", LogKind::LargeRequest),
+        ("large-reply", LogKind::LargeReply),
+    ];
     kinds.iter().find(|(name, _)| is_word(arg, name)).map(|(_, kind)| *kind).ok_or(UNKNOWN_TYPE)
 }
 

@@ -543,7 +543,11 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: READONLY,
                 acl: "",
                 scope: Scope::Keys,
-                keys: &[KeySpec { begin: Begin::Index(2), find: Find::Range { last: 0, step: 1, limit: 0 }, flags: "RO" }],
+                keys: &[KeySpec {
+                    begin: Begin::Index(2),
+                    find: Find::Range { last: 0, step: 1, limit: 0 },
+                    flags: "RO",
+                }],
                 group: Group::Server,
                 since: "4.0.0",
                 summary: "Estimates the bytes that a key and its value take.",

@@ -11,6 +11,7 @@ use crate::shard::Key;
 use larder_collections::key_table::ValueRef;
 use larder_collections::list::{Element, List};
 use larder_collections::value::Value;
+use larder_packed::block::{Direction, Needle};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
@@ -62,7 +63,7 @@ pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         let (from, count) = list.map_or((0, 0), |list| range(start, end, list.len()));
         reply.array(count as usize);
         if let Some(list) = list.filter(|_| count > 0) {
-            list.for_each_range(from, count, |element| {
+            let _ = list.for_each_range::<()>(from, count, |element| {
                 write_element(reply, element);
                 ControlFlow::Continue(())
             });
@@ -105,37 +106,7 @@ pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 
 /// Position of the first element equal to `value`.
 fn find(list: &List, value: &[u8]) -> Option<u64> {
-    let wanted = Wanted::new(value);
-    let mut at = 0;
-    let mut found = None;
-    list.for_each_range(0, list.len(), |element| {
-        if wanted.is(&element) {
-            found = Some(at);
-            return ControlFlow::Break(());
-        }
-        at += 1;
-        ControlFlow::Continue(())
-    });
-    found
-}
-
-/// A value to compare elements with; its integer is worked out once.
-struct Wanted<'a> {
-    bytes: &'a [u8],
-    int: Option<i64>,
-}
-
-impl<'a> Wanted<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Wanted { bytes, int: number::parse_i64(bytes) }
-    }
-
-    fn is(&self, element: &Element<'_>) -> bool {
-        match element {
-            Element::Bytes(bytes) => *bytes == self.bytes,
-            Element::Int(n) => self.int == Some(*n),
-        }
-    }
+    list.find(value, 0, list.len(), Direction::Forward)
 }
 
 pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -191,9 +162,12 @@ impl Search {
             if is_word(word, "rank") {
                 search.rank = number::integer(value)?;
             } else if is_word(word, "count") {
-                search.count = Some(number::positive_or(value, CommandError::Fixed("ERR COUNT can't be negative"))? as u64);
+                search.count =
+                    Some(number::positive_or(value, CommandError::Fixed("ERR COUNT can't be negative"))?
+                        as u64);
             } else if is_word(word, "maxlen") {
-                search.max_len = number::positive_or(value, CommandError::Fixed("ERR MAXLEN can't be negative"))? as u64;
+                search.max_len =
+                    number::positive_or(value, CommandError::Fixed("ERR MAXLEN can't be negative"))? as u64;
             } else {
                 return Err(CommandError::SYNTAX);
             }
@@ -208,7 +182,7 @@ impl Search {
 
     /// The positions found, in the order of the search.
     fn run(&self, list: &List, value: &[u8]) -> Vec<u64> {
-        let wanted = Wanted::new(value);
+        let wanted = Needle::new(value);
         let look_at = if self.max_len == 0 { list.len() } else { self.max_len.min(list.len()) };
         let find_max = match self.count {
             None => 1,
@@ -218,7 +192,7 @@ impl Search {
         let mut skip = self.rank.unsigned_abs() - 1;
         let (mut seen, mut found) = (0, Vec::new());
         let visit = |element: Element<'_>| {
-            if wanted.is(&element) {
+            if wanted.matches(element) {
                 if skip == 0 {
                     found.push(seen);
                 } else {
@@ -229,9 +203,9 @@ impl Search {
             if found.len() as u64 >= find_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         if self.rank > 0 {
-            list.for_each_range(0, look_at, visit);
+            let _ = list.for_each_range(0, look_at, visit);
         } else {
-            list.for_each_range_rev(list.len() - 1, look_at, visit);
+            let _ = list.for_each_range_rev(list.len() - 1, look_at, visit);
             found.iter_mut().for_each(|at| *at = list.len() - 1 - *at);
         }
         found

@@ -38,7 +38,7 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandRe
     let timeout = timeout_ms(context, args.at(args.len() - 1))?;
     let keys: Vec<_> = args.iter().take(args.len() - 1).skip(1).collect();
     let Some(name) = first_list(context, &keys)? else {
-        return wait_or(context, &keys, Wish::Pop(end), timeout, Reply::null_array);
+        return wait_or(context, &keys, Wish::Pop(end), timeout, |reply| reply.null_array());
     };
     let key = context.key(name);
     let mut popped = Vec::new();
@@ -51,7 +51,13 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandRe
 }
 
 /// Waits, or, where waiting is not allowed, answers at once.
-fn wait_or(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeout: u64, empty: impl FnOnce(&mut Reply<'_>)) -> CommandResult {
+fn wait_or(
+    context: &mut Context<'_>,
+    keys: &[&[u8]],
+    wish: Wish,
+    timeout: u64,
+    empty: impl FnOnce(&mut Reply<'_>),
+) -> CommandResult {
     if context.in_exec {
         empty(&mut context.reply);
     } else {
@@ -66,7 +72,9 @@ pub(super) fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if try_pop_many(context, &request)? {
         return Ok(());
     }
-    wait_or(context, &request.keys, Wish::PopMany(request.end, request.count), timeout, Reply::null_array)
+    wait_or(context, &request.keys, Wish::PopMany(request.end, request.count), timeout, |reply| {
+        reply.null_array()
+    })
 }
 
 pub(super) fn brpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -78,12 +86,18 @@ pub(super) fn blmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     move_or_wait(context, args, from, to, 5)
 }
 
-fn move_or_wait(context: &mut Context<'_>, args: Args<'_>, from: End, to: End, timeout_at: usize) -> CommandResult {
+fn move_or_wait(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    from: End,
+    to: End,
+    timeout_at: usize,
+) -> CommandResult {
     let timeout = timeout_ms(context, &args[timeout_at])?;
     let (source, target) = (context.key(args.at(1)), context.key(args.at(2)));
     if try_move(context, &source, &target, from, to)? {
         return Ok(());
     }
     let wish = Wish::Move { from, to, target: args.at(2).into() };
-    wait_or(context, &[args.at(1)], wish, timeout, Reply::null)
+    wait_or(context, &[args.at(1)], wish, timeout, |reply| reply.null())
 }

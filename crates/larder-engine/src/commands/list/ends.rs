@@ -104,7 +104,13 @@ pub(super) fn lmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     move_between(context, args.at(1), args.at(2), from, to)
 }
 
-fn move_between(context: &mut Context<'_>, source: &[u8], target: &[u8], from: End, to: End) -> CommandResult {
+fn move_between(
+    context: &mut Context<'_>,
+    source: &[u8],
+    target: &[u8],
+    from: End,
+    to: End,
+) -> CommandResult {
     let (source, target) = (context.key(source), context.key(target));
     if !try_move(context, &source, &target, from, to)? {
         context.reply.null();
@@ -113,7 +119,13 @@ fn move_between(context: &mut Context<'_>, source: &[u8], target: &[u8], from: E
 }
 
 /// Moves an element and replies with it; false, with no reply, when the source does not exist.
-pub(super) fn try_move(context: &mut Context<'_>, source: &Key<'_>, target: &Key<'_>, from: End, to: End) -> CommandResult<bool> {
+pub(super) fn try_move(
+    context: &mut Context<'_>,
+    source: &Key<'_>,
+    target: &Key<'_>,
+    from: End,
+    to: End,
+) -> CommandResult<bool> {
     match context.kind(source) {
         None => return Ok(false),
         Some(Kind::List) => {}
@@ -176,7 +188,10 @@ pub(super) fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_>) -> 
 }
 
 /// The first of the keys that exists; it must be a list.
-pub(super) fn first_list<'k>(context: &mut Context<'_>, keys: &[&'k [u8]]) -> CommandResult<Option<&'k [u8]>> {
+pub(super) fn first_list<'k>(
+    context: &mut Context<'_>,
+    keys: &[&'k [u8]],
+) -> CommandResult<Option<&'k [u8]>> {
     for name in keys {
         match context.kind(&context.key(name)) {
             None => {}

@@ -9,7 +9,8 @@ use larder_resp::Args;
 
 pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let db = context.db;
-    let len = (0..SHARDS).map(|shard| context.with_shard(shard, |data| data.table(db).map_or(0, Table::len))).sum();
+    let len =
+        (0..SHARDS).map(|shard| context.with_shard(shard, |data| data.table(db).map_or(0, Table::len))).sum();
     context.reply.count(len);
     Ok(())
 }

@@ -45,7 +45,9 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Err(CommandError::Fixed("ERR No shutdown in progress."));
     }
     if context.in_exec {
-        return Err(CommandError::Fixed("ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client"));
+        return Err(CommandError::Fixed(
+            "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client",
+        ));
     }
     context.engine.host.shutdown(flags);
     context.flow = Flow::CloseNow;
@@ -74,7 +76,8 @@ fn draw_larder(context: &mut Context<'_>, columns: usize, rows: usize) -> String
     const FILLINGS: [&str; 4] = ["....", "oooo", "####", "%%%%"];
     let mut text = String::new();
     for _ in 0..rows {
-        let jars: Vec<&str> = (0..columns).map(|_| FILLINGS[context.worker.rng.usize(..FILLINGS.len())]).collect();
+        let jars: Vec<&str> =
+            (0..columns).map(|_| FILLINGS[context.worker.rng.usize(..FILLINGS.len())]).collect();
         let line = |f: &dyn Fn(&str) -> String| jars.iter().map(|jar| f(jar)).collect::<String>() + "\n";
         text += &line(&|_| "  .--. ".to_owned());
         text += &line(&|jar| format!(" |{jar}| "));
@@ -82,5 +85,9 @@ fn draw_larder(context: &mut Context<'_>, columns: usize, rows: usize) -> String
         text += &"=".repeat(7 * columns);
         text.push('\n');
     }
-    text + &format!("\nRedis ver. {}, Larder ver. {}\n", super::super::connection::REDIS_VERSION, env!("CARGO_PKG_VERSION"))
+    text + &format!(
+        "\nRedis ver. {}, Larder ver. {}\n",
+        super::super::connection::REDIS_VERSION,
+        env!("CARGO_PKG_VERSION")
+    )
 }

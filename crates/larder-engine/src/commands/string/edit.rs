@@ -50,7 +50,9 @@ pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 
 /// Length of the string of a key; an error for another type.
 fn string_len(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult<Option<usize>> {
-    context.peek(key, |entry| entry.map(|e| crate::context::string_bytes(&e.value()).map(<[u8]>::len)).transpose())
+    context.peek(key, |entry| {
+        entry.map(|e| crate::context::string_bytes(&e.value()).map(<[u8]>::len)).transpose()
+    })
 }
 
 /// The sum, if a string may be that long.

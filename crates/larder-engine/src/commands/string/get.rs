@@ -18,7 +18,7 @@ pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         let key = context.key(name);
         context.read(&key, |entry, reply| {
             // A key of another type counts as absent here.
-            let value = entry.as_ref().map(larder_collections::key_table::Entry::value);
+            let value = entry.map(larder_collections::key_table::Entry::value);
             reply.bulk_or_null(value.as_ref().and_then(|value| string_bytes(value).ok()));
         });
     }
@@ -92,8 +92,15 @@ mod tests {
     #[test]
     fn ranges_as_in_redis() {
         let cases: [(i64, i64, &[u8]); 9] = [
-            (0, -1, b"hello"), (1, 3, b"ell"), (-3, -1, b"llo"), (-1, -3, b""), (5, 9, b""), (-100, 0, b"h"), (0, 100, b"hello"),
-            (-100, -100, b"h"), (i64::MIN, i64::MAX, b"hello"),
+            (0, -1, b"hello"),
+            (1, 3, b"ell"),
+            (-3, -1, b"llo"),
+            (-1, -3, b""),
+            (5, 9, b""),
+            (-100, 0, b"h"),
+            (0, 100, b"hello"),
+            (-100, -100, b"h"),
+            (i64::MIN, i64::MAX, b"hello"),
         ];
         for (start, end, want) in cases {
             assert_eq!(slice(b"hello", start, end), want, "{start} {end}");

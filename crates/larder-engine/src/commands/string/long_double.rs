@@ -49,7 +49,10 @@ impl LongDouble {
 
     /// The rounded sum; `None` when it is not finite.
     pub(super) fn add(&self, other: &LongDouble) -> Option<LongDouble> {
-        let (LongDouble::Finite { mantissa: a, exponent: x }, LongDouble::Finite { mantissa: b, exponent: y }) = (self, other)
+        let (
+            LongDouble::Finite { mantissa: a, exponent: x },
+            LongDouble::Finite { mantissa: b, exponent: y },
+        ) = (self, other)
         else {
             return None;
         };
@@ -170,9 +173,17 @@ mod tests {
     #[test]
     fn sums_as_in_redis() {
         for (a, b, want) in [
-            ("0.1", "0.2", "0.3"), ("10.50", "0.1", "10.6"), ("5.0e3", "2.0e2", "5200"), ("3", "-3", "0"), ("-0.0", "0", "0"),
-            ("1", "1e-18", "1"), ("1e30", "1", "1000000000000000000024696061952"), ("-1.5", "0.25", "-1.25"),
-            ("17179869184", "1.5", "17179869185.5"), ("1e4932", "1e4932", "none"), ("inf", "1", "none"),
+            ("0.1", "0.2", "0.3"),
+            ("10.50", "0.1", "10.6"),
+            ("5.0e3", "2.0e2", "5200"),
+            ("3", "-3", "0"),
+            ("-0.0", "0", "0"),
+            ("1", "1e-18", "1"),
+            ("1e30", "1", "1000000000000000000024696061952"),
+            ("-1.5", "0.25", "-1.25"),
+            ("17179869184", "1.5", "17179869185.5"),
+            ("1e4932", "1e4932", "none"),
+            ("inf", "1", "none"),
         ] {
             assert_eq!(sum(a, b), want, "{a} + {b}");
         }

@@ -27,7 +27,13 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     set_with(context, &key, &args[2], &options, expire)
 }
 
-fn set_with(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], options: &Options<'_>, expire: ExpireChange) -> CommandResult {
+fn set_with(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    value: &[u8],
+    options: &Options<'_>,
+    expire: ExpireChange,
+) -> CommandResult {
     if options.get {
         write_value(context, key)?;
     }

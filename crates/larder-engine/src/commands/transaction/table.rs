@@ -66,7 +66,11 @@ pub(crate) const TABLE: &[Command] = &[
         flags: ALLOW_BUSY | FAST | LOADING | NOSCRIPT | NO_MULTI | STALE,
         acl: "transaction",
         scope: Scope::Keys,
-        keys: &[KeySpec { begin: Begin::Index(1), find: Find::Range { last: -1, step: 1, limit: 0 }, flags: "RO" }],
+        keys: &[KeySpec {
+            begin: Begin::Index(1),
+            find: Find::Range { last: -1, step: 1, limit: 0 },
+            flags: "RO",
+        }],
         group: Group::Transactions,
         since: "2.2.0",
         summary: "Makes the next transaction depend on keys staying as they are.",
