@@ -82,12 +82,19 @@ impl Block {
         if kept.iter().all(|&k| k) {
             return None;
         }
-        let mut block = Block::empty();
-        for (element, _) in self.iter(0, super::Direction::Forward).zip(kept).filter(|(_, k)| *k) {
-            let pushed = element.with_bytes(|bytes| block.try_push(End::Back, bytes, Limit::NONE));
-            assert!(pushed, "elements of one block fit into one block");
+        let h = self.header();
+        let mut block = Block::with_capacity(h.kind, h.width, HEADER + self.used());
+        match h.kind {
+            Kind::Int => block.header_mut().aux = h.aux,
+            _ => block.header_mut().set_str_aux(h.elem_len(), 0),
         }
-        block.set_marked(self.marked());
+        for phys in (0..n).filter(|&phys| kept[self.physical(phys)]) {
+            match h.kind {
+                Kind::Int => block.take_ints(self, phys..phys + 1),
+                _ => block.take_str(self, phys..phys + 1),
+            }
+        }
+        block.inherit_flags(self);
         block.shrink_to_fit();
         Some(block)
     }
