@@ -4,3 +4,5 @@ pub mod block;
 pub mod codec;
 pub mod heap;
 pub mod int;
+pub mod listpack;
+pub mod lzf;

@@ -15,7 +15,7 @@ impl Block {
         }
         if self.len() == 1 && !self.is_compressed() {
             let mut block = Block::open(value, if self.reversed() { End::Front } else { End::Back }, 0);
-            block.inherit_flags(self);
+            block.inherit_order(self);
             *self = block;
             return true;
         }
@@ -94,7 +94,7 @@ impl Block {
                 _ => block.take_str(self, phys..phys + 1),
             }
         }
-        block.inherit_flags(self);
+        block.inherit_order(self);
         block.shrink_to_fit();
         Some(block)
     }
@@ -154,7 +154,7 @@ impl Block {
         block.take_str(self, 0..range.start);
         block.append_text(value);
         block.take_str(self, range.end..self.len());
-        block.inherit_flags(self);
+        block.inherit_order(self);
         *self = block;
         true
     }
@@ -178,7 +178,7 @@ impl Block {
         block.header_mut().end += u32::from(width);
         block.header_mut().n += 1;
         block.take_ints(self, range.end..self.len());
-        block.inherit_flags(self);
+        block.inherit_order(self);
         *self = block;
         true
     }
@@ -203,7 +203,7 @@ impl Block {
                 block.take_str(self, second);
             }
         }
-        block.inherit_flags(self);
+        block.inherit_order(self);
         block
     }
 
