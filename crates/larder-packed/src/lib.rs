@@ -5,4 +5,6 @@ pub mod bytes;
 pub mod codec;
 pub mod heap;
 pub mod int;
+pub mod listpack;
+pub mod lzf;
 pub mod segment;

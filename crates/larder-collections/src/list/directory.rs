@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction, Limit};
 
+use super::compress::Ahead;
 use super::scan::{ORIGIN_FIRST, fresh_salt};
 use super::tree::Tree;
 
@@ -25,6 +26,8 @@ pub(super) struct ListTree {
     pub(super) salt: u32,
     /// The list shrank so far that it counts as small again.
     pub(super) small_again: bool,
+    /// Blocks kept plain at the ends beyond the depth.
+    pub(super) ahead: Ahead,
 }
 
 impl ListTree {
@@ -39,6 +42,7 @@ impl ListTree {
             origin: ORIGIN_FIRST,
             salt: fresh_salt(),
             small_again: false,
+            ahead: Ahead::default(),
         }
     }
 

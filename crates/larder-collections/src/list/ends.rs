@@ -15,7 +15,7 @@ pub enum Popped {
 }
 
 impl Popped {
-    fn of(element: Element<'_>) -> Popped {
+    pub(super) fn of(element: Element<'_>) -> Popped {
         match element {
             Element::Bytes(bytes) => Popped::Bytes(bytes.to_vec()),
             Element::Int(value) => Popped::Int(value),
@@ -161,6 +161,7 @@ impl ListTree {
     fn open_end(&mut self, end: End, value: &[u8], options: &ListOptions) {
         let block = Block::open(value, end, options.room_bytes(value.len()));
         self.small_again = false;
+        self.ahead.block_pushed(end);
         match end {
             End::Front => {
                 let mut old = std::mem::replace(&mut self.head, block);
@@ -184,6 +185,7 @@ impl ListTree {
             block.pop(end);
             self.len -= 1;
         } else {
+            self.ahead.block_popped(end);
             self.remove(if end == End::Front { 0 } else { self.blocks() - 1 });
         }
         if end == End::Front {

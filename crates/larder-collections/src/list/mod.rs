@@ -30,6 +30,7 @@
 //!
 //! Tested by the model test in `tests` beside this file.
 
+mod compress;
 mod directory;
 mod ends;
 mod middle;
@@ -48,6 +49,7 @@ use larder_packed::block::Block;
 
 use directory::ListTree;
 
+pub use compress::{Done, Job};
 pub use directory::Directory;
 pub use ends::Popped;
 pub use larder_packed::block::{Direction, Element, End};

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use larder_packed::block::{Block, Direction, Element, Needle};
 
-use super::List;
+use super::{List, Popped};
 
 impl List {
     /// Calls `f` with the element at `index`. A compressed block is read from a scratch copy and stays compressed.
@@ -24,6 +24,11 @@ impl List {
                 }
             }
         }
+    }
+
+    /// A copy of the element at `index`.
+    pub fn get(&self, index: u64) -> Option<Popped> {
+        self.with_element(index, Popped::of)
     }
 
     /// Calls `f` with up to `count` elements from `start` on, towards the back, until it breaks.

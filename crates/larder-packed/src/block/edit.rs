@@ -15,7 +15,7 @@ impl Block {
         }
         if self.len() == 1 && !self.is_compressed() {
             let mut block = Block::open(value, if self.reversed() { End::Front } else { End::Back }, 0);
-            block.inherit_flags(self);
+            block.inherit_order(self);
             *self = block;
             return true;
         }
@@ -82,12 +82,19 @@ impl Block {
         if kept.iter().all(|&k| k) {
             return None;
         }
-        let mut block = Block::empty();
-        for (element, _) in self.iter(0, super::Direction::Forward).zip(kept).filter(|(_, k)| *k) {
-            let pushed = element.with_bytes(|bytes| block.try_push(End::Back, bytes, Limit::NONE));
-            assert!(pushed, "elements of one block fit into one block");
+        let h = self.header();
+        let mut block = Block::with_capacity(h.kind, h.width, HEADER + self.used());
+        match h.kind {
+            Kind::Int => block.header_mut().aux = h.aux,
+            _ => block.header_mut().set_str_aux(h.elem_len(), 0),
         }
-        block.set_marked(self.marked());
+        for phys in (0..n).filter(|&phys| kept[self.physical(phys)]) {
+            match h.kind {
+                Kind::Int => block.take_ints(self, phys..phys + 1),
+                _ => block.take_str(self, phys..phys + 1),
+            }
+        }
+        block.inherit_order(self);
         block.shrink_to_fit();
         Some(block)
     }
@@ -147,7 +154,7 @@ impl Block {
         block.take_str(self, 0..range.start);
         block.append_text(value);
         block.take_str(self, range.end..self.len());
-        block.inherit_flags(self);
+        block.inherit_order(self);
         *self = block;
         true
     }
@@ -171,7 +178,7 @@ impl Block {
         block.header_mut().end += u32::from(width);
         block.header_mut().n += 1;
         block.take_ints(self, range.end..self.len());
-        block.inherit_flags(self);
+        block.inherit_order(self);
         *self = block;
         true
     }
@@ -196,7 +203,7 @@ impl Block {
                 block.take_str(self, second);
             }
         }
-        block.inherit_flags(self);
+        block.inherit_order(self);
         block
     }
 

@@ -55,6 +55,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use crate::heap;
 
+pub use packed::LzfImage;
 pub use read::{Direction, Element, Iter, Needle};
 
 /// Bytes before the body of a block.
@@ -66,10 +67,8 @@ pub const ELEMENT_LEN_MAX: usize = u32::MAX as usize - 4096;
 
 /// Physical order is logical order backwards.
 const REVERSED: u8 = 1;
-/// The owner's mark, see [`Block::marked`].
-const MARKED: u8 = 2;
 /// Compression was tried and did not pay.
-const INCOMPRESSIBLE: u8 = 4;
+const INCOMPRESSIBLE: u8 = 2;
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,19 +184,6 @@ impl Block {
     #[inline]
     pub fn is_unique(&self) -> bool {
         self.header().rc.load(Ordering::Acquire) == 1
-    }
-
-    /// A mark that the owner of the block may set for itself; copies made by writing keep it.
-    pub fn marked(&self) -> bool {
-        self.flag(MARKED)
-    }
-
-    /// Sets or clears the owner's mark. Copies the block if it is shared.
-    pub fn set_marked(&mut self, on: bool) {
-        if self.marked() != on {
-            self.unshare();
-            self.set_flag(MARKED, on);
-        }
     }
 
     /// True if compression was tried and did not pay. Any change of the content forgets it.

@@ -1,7 +1,7 @@
 //! Pushing and popping at the ends, and the room it takes: widening and rebuilding.
 
 use super::read::read_uint;
-use super::{Block, ELEMENT_LEN_MAX, End, HEADER, Kind, Limit, MARKED, REVERSED};
+use super::{Block, ELEMENT_LEN_MAX, End, HEADER, Kind, Limit, REVERSED};
 use crate::int;
 
 /// An Int block of at most this many elements becomes text when something else is pushed.
@@ -52,9 +52,7 @@ impl Block {
 
     fn push_on_few(&mut self, end: End, value: &[u8], limit: Limit) -> bool {
         if self.is_empty() {
-            let marked = self.marked();
             *self = Block::open(value, end, 0);
-            self.set_flag(MARKED, marked);
             return true;
         }
         // One element is the same in both orders, so the block may turn to grow at this end.
@@ -78,6 +76,13 @@ impl Block {
             },
             Kind::Compressed => false,
         }
+    }
+
+    /// Pushes `value` at the back of a plain block, whatever its kind and size.
+    pub fn push_unlimited(&mut self, value: &[u8]) {
+        let pushed = self.try_push(End::Back, value, Limit::NONE)
+            || self.convert_to_text(value.len(), Limit::NONE) && self.try_push(End::Back, value, Limit::NONE);
+        assert!(pushed, "a plain block takes anything up to its format's limit");
     }
 
     /// Removes the element at `end`. The block is plain and not empty.
@@ -230,7 +235,7 @@ impl Block {
         }
         block.header_mut().n = self.header().n;
         block.header_mut().end = (HEADER + self.len() * width as usize) as u32;
-        block.inherit_flags(self);
+        block.inherit_order(self);
         block
     }
 
@@ -254,7 +259,7 @@ impl Block {
         for i in 0..self.len() {
             int::with_text(self.int_at(i), |text| block.append_text(text));
         }
-        block.inherit_flags(self);
+        block.inherit_order(self);
         *self = block;
         true
     }
@@ -318,9 +323,7 @@ impl Block {
     /// A copy with `cap` bytes, another width of lengths and gaps before the physical first element.
     pub(super) fn rebuild(&self, cap: usize, width: u8, gap: usize, lgap: usize) -> Block {
         let h = self.header();
-        if h.kind == Kind::Compressed {
-            return self.copy_compressed();
-        }
+        assert!(h.kind != Kind::Compressed, "compressed blocks are not written");
         let mut block = Block::with_capacity(h.kind, width, cap);
         let start = HEADER + gap;
         block.write(start, self.bytes(h.start as usize, h.data_len()));
@@ -330,7 +333,7 @@ impl Block {
             new.set_str_aux(if width == 0 { h.elem_len() } else { 0 }, lgap);
             block.copy_lengths(self, 0..self.len(), 0);
         }
-        block.inherit_flags(self);
+        block.inherit_order(self);
         block
     }
 
@@ -351,9 +354,8 @@ impl Block {
         }
     }
 
-    pub(super) fn inherit_flags(&mut self, from: &Block) {
+    pub(super) fn inherit_order(&mut self, from: &Block) {
         self.set_flag(REVERSED, from.reversed());
-        self.set_flag(MARKED, from.marked());
     }
 
     /// Writes an unsigned integer of 0, 1, 2, 4 or 8 bytes.

@@ -1,5 +1,6 @@
 //! Model test of the block against a deque of byte strings, and golden bytes.
 use super::*;
+use crate::codec::Codec;
 use std::collections::VecDeque;
 
 fn value(rng: &mut fastrand::Rng, flavour: usize) -> Vec<u8> {
@@ -79,9 +80,24 @@ fn step(
             model.drain(from..to);
         }
         11 if rng.usize(..4) == 0 => split_and_merge(block, rng, limit),
-        11 => block.shrink_if_sparse(),
+        11 if rng.bool() => block.shrink_if_sparse(),
+        11 => compress_and_back(block, rng),
         _ => {}
     }
+}
+
+fn compress_and_back(block: &mut Block, rng: &mut fastrand::Rng) {
+    let codec = [Codec::Lzf, Codec::Lz4, Codec::Zstd][rng.usize(..3)];
+    let Some(packed) = block.compress(codec) else {
+        return;
+    };
+    packed.check_invariants();
+    assert!(packed.heap_bytes() < block.heap_bytes() && packed.len() == block.len());
+    if let Some(image) = packed.lzf_image() {
+        let (again, plain) = Block::from_lzf(image).unwrap();
+        assert_eq!((again.len(), plain.len()), (block.len(), block.len()));
+    }
+    *block = packed.to_plain();
 }
 
 fn split_and_merge(block: &mut Block, rng: &mut fastrand::Rng, limit: Limit) {
@@ -116,6 +132,96 @@ fn block_behaves_like_a_deque() {
         }
         if let Some((block, model)) = kept {
             assert_same(&block, &model, &mut rng);
+        }
+    }
+}
+
+fn body(block: &Block) -> Vec<u8> {
+    let h = block.header();
+    let data = block.bytes(h.start as usize, h.data_len());
+    if h.kind == Kind::Int {
+        return data.to_vec();
+    }
+    [data, block.bytes(h.length_offset(block.len()), block.len() * h.width as usize)].concat()
+}
+
+#[test]
+fn golden_layouts() {
+    let of = |values: &[&str], end: End| {
+        let mut block = Block::empty();
+        for value in values {
+            assert!(block.try_push(end, value.as_bytes(), Limit::NONE));
+        }
+        (block.kind(), block.header().width, body(&block))
+    };
+    assert_eq!(of(&["ab", "cd"], End::Back), (Kind::Str, 0, b"abcd".to_vec()));
+    assert_eq!(of(&["ab", "cde"], End::Back), (Kind::Str, 1, b"abcde\x03\x02".to_vec()));
+    assert_eq!(of(&["ab", "cde"], End::Front), (Kind::Str, 1, b"abcde\x03\x02".to_vec()));
+    assert_eq!(of(&["7", "9"], End::Back), (Kind::Int, 1, vec![128, 130]));
+    // 0 to 1000: the base is centred, (65535 - 1000) / 2 below the lowest.
+    let (kind, width, bytes) = of(&["0", "1000"], End::Back);
+    assert_eq!((kind, width), (Kind::Int, 2));
+    assert_eq!(bytes, [32_267u16.to_ne_bytes(), 33_267u16.to_ne_bytes()].concat());
+    assert_eq!(of(&["7", "x"], End::Back), (Kind::Str, 0, b"7x".to_vec()));
+    let long = "y".repeat(300);
+    assert_eq!(of(&["", &long], End::Back).2[300..], [[0x2c, 0x01], [0, 0]].concat());
+}
+
+#[test]
+fn sequences_take_two_bytes_each() {
+    for (end, step) in [(End::Back, 1), (End::Front, 1), (End::Back, -1)] {
+        let limit = Limit { bytes: 8192, count: 1 << 20 };
+        let mut block = Block::open(b"1000000", end, 8192);
+        let mut count = 1i64;
+        while block.try_push(end, (1_000_000 + count * step).to_string().as_bytes(), limit) {
+            count += 1;
+        }
+        assert_eq!((count, block.heap_bytes()), (4096, crate::heap::class_size(8192 + HEADER)));
+    }
+}
+
+#[test]
+fn pushing_and_popping_at_opposite_ends_stays_cheap() {
+    let limit = Limit { bytes: 8192, count: 1 << 20 };
+    for (push, pop) in [(End::Back, End::Front), (End::Front, End::Back)] {
+        let mut block = Block::empty();
+        let mut n = 0;
+        while block.try_push(push, format!("element {n}").as_bytes(), limit) {
+            n += 1;
+        }
+        let mut rebuilds = 0;
+        for i in 0..100_000 {
+            let before = block.ptr;
+            block.pop(pop);
+            let _ = block.try_push(push, format!("element {}", i % 1000).as_bytes(), limit);
+            rebuilds += usize::from(block.ptr != before);
+        }
+        assert!(rebuilds < 2000, "{rebuilds} rebuilds");
+    }
+}
+
+#[test]
+fn damaged_lzf_payloads_are_errors() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut block = Block::empty();
+    (0..200).for_each(|i| block.push_unlimited(format!("some text {}", i % 9).as_bytes()));
+    let packed = block.compress(Codec::Lzf).unwrap();
+    let image = packed.lzf_image().unwrap();
+    for _ in 0..5000 {
+        let mut payload = image.payload.to_vec();
+        match rng.usize(..3) {
+            0 => payload.truncate(rng.usize(..payload.len())),
+            1 => {
+                let at = rng.usize(..payload.len());
+                payload[at] ^= 1 << rng.u32(..8);
+            }
+            _ => rng.fill(&mut payload),
+        }
+        let plain_len = if rng.bool() { image.plain_len } else { rng.usize(..) };
+        let is_raw = rng.bool();
+        if let Ok((block, plain)) = Block::from_lzf(LzfImage { payload: &payload, plain_len, is_raw }) {
+            plain.check_invariants();
+            assert_eq!(block.len(), plain.len());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use crate::list::{Codec, Direction, Fill, List, ListOptions};
+use crate::list::{Codec, Direction, Fill, Job, List, ListOptions, Popped};
 
 type Model = VecDeque<Vec<u8>>;
 
@@ -14,6 +14,7 @@ pub(super) struct Run {
     pub(super) list: List,
     pub(super) model: Model,
     kept: Vec<(List, Model)>,
+    jobs: Vec<Job>,
     flavour: usize,
     grow: usize,
 }
@@ -28,7 +29,16 @@ impl Run {
             codec: [Codec::Lzf, Codec::Lz4, Codec::Zstd][rng.usize(..3)],
         };
         let (flavour, grow) = (rng.usize(..6), rng.usize(3..8));
-        Run { rng, options, list: List::new(), model: Model::new(), kept: Vec::new(), flavour, grow }
+        Run {
+            rng,
+            options,
+            list: List::new(),
+            model: Model::new(),
+            kept: Vec::new(),
+            jobs: Vec::new(),
+            flavour,
+            grow,
+        }
     }
 
     fn value(&mut self) -> Vec<u8> {
@@ -75,8 +85,30 @@ impl Run {
             }
             24 if self.rng.usize(..4) == 0 => self.flavour = self.rng.usize(..6),
             25 => self.check_reads(),
+            26 => {
+                let max = self.rng.usize(1..20);
+                self.jobs.extend(self.list.compression_work(&self.options, max));
+            }
+            27 => {
+                for done in std::mem::take(&mut self.jobs).iter().map(Job::run) {
+                    self.list.apply(done, &self.options);
+                }
+            }
+            28 => self.compress_all(),
             _ => {}
         }
+    }
+
+    fn compress_all(&mut self) {
+        for _ in 0..1000 {
+            if !self.list.wants_compression(&self.options) {
+                return;
+            }
+            for job in self.list.compression_work(&self.options, 7) {
+                self.list.apply(job.run(), &self.options);
+            }
+        }
+        panic!("compression does not come to an end");
     }
 
     fn push_many(&mut self) {
@@ -99,7 +131,7 @@ impl Run {
             let popped =
                 if front { self.list.pop_front(&self.options) } else { self.list.pop_back(&self.options) };
             let expected = if front { self.model.pop_front() } else { self.model.pop_back() };
-            assert_eq!(popped.map(crate::list::Popped::into_vec), expected);
+            assert_eq!(popped.map(Popped::into_vec), expected);
         }
     }
 
@@ -146,7 +178,7 @@ impl Run {
             assert!(seen.iter().eq(self.model.iter().rev().skip(n - 1 - from).take(count)));
         }
         let at = self.rng.usize(..n + 1);
-        assert_eq!(self.list.with_element(at as u64, |e| e.to_vec()).as_ref(), self.model.get(at));
+        assert_eq!(self.list.get(at as u64).map(Popped::into_vec).as_ref(), self.model.get(at));
         if n > 0 {
             let value = self.model[self.rng.usize(..n)].clone();
             let found = self.list.find(&value, 0, u64::MAX, Direction::Forward);

@@ -32,7 +32,7 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction};
@@ -125,6 +125,14 @@ impl Tree {
         match &self.root {
             Some(root) if position < self.blocks() => root.for_each_from(position, direction, f),
             _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Calls `f` with (elements before it, block) for the blocks in `range` that are worth compressing, until it says
+    /// no. Skips what has none.
+    pub(crate) fn for_each_pending(&self, range: Range<usize>, f: &mut impl FnMut(u64, &Block) -> bool) {
+        if let Some(root) = &self.root {
+            root.for_each_pending(range, Sum::default(), f);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Nodes of the counted tree: leaves with blocks, inner nodes with children, and what they know by heart.
 
-use std::ops::{Add, ControlFlow};
+use std::ops::{Add, ControlFlow, Range};
 use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction};
@@ -214,6 +214,34 @@ impl Node {
             (Node::Leaf(leaf), Direction::Backward) => leaf.blocks[..=position].iter().rev().try_for_each(f),
             (Node::Inner(inner), _) => inner.for_each_from(position, direction, f),
         }
+    }
+
+    /// See the tree's method; `before` is what lies before this node. False when `f` said no.
+    pub(super) fn for_each_pending(
+        &self,
+        range: Range<usize>,
+        mut before: Sum,
+        f: &mut impl FnMut(u64, &Block) -> bool,
+    ) -> bool {
+        let sums = |i: usize| match self {
+            Node::Inner(inner) => inner.sums[i],
+            Node::Leaf(leaf) => leaf.tags[i].sum(),
+        };
+        for i in 0..self.width() {
+            let (sum, first) = (sums(i), before.blocks as usize);
+            let overlaps = first < range.end && first + sum.blocks as usize > range.start;
+            if sum.pending > 0 && overlaps {
+                let go_on = match self {
+                    Node::Inner(inner) => inner.kids[i].for_each_pending(range.clone(), before, f),
+                    Node::Leaf(leaf) => f(before.len, &leaf.blocks[i]),
+                };
+                if !go_on {
+                    return false;
+                }
+            }
+            before = before + sum;
+        }
+        true
     }
 
     /// Heap bytes of this node and all below, without the blocks.
