@@ -4,7 +4,7 @@
 //! 8 bytes per slot of the directory, 0.3 per key. A minimum is lowered by writes and otherwise left alone, so after a
 //! delete or PERSIST it is too early; the sweep then looks at the segment once for nothing and makes it exact.
 
-use super::{KeyHash, KeyTable};
+use super::{EXPIRY_MS_MAX, KeyHash, KeyTable};
 use larder_packed::segment::{OwnedValue, Records, Thin};
 
 /// No expiry.
@@ -43,6 +43,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
         max: usize,
         mut each: impl FnMut(&[u8], OwnedValue<V>),
     ) -> usize {
+        let now_ms = now_ms.min(EXPIRY_MS_MAX);
         let (mut taken, mut wrapped) = (0, false);
         let Some(mut position) = self.expiry.as_ref().map(|expiry| expiry.sweep_at) else { return 0 };
         let start = u64::from(position);
@@ -132,7 +133,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
             Box::new(Expiry { minima: vec![NEVER; slots], soonest_ms: NEVER, len: 0, sweep_at: 0 })
         });
         expiry.len = expiry.len + usize::from(after.is_some()) - usize::from(before.is_some());
-        if let Some(ms) = after {
+        if let Some(ms) = after.map(|ms| ms.min(EXPIRY_MS_MAX)) {
             let run = self.directory.run(self.directory.slot(position));
             expiry.minima[run.start] = expiry.minima[run.start].min(ms);
             expiry.soonest_ms = expiry.soonest_ms.min(ms);

@@ -43,8 +43,8 @@ mod tests;
 
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
-    Borrowed, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old, OutMut,
-    OwnedValue, Record as Entry, Removed, Thin, ValueRef,
+    Borrowed, EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old,
+    OutMut, OwnedValue, Record as Entry, Removed, Thin, ValueRef,
 };
 pub use stats::TableStats;
 
@@ -76,7 +76,7 @@ pub enum ExpireChange {
     Keep,
     /// The key has none afterwards.
     Clear,
-    /// The key expires at this time, in milliseconds.
+    /// The key expires at this time, in milliseconds, cut to [`EXPIRY_MS_MAX`].
     At(u64),
 }
 

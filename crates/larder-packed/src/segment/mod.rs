@@ -51,8 +51,8 @@ pub use directory::Directory;
 pub use page::{ENTRY_BYTES_MAX, Entries, Page, Slot};
 pub use probe::LANES;
 pub use record::{
-    INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue, Record, Removed,
-    ValueRef,
+    EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
+    Record, Removed, ValueRef,
 };
 pub use records::{RecordMut, RecordPage, Records};
 pub use thin::{Borrowed, KINDS, OutMut, Thin};

@@ -26,6 +26,8 @@ pub const INLINE_MAX: usize = 128;
 pub const INLINE_KIND_MAX: u8 = 3;
 /// The longest key that lives in its record: its length is one byte.
 pub const KEY_INLINE_MAX: usize = 255;
+/// Expiries are cut to this, the year 10889.
+pub const EXPIRY_MS_MAX: u64 = (1 << 48) - 1;
 
 const KIND: u8 = 0x1F;
 const OUT: u8 = 0x20;
@@ -35,7 +37,6 @@ const KEY_OUT: u8 = 0x80;
 const ACCESS_AT: usize = 1;
 const EXPIRY_AT: usize = 4;
 const EXPIRY_BYTES: usize = 6;
-const EXPIRY_MS_MAX: u64 = (1 << 48) - 1;
 const ACCESS_MAX: u32 = (1 << 24) - 1;
 const POINTER_BYTES: usize = size_of::<*mut u8>();
 const LONG_KEY_HEADER: usize = 4;
@@ -368,7 +369,6 @@ pub(super) fn expiry(entry: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// Times beyond 48 bits (the year 10889) are cut to that.
 pub(super) fn set_expiry(entry: &mut [u8], ms: u64) {
     let bytes = ms.min(EXPIRY_MS_MAX).to_le_bytes();
     entry[EXPIRY_AT..][..EXPIRY_BYTES].copy_from_slice(&bytes[..EXPIRY_BYTES]);

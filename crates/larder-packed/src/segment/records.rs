@@ -331,3 +331,7 @@ unsafe fn take_value<V: Thin>(entry: &[u8]) -> OwnedValue<V> {
         Old::Inline => record::inline_copy(entry),
     }
 }
+
+#[cfg(test)]
+#[path = "records_tests.rs"]
+mod tests;
