@@ -120,13 +120,7 @@ fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mute
     }
 }
 
-#[cfg(not(any()))]
-fn compress_some(_: &Engine, _: usize, _: &Key<'_>) -> bool {
-    false
-}
-
 /// One round over a list; false when nothing is left to do.
-#[cfg(any())]
 fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     let options = crate::worker::list_options(engine);
     let shard = &engine.shards[key.shard()];

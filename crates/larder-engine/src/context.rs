@@ -294,7 +294,7 @@ impl<'a> Context<'a> {
             shard.table_mut(db).get_mut(key.hash, key.bytes).expect("the key was found a moment ago");
         let Value::List(list) = &mut *value else { unreachable!("the type was checked a moment ago") };
         let result = f(list, options, &mut self.reply);
-        let (is_empty, compress) = (list.is_empty(), false && options.compress_depth > 0);
+        let (is_empty, compress) = (list.is_empty(), list.wants_compression(options));
         drop(value);
         if is_empty {
             self.remove_entry(key);

@@ -169,6 +169,7 @@ fn run(
     {
         monitor::feed(engine, worker, session, args);
     }
+    note(session, worker, found);
     let start = out.len();
     let held = acquire(engine, session, found.command, args);
     let reply = Reply::new(out, session.protocol);
@@ -190,7 +191,6 @@ fn run(
     }
     let flow = context.flow;
     drop(context);
-    note(session, worker, found);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow
 }

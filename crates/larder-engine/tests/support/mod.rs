@@ -46,7 +46,9 @@ impl Host for NoHost {
 /// An engine with debugging commands allowed.
 pub fn engine() -> Arc<Engine> {
     let config = Config::new(2);
-    config.load("enable-debug-command yes\n", &mut |_| Ok(String::new())).expect("the configuration is valid");
+    config
+        .load("enable-debug-command yes\n", &mut |_| Ok(String::new()))
+        .expect("the configuration is valid");
     Engine::new(EngineOptions { config: Arc::new(config), host: Arc::new(NoHost), threads: 1 })
 }
 
