@@ -8,19 +8,11 @@
 //! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
 //! waiters, every command that touches the shard locks all shards (see `Engine::acquire`): rare, and free of deadlocks.
 
+use larder_packed::block::End;
 use larder_resp::Protocol;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// An end of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The head.
-    Left,
-    /// The tail.
-    Right,
-}
 
 /// What a waiter does with a key once it is ready.
 #[derive(Clone, Debug)]
@@ -181,7 +173,7 @@ mod tests {
     #[test]
     fn first_come_first_served() {
         let mut map = WaitMap::default();
-        let (a, b) = (waiter(1, Wish::Pop(End::Left)), waiter(2, Wish::Pop(End::Left)));
+        let (a, b) = (waiter(1, Wish::Pop(End::Front)), waiter(2, Wish::Pop(End::Front)));
         map.add(b"k", &a);
         map.add(b"k", &b);
         assert!(map.waits(0, b"k") && !map.waits(1, b"k"));
@@ -195,7 +187,7 @@ mod tests {
     #[test]
     fn movers_are_counted_until_they_leave() {
         let mut map = WaitMap::default();
-        let wish = Wish::Move { from: End::Left, to: End::Right, target: b"t".as_slice().into() };
+        let wish = Wish::Move { from: End::Front, to: End::Back, target: b"t".as_slice().into() };
         let (a, b) = (waiter(1, wish.clone()), waiter(2, wish));
         map.add(b"k", &a);
         map.add(b"k", &b);

@@ -1,13 +1,13 @@
 //! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
 
-use crate::blocking::{End, Waiter, Wish};
+use crate::blocking::{Waiter, Wish};
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::mailbox::Mail;
 use crate::session::{Session, client_flags};
 use crate::shard::Key;
 use crate::worker::Flow;
-use larder_collections::list::{Element, List, ListOptions};
+use larder_packed::block::{Element, End};
 use larder_resp::Reply;
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ pub(crate) fn pop_into(
     reply: &mut Reply<'_>,
 ) -> CommandResult {
     context.with_list(key, |list, options, _| {
-        pop_with(list, options, end, |element| write_element(reply, element));
+        list.pop_with(end, options, |element| write_element(reply, element));
         Ok(())
     })?;
     context.modified(key);
@@ -118,7 +118,7 @@ pub(crate) fn pop_many_into(
         let count = count.min(list.len());
         reply.array(count as usize);
         for _ in 0..count {
-            pop_with(list, options, end, |element| write_element(reply, element));
+            list.pop_with(end, options, |element| write_element(reply, element));
         }
         Ok(())
     })?;
@@ -145,13 +145,13 @@ pub(crate) fn move_one(
         rotate(context, source, from, to, &mut scratch)?;
     } else {
         context.with_list(source, |list, options, _| {
-            pop_with(list, options, from, |element| {
+            list.pop_with(from, options, |element| {
                 scratch.extend_from_slice(element_bytes(&element, &mut number))
             });
             Ok(())
         })?;
         context.with_list_or_new(target, |list, options, _| {
-            push(list, options, to, &scratch);
+            list.push(to, &scratch, options);
             Ok(())
         })?;
         context.modified(source);
@@ -173,34 +173,13 @@ fn rotate(
 ) -> CommandResult {
     let mut number = itoa::Buffer::new();
     context.with_list(key, |list, options, _| {
-        pop_with(list, options, from, |element| {
+        list.pop_with(from, options, |element| {
             scratch.extend_from_slice(element_bytes(&element, &mut number))
         });
-        push(list, options, to, scratch);
+        list.push(to, scratch, options);
         Ok(())
     })?;
     Ok(())
-}
-
-/// Pops an element; `f` sees it.
-pub(crate) fn pop_with<R>(
-    list: &mut List,
-    options: &ListOptions,
-    end: End,
-    f: impl FnOnce(Element<'_>) -> R,
-) -> Option<R> {
-    match end {
-        End::Left => list.pop_front_with(options, f),
-        End::Right => list.pop_back_with(options, f),
-    }
-}
-
-/// Pushes an element.
-pub(crate) fn push(list: &mut List, options: &ListOptions, end: End, bytes: &[u8]) {
-    match end {
-        End::Left => list.push_front(bytes, options),
-        End::Right => list.push_back(bytes, options),
-    }
 }
 
 /// Writes an element as a bulk string.

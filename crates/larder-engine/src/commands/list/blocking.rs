@@ -2,11 +2,12 @@
 
 use super::ends::{PopMany, first_list, try_move, try_pop_many};
 use super::parse_end;
-use crate::blocking::{End, Wish};
+use crate::blocking::Wish;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use crate::serve;
+use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
 /// A timeout in seconds, as milliseconds; 0 waits for ever.
@@ -27,11 +28,11 @@ fn timeout_ms(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
 }
 
 pub(super) fn blpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    pop_or_wait(context, args, End::Left)
+    pop_or_wait(context, args, End::Front)
 }
 
 pub(super) fn brpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    pop_or_wait(context, args, End::Right)
+    pop_or_wait(context, args, End::Back)
 }
 
 fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
@@ -78,7 +79,7 @@ pub(super) fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 pub(super) fn brpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    move_or_wait(context, args, End::Right, End::Left, 3)
+    move_or_wait(context, args, End::Back, End::Front, 3)
 }
 
 pub(super) fn blmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

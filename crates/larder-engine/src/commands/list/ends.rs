@@ -1,27 +1,27 @@
 //! Pushing, popping and moving at the ends.
 
 use super::parse_end;
-use crate::blocking::End;
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::number;
-use crate::serve::{self, pop_with, push, write_element};
+use crate::serve::{self, write_element};
 use crate::shard::Key;
+use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
 pub(super) fn lpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    push_all(context, args, End::Left)
+    push_all(context, args, End::Front)
 }
 
 pub(super) fn rpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    push_all(context, args, End::Right)
+    push_all(context, args, End::Back)
 }
 
 fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
     let key = context.key(args.at(1));
     context.with_list_or_new(&key, |list, options, reply| {
-        args.from(2).iter().for_each(|element| push(list, options, end, element));
+        args.from(2).iter().for_each(|element| list.push(end, element, options));
         reply.int(list.len() as i64);
         Ok(())
     })?;
@@ -31,11 +31,11 @@ fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResul
 }
 
 pub(super) fn lpushx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    push_existing(context, args, End::Left)
+    push_existing(context, args, End::Front)
 }
 
 pub(super) fn rpushx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    push_existing(context, args, End::Right)
+    push_existing(context, args, End::Back)
 }
 
 fn push_existing(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
@@ -50,11 +50,11 @@ fn push_existing(context: &mut Context<'_>, args: Args<'_>, end: End) -> Command
 }
 
 pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    pop(context, args, End::Left)
+    pop(context, args, End::Front)
 }
 
 pub(super) fn rpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    pop(context, args, End::Right)
+    pop(context, args, End::Back)
 }
 
 fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
@@ -68,7 +68,7 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
 
 fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult {
     let popped = context.with_list(key, |list, options, reply| {
-        pop_with(list, options, end, |element| write_element(reply, element));
+        list.pop_with(end, options, |element| write_element(reply, element));
         Ok(())
     })?;
     match popped {
@@ -83,7 +83,7 @@ fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> 
         let count = count.min(list.len());
         reply.array(count as usize);
         for _ in 0..count {
-            pop_with(list, options, end, |element| write_element(reply, element));
+            list.pop_with(end, options, |element| write_element(reply, element));
         }
         Ok(count)
     })?;
@@ -96,7 +96,7 @@ fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> 
 }
 
 pub(super) fn rpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    move_between(context, args.at(1), args.at(2), End::Right, End::Left)
+    move_between(context, args.at(1), args.at(2), End::Back, End::Front)
 }
 
 pub(super) fn lmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

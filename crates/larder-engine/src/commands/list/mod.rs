@@ -9,16 +9,16 @@ mod table;
 pub(crate) use access::parse_cursor;
 pub(crate) use table::TABLE;
 
-use crate::blocking::End;
 use crate::commands::is_word;
 use crate::error::{CommandError, CommandResult};
+use larder_packed::block::End;
 
 /// `LEFT` or `RIGHT`.
 fn parse_end(arg: &[u8]) -> CommandResult<End> {
     if is_word(arg, "left") {
-        Ok(End::Left)
+        Ok(End::Front)
     } else if is_word(arg, "right") {
-        Ok(End::Right)
+        Ok(End::Back)
     } else {
         Err(CommandError::SYNTAX)
     }
