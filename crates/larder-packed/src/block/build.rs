@@ -1,7 +1,7 @@
 //! Building a block from a known sequence, in exactly the memory it needs.
 
 use super::push::{uint_max, width_of};
-use super::{Block, Element, HEADER, Kind};
+use super::{Block, Direction, Element, HEADER, Kind};
 use crate::int;
 
 /// What must be known of a sequence before the block for it is made.
@@ -61,6 +61,14 @@ impl Block {
             return Block::empty();
         }
         if shape.ints { Block::of_ints(shape, elements) } else { Block::of_texts(shape, elements) }
+    }
+
+    /// The elements of several plain blocks, in order, as one block.
+    pub fn concat(blocks: &[Block]) -> Block {
+        let elements = || blocks.iter().flat_map(|block| block.iter(0, Direction::Forward));
+        let mut shape = Shape::default();
+        elements().for_each(|element| shape.add(element));
+        Block::of_shape(&shape, elements())
     }
 
     fn of_ints<'a>(shape: &Shape, elements: impl Iterator<Item = Element<'a>>) -> Block {
