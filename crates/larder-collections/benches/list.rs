@@ -1,14 +1,15 @@
 //! What the list costs: nanoseconds per operation and bytes per element, beside `VecDeque<Vec<u8>>`.
 //!
 //! `cargo bench -p larder-collections --bench list [NAME...]` runs the full sizes; under `cargo test` the same code runs
-//! small, so that it cannot rot. With `LOAD=DIR` the workload `load` reads RESP files of RPUSH commands from there.
+//! small, so that it cannot rot. With `LOAD=DIR` the workload `load` reads RESP files of RPUSH commands from there,
+//! and `ONLY=list_json:zstd` picks one file and one codec, so that the RSS it prints is from a fresh process.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use larder_collections::list::{Codec, Fill, List, ListOptions};
+use larder_collections::list::{Codec, Element, Fill, List, ListOptions};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -20,20 +21,22 @@ fn main() {
     let full = arguments.iter().any(|a| a == "--bench");
     let names: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
     let scale = if full { 1 } else { 200 };
-    let parts: [(&str, fn(u64)); 7] = [
-        ("ends", ends),
-        ("rotate", rotate),
-        ("index", index),
-        ("clone", clone),
-        ("deque", deque),
-        ("scratch", compressed_reads),
-        ("load", load),
-    ];
-    for (name, part) in parts {
+    let run = |name: &str, part: fn(u64)| {
         if names.is_empty() || names.iter().any(|n| *n == name) {
             part(scale);
         }
-    }
+    };
+    run("ends", ends);
+    run("rotate", rotate);
+    run("index", index);
+    run("clone", clone);
+    run("deque", deque);
+    run("scratch", compressed_reads);
+    run("load", load);
+}
+
+fn text_len(element: Element<'_>) -> usize {
+    element.text_len()
 }
 
 /// Nanoseconds per operation, the best of three runs.
@@ -71,8 +74,8 @@ fn ends(scale: u64) {
             let back = time(count, || drop(black_box(fills(false))));
             let front = time(count, || drop(black_box(fills(true))));
             let bytes = fills(false).memory_bytes(0) as f64 / count as f64;
-            let rpop = pops(count, || fills(false), |list| list.pop_back_with(&options, |e| e.text_len()));
-            let lpop = pops(count, || fills(true), |list| list.pop_front_with(&options, |e| e.text_len()));
+            let rpop = pops(count, || fills(false), |list| list.pop_back_with(&options, text_len));
+            let lpop = pops(count, || fills(true), |list| list.pop_front_with(&options, text_len));
             println!("{len:>6} {fill:>6} | {back:>7.1} {front:>7.1} {rpop:>7.1} {lpop:>7.1} | {bytes:>8.2}");
         }
     }
@@ -119,14 +122,14 @@ fn index(scale: u64) {
         let at = |index: u64| {
             time(100_000, || {
                 for i in 0..100_000 {
-                    black_box(list.with_element(black_box(index + i % 3), |e| e.text_len()));
+                    black_box(list.with_element(black_box(index + i % 3), text_len));
                 }
             })
         };
         let mut rng = fastrand::Rng::with_seed(1);
         let random = time(100_000, || {
             for _ in 0..100_000 {
-                black_box(list.with_element(rng.u64(..count), |e| e.text_len()));
+                black_box(list.with_element(rng.u64(..count), text_len));
             }
         });
         let (first, middle) = (at(0), at(count / 2));
@@ -176,7 +179,7 @@ fn compressed_reads(scale: u64) {
         compress_all(&mut list, &options);
         let ns = time(1000, || {
             for i in 0..1000 {
-                black_box(list.with_element(count / 2 + i, |e| e.text_len()));
+                black_box(list.with_element(count / 2 + i, text_len));
             }
         });
         println!(
@@ -202,18 +205,20 @@ fn load(_scale: u64) {
     println!(
         "memory of loaded lists, MB (10^6 bytes): raw, heap, RSS growth; by codec: heap, RSS, s to compress"
     );
+    // RSS growth is only true for the first in a process: `ONLY=json:zstd` picks one.
+    let only = std::env::var("ONLY").unwrap_or_default();
     for name in ["list_ints", "list_words", "list_json", "list_40b", "list_1k"] {
         let path = std::path::Path::new(&dir).join(format!("{name}.resp"));
-        let Ok(bytes) = std::fs::read(&path) else { continue };
-        for depth in [0, 1] {
-            for codec in [Codec::Lzf, Codec::Lz4, Codec::Zstd] {
-                if depth == 1 || codec == Codec::Zstd {
-                    load_one(
-                        name,
-                        &bytes,
-                        ListOptions { compress_depth: depth, codec, ..ListOptions::default() },
-                    );
-                }
+        for mode in ["plain", "lzf", "lz4", "zstd"] {
+            let options = ListOptions {
+                compress_depth: u32::from(mode != "plain"),
+                codec: Codec::from_name(mode).unwrap_or_default(),
+                ..ListOptions::default()
+            };
+            if format!("{name}:{mode}").contains(&only)
+                && let Ok(bytes) = std::fs::read(&path)
+            {
+                load_one(name, &bytes, options);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction, Limit};
 
-use super::compress::Ahead;
+use super::compress::{Ahead, WorkCache};
 use super::scan::{ORIGIN_FIRST, fresh_salt};
 use super::tree::Tree;
 
@@ -18,6 +18,7 @@ pub struct Directory(pub(super) Arc<ListTree>);
 pub(super) struct ListTree {
     pub(super) head: Block,
     pub(super) tail: Option<Block>,
+    /// Written through `inner_mut` only.
     pub(super) inner: Tree,
     pub(super) len: u64,
     /// Position label of the first element.
@@ -28,6 +29,8 @@ pub(super) struct ListTree {
     pub(super) small_again: bool,
     /// Blocks kept plain at the ends beyond the depth.
     pub(super) ahead: Ahead,
+    /// Whether there is compression work, until the inner blocks change.
+    pub(super) work: WorkCache,
 }
 
 impl ListTree {
@@ -43,7 +46,14 @@ impl ListTree {
             salt: fresh_salt(),
             small_again: false,
             ahead: Ahead::default(),
+            work: WorkCache::default(),
         }
+    }
+
+    /// The inner blocks, to be changed.
+    pub(super) fn inner_mut(&mut self) -> &mut Tree {
+        self.work.forget();
+        &mut self.inner
     }
 
     /// Number of blocks: head, inner ones, tail.
@@ -86,7 +96,7 @@ impl ListTree {
         };
         let result = match position {
             0 => f(&mut self.head),
-            _ if position <= self.inner.blocks() => self.inner.update(position - 1, f),
+            _ if position <= self.inner.blocks() => self.inner_mut().update(position - 1, f),
             _ => f(self.tail.as_mut().expect("the last block is the tail")),
         };
         self.len = self.len - change.0 as u64 + change.1 as u64;
@@ -102,10 +112,10 @@ impl ListTree {
             self.push_front_inner(old);
         } else if position == last {
             if let Some(old) = self.tail.replace(block.to_plain()) {
-                self.inner.push_back(old);
+                self.inner_mut().push_back(old);
             }
         } else {
-            self.inner.insert(position - 1, block);
+            self.inner_mut().insert(position - 1, block);
         }
     }
 
@@ -114,14 +124,14 @@ impl ListTree {
         let last = self.blocks() - 1;
         let removed = match position {
             0 => {
-                let next = self.inner.pop_front().or_else(|| self.tail.take());
+                let next = self.inner_mut().pop_front().or_else(|| self.tail.take());
                 std::mem::replace(&mut self.head, next.map_or_else(Block::empty, |block| block.to_plain()))
             }
             _ if position == last => {
-                let next = self.inner.pop_back().map(|block| block.to_plain());
+                let next = self.inner_mut().pop_back().map(|block| block.to_plain());
                 std::mem::replace(&mut self.tail, next).expect("the last block is the tail")
             }
-            _ => self.inner.remove(position - 1),
+            _ => self.inner_mut().remove(position - 1),
         };
         self.len -= removed.len() as u64;
     }
@@ -131,7 +141,7 @@ impl ListTree {
         if self.tail.is_none() {
             self.tail = Some(old);
         } else {
-            self.inner.push_front(old);
+            self.inner_mut().push_front(old);
         }
     }
 
@@ -140,7 +150,7 @@ impl ListTree {
         if from >= to {
             return;
         }
-        let mut all = std::mem::take(&mut self.inner);
+        let mut all = std::mem::take(self.inner_mut());
         let head = std::mem::replace(&mut self.head, Block::empty());
         if !head.is_empty() {
             all.push_front(head);

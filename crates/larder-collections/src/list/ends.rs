@@ -171,7 +171,7 @@ impl ListTree {
             End::Back => {
                 if let Some(mut old) = self.tail.replace(block) {
                     old.shrink_to_fit();
-                    self.inner.push_back(old);
+                    self.inner_mut().push_back(old);
                 }
             }
         }

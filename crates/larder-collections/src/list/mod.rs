@@ -25,7 +25,7 @@
 //! - L1: `len` is the sum over head, inner and tail.
 //! - L2: head and tail are plain; without a tail there is no inner block.
 //! - L3: the head is empty only if the whole list is; tail and inner blocks are never empty.
-//! - L4: a block exceeds the limit of its time only if it has one element.
+//! - L4: a block exceeds the limit of its time only if it has one element, or was compressed together with others.
 //! - L5: the position label of an element (see `scan`) never decreases while it is in the list.
 //!
 //! Tested by the model test in `tests` beside this file.

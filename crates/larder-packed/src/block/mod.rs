@@ -42,6 +42,7 @@
 //!
 //! Tested by the model test in `tests.rs` beside this file and by the lists on top.
 
+mod build;
 mod check;
 mod edit;
 mod packed;
@@ -55,6 +56,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use crate::heap;
 
+pub use build::Shape;
 pub use packed::LzfImage;
 pub use read::{Direction, Element, Iter, Needle};
 

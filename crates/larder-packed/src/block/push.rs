@@ -155,7 +155,7 @@ impl Block {
     }
 
     #[inline]
-    fn append_str(&mut self, value: &[u8]) {
+    pub(super) fn append_str(&mut self, value: &[u8]) {
         self.write(self.header().end as usize, value);
         let h = self.header_mut();
         h.end += value.len() as u32;

@@ -1,7 +1,7 @@
 //! Reading listpacks from anywhere, including from enemies.
 
 use super::{COUNT_UNKNOWN, END, HEADER, backlen};
-use crate::block::{Block, Element};
+use crate::block::{Block, Element, Shape};
 
 /// The bytes are not a listpack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +26,15 @@ pub fn validate(bytes: &[u8]) -> Result<usize, Damaged> {
     Ok(count)
 }
 
-/// The entries as one block, however big that is.
+/// The entries as one block, however big that is, in the least memory.
 pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
-    let mut block = Block::empty();
+    let mut shape = Shape::default();
     for entry in Reader::new(bytes)? {
-        entry?.with_bytes(|value| block.push_unlimited(value));
+        shape.add(entry?);
     }
-    Ok(block)
+    // The second pass reads what the first has checked.
+    let entries = Reader::new(bytes)?.filter_map(Result::ok);
+    Ok(Block::of_shape(&shape, entries))
 }
 
 impl<'a> Reader<'a> {

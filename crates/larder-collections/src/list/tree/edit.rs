@@ -5,18 +5,19 @@ use std::sync::Arc;
 use larder_packed::block::Block;
 
 use super::node::{Inner, Node, Tag};
-use super::{FANOUT, FANOUT_MIN, Tree};
+use super::{FANOUT, FANOUT_MIN, Sum, Tree};
 
 impl Tree {
     /// Puts `block` before the one at `position`, or at the end.
     pub(crate) fn insert(&mut self, position: usize, block: Block) {
         assert!(position <= self.blocks() && !block.is_empty());
-        self.sum = self.sum + Tag::of(&block).sum();
+        let added = Tag::of(&block).sum();
+        self.sum = self.sum + added;
         let Some(root) = &mut self.root else {
             self.root = Some(Arc::new(Node::leaf(block)));
             return;
         };
-        if let Some(right) = insert(root, position, block) {
+        if let Some(right) = insert(root, position, block, added) {
             let left = self.root.take().expect("it was just split");
             self.root = Some(Arc::new(Node::inner(vec![left, right])));
         }
@@ -26,9 +27,9 @@ impl Tree {
     pub(crate) fn remove(&mut self, position: usize) -> Block {
         assert!(position < self.blocks());
         let root = self.root.as_mut().expect("a tree with blocks has a root");
-        let block = remove(root, position);
+        let (block, removed) = remove(root, position);
         self.collapse_root();
-        self.sum = self.root.as_ref().map_or_else(Default::default, |root| root.sum());
+        self.sum = self.sum - removed;
         block
     }
 
@@ -36,8 +37,8 @@ impl Tree {
     pub(crate) fn update<R>(&mut self, position: usize, f: impl FnOnce(&mut Block) -> R) -> R {
         assert!(position < self.blocks());
         let root = self.root.as_mut().expect("a tree with blocks has a root");
-        let result = update(root, position, f);
-        self.sum = root.sum();
+        let (result, old, new) = update(root, position, f);
+        self.sum = self.sum - old + new;
         result
     }
 
@@ -71,7 +72,7 @@ impl Tree {
 }
 
 /// Inserts below `node`; the right half comes back when it had to be split.
-fn insert(node: &mut Arc<Node>, mut position: usize, block: Block) -> Option<Arc<Node>> {
+fn insert(node: &mut Arc<Node>, mut position: usize, block: Block, added: Sum) -> Option<Arc<Node>> {
     let node = Arc::make_mut(node);
     let at = match node {
         Node::Leaf(leaf) => {
@@ -80,10 +81,12 @@ fn insert(node: &mut Arc<Node>, mut position: usize, block: Block) -> Option<Arc
         }
         Node::Inner(inner) => {
             let i = inner.find_insert(&mut position);
-            let right = insert(&mut inner.kids[i], position, block);
-            inner.refresh(i);
-            if let Some(right) = right {
-                inner.insert(i + 1, right);
+            match insert(&mut inner.kids[i], position, block, added) {
+                None => inner.sums[i] = inner.sums[i] + added,
+                Some(right) => {
+                    inner.refresh(i);
+                    inner.insert(i + 1, right);
+                }
             }
             i
         }
@@ -99,31 +102,29 @@ fn insert(node: &mut Arc<Node>, mut position: usize, block: Block) -> Option<Arc
     Some(Arc::new(node.split_off(cut)))
 }
 
-fn remove(node: &mut Arc<Node>, mut position: usize) -> Block {
+/// Takes a block out below `node`; its sum comes with it.
+fn remove(node: &mut Arc<Node>, mut position: usize) -> (Block, Sum) {
     match Arc::make_mut(node) {
         Node::Leaf(leaf) => leaf.remove(position),
         Node::Inner(inner) => {
             let i = inner.find_block(&mut position);
-            let block = remove(&mut inner.kids[i], position);
-            inner.refresh(i);
+            let (block, removed) = remove(&mut inner.kids[i], position);
+            inner.sums[i] = inner.sums[i] - removed;
             inner.refill(i);
-            block
+            (block, removed)
         }
     }
 }
 
-fn update<R>(node: &mut Arc<Node>, mut position: usize, f: impl FnOnce(&mut Block) -> R) -> R {
+/// Changes a block below `node`; its sums before and after come with the result.
+fn update<R>(node: &mut Arc<Node>, mut position: usize, f: impl FnOnce(&mut Block) -> R) -> (R, Sum, Sum) {
     match Arc::make_mut(node) {
-        Node::Leaf(leaf) => {
-            let result = f(&mut leaf.blocks[position]);
-            leaf.tags[position] = Tag::of(&leaf.blocks[position]);
-            result
-        }
+        Node::Leaf(leaf) => leaf.update(position, f),
         Node::Inner(inner) => {
             let i = inner.find_block(&mut position);
-            let result = update(&mut inner.kids[i], position, f);
-            inner.refresh(i);
-            result
+            let (result, old, new) = update(&mut inner.kids[i], position, f);
+            inner.sums[i] = inner.sums[i] - old + new;
+            (result, old, new)
         }
     }
 }

@@ -96,6 +96,11 @@ impl Tree {
         }
     }
 
+    /// True if `block` counts as worth compressing.
+    pub(crate) fn is_pending(block: &Block) -> bool {
+        node::Tag::of(block).sum().pending == 1
+    }
+
     /// Sum over the first `count` blocks.
     pub(crate) fn prefix(&self, count: usize) -> Sum {
         if count >= self.blocks() {

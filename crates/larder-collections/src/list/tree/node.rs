@@ -1,6 +1,6 @@
 //! Nodes of the counted tree: leaves with blocks, inner nodes with children, and what they know by heart.
 
-use std::ops::{Add, ControlFlow, Range};
+use std::ops::{Add, ControlFlow, Range, Sub};
 use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction};
@@ -18,6 +18,19 @@ pub(crate) struct Sum {
     pub(crate) pending: u32,
     /// Compressed blocks.
     pub(crate) compressed: u32,
+}
+
+impl Sub for Sum {
+    type Output = Sum;
+
+    fn sub(self, other: Sum) -> Sum {
+        Sum {
+            len: self.len - other.len,
+            blocks: self.blocks - other.blocks,
+            pending: self.pending - other.pending,
+            compressed: self.compressed - other.compressed,
+        }
+    }
 }
 
 impl Add for Sum {
@@ -101,9 +114,16 @@ impl Leaf {
         self.blocks.insert(at, block);
     }
 
-    pub(super) fn remove(&mut self, at: usize) -> Block {
-        self.tags.remove(at);
-        self.blocks.remove(at)
+    /// Lets `f` change a block; returns its sum before and after, too.
+    pub(super) fn update<R>(&mut self, at: usize, f: impl FnOnce(&mut Block) -> R) -> (R, Sum, Sum) {
+        let result = f(&mut self.blocks[at]);
+        let old = std::mem::replace(&mut self.tags[at], Tag::of(&self.blocks[at]));
+        (result, old.sum(), self.tags[at].sum())
+    }
+
+    pub(super) fn remove(&mut self, at: usize) -> (Block, Sum) {
+        let sum = self.tags.remove(at).sum();
+        (self.blocks.remove(at), sum)
     }
 }
 
