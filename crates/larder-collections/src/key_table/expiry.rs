@@ -5,7 +5,7 @@
 //! delete or PERSIST it is too early; the sweep then looks at the segment once for nothing and makes it exact.
 
 use super::{EXPIRY_MS_MAX, KeyHash, KeyTable};
-use larder_packed::segment::{OwnedValue, Records, Thin};
+use larder_packed::segment::{OwnedValue, Records, Thin, long_key_heap_bytes};
 
 /// No expiry.
 const NEVER: u64 = u64::MAX;
@@ -176,14 +176,12 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
     }
 
     fn remove_at(&mut self, slot: usize, index: usize, key: &mut Vec<u8>) -> OwnedValue<V> {
-        let mut long_key = 0;
         let removed = self.directory.update(slot, |records| {
-            let record = records.record(index).expect("the slot was found due");
-            key.extend_from_slice(record.key());
-            long_key = record.long_key_bytes();
-            records.remove(index)
+            let record = records.record_mut(index).expect("the slot was found due");
+            key.extend_from_slice(record.record().key());
+            record.remove()
         });
-        self.directory.count_bytes(-(long_key as isize));
+        self.directory.count_bytes(-(long_key_heap_bytes(key) as isize));
         self.len -= 1;
         if let Some(expiry) = &mut self.expiry {
             expiry.len -= 1;

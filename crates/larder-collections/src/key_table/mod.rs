@@ -50,7 +50,7 @@ pub use stats::TableStats;
 
 use expiry::Expiry;
 use hash::Place;
-use larder_packed::segment::{Directory, RecordMut};
+use larder_packed::segment::{Directory, RecordMut, long_key_heap_bytes};
 use std::marker::PhantomData;
 
 /// A segment of so many records is split. Fewer leave more headers and more air, more make inserts move more bytes.
@@ -194,13 +194,10 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
 
     /// Removes a key.
     pub fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Removed<V>> {
-        let found = self.find_mut(hash, key)?;
-        let (index, long_key) = (found.index(), found.record().long_key_bytes());
-        let position = position(hash);
-        let slot = self.directory.slot(position);
-        let removed = self.directory.update(slot, |records| records.remove(index));
-        self.directory.count_bytes(-(long_key as isize));
+        let removed = self.find_mut(hash, key)?.remove();
+        self.directory.count_bytes(-(long_key_heap_bytes(key) as isize));
         self.len -= 1;
+        let position = position(hash);
         self.note_expiry(position, removed.expire_at_ms, None);
         self.settle(position);
         Some(removed)
@@ -226,11 +223,11 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
         access: u32,
     ) {
         let slot = self.make_room(place.position, key, &value, expire_at_ms.is_some());
-        let (slots, long_key) = self.directory.update(slot, |records| {
-            let index = records.insert(place.tag, key, value, expire_at_ms, access);
-            (records.page().slots(), records.record(index).map_or(0, Entry::long_key_bytes))
+        let slots = self.directory.update(slot, |records| {
+            records.insert(place.tag, key, value, expire_at_ms, access);
+            records.page().slots()
         });
-        self.directory.count_bytes(long_key as isize);
+        self.directory.count_bytes(long_key_heap_bytes(key) as isize);
         self.sample_bits = self.sample_bits.max(slots.next_power_of_two().ilog2() as u8);
         self.len += 1;
         self.note_expiry(place.position, None, expire_at_ms);

@@ -52,7 +52,7 @@ pub use page::{ENTRY_BYTES_MAX, Entries, Page, Slot};
 pub use probe::LANES;
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
-    Record, Removed, ValueRef,
+    Record, Removed, ValueRef, long_key_heap_bytes,
 };
 pub use records::{RecordMut, RecordPage, Records};
 pub use thin::{Borrowed, KINDS, OutMut, Thin};
@@ -90,17 +90,18 @@ impl Segment {
         self.open(tag, len)
     }
 
-    /// Changes the length of a live entry; the content is to be written anew.
-    pub fn resize_entry(&mut self, index: usize, len: usize) -> Slot {
-        assert!(self.slot(index).is_some(), "slot {index} is empty");
-        self.reserve(self.resize_bytes(index, len));
-        self.resize(index, len)
+    /// Changes the length of an entry; the content is to be written anew.
+    pub fn resize_entry(&mut self, slot: Slot, len: usize) -> Slot {
+        let bytes = Page::resize_bytes(slot, len);
+        let end = self.capacity_bytes() - slot.start();
+        self.reserve(bytes);
+        let start = self.capacity_bytes() - end;
+        self.resize(slot.at(start), len)
     }
 
     /// Removes an entry. Memory is given back by [`shrink`](Self::shrink) only.
-    pub fn remove(&mut self, index: usize) {
-        assert!(self.slot(index).is_some(), "slot {index} is empty");
-        self.close(index);
+    pub fn remove(&mut self, slot: Slot) {
+        self.close(slot);
     }
 
     /// Gives memory back when the content has become small; says whether it did.
@@ -184,9 +185,21 @@ impl Segment {
     }
 
     fn move_to(&mut self, bytes: usize) {
-        let mut moved = Segment::with_capacity(bytes);
-        moved.copy_content(self);
-        *self = moved;
+        let capacity = heap::class_size(bytes);
+        let (front, used) = (self.front_bytes(), self.used_bytes());
+        assert!(front + used <= capacity && u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
+        let ptr = heap::alloc(capacity);
+        // SAFETY: both allocations are as long as their capacities, which hold the front and the entries (I2, and the
+        // assertion). The three writes cover the new one from its start to its end: it is initialised (I1).
+        let bytes = unsafe {
+            let entries = self.ptr.add(self.capacity() - used);
+            ptr.copy_from_nonoverlapping(self.ptr, front);
+            ptr.add(front).write_bytes(0, capacity - front - used);
+            ptr.add(capacity - used).copy_from_nonoverlapping(entries, used);
+            slice::from_raw_parts_mut(ptr.as_ptr(), capacity)
+        };
+        Page::of_mut(bytes).note_capacity();
+        *self = Segment { ptr };
     }
 
     #[inline]

@@ -10,6 +10,8 @@ pub(super) const GROUP_BYTES: usize = 2 * LANES + 2;
 /// The longest entry. 16 of them stay below 64 KB, so that wrapped anchors can be unrolled (I5).
 pub const ENTRY_BYTES_MAX: usize = 4000;
 
+/// Groups whose tags are compared at once.
+const AT_ONCE: usize = 8;
 /// Content below this share of the capacity makes a segment give memory back.
 const SHRINK_PERCENT: usize = 65;
 /// Length byte of an entry whose true length stands in a u16 behind it.
@@ -41,6 +43,15 @@ impl Slot {
     pub fn index(self) -> usize {
         self.index as usize
     }
+
+    pub(super) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    /// The same entry after the page has moved.
+    pub(super) fn at(self, start: usize) -> Slot {
+        Slot { start: start as u32, ..self }
+    }
 }
 
 impl Page {
@@ -57,6 +68,11 @@ impl Page {
     /// Writes the header of an empty page over zeroed bytes.
     pub(super) fn format(&mut self) {
         self.set_word(0, 1);
+        self.note_capacity();
+    }
+
+    /// Writes how long the page is.
+    pub(super) fn note_capacity(&mut self) {
         self.set_word(CAP_AT, self.0.len() as u32);
     }
 
@@ -111,9 +127,37 @@ impl Page {
     }
 
     /// The first entry with this tag that `is` accepts.
+    ///
+    /// All tags of a segment of usual size are compared at once, whether used or not, as the number of groups that a
+    /// loop would visit is a branch that the processor cannot guess.
     #[inline]
     pub fn find(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
         debug_assert!(tag != 0, "tag 0 marks empty slots");
+        let slots = self.slots();
+        let front = self.0[HEADER_BYTES..].first_chunk::<{ AT_ONCE * GROUP_BYTES }>();
+        let usual = slots <= AT_ONCE * LANES && self.0.len() <= 1 << 16;
+        let (Some(front), true) = (front, usual) else {
+            return self.find_by_group(tag, is);
+        };
+        let (groups, _) = front.as_chunks::<GROUP_BYTES>();
+        let mut hits = groups.iter().enumerate().fold(0_u128, |hits, (g, group)| {
+            hits | u128::from(probe::matches(tags(group), tag)) << (g * LANES)
+        });
+        hits &= u128::MAX.checked_shr(128 - slots as u32).unwrap_or(0);
+        while hits != 0 {
+            let index = hits.trailing_zeros() as usize;
+            let (group, lane) = (&groups[index / LANES % AT_ONCE], index % LANES);
+            let slot = self.locate_in(group, usize::from(anchor_of(group)), index / LANES, lane);
+            if is(self.entry(slot)) {
+                return Some(slot);
+            }
+            hits &= hits - 1;
+        }
+        None
+    }
+
+    /// As [`find`](Self::find), for segments that are very small or overflow.
+    fn find_by_group(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
         let mut before = 0;
         for (g, group) in self.groups().iter().enumerate() {
             before = unroll(before, group);
@@ -166,8 +210,8 @@ impl Page {
     }
 
     /// Bytes that changing an entry to `len` bytes takes from the free room, at most.
-    pub(super) fn resize_bytes(&self, index: usize, len: usize) -> usize {
-        footprint_of(len).saturating_sub(self.footprint(index))
+    pub(super) fn resize_bytes(slot: Slot, len: usize) -> usize {
+        footprint_of(len).saturating_sub(footprint_of(slot.len as usize))
     }
 
     /// Bytes between groups and entries.
@@ -178,27 +222,34 @@ impl Page {
     /// Adds an entry of `len` bytes of any content. The caller has made room for it.
     pub(super) fn open(&mut self, tag: u8, len: usize) -> Slot {
         assert!(tag != 0 && len <= ENTRY_BYTES_MAX, "tag {tag}, {len} bytes");
-        let index = self.take_hole().unwrap_or_else(|| self.append_slot());
+        let (index, below) = match self.take_hole() {
+            Some(index) => (index, self.below(index)),
+            None => (self.append_slot(), self.used_bytes()),
+        };
         self.group_mut(index)[index % LANES] = tag;
-        self.resize(index, len)
+        let empty = Slot { index: index as u32, start: (self.0.len() - below) as u32, len: 0 };
+        self.resize(empty, len)
     }
 
     /// Changes the length of an entry; its content is then any. The caller has made room for it.
-    pub(super) fn resize(&mut self, index: usize, len: usize) -> Slot {
+    pub(super) fn resize(&mut self, slot: Slot, len: usize) -> Slot {
         assert!(len <= ENTRY_BYTES_MAX, "entry of {len} bytes");
-        let old = self.footprint(index);
-        let top = self.0.len() - self.below(index);
-        self.shift_entries(index, top - old, footprint_of(len) as isize - old as isize);
+        debug_assert!(slot.len == 0 || self.slot(slot.index()) == Some(slot), "stale slot");
+        let index = slot.index();
+        let (old, new) = (footprint_of(slot.len as usize), footprint_of(len));
+        let top = slot.start as usize + old;
+        self.shift_entries(index, slot.start as usize, new as isize - old as isize);
         self.group_mut(index)[LANES + index % LANES] = len.min(LONG as usize) as u8;
         if len >= LONG as usize {
             self.0[top - 2..top].copy_from_slice(&(len as u16).to_le_bytes());
         }
-        self.locate(index)
+        Slot { index: slot.index, start: (top - new) as u32, len: len as u32 }
     }
 
     /// Removes an entry and closes its gap.
-    pub(super) fn close(&mut self, index: usize) {
-        self.resize(index, 0);
+    pub(super) fn close(&mut self, slot: Slot) {
+        self.resize(slot, 0);
+        let index = slot.index();
         self.group_mut(index)[index % LANES] = 0;
         let shape = self.word(SHAPE_AT);
         if index + 1 < self.slots() {
@@ -207,15 +258,6 @@ impl Page {
         let slots = (0..index).rev().find(|&i| self.tag(i) != 0).map_or(0, |i| i + 1);
         let holes = if slots == 0 { 0 } else { shape & HOLES };
         self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & 0x3F | holes);
-    }
-
-    /// Copies all content of `from`, which fits; this page is empty and formatted.
-    pub(super) fn copy_content(&mut self, from: &Page) {
-        let cap = self.0.len();
-        let (front, used) = (from.front_bytes(), from.used_bytes());
-        self.0[..front].copy_from_slice(&from.0[..front]);
-        self.set_word(CAP_AT, cap as u32);
-        self.0[cap - used..].copy_from_slice(&from.0[from.0.len() - used..]);
     }
 
     /// Panics unless the invariants of the [module](super) hold.
@@ -241,7 +283,8 @@ impl Page {
         self.word(SHAPE_AT) & HOLES != 0
     }
 
-    fn front_bytes(&self) -> usize {
+    /// Bytes of header and groups.
+    pub(super) fn front_bytes(&self) -> usize {
         HEADER_BYTES + self.slots().div_ceil(LANES) * GROUP_BYTES
     }
 
@@ -290,7 +333,9 @@ impl Page {
             return;
         }
         let start = self.0.len() - self.used_bytes();
-        self.0.copy_within(start..end, start.wrapping_add_signed(-grow));
+        if start < end {
+            self.0.copy_within(start..end, start.wrapping_add_signed(-grow));
+        }
         self.set_word(USED_AT, self.word(USED_AT).wrapping_add_signed(grow as i32));
         let later = HEADER_BYTES + (index / LANES + 1) * GROUP_BYTES..self.front_bytes();
         if !later.is_empty() {
@@ -344,13 +389,6 @@ impl Page {
             return usize::from(anchor_of(&self.groups()[g]));
         }
         self.groups()[..=g].iter().fold(0, unroll)
-    }
-
-    fn footprint(&self, index: usize) -> usize {
-        match self.groups()[index / LANES][LANES + index % LANES] {
-            LONG => self.footprint_below(index, self.below(index)),
-            len => usize::from(len),
-        }
     }
 
     /// Bytes of the entry in slot `index`, its length mark included, when `below` bytes lie in the slots before it.

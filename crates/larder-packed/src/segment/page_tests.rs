@@ -1,7 +1,7 @@
 //! A segment against its safe twin, a vector of byte strings; and its bytes.
 
 use super::super::Segment;
-use super::{ENTRY_BYTES_MAX, Page, footprint_of};
+use super::{ENTRY_BYTES_MAX, Page, Slot, footprint_of};
 
 /// What a segment is, said plainly: slots of tagged byte strings.
 #[derive(Default)]
@@ -75,12 +75,12 @@ fn compare(seed: u64, steps: usize, count_max: usize, longest: usize) {
                 assert_eq!(slot.index(), twin.insert(tag, &entry), "SEED={seed} step {step}");
             }
             (0..7, Some(index)) => {
-                let slot = segment.resize_entry(index, entry.len());
+                let slot = segment.resize_entry(segment.slot(index).expect("live"), entry.len());
                 segment.entry_mut(slot).copy_from_slice(&entry);
                 twin.slots[index].as_mut().expect("live").1 = entry;
             }
             (_, Some(index)) => {
-                segment.remove(index);
+                segment.remove(segment.slot(index).expect("live"));
                 twin.remove(index);
             }
             _ => {}
@@ -135,7 +135,7 @@ fn a_segment_beyond_64_kilobytes_is_its_twin() {
         twin.insert(9, segment.entry(slot));
     }
     for index in (0..3_000).step_by(3) {
-        segment.remove(index);
+        segment.remove(segment.slot(index).expect("live"));
         twin.remove(index);
     }
     segment.check_invariants();
@@ -144,7 +144,7 @@ fn a_segment_beyond_64_kilobytes_is_its_twin() {
     assert!(seen == live);
     for n in [1, 2, 1_000, 2_999_u32] {
         let found = segment.find(9, |entry| entry[..4] == n.to_le_bytes());
-        assert_eq!(found.map(|slot| slot.index()), (n % 3 != 0).then_some(n as usize));
+        assert_eq!(found.map(Slot::index), (n % 3 != 0).then_some(n as usize));
     }
 }
 
@@ -155,7 +155,7 @@ fn golden_bytes() {
         let slot = segment.insert(tag, entry.len());
         segment.entry_mut(slot).copy_from_slice(entry);
     }
-    segment.remove(1);
+    segment.remove(segment.slot(1).expect("live"));
     let bytes = page_bytes(&segment);
     assert_eq!(bytes.len(), 80);
     let expected_front = [

@@ -211,8 +211,13 @@ impl<'a, V: Thin> Record<'a, V> {
 
     /// Bytes of the key's own block; 0 when the key lives in the record.
     pub fn long_key_bytes(self) -> usize {
-        if self.entry[0] & KEY_OUT == 0 { 0 } else { heap::class_size(long_key_bytes(self.key())) }
+        if self.entry[0] & KEY_OUT == 0 { 0 } else { long_key_heap_bytes(self.key()) }
     }
+}
+
+/// Bytes of the block that a record with this key keeps beside its segment; 0 for all but long keys.
+pub fn long_key_heap_bytes(key: &[u8]) -> usize {
+    if key.len() <= KEY_INLINE_MAX { 0 } else { heap::class_size(long_key_bytes(key)) }
 }
 
 /// A key as a record holds it.

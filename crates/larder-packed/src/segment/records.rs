@@ -48,7 +48,13 @@ impl<V: Thin> RecordPage<V> {
     #[inline]
     pub fn find_mut(&mut self, tag: u8, key: &[u8]) -> Option<RecordMut<'_, V>> {
         let slot = self.page.find(tag, |entry| record::has_key(entry, key))?;
-        Some(RecordMut { index: slot.index(), entry: self.page.entry_mut(slot), values: PhantomData })
+        Some(RecordMut { page: &mut self.page, slot, values: PhantomData })
+    }
+
+    /// The record in a slot, to be changed in place; None for a hole.
+    pub fn record_mut(&mut self, index: usize) -> Option<RecordMut<'_, V>> {
+        let slot = self.page.slot(index)?;
+        Some(RecordMut { page: &mut self.page, slot, values: PhantomData })
     }
 
     /// The record in a slot; None for a hole.
@@ -91,73 +97,90 @@ impl<'a, V: Thin> Iterator for RecordsIter<'a, V> {
     }
 }
 
-/// A record that was found, to be changed without changing its length.
+/// A record that was found, to be changed without moving its segment.
 pub struct RecordMut<'a, V> {
-    index: usize,
-    entry: &'a mut [u8],
+    page: &'a mut Page,
+    slot: Slot,
     values: PhantomData<&'a mut V>,
 }
 
 impl<'a, V: Thin> RecordMut<'a, V> {
     /// The number of its slot.
     pub fn index(&self) -> usize {
-        self.index
+        self.slot.index()
     }
 
     /// The record, borrowed for as long as this was.
     #[inline]
     pub fn into_record(self) -> Record<'a, V> {
         // SAFETY: R1.
-        unsafe { Record::new(self.entry) }
+        unsafe { Record::new(self.page.entry(self.slot)) }
     }
 
     /// The record, for a look.
     #[inline]
     pub fn record(&self) -> Record<'_, V> {
         // SAFETY: R1.
-        unsafe { Record::new(self.entry) }
+        unsafe { Record::new(self.page.entry(self.slot)) }
     }
 
     /// Stores the 24-bit access word.
     #[inline]
     pub fn set_access(&mut self, access: u32) {
-        record::set_access(self.entry, access);
+        record::set_access(self.page.entry_mut(self.slot), access);
     }
 
     /// Whether [`overwrite`](Self::overwrite) can put this in the record's place.
     pub fn fits(&self, value: &NewValue<'_, V>, expires: bool) -> bool {
-        let value_bytes = self.entry.len() - record::value_at(self.entry);
-        value_bytes == value.record_bytes() && record::expiry(self.entry).is_some() == expires
+        let entry = self.page.entry(self.slot);
+        let value_bytes = entry.len() - record::value_at(entry);
+        value_bytes == value.record_bytes() && record::expiry(entry).is_some() == expires
     }
 
     /// Replaces the value, the expiry and the access word by some of the same length.
     pub fn overwrite(self, value: NewValue<'_, V>, expire_at_ms: Option<u64>, access: u32) -> Old<V> {
         assert!(self.fits(&value, expire_at_ms.is_some()), "the record has another length");
+        let entry = self.page.entry_mut(self.slot);
         // SAFETY: R1, and the record is written anew at once.
-        let old = unsafe { take_old(self.entry) };
-        record::write_tail(self.entry, value, expire_at_ms, access);
+        let old = unsafe { take_old(entry) };
+        record::write_tail(entry, value, expire_at_ms, access);
         old
     }
 
     /// Changes the expiry that the record has; false when it has none.
     pub fn change_expiry(&mut self, ms: u64) -> bool {
-        let expires = record::expiry(self.entry).is_some();
+        let entry = self.page.entry_mut(self.slot);
+        let expires = record::expiry(entry).is_some();
         if expires {
-            record::set_expiry(self.entry, ms);
+            record::set_expiry(entry, ms);
         }
         expires
     }
 
     /// The bytes of an inline value.
     pub fn into_inline(self) -> Option<&'a mut [u8]> {
-        let at = record::value_at(self.entry);
-        record::out_parts(self.entry).is_none().then(|| &mut self.entry[at..])
+        let entry = self.page.entry_mut(self.slot);
+        let at = record::value_at(entry);
+        record::out_parts(entry).is_none().then(|| &mut entry[at..])
     }
 
     /// A value of its own.
     pub fn into_out(self) -> Option<OutMut<'a, V>> {
         // SAFETY: R1.
-        unsafe { OutMut::take(self.entry) }
+        unsafe { OutMut::take(self.page.entry_mut(self.slot)) }
+    }
+
+    /// Removes the record. Memory is given back by [`Records::shrink`] only.
+    pub fn remove(self) -> Removed<V> {
+        let entry = self.page.entry(self.slot);
+        let (expire_at_ms, access) = (record::expiry(entry), record::access(entry));
+        // SAFETY: R1, and the record is removed before anything else happens.
+        let value = unsafe {
+            record::free_long_key(entry);
+            take_value(entry)
+        };
+        self.page.close(self.slot);
+        Removed { value, expire_at_ms, access }
     }
 }
 
@@ -199,9 +222,10 @@ impl<V: Thin> Records<V> {
         access: u32,
     ) -> Old<V> {
         let mut copy = [0; RECORD_BYTES_MAX];
-        let copy = self.copy_entry(index, &mut copy);
+        let slot = self.segment.slot(index).expect("the slot is taken");
+        let copy = copy_entry(self.segment.entry(slot), &mut copy);
         let bytes = record_bytes(KeyField::of(copy).bytes(), expire_at_ms.is_some(), value.record_bytes());
-        let slot = self.segment.resize_entry(index, bytes);
+        let slot = self.segment.resize_entry(slot, bytes);
         record::write(self.segment.entry_mut(slot), KeyField::of(copy), value, expire_at_ms, access);
         // SAFETY: R1; the copy's value has just been replaced in the segment.
         unsafe { take_old(copy) }
@@ -210,24 +234,12 @@ impl<V: Thin> Records<V> {
     /// Adds, changes or removes the expiry of a record.
     pub fn set_expiry(&mut self, index: usize, expire_at_ms: Option<u64>) {
         let mut copy = [0; RECORD_BYTES_MAX];
-        let copy = self.copy_entry(index, &mut copy);
+        let slot = self.segment.slot(index).expect("the slot is taken");
+        let copy = copy_entry(self.segment.entry(slot), &mut copy);
         let value_bytes = copy.len() - record::value_at(copy);
         let bytes = record_bytes(KeyField::of(copy).bytes(), expire_at_ms.is_some(), value_bytes);
-        let slot = self.segment.resize_entry(index, bytes);
+        let slot = self.segment.resize_entry(slot, bytes);
         record::rewrite_expiry(self.segment.entry_mut(slot), copy, expire_at_ms);
-    }
-
-    /// Removes a record. Memory is given back by [`shrink`](Self::shrink) only.
-    pub fn remove(&mut self, index: usize) -> Removed<V> {
-        let entry = self.segment.entry(self.segment.slot(index).expect("the slot is taken"));
-        let (expire_at_ms, access) = (record::expiry(entry), record::access(entry));
-        // SAFETY: R1, and the record is removed before anything else happens.
-        let value = unsafe {
-            record::free_long_key(entry);
-            take_value(entry)
-        };
-        self.segment.remove(index);
-        Removed { value, expire_at_ms, access }
     }
 
     /// Gives memory back when the content has become small; says whether it did.
@@ -270,12 +282,6 @@ impl<V: Thin> Records<V> {
     fn of(segment: Segment) -> Self {
         Records { segment, values: PhantomData }
     }
-
-    fn copy_entry<'a>(&self, index: usize, copy: &'a mut [u8; RECORD_BYTES_MAX]) -> &'a [u8] {
-        let entry = self.segment.entry(self.segment.slot(index).expect("the slot is taken"));
-        copy[..entry.len()].copy_from_slice(entry);
-        &copy[..entry.len()]
-    }
 }
 
 impl<V: Thin> Default for Records<V> {
@@ -310,6 +316,11 @@ impl<V: Thin> DerefMut for Records<V> {
     fn deref_mut(&mut self) -> &mut RecordPage<V> {
         RecordPage::of_mut(&mut self.segment)
     }
+}
+
+fn copy_entry<'a>(entry: &[u8], copy: &'a mut [u8; RECORD_BYTES_MAX]) -> &'a [u8] {
+    copy[..entry.len()].copy_from_slice(entry);
+    &copy[..entry.len()]
 }
 
 /// # Safety

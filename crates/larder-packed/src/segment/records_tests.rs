@@ -66,7 +66,7 @@ fn values_are_owned_once() {
     assert_eq!(Arc::strong_count(&number), 4);
     let mut right = records.split(|record| record.key() != b"a");
     assert!(matches!(records.replace(0, value(9), Some(3), 0), Old::Out(old) if old.kind == 1));
-    let removed = right.remove(0);
+    let removed = right.record_mut(0).expect("a record").remove();
     assert!(matches!(removed.value, OwnedValue::Out(old) if old.kind == 2));
     assert_eq!(Arc::strong_count(&number), 3);
     records.absorb(&mut ManuallyDrop::new(right));

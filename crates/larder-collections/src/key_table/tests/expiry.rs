@@ -1,6 +1,7 @@
 //! Expiry under a simulated clock.
 
 use super::{ExpireChange, Good, KeyHash, Table, key, put, seed};
+use crate::key_table::Entry;
 use std::collections::BTreeMap;
 
 /// Times from now, as a server sees them.
@@ -81,8 +82,7 @@ fn times_at_the_ends() {
     let mut table = Table::<Good>::new();
     for (n, at) in [0, 1, (1 << 48) - 1, 1 << 48, u64::MAX].into_iter().enumerate() {
         put(&mut table, &key(n as u64), b"value", ExpireChange::At(at));
-        let stored =
-            table.get(Good::hash(&key(n as u64)), &key(n as u64)).and_then(|entry| entry.expire_at_ms());
+        let stored = table.get(Good::hash(&key(n as u64)), &key(n as u64)).and_then(Entry::expire_at_ms);
         assert_eq!(stored, Some(at.min((1 << 48) - 1)));
     }
     table.check_invariants();
