@@ -8,7 +8,6 @@ use larder_resp::Args;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::time::Duration;
 
 /// Arguments kept of a command; the rest is counted.
 const ARGS_MAX: usize = 32;
@@ -78,8 +77,8 @@ impl CommandLogs {
 
 /// Logs the command if it took long.
 #[inline]
-pub(crate) fn consider_time(context: &Context<'_>, args: Args<'_>, took: Duration) {
-    let micros = took.as_micros() as u64;
+pub(crate) fn consider_time(context: &Context<'_>, args: Args<'_>, took_ns: u64) {
+    let micros = took_ns / 1000;
     let hot = &context.engine.config.hot;
     if exceeds(micros, &hot.slowlog_log_slower_than) && !context.found.command.has(flags::SKIP_COMMANDLOG) {
         let len_max = hot.slowlog_max_len.load(Relaxed);

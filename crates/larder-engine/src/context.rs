@@ -34,6 +34,8 @@ pub(crate) struct WorkerState {
     pub clock: Clock,
     pub rng: fastrand::Rng,
     pub list_options: ListOptions,
+    /// The command before this one.
+    pub last_found: Option<Found>,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
 }
@@ -253,46 +255,24 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Works on the list of a key; `None` if there is no such key. A list that is empty afterwards is removed. `write`
-    /// says whether the list may have changed.
+    /// Works on the list of a key; `None` if there is no such key. A list that is empty afterwards is removed.
+    #[inline]
     pub(crate) fn with_list<R>(
         &mut self,
         key: &Key<'_>,
         f: impl FnOnce(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
-        match self.kind(key) {
-            None => return Ok(None),
-            Some(Kind::List) => {}
-            Some(_) => return Err(CommandError::WRONG_TYPE),
-        }
-        self.edit_list(key, f).map(Some)
-    }
-
-    /// Works on the list of a key, which is created when there is none.
-    pub(crate) fn with_list_or_new<R>(
-        &mut self,
-        key: &Key<'_>,
-        f: impl FnOnce(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
-    ) -> CommandResult<R> {
-        match self.kind(key) {
-            None => self.put(key, NewValue::Out(Value::List(List::new())), ExpireChange::Clear),
-            Some(Kind::List) => {}
-            Some(_) => return Err(CommandError::WRONG_TYPE),
-        }
-        self.edit_list(key, f)
-    }
-
-    fn edit_list<R>(
-        &mut self,
-        key: &Key<'_>,
-        f: impl FnOnce(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
-    ) -> CommandResult<R> {
-        let db = self.db;
+        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
+        if is_due(&entry.record(), now) {
+            self.expire(key);
+            return Ok(None);
+        }
+        entry.set_access(access);
+        let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
+        let Value::List(list) = &mut *value else { return Err(CommandError::WRONG_TYPE) };
         let options = &self.worker.list_options;
-        let mut value =
-            shard.table_mut(db).get_mut(key.hash, key.bytes).expect("the key was found a moment ago");
-        let Value::List(list) = &mut *value else { unreachable!("the type was checked a moment ago") };
         let result = f(list, options, &mut self.reply);
         let (is_empty, compress) = (list.is_empty(), list.wants_compression(options));
         drop(value);
@@ -301,7 +281,27 @@ impl<'a> Context<'a> {
         } else if compress {
             self.engine.background.compress(db, key.bytes);
         }
-        result
+        result.map(Some)
+    }
+
+    /// Works on the list of a key, which is created when there is none.
+    #[inline]
+    pub(crate) fn with_list_or_new<R>(
+        &mut self,
+        key: &Key<'_>,
+        mut f: impl FnMut(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
+    ) -> CommandResult<R> {
+        if let Some(done) = self.with_list(key, &mut f)? {
+            return Ok(done);
+        }
+        let mut list = List::new();
+        let done = f(&mut list, &self.worker.list_options, &mut self.reply)?;
+        let compress = list.wants_compression(&self.worker.list_options);
+        self.put(key, NewValue::Out(Value::List(list)), ExpireChange::Clear);
+        if compress {
+            self.engine.background.compress(self.db, key.bytes);
+        }
+        Ok(done)
     }
 
     /// Calls `f` with a shard: the one held, or locked for the call.

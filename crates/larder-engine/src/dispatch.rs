@@ -14,7 +14,6 @@ use crate::worker::Flow;
 use crate::{keys, monitor};
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 /// Executes one command and appends its reply to `out`.
 pub(crate) fn execute(
@@ -25,7 +24,7 @@ pub(crate) fn execute(
     out: &mut Vec<u8>,
 ) -> Flow {
     let mark = out.len();
-    let flow = match admit(engine, session, args) {
+    let flow = match admit(engine, worker, session, args) {
         Ok(found) if pause::applies(engine, session, found.command, worker.clock.wall_ms()) => {
             return Flow::Retry;
         }
@@ -48,9 +47,14 @@ struct Refusal {
 }
 
 /// Finds the command and checks what can be checked before it runs or is queued.
-fn admit(engine: &Engine, session: &Session, args: Args<'_>) -> Result<Found, Refusal> {
-    let name = args.get(0).unwrap_or(b"");
-    let Some(found) = table().find(name) else {
+#[inline]
+fn admit(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &Session,
+    args: Args<'_>,
+) -> Result<Found, Refusal> {
+    let Some(found) = find(worker, args.get(0).unwrap_or(b"")) else {
         return Err(Refusal { error: unknown_command(args), found: None });
     };
     let found = subcommand(found, args)?;
@@ -58,6 +62,20 @@ fn admit(engine: &Engine, session: &Session, args: Args<'_>) -> Result<Found, Re
     Ok(found)
 }
 
+/// Looks a command up; most often it is the one that came before.
+#[inline]
+fn find(worker: &mut WorkerState, name: &[u8]) -> Option<Found> {
+    if let Some(last) = worker.last_found
+        && name.eq_ignore_ascii_case(last.command.name.as_bytes())
+    {
+        return Some(last);
+    }
+    let found = table().find(name)?;
+    worker.last_found = Some(found);
+    Some(found)
+}
+
+#[inline]
 fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     if found.command.subcommands.is_empty() || args.len() < 2 {
         return Ok(found);
@@ -211,11 +229,11 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     result.is_ok()
 }
 
-fn count(context: &Context<'_>, took: Duration, failed: bool) {
+fn count(context: &Context<'_>, took_ns: u64, failed: bool) {
     let stats = &context.worker.stats;
     stats.processed.add(1);
     let command = &stats.commands[usize::from(context.found.id)];
-    command.record(took, context.engine.config.hot.latency_tracking.load(Relaxed));
+    command.record(took_ns, context.engine.config.hot.latency_tracking.load(Relaxed));
     if failed {
         command.failed.add(1);
     }

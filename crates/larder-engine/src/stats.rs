@@ -4,7 +4,6 @@ use crate::histogram::Histogram;
 use crate::table::table;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 /// A counter with one writer: an addition is a load and a store.
 #[derive(Debug, Default)]
@@ -45,8 +44,7 @@ pub struct CommandStats {
 impl CommandStats {
     /// Counts one execution.
     #[inline]
-    pub fn record(&self, took: Duration, track_latency: bool) {
-        let nanos = took.as_nanos() as u64;
+    pub fn record(&self, nanos: u64, track_latency: bool) {
         self.calls.add(1);
         self.nanos.add(nanos);
         if track_latency {

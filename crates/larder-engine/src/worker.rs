@@ -54,6 +54,7 @@ impl Worker {
             rng: fastrand::Rng::new(),
             list_options: list_options(&engine),
             scratch: Vec::new(),
+            last_found: None,
         };
         Worker { engine, state }
     }
