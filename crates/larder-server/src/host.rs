@@ -97,6 +97,10 @@ impl Host for ServerHost {
         CpuTimes { sys, user }
     }
 
+    fn os(&self) -> String {
+        sys::system_name()
+    }
+
     fn executable(&self) -> String {
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned())
     }

@@ -41,6 +41,20 @@ pub fn local_time(unix_seconds: i64) -> LocalTime {
     }
 }
 
+/// Name, release and machine of the operating system, as `uname` tells them.
+pub fn system_name() -> String {
+    let mut name = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the pointer is to a live local; an all-zero `utsname` is valid, so it may be read whatever the call does.
+    let name = unsafe {
+        libc::uname(name.as_mut_ptr());
+        name.assume_init()
+    };
+    let text = |field: &[libc::c_char]| -> String {
+        field.iter().map(|&c| c as u8).take_while(|&c| c != 0).map(char::from).collect()
+    };
+    format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
+}
+
 /// Reads up to `max` bytes from a socket into the spare room behind `buf`, which must have that much reserved.
 pub fn read_behind(fd: &impl AsRawFd, buf: &mut Vec<u8>, max: usize) -> io::Result<usize> {
     let spare = buf.spare_capacity_mut();
