@@ -1,1 +1,47 @@
 //! Keyspace, command table, command families, transactions, blocking. No sockets, no files.
+//!
+//! [`Engine`] is what threads share, [`Worker`] one thread's handle on it, [`Session`] one connection's state. A worker
+//! takes a command's arguments and appends the reply to a buffer; everything else is inside.
+
+#![forbid(unsafe_code)]
+
+mod background;
+mod blocking;
+mod clients;
+mod clock;
+pub mod command;
+mod commandlog;
+mod commands;
+pub mod config;
+mod context;
+mod cron;
+mod dispatch;
+mod engine;
+mod error;
+mod error_stats;
+mod glob;
+mod hash;
+mod histogram;
+mod host;
+mod keys;
+mod latency;
+mod mailbox;
+mod monitor;
+mod number;
+mod pause;
+mod serve;
+mod session;
+mod shard;
+mod stats;
+pub mod table;
+mod transaction;
+mod watch;
+mod worker;
+
+pub use engine::{Engine, EngineOptions};
+pub use error::{CommandError, CommandResult};
+pub use host::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+pub use mailbox::{Mail, Wake};
+pub use session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
+pub use stats::ThreadStats;
+pub use worker::{Flow, Worker};

@@ -1,23 +1,89 @@
 //! Where every packed block gets its memory: one place for allocation and free.
+//!
+//! A general allocator rounds a block up to one of four sizes per doubling: a block of 7.2 KB takes 8 KB and an eighth
+//! of the memory is air. Packed blocks are most of what the server holds, so sizes between 1 KB and 72 KB get classes
+//! of fine step here, carved from slabs. Smaller and larger sizes pass through to the global allocator: small ones
+//! because its classes are fine enough there, large ones because their untouched pages cost nothing.
+//!
+//! | size | class step | worst waste | slab |
+//! |---|---|---|---|
+//! | up to 1 KB | the allocator's own (16, 32, 64, 128 bytes) | 20 % | - |
+//! | to 8.5 KB | 64 | 6 % at 1 KB, 0.8 % at 8 KB | 256 KB |
+//! | to 16, 32, 64, 72 KB | 128, 256, 512, 1024 | 1.6 % | 1 MB |
+//! | above 72 KB | 16, then pages of the allocator | a page | - |
+//!
+//! Cost: `alloc` and `free` take one uncontended lock of their class and touch the slab's header line and the block's
+//! first line (about 25 ns). A slab costs 64 bytes of header; its tail beyond the highest block ever handed out is
+//! never touched, so a class with one small block costs two pages and not a slab.
+//!
+//! ```text
+//!  slab, aligned to its own size
+//!  0        4        8        12       64            64+size       64+2*size
+//!  +--------+--------+--------+--------+-------------+-------------+---- - - ----+
+//!  | free   | bump   | live   | unused | block       | block       | untouched   |
+//!  +--------+--------+--------+--------+-------------+-------------+---- - - ----+
+//!    |        first untouched offset       ^ a free block's first 4 bytes: offset of the next free one, 0 at the end
+//!    offset of the first free block, 0 when none
+//! ```
+//!
+//! Invariants:
+//! - H1: a block handed out lies wholly inside its slab, at `64 + k * size`, below `bump`.
+//! - H2: `live` blocks are out; a slab is in its class's `partial` set exactly if it has room and `live > 0`.
+//! - H3: the partial slab of the lowest address serves first, so that high slabs run empty and are given back.
+//! - H4: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class.
+//!
+//! Tested at the foot of this file, and by every structure on top.
 
 use std::alloc::{Layout, alloc as std_alloc, dealloc, handle_alloc_error};
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of every block, in bytes.
 pub const ALIGN: usize = 8;
 
+/// Sizes up to this pass through to the global allocator.
+const SMALL_MAX: usize = 1024;
+/// Sizes above this pass through to the global allocator.
+const LARGE_MIN: usize = 72 << 10;
+/// Bytes before the first block of a slab.
+const SLAB_HEADER: usize = 64;
+/// All empty slabs that are kept for the next allocation hold at most this together.
+const SPARE_BYTES_MAX: usize = 8 << 20;
+/// Class ranges: upper bound and step. Each range starts where the one before ends, the first at [`SMALL_MAX`].
+const RANGES: [(usize, usize); 5] =
+    [(8704, 64), (16 << 10, 128), (32 << 10, 256), (64 << 10, 512), (LARGE_MIN, 1024)];
+const CLASS_COUNT: usize = class_count();
+
+static CLASSES: [Mutex<Class>; CLASS_COUNT] = [const { Mutex::new(Class::new()) }; CLASS_COUNT];
+static SPARE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// What the slabs hold, for the memory accounting of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapStats {
+    /// Bytes of all slabs, as the global allocator sees them.
+    pub slab_bytes: usize,
+    /// Bytes inside those slabs that no block occupies (free blocks, headers and untouched tails).
+    pub free_bytes: usize,
+}
+
 /// The bytes that an allocation of `size` really gets; never less than `size`. A caller that grows a block should ask
 /// for a size whose class it fills.
 pub fn class_size(size: usize) -> usize {
-    size.next_multiple_of(16)
+    if size <= SMALL_MAX {
+        small_class(size)
+    } else {
+        slab_class(size).map_or(size.next_multiple_of(16), |c| c.1)
+    }
 }
 
 /// Allocates `class_size(size)` bytes, uninitialised, aligned to [`ALIGN`].
 pub fn alloc(size: usize) -> NonNull<u8> {
-    let layout = layout(size);
-    // SAFETY: the layout's size is never zero, see `layout`.
-    let ptr = unsafe { std_alloc(layout) };
-    NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout))
+    match slab_class(size) {
+        Some((index, size)) => lock(index).alloc(size),
+        None => raw_alloc(plain_layout(size)),
+    }
 }
 
 /// Gives back what [`alloc`] returned.
@@ -25,10 +91,263 @@ pub fn alloc(size: usize) -> NonNull<u8> {
 /// # Safety
 /// `ptr` came from `alloc(s)` with `class_size(s) == class_size(size)` and is not used again.
 pub unsafe fn free(ptr: NonNull<u8>, size: usize) {
-    // SAFETY: the caller promises that `ptr` came from `alloc` with a size of the same class, hence the same layout.
-    unsafe { dealloc(ptr.as_ptr(), layout(size)) }
+    match slab_class(size) {
+        // SAFETY: the caller promises that `ptr` is a live block of this class.
+        Some((index, size)) => unsafe { lock(index).free(ptr, size) },
+        // SAFETY: the caller promises the same class, hence the same layout that `alloc` used.
+        None => unsafe { dealloc(ptr.as_ptr(), plain_layout(size)) },
+    }
 }
 
-fn layout(size: usize) -> Layout {
+/// Sums up all slabs. Walks the classes (a few hundred locks): for INFO, not for every command.
+pub fn stats() -> HeapStats {
+    let mut stats = HeapStats::default();
+    for index in 0..CLASS_COUNT {
+        let class = lock(index);
+        let size = size_of_class(index);
+        stats.slab_bytes += class.slabs * slab_size(size);
+        stats.free_bytes += class.slabs * slab_size(size) - class.live * size;
+    }
+    stats
+}
+
+/// One size: the slabs that have room, and how many slabs and blocks there are.
+struct Class {
+    partial: BTreeSet<usize>,
+    spare: usize,
+    slabs: usize,
+    live: usize,
+}
+
+/// The header at a slab's start.
+#[repr(C)]
+struct Slab {
+    free: u32,
+    bump: u32,
+    live: u32,
+}
+
+impl Class {
+    const fn new() -> Self {
+        Class { partial: BTreeSet::new(), spare: 0, slabs: 0, live: 0 }
+    }
+
+    fn alloc(&mut self, size: usize) -> NonNull<u8> {
+        let base = match self.partial.first() {
+            Some(&base) => base,
+            None => self.open_slab(size),
+        };
+        // SAFETY: `base` is a slab of this class (only those are in `partial`, or just opened), and the class lock is
+        // held, so nobody else touches its header.
+        let slab = unsafe { &mut *(base as *mut Slab) };
+        let offset = if slab.free != 0 {
+            let offset = slab.free;
+            // SAFETY: H1: a free block lies inside the slab, and its first 4 bytes hold the next free offset.
+            slab.free = unsafe { *((base + offset as usize) as *const u32) };
+            offset
+        } else {
+            slab.bump += size as u32;
+            slab.bump - size as u32
+        };
+        slab.live += 1;
+        self.live += 1;
+        if slab.free == 0 && slab.bump as usize + size > slab_size(size) {
+            self.partial.remove(&base);
+        }
+        NonNull::new((base + offset as usize) as *mut u8).expect("a slab is not at address zero")
+    }
+
+    /// # Safety
+    /// `ptr` is a live block of this class, of `size` bytes.
+    unsafe fn free(&mut self, ptr: NonNull<u8>, size: usize) {
+        let base = ptr.as_ptr() as usize & !(slab_size(size) - 1);
+        let offset = ptr.as_ptr() as usize - base;
+        // SAFETY: slabs are aligned to their size, so the mask finds the header of the slab that the block is from.
+        let slab = unsafe { &mut *(base as *mut Slab) };
+        assert!(slab.live > 0 && offset < slab.bump as usize, "block is not of this slab");
+        let was_full = slab.free == 0 && slab.bump as usize + size > slab_size(size);
+        // SAFETY: the block is dead by the caller's promise, and at least 4 bytes long.
+        unsafe { *(ptr.as_ptr().cast::<u32>()) = slab.free };
+        slab.free = offset as u32;
+        slab.live -= 1;
+        self.live -= 1;
+        if slab.live == 0 {
+            self.partial.remove(&base);
+            self.retire(base, size);
+        } else if was_full {
+            self.partial.insert(base);
+        }
+    }
+
+    fn open_slab(&mut self, size: usize) -> usize {
+        let base = if self.spare != 0 {
+            SPARE_BYTES.fetch_sub(slab_size(size), Ordering::Relaxed);
+            std::mem::take(&mut self.spare)
+        } else {
+            self.slabs += 1;
+            raw_alloc(slab_layout(size)).as_ptr() as usize
+        };
+        // SAFETY: the slab is ours alone, of `slab_size(size)` bytes and aligned to that.
+        unsafe { (base as *mut Slab).write(Slab { free: 0, bump: SLAB_HEADER as u32, live: 0 }) };
+        self.partial.insert(base);
+        base
+    }
+
+    /// An empty slab is kept as the class's spare if the budget allows, else given back.
+    fn retire(&mut self, base: usize, size: usize) {
+        let bytes = slab_size(size);
+        if self.spare == 0 && SPARE_BYTES.load(Ordering::Relaxed) + bytes <= SPARE_BYTES_MAX {
+            SPARE_BYTES.fetch_add(bytes, Ordering::Relaxed);
+            self.spare = base;
+            return;
+        }
+        self.slabs -= 1;
+        // SAFETY: `base` came from `raw_alloc` with this layout, and no block of it is live.
+        unsafe { dealloc(base as *mut u8, slab_layout(size)) };
+    }
+}
+
+fn lock(index: usize) -> MutexGuard<'static, Class> {
+    CLASSES[index].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn raw_alloc(layout: Layout) -> NonNull<u8> {
+    // SAFETY: no layout made here has size zero.
+    let ptr = unsafe { std_alloc(layout) };
+    NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+fn plain_layout(size: usize) -> Layout {
     Layout::from_size_align(class_size(size.max(1)), ALIGN).expect("a block is smaller than isize::MAX")
+}
+
+fn slab_layout(size: usize) -> Layout {
+    Layout::from_size_align(slab_size(size), slab_size(size)).expect("a slab is a power of two")
+}
+
+/// Bytes of the slabs of the class of `size`.
+const fn slab_size(size: usize) -> usize {
+    if size <= RANGES[0].0 { 256 << 10 } else { 1 << 20 }
+}
+
+/// The usual allocator classes: four a doubling, 16 bytes at least.
+fn small_class(size: usize) -> usize {
+    if size <= 128 {
+        return size.max(1).next_multiple_of(16);
+    }
+    let step = (size - 1).next_power_of_two() >> 3;
+    size.next_multiple_of(if (size - 1).is_power_of_two() { step << 1 } else { step })
+}
+
+/// Index and exact size of the slab class that serves `size`; None when the size passes through.
+#[inline]
+fn slab_class(size: usize) -> Option<(usize, usize)> {
+    if size <= SMALL_MAX || size > LARGE_MIN {
+        return None;
+    }
+    let (mut low, mut index) = (SMALL_MAX, 0);
+    for (high, step) in RANGES {
+        if size <= high {
+            let k = (size - low).div_ceil(step);
+            return Some((index + k - 1, low + k * step));
+        }
+        index += (high - low) / step;
+        low = high;
+    }
+    None
+}
+
+fn size_of_class(index: usize) -> usize {
+    let (mut low, mut first) = (SMALL_MAX, 0);
+    for (high, step) in RANGES {
+        let count = (high - low) / step;
+        if index < first + count {
+            return low + (index - first + 1) * step;
+        }
+        first += count;
+        low = high;
+    }
+    unreachable!("class index {index} is out of range")
+}
+
+const fn class_count() -> usize {
+    let (mut low, mut count, mut i) = (SMALL_MAX, 0, 0);
+    while i < RANGES.len() {
+        count += (RANGES[i].0 - low) / RANGES[i].1;
+        low = RANGES[i].0;
+        i += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_cover_every_size_tightly() {
+        for size in 1..(80 << 10) {
+            let class = class_size(size);
+            assert!(class >= size && class_size(class) == class, "size {size} class {class}");
+            assert!(size <= 8192 || class - size <= size / 60, "size {size} wastes {}", class - size);
+            if let Some((index, exact)) = slab_class(size) {
+                assert_eq!(size_of_class(index), exact);
+                assert!(index < CLASS_COUNT && exact.is_multiple_of(64));
+            }
+        }
+        let small: Vec<usize> =
+            [1, 16, 17, 128, 129, 161, 256, 257, 321, 513, 897, 1024].map(class_size).to_vec();
+        assert_eq!(small, [16, 16, 32, 128, 160, 192, 256, 320, 384, 640, 1024, 1024]);
+    }
+
+    #[test]
+    fn blocks_do_not_overlap_and_come_back() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut live: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
+        for round in 0..20_000 {
+            if rng.usize(..100) < 52 && live.len() < 600 {
+                let size = rng.usize(8..20_000);
+                let ptr = alloc(size);
+                let tag = round as u8;
+                // SAFETY: `size` bytes were just allocated.
+                unsafe { std::ptr::write_bytes(ptr.as_ptr(), tag, size) };
+                live.push((ptr, size, tag));
+            } else if !live.is_empty() {
+                let (ptr, size, tag) = live.swap_remove(rng.usize(..live.len()));
+                // SAFETY: the block is live, was wholly written above, and is freed once.
+                unsafe {
+                    let bytes = std::slice::from_raw_parts(ptr.as_ptr(), size);
+                    assert!(bytes.iter().all(|&b| b == tag));
+                    free(ptr, size);
+                }
+            }
+        }
+        for (ptr, size, _) in live {
+            // SAFETY: each is live and freed once.
+            unsafe { free(ptr, size) };
+        }
+    }
+
+    #[test]
+    fn threads_share_the_heap() {
+        std::thread::scope(|scope| {
+            for seed in 0..4 {
+                scope.spawn(move || {
+                    let mut rng = fastrand::Rng::with_seed(seed);
+                    for _ in 0..5_000 {
+                        let size = rng.usize(1100..1300);
+                        let ptr = alloc(size);
+                        // SAFETY: just allocated, written within bounds, freed once.
+                        unsafe {
+                            ptr.as_ptr().write(seed as u8);
+                            assert_eq!(ptr.as_ptr().read(), seed as u8);
+                            free(ptr, size);
+                        }
+                    }
+                });
+            }
+        });
+        let stats = stats();
+        assert!(stats.free_bytes <= stats.slab_bytes);
+    }
 }

@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod parse;
 mod reply;
 
 pub use args::{Args, OwnedArgs, Span};
+pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};

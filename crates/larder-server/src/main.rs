@@ -1,2 +1,23 @@
-//! The Larder server.
-fn main() {}
+//! The Larder server: event loops, configuration files, signals, log. The data lives in `larder-engine`.
+
+#![deny(unsafe_code)]
+
+mod banner;
+mod connection;
+mod host;
+mod listen;
+mod log;
+mod memory;
+mod process;
+mod settings;
+mod shared;
+mod signals;
+mod start;
+mod sys;
+mod worker;
+
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    start::main(&args)
+}

@@ -44,7 +44,7 @@ mod tests;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
     Borrowed, EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old,
-    OutMut, OwnedValue, Record as Entry, Removed, Thin, ValueRef,
+    OutMut, OwnedValue, Record as Entry, RecordMut as EntryMut, Removed, Thin, ValueRef,
 };
 pub use stats::TableStats;
 
@@ -134,6 +134,12 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
     /// Sets the access word of a key (24 bits); false when there is no such key.
     pub fn set_access(&mut self, hash: u64, key: &[u8], access: u32) -> bool {
         self.get_touch(hash, key, access).is_some()
+    }
+
+    /// The entry of a key, to look at and then to change its value, in one search.
+    #[inline]
+    pub fn entry_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_, V>> {
+        self.find_mut(hash, key)
     }
 
     /// The value of a key when it is one of its own, to be changed.

@@ -92,6 +92,21 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
 }
 
 impl TableStats {
+    /// Adds the counts of another table.
+    pub fn merge(&mut self, other: &TableStats) {
+        self.keys += other.keys;
+        self.expires += other.expires;
+        self.segments += other.segments;
+        self.directory_slots += other.directory_slots;
+        self.content_bytes += other.content_bytes;
+        self.segment_bytes += other.segment_bytes;
+        self.memory_bytes += other.memory_bytes;
+        for (mine, theirs) in [(&mut self.depths, &other.depths), (&mut self.fills, &other.fills)] {
+            mine.resize(mine.len().max(theirs.len()), 0);
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        }
+    }
+
     fn add<V: Thin>(&mut self, segment: &Records<V>) {
         let page = segment.page();
         self.content_bytes += page.content_bytes();

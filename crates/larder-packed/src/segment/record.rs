@@ -114,7 +114,8 @@ pub struct InlineBytes {
 }
 
 impl InlineBytes {
-    fn copy_of(value: &[u8]) -> Self {
+    /// A copy of up to [`INLINE_MAX`] bytes; panics when there are more.
+    pub fn copy_of(value: &[u8]) -> Self {
         let mut bytes = [0; INLINE_MAX];
         bytes[..value.len()].copy_from_slice(value);
         InlineBytes { len: value.len() as u8, bytes }

@@ -1,0 +1,52 @@
+# One-word tasks. `make test` is what continuous integration runs.
+
+CARGO ?= cargo
+PYTHON ?= python3
+VENV := target/venv
+export LARDER_SERVER := $(CURDIR)/target/release/larder-server
+
+.PHONY: run build test test-full test-ecosystem unit clients lint fmt docs bench deps
+
+run:
+	$(CARGO) run --release
+
+build:
+	$(CARGO) build --release
+
+# Debian packages that the tests compare with; installed only when they are missing.
+deps:
+	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || { \
+	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq redis-server redis-tools; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq python3-venv; }
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+
+# The server is tested as it is shipped: the release binary, driven by tests built for development.
+unit: deps build
+	$(CARGO) test --workspace
+
+clients: deps build $(VENV)/ready
+	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
+
+$(VENV)/ready: tests/clients/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install -q -r tests/clients/requirements.txt
+	touch $@
+
+test: lint unit clients
+
+# The same with every model test at full length, and the slow tests: some hours.
+test-full: deps build
+	LARDER_TEST_FULL=1 $(CARGO) test --workspace --release -- --include-ignored
+
+bench: build
+	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)
+
+fmt:
+	$(CARGO) fmt --all

@@ -1,0 +1,97 @@
+//! What a list tells about itself.
+
+use std::ops::ControlFlow;
+
+use larder_packed::block::Block;
+
+use super::{List, ListOptions};
+
+/// What OBJECT ENCODING calls the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListEncoding {
+    /// One small block.
+    Listpack,
+    /// Blocks in a directory.
+    Quicklist,
+}
+
+/// What DEBUG OBJECT tells of a quicklist.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuicklistStats {
+    /// Blocks.
+    pub nodes: u64,
+    /// Elements per block.
+    pub avg_node: f64,
+    /// The fill setting.
+    pub listpack_max: i32,
+    /// True if compression is on (the setting).
+    pub compressed: bool,
+    /// Bytes of all blocks when plain, as fill limits count them.
+    pub uncompressed_size: u64,
+    /// Blocks that are compressed now.
+    pub nodes_compressed: u64,
+}
+
+impl List {
+    /// What OBJECT ENCODING calls the list.
+    pub fn encoding(&self) -> ListEncoding {
+        match self {
+            List::Tree(tree) if tree.0.tail.is_some() || !tree.0.small_again => ListEncoding::Quicklist,
+            _ => ListEncoding::Listpack,
+        }
+    }
+
+    /// Numbers for DEBUG OBJECT. O(blocks).
+    pub fn stats(&self, options: &ListOptions) -> QuicklistStats {
+        let nodes = self.node_count();
+        QuicklistStats {
+            nodes,
+            avg_node: if nodes == 0 { 0.0 } else { self.len() as f64 / nodes as f64 },
+            listpack_max: options.fill.setting(),
+            compressed: options.compress_depth != 0,
+            uncompressed_size: self.sum_blocks(u64::MAX, |block| block.size_bytes() as u64),
+            nodes_compressed: match self {
+                List::Packed(_) => 0,
+                List::Tree(tree) => u64::from(tree.0.inner.sum().compressed),
+            },
+        }
+    }
+
+    /// Blocks: what freeing the list costs.
+    pub fn node_count(&self) -> u64 {
+        match self {
+            List::Packed(_) => 1,
+            List::Tree(tree) => tree.0.blocks() as u64,
+        }
+    }
+
+    /// Heap bytes of the list. Exact when `samples` is 0; else only that many blocks are looked at, and the rest is
+    /// taken to be like them.
+    pub fn memory_bytes(&self, samples: u64) -> u64 {
+        let blocks = self.node_count();
+        let seen = if samples == 0 { blocks } else { samples.min(blocks) };
+        let sum = self.sum_blocks(seen, |block| block.heap_bytes() as u64);
+        let directory = match self {
+            List::Packed(_) => 0,
+            List::Tree(tree) => size_of_val(&*tree.0) as u64 + 16 + tree.0.inner.heap_bytes() as u64,
+        };
+        directory + (u128::from(sum) * u128::from(blocks) / u128::from(seen.max(1))) as u64
+    }
+
+    fn sum_blocks(&self, mut left: u64, size: impl Fn(&Block) -> u64) -> u64 {
+        let mut sum = 0;
+        let mut add = |block: &Block| {
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            sum += size(block);
+            ControlFlow::Continue(())
+        };
+        let _ = match self {
+            List::Packed(block) => add(block),
+            List::Tree(_) => self.for_each_block(add),
+        };
+        sum
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the list.
+
+mod model;
+mod scan;

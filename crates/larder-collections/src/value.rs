@@ -1,0 +1,68 @@
+//! Any value that a key can hold, as one kind byte and one thin pointer in the keyspace's table.
+//!
+//! Short strings are not here: the table keeps them inside its segments. This is the one module of the crate with
+//! `unsafe`: it takes back the pointers that it gave away, by the kind byte that it gave with them.
+
+use crate::list::List;
+use larder_packed::bytes::SharedBytes;
+use larder_packed::segment::Thin;
+use std::ptr::NonNull;
+
+/// A value that lives outside the table.
+#[derive(Clone)]
+pub enum Value {
+    /// A string too long to be kept inside the table; `raw` when it was edited in place, which OBJECT ENCODING shows.
+    String(SharedBytes),
+    /// A list.
+    List(List),
+}
+
+/// Kind bytes of values out of line; below 4 are the table's inline strings.
+mod kind {
+    pub const STRING: u8 = 4;
+    pub const LIST_BLOCK: u8 = 5;
+    pub const LIST_TREE: u8 = 6;
+}
+
+// SAFETY: `from_thin` rebuilds exactly the variant that `into_thin` took apart, by its kind.
+unsafe impl Thin for Value {
+    fn into_thin(self) -> (u8, NonNull<u8>) {
+        match self {
+            Value::String(bytes) => (kind::STRING, bytes.into_raw()),
+            Value::List(list) => match list.into_thin() {
+                (false, ptr) => (kind::LIST_BLOCK, ptr),
+                (true, ptr) => (kind::LIST_TREE, ptr),
+            },
+        }
+    }
+
+    unsafe fn from_thin(kind: u8, ptr: NonNull<u8>) -> Self {
+        // SAFETY: the caller passes back what `into_thin` gave, once.
+        unsafe {
+            match kind {
+                kind::STRING => Value::String(SharedBytes::from_raw(ptr)),
+                kind::LIST_BLOCK => Value::List(List::from_thin(false, ptr)),
+                kind::LIST_TREE => Value::List(List::from_thin(true, ptr)),
+                _ => unreachable!("kind {kind} was never given out"),
+            }
+        }
+    }
+}
+
+impl Value {
+    /// Bytes of heap behind the pointer.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Value::String(bytes) => bytes.heap_bytes(),
+            Value::List(list) => list.memory_bytes(0) as usize,
+        }
+    }
+
+    /// Allocations that a drop would free, roughly: large ones are freed in the background.
+    pub fn free_effort(&self) -> usize {
+        match self {
+            Value::String(_) => 1,
+            Value::List(list) => list.node_count() as usize,
+        }
+    }
+}

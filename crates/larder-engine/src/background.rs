@@ -1,0 +1,139 @@
+//! Work that need not hold up a worker: freeing large values, and compressing the inner blocks of lists.
+//!
+//! Two threads. One drops what it is sent. The other takes the names of lists that have blocks to compress, fetches
+//! those blocks as clones under the shard's lock, compresses them without any lock, and puts the results in place under
+//! the lock again if the blocks are still the same.
+
+use crate::engine::Engine;
+use crate::shard::{Key, Table};
+use larder_collections::key_table::OwnedValue;
+use larder_collections::value::Value;
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+
+/// A value whose drop frees more allocations than this is dropped in the background.
+const FREE_EFFORT_MAX: usize = 64;
+/// Blocks fetched from a list in one lock hold.
+const BLOCKS_PER_HOLD: usize = 16;
+
+enum Garbage {
+    Value(#[expect(dead_code, reason = "it is only there to be dropped")] Value),
+    Tables(#[expect(dead_code, reason = "they are only there to be dropped")] Vec<Table>),
+}
+
+type ListName = (usize, Box<[u8]>);
+
+/// The handles of the background threads.
+pub(crate) struct Background {
+    garbage: Sender<Garbage>,
+    lists: Sender<ListName>,
+    counts: Arc<Counts>,
+    /// Lists already on the way to the compressor.
+    queued: Arc<Mutex<HashSet<ListName>>>,
+}
+
+#[derive(Default)]
+struct Counts {
+    pending: AtomicU64,
+    freed: AtomicU64,
+}
+
+impl Background {
+    /// Starts the threads; they end when the engine is gone.
+    pub(crate) fn start(engine: Weak<Engine>) -> Self {
+        let counts = Arc::new(Counts::default());
+        let queued = Arc::new(Mutex::new(HashSet::new()));
+        let (garbage, to_drop) = channel();
+        let (lists, to_compress) = channel();
+        let (drop_counts, compress_queued) = (Arc::clone(&counts), Arc::clone(&queued));
+        spawn("larder-free", move || free_all(&to_drop, &drop_counts));
+        spawn("larder-pack", move || compress_all(&engine, &to_compress, &compress_queued));
+        Background { garbage, lists, counts, queued }
+    }
+
+    /// Drops a value, here or in the background, by its size.
+    pub(crate) fn discard(&self, value: Value) {
+        if value.free_effort() > FREE_EFFORT_MAX {
+            self.send(Garbage::Value(value));
+        }
+    }
+
+    /// The same for a value taken from a table.
+    pub(crate) fn discard_owned(&self, value: OwnedValue<Value>) {
+        if let OwnedValue::Out(value) = value {
+            self.discard(value);
+        }
+    }
+
+    /// Drops whole tables in the background.
+    pub(crate) fn discard_tables(&self, tables: Vec<Table>) {
+        self.send(Garbage::Tables(tables));
+    }
+
+    fn send(&self, garbage: Garbage) {
+        self.counts.pending.fetch_add(1, Relaxed);
+        // The receiver lives as long as the channel: its thread ends only when all senders are gone.
+        let _ = self.garbage.send(garbage);
+    }
+
+    /// Compresses the inner blocks of a list soon.
+    pub(crate) fn compress(&self, db: usize, key: &[u8]) {
+        let name = (db, key.into());
+        if self.queued.lock().insert(name) {
+            let _ = self.lists.send((db, key.into()));
+        }
+    }
+
+    /// Values that wait to be freed, and those freed so far.
+    pub(crate) fn freed(&self) -> (u64, u64) {
+        (self.counts.pending.load(Relaxed), self.counts.freed.load(Relaxed))
+    }
+
+    /// Lists that wait to be compressed.
+    pub(crate) fn compressing(&self) -> usize {
+        self.queued.lock().len()
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+    thread.expect("the system lets the process have two more threads");
+}
+
+fn free_all(garbage: &Receiver<Garbage>, counts: &Counts) {
+    for item in garbage {
+        drop(item);
+        counts.pending.fetch_sub(1, Relaxed);
+        counts.freed.fetch_add(1, Relaxed);
+    }
+}
+
+fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mutex<HashSet<ListName>>) {
+    for name in lists {
+        queued.lock().remove(&name);
+        let Some(engine) = engine.upgrade() else { return };
+        let key = engine.key(&name.1);
+        while compress_some(&engine, name.0, &key) {}
+    }
+}
+
+/// One round over a list; false when nothing is left to do.
+fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
+    let options = crate::worker::list_options(engine);
+    let shard = &engine.shards[key.shard()];
+    let jobs = match shard.lock().table_mut(db).get_mut(key.hash, key.bytes).as_deref_mut() {
+        Some(Value::List(list)) => list.compression_work(&options, BLOCKS_PER_HOLD),
+        _ => return false,
+    };
+    if jobs.is_empty() {
+        return false;
+    }
+    let done: Vec<_> = jobs.iter().map(larder_collections::list::Job::run).collect();
+    let mut data = shard.lock();
+    let mut value = data.table_mut(db).get_mut(key.hash, key.bytes);
+    let Some(Value::List(list)) = value.as_deref_mut() else { return false };
+    done.into_iter().fold(false, |applied, done| list.apply(done, &options) || applied)
+}

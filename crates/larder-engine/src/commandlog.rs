@@ -1,0 +1,169 @@
+//! The logs of slow commands, large requests and large replies.
+
+use crate::command::{Command, flags};
+use crate::context::{Context, WorkerState};
+use crate::engine::Engine;
+use crate::session::Session;
+use larder_resp::Args;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Arguments kept of a command; the rest is counted.
+const ARGS_MAX: usize = 32;
+/// Bytes kept of an argument; the rest is counted.
+const ARG_BYTES_MAX: usize = 128;
+
+/// Which log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogKind {
+    /// By execution time in microseconds.
+    Slow,
+    /// By the bytes of the arguments.
+    LargeRequest,
+    /// By the bytes of the reply.
+    LargeReply,
+}
+
+/// A command that was logged.
+#[derive(Clone, Debug)]
+pub(crate) struct LogEntry {
+    pub id: u64,
+    /// Unix time in seconds.
+    pub time: u64,
+    /// Microseconds or bytes.
+    pub value: u64,
+    pub args: Vec<Vec<u8>>,
+    pub client: Box<str>,
+    pub client_name: Box<[u8]>,
+}
+
+#[derive(Default)]
+struct Log {
+    entries: VecDeque<LogEntry>,
+    next_id: u64,
+}
+
+/// The three logs.
+#[derive(Default)]
+pub(crate) struct CommandLogs([Mutex<Log>; 3]);
+
+impl CommandLogs {
+    fn log(&self, kind: LogKind) -> &Mutex<Log> {
+        &self.0[kind as usize]
+    }
+
+    /// The newest `count` entries, newest first.
+    pub(crate) fn newest(&self, kind: LogKind, count: usize) -> Vec<LogEntry> {
+        self.log(kind).lock().entries.iter().take(count).cloned().collect()
+    }
+
+    pub(crate) fn len(&self, kind: LogKind) -> usize {
+        self.log(kind).lock().entries.len()
+    }
+
+    pub(crate) fn reset(&self, kind: LogKind) {
+        self.log(kind).lock().entries.clear();
+    }
+
+    fn add(&self, kind: LogKind, len_max: usize, mut entry: LogEntry) {
+        let mut log = self.log(kind).lock();
+        entry.id = log.next_id;
+        log.next_id += 1;
+        log.entries.push_front(entry);
+        log.entries.truncate(len_max);
+    }
+}
+
+/// Logs the command if it took long.
+#[inline]
+pub(crate) fn consider_time(context: &Context<'_>, args: Args<'_>, took_ns: u64) {
+    let micros = took_ns / 1000;
+    let hot = &context.engine.config.hot;
+    if exceeds(micros, &hot.slowlog_log_slower_than) && !context.found.command.has(flags::SKIP_COMMANDLOG) {
+        let len_max = hot.slowlog_max_len.load(Relaxed);
+        let entry = entry(context.worker, context.session, args, micros);
+        context.engine.logs.add(LogKind::Slow, len_max.max(0) as usize, entry);
+    }
+    let threshold = hot.latency_monitor_threshold.load(Relaxed);
+    if threshold > 0 && micros >= threshold as u64 * 1000 {
+        let event = if context.found.command.has(flags::FAST) { "fast-command" } else { "command" };
+        context.engine.latency.record(event, micros / 1000, context.worker.clock.wall_us() / 1_000_000);
+    }
+}
+
+/// Logs the command if its request or its reply was large.
+#[inline]
+pub(crate) fn consider_sizes(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+    reply_bytes: usize,
+) {
+    let hot = &engine.config.hot;
+    if command.has(flags::SKIP_COMMANDLOG) {
+        return;
+    }
+    if exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than) {
+        let len_max = hot.commandlog_large_reply_max_len.load(Relaxed).max(0) as usize;
+        engine.logs.add(LogKind::LargeReply, len_max, entry(worker, session, args, reply_bytes as u64));
+    }
+    let request_bytes = args.size_bytes() as u64;
+    if exceeds(request_bytes, &hot.commandlog_request_larger_than) {
+        let len_max = hot.commandlog_large_request_max_len.load(Relaxed).max(0) as usize;
+        engine.logs.add(LogKind::LargeRequest, len_max, entry(worker, session, args, request_bytes));
+    }
+}
+
+/// A negative threshold turns a log off.
+#[inline]
+fn exceeds(value: u64, threshold: &AtomicI64) -> bool {
+    u64::try_from(threshold.load(Relaxed)).is_ok_and(|threshold| value >= threshold)
+}
+
+fn entry(worker: &WorkerState, session: &Session, args: Args<'_>, value: u64) -> LogEntry {
+    LogEntry {
+        id: 0,
+        time: worker.clock.wall_us() / 1_000_000,
+        value,
+        args: shorten(args),
+        client: session.shared.addr.clone(),
+        client_name: session.shared.names.lock().name.clone(),
+    }
+}
+
+/// The arguments, cut to what is kept, with notes of what is missing.
+fn shorten(args: Args<'_>) -> Vec<Vec<u8>> {
+    let keep = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
+    let mut kept: Vec<Vec<u8>> = args.iter().take(keep).map(shorten_one).collect();
+    if args.len() > keep {
+        kept.push(format!("... ({} more arguments)", args.len() - keep).into_bytes());
+    }
+    kept
+}
+
+fn shorten_one(arg: &[u8]) -> Vec<u8> {
+    let mut kept = arg[..arg.len().min(ARG_BYTES_MAX)].to_vec();
+    if arg.len() > ARG_BYTES_MAX {
+        kept.extend_from_slice(format!("... ({} more bytes)", arg.len() - ARG_BYTES_MAX).as_bytes());
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_resp::OwnedArgs;
+
+    #[test]
+    fn long_commands_are_cut() {
+        let long = vec![b'x'; 200];
+        let args: OwnedArgs = std::iter::repeat_n(&long[..], 40).collect();
+        let kept = shorten(args.as_args());
+        assert_eq!(kept.len(), 32);
+        assert!(kept[0].ends_with(b"x... (72 more bytes)"));
+        assert_eq!(kept[31], b"... (9 more arguments)");
+    }
+}

@@ -1,0 +1,264 @@
+//! CLIENT: what a connection is called, how it is answered, and the list of all connections.
+
+use super::kill::Filter;
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::session::{ClientShared, ReplyMode, client_flags};
+use crate::table::table;
+use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn id(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.int(context.session.id() as i64);
+    Ok(())
+}
+
+pub(super) fn getname(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let names = context.session.shared.names.lock();
+    let name = (!names.name.is_empty()).then_some(&*names.name);
+    context.reply.bulk_or_null(name);
+    Ok(())
+}
+
+pub(super) fn setname(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_name(context, args.at(2))?;
+    context.reply.ok();
+    Ok(())
+}
+
+/// Names the connection; an empty name takes the name away.
+pub(super) fn set_name(context: &mut Context<'_>, name: &[u8]) -> CommandResult {
+    if !is_printable(name) {
+        return Err(CommandError::Fixed(
+            "ERR Client names cannot contain spaces, newlines or special characters.",
+        ));
+    }
+    context.session.shared.names.lock().name = name.into();
+    Ok(())
+}
+
+fn is_printable(text: &[u8]) -> bool {
+    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}
+
+pub(super) fn setinfo(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (option, value) = (args.at(2), args.at(3));
+    let names = &mut *context.session.shared.names.lock();
+    let (field, name) = if is_word(option, "lib-name") {
+        (&mut names.lib_name, "lib-name")
+    } else if is_word(option, "lib-ver") {
+        (&mut names.lib_ver, "lib-ver")
+    } else {
+        return Err(unrecognized(option));
+    };
+    if !is_printable(value) {
+        return Err(CommandError::text(format!(
+            "ERR {name} cannot contain spaces, newlines or special characters."
+        )));
+    }
+    *field = value.into();
+    context.reply.ok();
+    Ok(())
+}
+
+fn unrecognized(option: &[u8]) -> CommandError {
+    let mut text = b"ERR Unrecognized option '".to_vec();
+    text.extend_from_slice(option);
+    text.push(b'\'');
+    CommandError::Text(text)
+}
+
+/// Reads ON or OFF.
+fn switch(arg: &[u8]) -> CommandResult<bool> {
+    if is_word(arg, "on") {
+        Ok(true)
+    } else if is_word(arg, "off") {
+        Ok(false)
+    } else {
+        Err(CommandError::SYNTAX)
+    }
+}
+
+pub(super) fn reply(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let word = args.at(2);
+    let mode = &mut context.session.reply_mode;
+    if is_word(word, "on") {
+        *mode = ReplyMode::On;
+        context.reply.ok();
+    } else if is_word(word, "off") {
+        *mode = ReplyMode::Off;
+    } else if is_word(word, "skip") {
+        if *mode != ReplyMode::Off {
+            *mode = ReplyMode::SkipNext;
+        }
+    } else {
+        return Err(CommandError::SYNTAX);
+    }
+    Ok(())
+}
+
+pub(super) fn no_evict(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.session.shared.set_flag(client_flags::NO_EVICT, switch(args.at(2))?);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn no_touch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let on = switch(args.at(2))?;
+    context.session.no_touch = on;
+    context.session.shared.set_flag(client_flags::NO_TOUCH, on);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn import_source(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let on = switch(args.at(2))?;
+    if context.engine.config.get("import-mode").as_deref() != Some("yes") {
+        return Err(CommandError::Fixed("ERR Server is not in import mode"));
+    }
+    context.session.shared.set_flag(client_flags::IMPORT_SOURCE, on);
+    context.reply.ok();
+    Ok(())
+}
+
+/// Capabilities only matter to redirections, which this server never sends; unknown ones are ignored by definition.
+pub(super) fn capa(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn info(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let mut text = describe(&context.session.shared, context.now_ms());
+    text.push(b'\n');
+    context.reply.verbatim("txt", &text);
+    Ok(())
+}
+
+pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let filter = Filter::parse(context, args.from(2), Filter::for_list())?;
+    let now = context.now_ms();
+    let mut text = Vec::new();
+    for client in context.engine.clients.snapshot() {
+        if filter.accepts(&client, context.session.id(), now) {
+            text.extend_from_slice(&describe(&client, now));
+            text.push(b'\n');
+        }
+    }
+    context.reply.verbatim("txt", &text);
+    Ok(())
+}
+
+/// The letters of a client's flags.
+pub(super) fn flag_letters(client: &ClientShared) -> String {
+    let letters = [
+        (client_flags::MONITOR, 'O'),
+        (client_flags::MULTI, 'x'),
+        (client_flags::BLOCKED, 'b'),
+        (client_flags::DIRTY, 'd'),
+        (client_flags::CLOSING, 'c'),
+        (client_flags::UNIX, 'U'),
+        (client_flags::NO_EVICT, 'e'),
+        (client_flags::NO_TOUCH, 'T'),
+        (client_flags::IMPORT_SOURCE, 'I'),
+    ];
+    let set: String =
+        letters.iter().filter(|(flag, _)| client.has(*flag)).map(|(_, letter)| *letter).collect();
+    if set.is_empty() { "N".to_owned() } else { set }
+}
+
+/// One line of CLIENT LIST.
+fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
+    let names = client.names.lock().clone();
+    let (query_len, query_cap) = (client.query_len.load(Relaxed), client.query_cap.load(Relaxed));
+    let output = client.output_bytes.load(Relaxed);
+    let multi_bytes = u64::from(client.multi_bytes.load(Relaxed));
+    let total = query_cap + output + multi_bytes + size_of::<ClientShared>() as u64;
+    let mut line =
+        format!("id={} addr={} laddr={} fd={} name=", client.id, client.addr, client.laddr, client.fd)
+            .into_bytes();
+    line.extend_from_slice(&names.name);
+    let numbers = format!(
+        " age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
+         multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default \
+         redir=-1 resp={}",
+        now_ms.saturating_sub(client.created_ms) / 1000,
+        now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
+        flag_letters(client),
+        client.db.load(Relaxed),
+        client.multi.load(Relaxed),
+        client.watching.load(Relaxed),
+        query_cap.saturating_sub(query_len),
+        client.output_chain.load(Relaxed),
+        if output > 0 { "rw" } else { "r" },
+        last_command(client),
+        client.resp.load(Relaxed),
+    );
+    line.extend_from_slice(numbers.as_bytes());
+    for (field, value) in [(" lib-name=", &names.lib_name), (" lib-ver=", &names.lib_ver)] {
+        line.extend_from_slice(field.as_bytes());
+        line.extend_from_slice(value);
+    }
+    let totals = format!(
+        " tot-net-in={} tot-net-out={} tot-cmds={}",
+        client.net_in.load(Relaxed),
+        client.net_out.load(Relaxed),
+        client.commands.load(Relaxed)
+    );
+    line.extend_from_slice(totals.as_bytes());
+    line
+}
+
+fn last_command(client: &ClientShared) -> String {
+    match client.last_command.load(Relaxed) {
+        0 => "NULL".to_owned(),
+        id => table().by_id(id - 1).full_name(),
+    }
+}
+
+pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.help(&[
+        "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "CACHING (YES|NO)",
+        "    Say whether the keys of the next command are tracked.",
+        "CAPA <capability> [<capability> ...]",
+        "    Declare what the client can do.",
+        "GETNAME",
+        "    Return the name of the connection.",
+        "GETREDIR",
+        "    Return the id of the connection that invalidations go to.",
+        "ID",
+        "    Return the id of the connection.",
+        "INFO",
+        "    Describe the connection.",
+        "KILL <ip:port>",
+        "    Close the connection of that address.",
+        "KILL <option> <value> [<option> <value> ...]",
+        "    Close all connections that fit the options.",
+        "LIST [<option> <value> ...]",
+        "    Describe the connections that fit the options.",
+        "NO-EVICT (ON|OFF)",
+        "    Exempt the connection from client eviction.",
+        "NO-TOUCH (ON|OFF)",
+        "    Keep commands of the connection from marking keys as used.",
+        "PAUSE <timeout> [WRITE|ALL]",
+        "    Suspend write commands, or all, for so many milliseconds.",
+        "REPLY (ON|OFF|SKIP)",
+        "    Say which commands of the connection are answered.",
+        "SETINFO (LIB-NAME|LIB-VER) <value>",
+        "    Store the name or version of the client library.",
+        "SETNAME <name>",
+        "    Name the connection.",
+        "TRACKING (ON|OFF) [<option> ...]",
+        "    Control client-side caching.",
+        "TRACKINGINFO",
+        "    Describe the state of client-side caching.",
+        "UNBLOCK <id> [TIMEOUT|ERROR]",
+        "    End the waiting of a blocked client.",
+        "UNPAUSE",
+        "    Let paused clients go on.",
+        "HELP",
+        "    Print this help.",
+    ]);
+    Ok(())
+}

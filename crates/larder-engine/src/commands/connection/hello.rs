@@ -1,0 +1,196 @@
+//! Introducing oneself: HELLO, AUTH, SELECT, PING and the like.
+
+use super::client;
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::session::{ClientNames, ReplyMode, client_flags};
+use crate::transaction;
+use crate::worker::Flow;
+use larder_resp::{Args, Protocol};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The version of Redis that clients are told, which features they rely on.
+pub(crate) const REDIS_VERSION: &str = "7.2.4";
+
+const WRONG_PASSWORD: CommandError =
+    CommandError::Fixed("WRONGPASS invalid username-password pair or user is disabled.");
+
+pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    match args.len() {
+        1 => context.reply.simple("PONG"),
+        2 => context.reply.bulk(&args[1]),
+        _ => return Err(CommandError::arity("ping")),
+    }
+    Ok(())
+}
+
+pub(super) fn echo(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.bulk(&args[1]);
+    Ok(())
+}
+
+pub(super) fn quit(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.flow = Flow::CloseAfterFlush;
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let db = number::parse_i64(&args[1]).ok_or(CommandError::NOT_INTEGER)?;
+    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
+    set_db(context, db.ok_or(CommandError::DB_OUT_OF_RANGE)?);
+    context.reply.ok();
+    Ok(())
+}
+
+fn set_db(context: &mut Context<'_>, db: usize) {
+    context.db = db;
+    context.session.db = db;
+    context.session.shared.db.store(db as u32, Relaxed);
+}
+
+pub(super) fn auth(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    match args.len() {
+        2 if password(context).is_empty() => Err(CommandError::Fixed(
+            "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
+             configuration is correct?",
+        )),
+        2 => authenticate(context, b"default", &args[1]),
+        3 => authenticate(context, &args[1], &args[2]),
+        _ => Err(CommandError::SYNTAX),
+    }?;
+    context.reply.ok();
+    Ok(())
+}
+
+fn password(context: &Context<'_>) -> String {
+    context.engine.config.get("requirepass").unwrap_or_default()
+}
+
+fn authenticate(context: &mut Context<'_>, user: &[u8], given: &[u8]) -> CommandResult {
+    let wanted = password(context);
+    if user != b"default" || !(wanted.is_empty() || same_secret(wanted.as_bytes(), given)) {
+        return Err(WRONG_PASSWORD);
+    }
+    context.session.authenticated = true;
+    Ok(())
+}
+
+/// Compares in a time that does not depend on where the first difference is.
+fn same_secret(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (x, y)| differences | (x ^ y)) == 0
+}
+
+/// What HELLO asks for.
+#[derive(Default)]
+struct Hello<'a> {
+    protocol: Option<Protocol>,
+    auth: Option<(&'a [u8], &'a [u8])>,
+    name: Option<&'a [u8]>,
+}
+
+impl<'a> Hello<'a> {
+    fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let mut hello = Hello::default();
+        if let Some(version) = args.get(1) {
+            hello.protocol = Some(protocol(version)?);
+        }
+        let mut at = 2;
+        while let Some(word) = args.get(at) {
+            let left = args.len() - at - 1;
+            if is_word(word, "auth") && left >= 2 {
+                hello.auth = Some((args.at(at + 1), args.at(at + 2)));
+                at += 3;
+            } else if is_word(word, "setname") && left >= 1 {
+                hello.name = Some(args.at(at + 1));
+                at += 2;
+            } else {
+                return Err(syntax(word));
+            }
+        }
+        Ok(hello)
+    }
+}
+
+fn protocol(version: &[u8]) -> CommandResult<Protocol> {
+    match number::parse_i64(version) {
+        Some(2) => Ok(Protocol::Resp2),
+        Some(3) => Ok(Protocol::Resp3),
+        Some(_) => Err(CommandError::Fixed("NOPROTO unsupported protocol version")),
+        None => Err(CommandError::Fixed("ERR Protocol version is not an integer or out of range")),
+    }
+}
+
+fn syntax(word: &[u8]) -> CommandError {
+    let mut text = b"ERR Syntax error in HELLO option '".to_vec();
+    text.extend_from_slice(word);
+    text.push(b'\'');
+    CommandError::Text(text)
+}
+
+pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let hello = Hello::parse(args)?;
+    if let Some((user, password)) = hello.auth {
+        authenticate(context, user, password)?;
+    }
+    if !context.session.authenticated {
+        return Err(CommandError::Fixed(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> \
+             <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
+        ));
+    }
+    if let Some(name) = hello.name {
+        client::set_name(context, name)?;
+    }
+    if let Some(protocol) = hello.protocol {
+        set_protocol(context, protocol);
+    }
+    write_hello(context);
+    Ok(())
+}
+
+fn set_protocol(context: &mut Context<'_>, protocol: Protocol) {
+    context.session.protocol = protocol;
+    context.reply.set_protocol(protocol);
+    let number = if protocol == Protocol::Resp3 { 3 } else { 2 };
+    context.session.shared.resp.store(number, Relaxed);
+}
+
+fn write_hello(context: &mut Context<'_>) {
+    let (id, resp3) = (context.session.id(), context.reply.is_resp3());
+    let reply = &mut context.reply;
+    reply.map(7);
+    for (field, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"proto");
+    reply.int(if resp3 { 3 } else { 2 });
+    reply.bulk(b"id");
+    reply.int(id as i64);
+    for (field, value) in [("mode", "standalone"), ("role", "master")] {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"modules");
+    reply.array(0);
+}
+
+pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    transaction::forget(context.engine, context.session);
+    context.engine.clients.set_monitor(&context.session.shared, false);
+    set_db(context, 0);
+    set_protocol(context, Protocol::Resp2);
+    let session = &mut *context.session;
+    session.reply_mode = ReplyMode::On;
+    session.no_touch = false;
+    session.shared.set_flag(client_flags::NO_EVICT | client_flags::NO_TOUCH, false);
+    let mut names = session.shared.names.lock();
+    *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
+    drop(names);
+    context.session.authenticated = password(context).is_empty();
+    context.reply.simple("RESET");
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! CLIENT KILL and UNBLOCK, and the filters that KILL and LIST share.
+
+use super::client::flag_letters;
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::mailbox::Mail;
+use crate::number;
+use crate::serve;
+use crate::session::{ClientShared, client_flags};
+use crate::worker::Flow;
+use larder_resp::{Args, Reply};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One property that a client may be asked for.
+enum Criterion {
+    Id(Vec<u64>),
+    Type(&'static str),
+    User(Vec<u8>),
+    Addr(Vec<u8>),
+    Laddr(Vec<u8>),
+    MaxAge(u64),
+    Idle(u64),
+    Name(Vec<u8>),
+    Flags(Vec<u8>),
+    LibName(Vec<u8>),
+    LibVer(Vec<u8>),
+    Db(u32),
+    Capa,
+    Ip(Vec<u8>),
+}
+
+/// Which clients a command means: those that fit every criterion, each of which may be negated.
+pub(super) struct Filter {
+    criteria: Vec<(bool, Criterion)>,
+    skip_me: bool,
+}
+
+impl Filter {
+    /// What LIST starts from.
+    pub(super) fn for_list() -> Self {
+        Filter { criteria: Vec::new(), skip_me: false }
+    }
+
+    /// What KILL starts from: the client that asks is spared unless it says otherwise.
+    fn for_kill() -> Self {
+        Filter { criteria: Vec::new(), skip_me: true }
+    }
+
+    pub(super) fn parse(context: &Context<'_>, args: Args<'_>, mut filter: Filter) -> CommandResult<Self> {
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let value = args.get(at + 1).ok_or(CommandError::SYNTAX)?;
+            at += if is_word(word, "skipme") {
+                filter.skip_me = parse_yes_no(value)?;
+                2
+            } else {
+                filter.take(context, word, args.from(at + 1))?
+            };
+        }
+        Ok(filter)
+    }
+
+    /// Takes one criterion and returns how many arguments it used.
+    fn take(&mut self, context: &Context<'_>, word: &[u8], values: Args<'_>) -> CommandResult<usize> {
+        let lower = word.to_ascii_lowercase();
+        let (negated, name) = match lower.strip_prefix(b"not-") {
+            Some(rest) => (true, rest),
+            None => (false, &lower[..]),
+        };
+        if name == b"id" {
+            let ids = parse_ids(values)?;
+            let used = 1 + ids.len();
+            self.criteria.push((negated, Criterion::Id(ids)));
+            return Ok(used);
+        }
+        self.criteria.push((negated, criterion(context, name, values.at(0))?));
+        Ok(2)
+    }
+
+    pub(super) fn accepts(&self, client: &ClientShared, me: u64, now_ms: u64) -> bool {
+        if self.skip_me && client.id == me {
+            return false;
+        }
+        self.criteria.iter().all(|(negated, criterion)| criterion.fits(client, now_ms) != *negated)
+    }
+}
+
+fn criterion(context: &Context<'_>, name: &[u8], value: &[u8]) -> CommandResult<Criterion> {
+    Ok(match name {
+        b"type" => Criterion::Type(client_type(value)?),
+        b"user" => Criterion::User(user(value)?),
+        b"addr" => Criterion::Addr(value.to_vec()),
+        b"laddr" => Criterion::Laddr(value.to_vec()),
+        b"maxage" => Criterion::MaxAge(seconds(value, "maxage")?),
+        b"idle" => Criterion::Idle(seconds(value, "idle")?),
+        b"name" => Criterion::Name(value.to_vec()),
+        b"flags" => Criterion::Flags(value.to_vec()),
+        b"lib-name" => Criterion::LibName(value.to_vec()),
+        b"lib-ver" => Criterion::LibVer(value.to_vec()),
+        b"db" => Criterion::Db(database(context, value)?),
+        b"capa" => Criterion::Capa,
+        b"ip" => Criterion::Ip(value.to_vec()),
+        _ => return Err(CommandError::SYNTAX),
+    })
+}
+
+fn parse_yes_no(value: &[u8]) -> CommandResult<bool> {
+    match value {
+        _ if is_word(value, "yes") => Ok(true),
+        _ if is_word(value, "no") => Ok(false),
+        _ => Err(CommandError::SYNTAX),
+    }
+}
+
+/// The ids from here on: as many arguments as are numbers, at least one.
+fn parse_ids(values: Args<'_>) -> CommandResult<Vec<u64>> {
+    let mut ids = Vec::new();
+    for value in values.iter() {
+        match number::parse_i64(value) {
+            Some(id) if id > 0 => ids.push(id as u64),
+            Some(_) => return Err(CommandError::Fixed("ERR client-id should be greater than 0")),
+            None if ids.is_empty() => {
+                return Err(CommandError::Fixed("ERR client-id should be greater than 0"));
+            }
+            None => break,
+        }
+    }
+    Ok(ids)
+}
+
+fn seconds(value: &[u8], name: &str) -> CommandResult<u64> {
+    let seconds = number::parse_i64(value).and_then(|n| u64::try_from(n).ok()).filter(|&n| n > 0);
+    seconds.ok_or_else(|| CommandError::text(format!("ERR {name} is not an integer or out of range")))
+}
+
+fn database(context: &Context<'_>, value: &[u8]) -> CommandResult<u32> {
+    let db = number::parse_i64(value).and_then(|n| u32::try_from(n).ok());
+    db.filter(|&db| (db as usize) < context.engine.databases()).ok_or(CommandError::DB_OUT_OF_RANGE)
+}
+
+fn client_type(value: &[u8]) -> CommandResult<&'static str> {
+    let names = [
+        ("normal", "normal"),
+        ("slave", "replica"),
+        ("replica", "replica"),
+        ("pubsub", "pubsub"),
+        ("master", "master"),
+        ("primary", "master"),
+    ];
+    let found = names.iter().find(|(name, _)| is_word(value, name)).map(|(_, kind)| *kind);
+    found.ok_or_else(|| quoted("ERR Unknown client type '", value))
+}
+
+fn user(value: &[u8]) -> CommandResult<Vec<u8>> {
+    if value == b"default" { Ok(value.to_vec()) } else { Err(quoted("ERR No such user '", value)) }
+}
+
+fn quoted(text: &str, value: &[u8]) -> CommandError {
+    CommandError::Text([text.as_bytes(), value, b"'"].concat())
+}
+
+impl Criterion {
+    fn fits(&self, client: &ClientShared, now_ms: u64) -> bool {
+        let age = |since: u64| now_ms.saturating_sub(since) / 1000;
+        match self {
+            Criterion::Id(ids) => ids.contains(&client.id),
+            // Monitors count as replicas, as they do for output limits; the others exist only in later roles.
+            Criterion::Type(kind) => {
+                *kind == if client.has(client_flags::MONITOR) { "replica" } else { "normal" }
+            }
+            Criterion::User(user) => user == b"default",
+            Criterion::Addr(addr) => client.addr.as_bytes() == addr,
+            Criterion::Laddr(laddr) => client.laddr.as_bytes() == laddr,
+            Criterion::MaxAge(min) => age(client.created_ms) >= *min,
+            Criterion::Idle(min) => age(client.last_active_ms.load(Relaxed)) >= *min,
+            Criterion::Name(name) => *client.names.lock().name == **name,
+            Criterion::Flags(wanted) => {
+                wanted.iter().all(|letter| flag_letters(client).as_bytes().contains(letter))
+            }
+            Criterion::LibName(name) => *client.names.lock().lib_name == **name,
+            Criterion::LibVer(version) => *client.names.lock().lib_ver == **version,
+            Criterion::Db(db) => client.db.load(Relaxed) == *db,
+            Criterion::Capa => false,
+            Criterion::Ip(ip) => client.addr.rsplit_once(':').is_some_and(|(host, _)| host.as_bytes() == ip),
+        }
+    }
+}
+
+pub(super) fn kill(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if args.len() == 3 {
+        return kill_by_address(context, args.at(2));
+    }
+    let filter = Filter::parse(context, args.from(2), Filter::for_kill())?;
+    let killed = kill_all(context, &filter);
+    context.reply.count(killed);
+    Ok(())
+}
+
+fn kill_by_address(context: &mut Context<'_>, addr: &[u8]) -> CommandResult {
+    let filter = Filter { criteria: vec![(false, Criterion::Addr(addr.to_vec()))], skip_me: false };
+    if kill_all(context, &filter) == 0 {
+        return Err(CommandError::Fixed("ERR No such client"));
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+fn kill_all(context: &mut Context<'_>, filter: &Filter) -> usize {
+    let (me, now) = (context.session.id(), context.now_ms());
+    let mut killed = 0;
+    for client in context.engine.clients.snapshot() {
+        if filter.accepts(&client, me, now) {
+            kill_one(context, &client);
+            killed += 1;
+        }
+    }
+    killed
+}
+
+/// A client that kills itself still gets its answer.
+fn kill_one(context: &mut Context<'_>, client: &Arc<ClientShared>) {
+    if client.id == context.session.id() {
+        context.flow = Flow::CloseAfterFlush;
+    } else {
+        client.kill.store(true, Relaxed);
+        context.engine.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
+    }
+}
+
+pub(super) fn unblock(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let with_error = match args.get(3) {
+        None => false,
+        Some(word) if is_word(word, "timeout") => false,
+        Some(word) if is_word(word, "error") => true,
+        Some(_) => return Err(CommandError::Fixed("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+    };
+    let id = number::integer(&args[2])?;
+    let unblocked = u64::try_from(id).is_ok_and(|id| unblock_one(context, id, with_error));
+    context.reply.int(i64::from(unblocked));
+    Ok(())
+}
+
+fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
+    let Some(client) = context.engine.clients.find(id) else { return false };
+    let Some(waiter) = client.waiter.lock().clone().filter(|waiter| waiter.take()) else { return false };
+    let mut bytes = Vec::new();
+    let mut reply = Reply::new(&mut bytes, waiter.protocol);
+    if with_error {
+        reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    } else {
+        serve::write_timeout(&waiter, &mut reply);
+    }
+    context.engine.send(client.worker, Mail::Unblocked { client: id, reply: bytes });
+    true
+}

@@ -1,0 +1,11 @@
+//! The connection commands.
+
+mod client;
+mod hello;
+mod kill;
+mod pause;
+mod table;
+mod tracking;
+
+pub(crate) use hello::REDIS_VERSION;
+pub(crate) use table::TABLE;

@@ -1,0 +1,33 @@
+//! CLIENT PAUSE and UNPAUSE.
+
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use larder_resp::Args;
+
+pub(super) fn pause(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let all = match args.get(3) {
+        None => true,
+        Some(word) if is_word(word, "all") => true,
+        Some(word) if is_word(word, "write") => false,
+        Some(_) => return Err(CommandError::Fixed("ERR CLIENT PAUSE mode must be WRITE or ALL")),
+    };
+    if args.len() > 4 {
+        return Err(CommandError::SYNTAX);
+    }
+    let ms = number::parse_i64(&args[2])
+        .ok_or(CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
+    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
+    let now = context.now_ms();
+    context.engine.pause.start(now.saturating_add(ms), all, now);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn unpause(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.pause.end();
+    context.engine.retry_all();
+    context.reply.ok();
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! Deleting, renaming, copying and moving keys.
+
+use crate::commands::is_word;
+use crate::context::{Context, Kind};
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::Key;
+use larder_collections::key_table::{Entry, ExpireChange, InlineBytes, NewValue, OwnedValue, ValueRef};
+use larder_collections::value::Value;
+use larder_resp::Args;
+
+pub(super) fn del(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let deleted = args.from(1).iter().filter(|name| context.delete(&context.key(name))).count();
+    context.reply.count(deleted);
+    Ok(())
+}
+
+/// The same as DEL: large values are always freed in the background.
+pub(super) fn unlink(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    del(context, args)
+}
+
+pub(super) fn exists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    count_read(context, args)
+}
+
+pub(super) fn touch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    count_read(context, args)
+}
+
+/// Counts those keys that exist, and marks them as used.
+fn count_read(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut count = 0;
+    for name in args.from(1).iter() {
+        let key = context.key(name);
+        count += usize::from(context.read(&key, |entry, _| entry.is_some()));
+    }
+    context.reply.count(count);
+    Ok(())
+}
+
+pub(super) fn type_of(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let kind = context.kind(&key);
+    context.reply.simple(kind.map_or("none", Kind::name));
+    Ok(())
+}
+
+/// A value taken out of its key or cloned from it, with all that belongs to it.
+struct Parcel {
+    value: OwnedValue<Value>,
+    expire_at_ms: Option<u64>,
+}
+
+/// Takes a value from a key that exists.
+fn take(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
+    if !context.exists(key) {
+        return None;
+    }
+    let removed = context.table(key).remove(key.hash, key.bytes)?;
+    Some(Parcel { value: removed.value, expire_at_ms: removed.expire_at_ms })
+}
+
+/// Clones the value of a key: collections share their blocks with the original.
+fn clone(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
+    context.peek(key, |entry| {
+        let entry: Entry<'_, Value> = entry?;
+        let value = match entry.value() {
+            ValueRef::Inline { kind, bytes } => {
+                OwnedValue::Inline { kind, bytes: InlineBytes::copy_of(bytes) }
+            }
+            ValueRef::Out(value) => OwnedValue::Out((*value).clone()),
+        };
+        Some(Parcel { value, expire_at_ms: entry.expire_at_ms() })
+    })
+}
+
+/// Puts a value under a key, replacing whatever it holds.
+fn place(context: &mut Context<'_>, key: &Key<'_>, parcel: Parcel) {
+    let expire = parcel.expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
+    match parcel.value {
+        OwnedValue::Out(value) => context.put(key, NewValue::Out(value), expire),
+        OwnedValue::Inline { kind, bytes } => {
+            context.put(key, NewValue::Inline { kind, bytes: &bytes }, expire)
+        }
+    }
+    context.modified(key);
+    context.signal_ready(key);
+}
+
+pub(super) fn rename(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    rename_with(context, args, true)?;
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn renamenx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let renamed = rename_with(context, args, false)?;
+    context.reply.int(i64::from(renamed));
+    Ok(())
+}
+
+fn rename_with(context: &mut Context<'_>, args: Args<'_>, replace: bool) -> CommandResult<bool> {
+    let (source, target) = (context.key(args.at(1)), context.key(args.at(2)));
+    if !context.exists(&source) {
+        return Err(CommandError::NO_SUCH_KEY);
+    }
+    if source.bytes == target.bytes {
+        return Ok(replace);
+    }
+    if !replace && context.exists(&target) {
+        return Ok(false);
+    }
+    context.delete(&target);
+    if let Some(parcel) = take(context, &source) {
+        place(context, &target, parcel);
+        context.modified(&source);
+    }
+    Ok(true)
+}
+
+/// A database number.
+fn database(context: &Context<'_>, arg: &[u8], error: CommandError) -> CommandResult<usize> {
+    let db = number::integer(arg)?;
+    usize::try_from(db).ok().filter(|&db| db < context.engine.databases()).ok_or(error)
+}
+
+pub(super) fn move_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let target_db = database(context, &args[2], CommandError::DB_OUT_OF_RANGE)?;
+    let source_db = context.db;
+    if target_db == source_db {
+        return Err(CommandError::SAME_OBJECT);
+    }
+    let key = context.key(args.at(1));
+    let free = in_db(context, target_db, |context| !context.exists(&key));
+    let parcel = if free { take(context, &key) } else { None };
+    let moved = parcel.is_some();
+    if let Some(parcel) = parcel {
+        context.modified(&key);
+        in_db(context, target_db, |context| place(context, &key, parcel));
+    }
+    context.reply.int(i64::from(moved));
+    Ok(())
+}
+
+/// Works on another database for the length of the call.
+fn in_db<R>(context: &mut Context<'_>, db: usize, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+    let selected = std::mem::replace(&mut context.db, db);
+    let result = f(context);
+    context.db = selected;
+    result
+}
+
+struct CopyOptions {
+    db: usize,
+    replace: bool,
+}
+
+impl CopyOptions {
+    fn parse(context: &Context<'_>, args: Args<'_>) -> CommandResult<Self> {
+        let mut options = CopyOptions { db: context.db, replace: false };
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            if is_word(word, "replace") {
+                options.replace = true;
+                at += 1;
+            } else if is_word(word, "db") && at + 1 < args.len() {
+                options.db = database(context, &args[at + 1], CommandError::DB_OUT_OF_RANGE)?;
+                at += 2;
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+pub(super) fn copy(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let options = CopyOptions::parse(context, args.from(3))?;
+    let (source, target) = (context.key(args.at(1)), context.key(args.at(2)));
+    if source.bytes == target.bytes && options.db == context.db {
+        return Err(CommandError::SAME_OBJECT);
+    }
+    let Some(parcel) = clone(context, &source) else {
+        context.reply.int(0);
+        return Ok(());
+    };
+    let copied = in_db(context, options.db, |context| {
+        let taken = context.exists(&target);
+        if taken && !options.replace {
+            return false;
+        }
+        if taken {
+            context.delete(&target);
+        }
+        place(context, &target, parcel);
+        true
+    });
+    context.reply.int(i64::from(copied));
+    Ok(())
+}

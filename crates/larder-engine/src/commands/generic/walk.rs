@@ -1,0 +1,166 @@
+//! Walking the keys: KEYS, SCAN, RANDOMKEY.
+//!
+//! Shards are locked one at a time, so a walk holds nobody up for long. The cursor of SCAN is a position in a shard's
+//! table with the shard's number: it needs no state on the server, and survives any growth.
+
+use crate::commands::is_word;
+use crate::commands::list::parse_cursor;
+use crate::context::{Context, Kind, is_due};
+use crate::error::{CommandError, CommandResult};
+use crate::glob;
+use crate::number;
+use crate::shard::{SHARDS, ShardData};
+use larder_resp::{Args, Reply};
+
+/// Tries of RANDOMKEY before it looks at every shard.
+const RANDOM_TRIES: usize = 100;
+
+pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let pattern = args.at(1);
+    let (db, now) = (context.db, context.now_ms());
+    context.deferred_array(|context, items| {
+        let mut count = 0;
+        for shard in 0..SHARDS {
+            context.with_shard(shard, |data| {
+                for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
+                    if !is_due(&entry, now) && glob::matches(pattern, entry.key()) {
+                        items.bulk(entry.key());
+                        count += 1;
+                    }
+                }
+            });
+        }
+        Ok(count)
+    })
+}
+
+/// The options of SCAN.
+struct Scan<'a> {
+    count: usize,
+    pattern: Option<&'a [u8]>,
+    kind: Option<&'a [u8]>,
+}
+
+impl<'a> Scan<'a> {
+    fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let mut scan = Scan { count: 10, pattern: None, kind: None };
+        for at in (0..args.len()).step_by(2) {
+            let (word, value) = (args.at(at), args.get(at + 1).ok_or(CommandError::SYNTAX)?);
+            if is_word(word, "count") {
+                let count = number::integer(value)?;
+                scan.count = usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::SYNTAX)?;
+            } else if is_word(word, "match") {
+                scan.pattern = Some(value);
+            } else if is_word(word, "type") {
+                scan.kind = Some(value);
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+        }
+        Ok(scan)
+    }
+}
+
+/// Where a walk over all shards stands: the tables' positions have 32 bits, the shard lies above them.
+#[derive(Clone, Copy)]
+struct Cursor {
+    shard: usize,
+    position: u64,
+}
+
+impl Cursor {
+    const POSITION_BITS: u32 = 32;
+
+    fn decode(cursor: u64) -> Self {
+        let position = cursor & ((1 << Self::POSITION_BITS) - 1);
+        Cursor { shard: (cursor >> Self::POSITION_BITS) as usize % SHARDS, position }
+    }
+
+    fn encode(self) -> u64 {
+        if self.shard == SHARDS { 0 } else { (self.shard as u64) << Self::POSITION_BITS | self.position }
+    }
+
+    /// The place after a step in the current shard that ended at `next`, where 0 is the shard's end.
+    fn advance(self, next: u64) -> Self {
+        match next {
+            0 => Cursor { shard: self.shard + 1, position: 0 },
+            position => Cursor { position, ..self },
+        }
+    }
+}
+
+pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut cursor = Cursor::decode(parse_cursor(args.at(1))?);
+    let scan = Scan::parse(args.from(2))?;
+    let (db, now) = (context.db, context.now_ms());
+    let mut items = std::mem::take(&mut context.worker.scratch);
+    items.clear();
+    let mut writer = Reply::new(&mut items, context.reply.protocol());
+    let (mut seen, mut count) = (0, 0);
+    let mut visited = 0;
+    // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
+    while seen < scan.count && cursor.shard < SHARDS && visited <= SHARDS {
+        cursor = context.with_shard(cursor.shard, |data| {
+            let Some(table) = data.table(db) else { return cursor.advance(0) };
+            let next = table.scan(cursor.position, |entry| {
+                seen += 1;
+                let kind = || Kind::of(&entry.value()).name();
+                if !is_due(&entry, now)
+                    && scan.pattern.is_none_or(|pattern| glob::matches(pattern, entry.key()))
+                    && scan.kind.is_none_or(|wanted| is_word(wanted, kind()))
+                {
+                    writer.bulk(entry.key());
+                    count += 1;
+                }
+            });
+            cursor.advance(next)
+        });
+        visited += 1;
+    }
+    context.reply.array(2);
+    context.reply.bulk(cursor.encode().to_string().as_bytes());
+    context.reply.array(count);
+    context.reply.raw(&items);
+    context.worker.scratch = items;
+    Ok(())
+}
+
+pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let key = random_key(context);
+    context.reply.bulk_or_null(key.as_deref());
+    Ok(())
+}
+
+/// A key drawn uniformly: a shard by its number of keys, then a key of the shard.
+fn random_key(context: &mut Context<'_>) -> Option<Vec<u8>> {
+    for _ in 0..RANDOM_TRIES {
+        let key = draw(context)?;
+        if key.is_some() {
+            return key;
+        }
+    }
+    None
+}
+
+/// `None`: the database is empty. `Some(None)`: the draw met a key whose time is over, or a change in between.
+fn draw(context: &mut Context<'_>) -> Option<Option<Vec<u8>>> {
+    let (db, now) = (context.db, context.now_ms());
+    let len = |data: &mut ShardData| data.table(db).map_or(0, |table| table.len());
+    let lens: Vec<usize> = (0..SHARDS).map(|shard| context.with_shard(shard, len)).collect();
+    let total: usize = lens.iter().sum();
+    if total == 0 {
+        return None;
+    }
+    let mut pick = context.worker.rng.usize(..total);
+    let shard = lens.iter().position(|&len| {
+        pick < len || {
+            pick -= len;
+            false
+        }
+    })?;
+    let mut rng = context.worker.rng.fork();
+    Some(context.with_shard(shard, |data| {
+        let entry = data.table(db)?.random(&mut rng)?;
+        (!is_due(&entry, now)).then(|| entry.key().to_vec())
+    }))
+}

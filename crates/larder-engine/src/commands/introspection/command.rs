@@ -1,0 +1,273 @@
+//! COMMAND: the table of commands, as clients may ask for it.
+
+use super::arguments;
+use crate::command::{Begin, Command, Find, Found, KeySpec, flags};
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::glob;
+use crate::keys;
+use crate::table::table;
+use larder_resp::{Args, Reply};
+
+pub(super) fn all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let commands: Vec<_> = table().commands().collect();
+    context.reply.array(commands.len());
+    commands.iter().for_each(|found| write_info(&mut context.reply, found));
+    Ok(())
+}
+
+pub(super) fn count(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.count(table().commands().count());
+    Ok(())
+}
+
+pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if args.len() == 2 {
+        return all(context, args);
+    }
+    context.reply.array(args.len() - 2);
+    for name in args.from(2).iter() {
+        match table().find_full(name) {
+            Some(found) => write_info(&mut context.reply, &found),
+            None => context.reply.null_array(),
+        }
+    }
+    Ok(())
+}
+
+fn write_info(reply: &mut Reply<'_>, found: &Found) {
+    let command = found.command;
+    reply.array(10);
+    reply.bulk(found.full_name().as_bytes());
+    reply.int(i64::from(command.arity));
+    write_flags(reply, command);
+    let (first, last, step) = old_style_keys(command);
+    for number in [first, last, step] {
+        reply.int(i64::from(number));
+    }
+    let categories = command.acl_categories();
+    reply.set(categories.len());
+    categories.iter().for_each(|category| reply.simple(&format!("@{category}")));
+    reply.array(command.tips.len());
+    command.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
+    reply.array(command.keys.len());
+    command.keys.iter().for_each(|spec| write_key_spec(reply, spec));
+    reply.array(command.subcommands.len());
+    let subcommands =
+        table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
+    subcommands.for_each(|sub| write_info(reply, sub));
+}
+
+fn write_flags(reply: &mut Reply<'_>, command: &Command) {
+    let mut names: Vec<_> =
+        flags::NAMES.iter().filter(|(flag, _)| command.has(*flag)).map(|(_, name)| *name).collect();
+    if is_movable(command) {
+        names.push("movablekeys");
+    }
+    reply.set(names.len());
+    names.iter().for_each(|name| reply.simple(name));
+}
+
+/// Whether the keys cannot be told from the three old-style numbers alone.
+fn is_movable(command: &Command) -> bool {
+    match command.keys {
+        [] => false,
+        [spec, rest @ ..] => {
+            let plain =
+                |spec: &KeySpec| matches!((spec.begin, spec.find), (Begin::Index(_), Find::Range { .. }));
+            !plain(spec) || rest.iter().any(|spec| !plain(spec))
+        }
+    }
+}
+
+/// First key, last key and step, as COMMAND INFO gave them before there were key specifications.
+fn old_style_keys(command: &Command) -> (i32, i32, i32) {
+    let mut result: Option<(i32, i32, i32)> = None;
+    for spec in command.keys {
+        let (Begin::Index(first), Find::Range { last, step, .. }) = (spec.begin, spec.find) else { continue };
+        let last = if last >= 0 { first + last } else { last };
+        result = Some(match result {
+            None => (first, last, step),
+            Some((f, l, s)) if l + 1 == first && s == step => (f, last, s),
+            Some(before) => before,
+        });
+    }
+    result.unwrap_or((0, 0, 0))
+}
+
+fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
+    reply.map(3);
+    reply.bulk(b"flags");
+    let names: Vec<_> = spec.flags.split_whitespace().collect();
+    reply.set(names.len());
+    names.iter().for_each(|name| reply.simple(name));
+    reply.bulk(b"begin_search");
+    match spec.begin {
+        Begin::Index(index) => write_search(reply, "index", &[("index", index)], None),
+        Begin::Keyword { word, from } => write_search(reply, "keyword", &[("startfrom", from)], Some(word)),
+        Begin::Unknown => write_search(reply, "unknown", &[], None),
+    }
+    reply.bulk(b"find_keys");
+    match spec.find {
+        Find::Range { last, step, limit } => {
+            write_search(reply, "range", &[("lastkey", last), ("keystep", step), ("limit", limit)], None);
+        }
+        Find::KeyNum { at, first, step } => {
+            write_search(reply, "keynum", &[("keynumidx", at), ("firstkey", first), ("keystep", step)], None);
+        }
+        Find::Unknown => write_search(reply, "unknown", &[], None),
+    }
+}
+
+fn write_search(reply: &mut Reply<'_>, kind: &str, numbers: &[(&str, i32)], keyword: Option<&str>) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(kind.as_bytes());
+    reply.bulk(b"spec");
+    reply.map(numbers.len() + usize::from(keyword.is_some()));
+    if let Some(word) = keyword {
+        reply.bulk(b"keyword");
+        reply.bulk(word.as_bytes());
+    }
+    for (name, number) in numbers {
+        reply.bulk(name.as_bytes());
+        reply.int(i64::from(*number));
+    }
+}
+
+pub(super) fn docs(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let found: Vec<Found> = match args.len() {
+        2 => table().commands().copied().collect(),
+        _ => args.from(2).iter().filter_map(|name| table().find_full(name)).collect(),
+    };
+    context.reply.map(found.len());
+    found.iter().for_each(|found| write_docs(&mut context.reply, found));
+    Ok(())
+}
+
+fn write_docs(reply: &mut Reply<'_>, found: &Found) {
+    let command = found.command;
+    reply.bulk(found.full_name().as_bytes());
+    let list = arguments::parse(command.args);
+    reply.map(4 + usize::from(!list.is_empty()) + usize::from(!command.subcommands.is_empty()));
+    let texts = [
+        ("summary", command.summary),
+        ("since", command.since),
+        ("group", command.group.name()),
+        ("complexity", command.complexity),
+    ];
+    for (field, text) in texts {
+        reply.bulk(field.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+    if !list.is_empty() {
+        reply.bulk(b"arguments");
+        arguments::write(reply, &list);
+    }
+    if !command.subcommands.is_empty() {
+        reply.bulk(b"subcommands");
+        reply.map(command.subcommands.len());
+        let subcommands =
+            table().all().iter().filter(|sub| sub.parent.is_some_and(|parent| std::ptr::eq(parent, command)));
+        subcommands.for_each(|sub| write_docs(reply, sub));
+    }
+}
+
+pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut names: Vec<String> = table().all().iter().map(Found::full_name).collect();
+    match args.len() {
+        2 => names.retain(|name| !name.contains('|')),
+        5 if is_word(&args[2], "filterby") => {
+            let (kind, value) = (args.at(3), args.at(4));
+            if is_word(kind, "module") {
+                names.clear();
+            } else if is_word(kind, "pattern") {
+                names.retain(|name| glob::matches_with(value, name.as_bytes(), true));
+            } else if is_word(kind, "aclcat") {
+                retain_category(&mut names, value);
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+        }
+        _ => return Err(CommandError::SYNTAX),
+    }
+    context.reply.array(names.len());
+    names.iter().for_each(|name| context.reply.bulk(name.as_bytes()));
+    Ok(())
+}
+
+fn retain_category(names: &mut Vec<String>, category: &[u8]) {
+    let category = category.to_ascii_lowercase();
+    names.retain(|name| {
+        let found = table().find_full(name.as_bytes()).expect("the name came from the table");
+        found.command.acl_categories().iter().any(|c| c.as_bytes() == category)
+    });
+}
+
+pub(super) fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let found = inner_keys(args.from(2))?;
+    context.reply.array(found.len());
+    found.iter().for_each(|(at, _)| context.reply.bulk(args.at(at + 2)));
+    Ok(())
+}
+
+pub(super) fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let found = inner_keys(args.from(2))?;
+    context.reply.array(found.len());
+    for (at, spec) in found {
+        context.reply.array(2);
+        context.reply.bulk(args.at(at + 2));
+        let names: Vec<_> = spec.flags.split_whitespace().collect();
+        context.reply.set(names.len());
+        names.iter().for_each(|name| context.reply.simple(name));
+    }
+    Ok(())
+}
+
+/// The positions of the keys of the command that the arguments spell out.
+fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, KeySpec)>> {
+    const INVALID_COMMAND: CommandError = CommandError::Fixed("ERR Invalid command specified");
+    const INVALID_COUNT: CommandError =
+        CommandError::Fixed("ERR Invalid number of arguments specified for command");
+    let found = table().find(args.at(0)).ok_or(INVALID_COMMAND)?;
+    let found = match args.get(1) {
+        Some(sub) if !found.command.subcommands.is_empty() => {
+            table().find_sub(found, sub).ok_or(INVALID_COMMAND)?
+        }
+        _ => found,
+    };
+    if found.command.keys.is_empty() {
+        return Err(CommandError::Fixed("ERR The command has no key arguments"));
+    }
+    if !found.command.accepts(args.len()) {
+        return Err(INVALID_COUNT);
+    }
+    let mut keys = Vec::new();
+    keys::positions(found.command, args, |at, spec| keys.push((at, *spec)))
+        .map_err(|_| CommandError::NOT_TEXT_FOR_BULK)?;
+    Ok(keys)
+}
+
+pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.help(&[
+        "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "(no subcommand)",
+        "    Return details about all commands.",
+        "COUNT",
+        "    Return the number of commands.",
+        "LIST [FILTERBY (MODULE <module-name>|ACLCAT <category>|PATTERN <pattern>)]",
+        "    Return the names of the commands.",
+        "INFO [<command-name> ...]",
+        "    Return details about the commands named, or all.",
+        "DOCS [<command-name> ...]",
+        "    Return the documentation of the commands named, or all.",
+        "GETKEYS <full-command>",
+        "    Return the keys of a full command.",
+        "GETKEYSANDFLAGS <full-command>",
+        "    Return the keys of a full command and how it uses them.",
+        "HELP",
+        "    Print this help.",
+    ]);
+    Ok(())
+}

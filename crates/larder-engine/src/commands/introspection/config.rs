@@ -1,0 +1,64 @@
+//! CONFIG.
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::stats::ThreadStats;
+use larder_resp::Args;
+
+pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let patterns: Vec<&[u8]> = args.from(2).iter().collect();
+    let found = context.engine.config.get_matching(&patterns);
+    context.reply.map(found.len());
+    for (name, value) in found {
+        context.reply.bulk(name.as_bytes());
+        context.reply.bulk(value.as_bytes());
+    }
+    Ok(())
+}
+
+pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if args.len() % 2 != 0 {
+        return Err(CommandError::arity(&context.command_name()));
+    }
+    let words: Vec<&[u8]> = args.from(2).iter().collect();
+    let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    let host = &context.engine.host;
+    let open =
+        crate::dispatch::is_local_option_allowed(context.engine, context.session, "enable-protected-configs");
+    let result = context.engine.config.set_for(&pairs, open, |name, value| host.apply_config(name, value));
+    result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
+    context.worker.list_options = crate::worker::list_options(context.engine);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn rewrite(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.host.rewrite_config().map_err(|error| CommandError::text(format!("ERR {error}")))?;
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.each_stats(ThreadStats::reset);
+    context.engine.errors.reset();
+    context.engine.rates.reset();
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.help(&[
+        "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "GET <pattern>",
+        "    Return parameters matching the glob-like <pattern> and their values.",
+        "SET <directive> <value>",
+        "    Set the configuration <directive> to <value>.",
+        "RESETSTAT",
+        "    Reset statistics reported by the INFO command.",
+        "REWRITE",
+        "    Rewrite the configuration file.",
+        "HELP",
+        "    Print this help.",
+    ]);
+    Ok(())
+}

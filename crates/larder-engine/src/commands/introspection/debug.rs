@@ -1,0 +1,257 @@
+//! DEBUG: for the developers of the server and for test suites. Guarded by `enable-debug-command`.
+
+use super::digest;
+use crate::commands::generic::encoding_name;
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::glob;
+use crate::host::LogLevel;
+use crate::number;
+use crate::shard::{SHARDS, Table};
+use larder_collections::key_table::{Entry, TableStats, ValueRef};
+use larder_collections::list::{List, ListEncoding};
+use larder_collections::value::Value;
+use larder_resp::Args;
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
+
+/// The subcommands: name, fewest and most arguments after it, code.
+const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
+    ("digest", 0, 0, digest_all),
+    ("digest-value", 0, usize::MAX, digest_value),
+    ("help", 0, 0, help),
+    ("htstats", 1, 2, htstats),
+    ("jmap", 0, usize::MAX, jmap),
+    ("listpack", 1, 1, listpack),
+    ("object", 1, 2, object),
+    ("quicklist", 1, 2, quicklist),
+    ("quicklist-packed-threshold", 1, 1, packed_threshold),
+    ("set-active-expire", 1, 1, set_active_expire),
+    ("sleep", 1, 1, sleep),
+    ("stringmatch-len", 2, 2, stringmatch),
+];
+
+pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let given = args.len() - 2;
+    let found = SUBCOMMANDS
+        .iter()
+        .find(|(name, min, max, _)| is_word(&args[1], name) && (*min..=*max).contains(&given));
+    match found {
+        Some((.., run)) => run(context, args),
+        None => Err(unknown(args.at(1))),
+    }
+}
+
+fn unknown(name: &[u8]) -> CommandError {
+    let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
+    text.extend_from_slice(&name[..name.len().min(128)]);
+    text.extend_from_slice(b"'. Try DEBUG HELP.");
+    CommandError::Text(text)
+}
+
+fn digest_all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let text = digest::of_everything(context).hex();
+    context.reply.simple(&text);
+    Ok(())
+}
+
+fn digest_value(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.array(args.len() - 2);
+    for name in args.from(2).iter() {
+        let text = digest::of_value(context, name).hex();
+        context.reply.simple(&text);
+    }
+    Ok(())
+}
+
+fn jmap(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    Err(CommandError::Fixed("ERR JMAP is a subcommand of other servers; this one has no such dump"))
+}
+
+fn sleep(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let seconds = number::parse_f64(&args[2]).unwrap_or(0.0);
+    if let Ok(time) = Duration::try_from_secs_f64(seconds) {
+        std::thread::sleep(time);
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+fn set_active_expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let on = number::parse_i64(&args[2]).unwrap_or(0) != 0;
+    context.engine.config.hot.active_expire_enabled.store(on, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
+fn stringmatch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed);
+    let len = number::positive(&args[2])? as u64;
+    if len > max {
+        return Err(CommandError::STRING_TOO_LONG);
+    }
+    let text = vec![b'a'; len as usize];
+    glob::matches(&args[3], &text);
+    context.reply.ok();
+    Ok(())
+}
+
+/// Blocks are laid out by their size alone: an element larger than a block lives by itself. So the threshold is checked
+/// and changes nothing.
+fn packed_threshold(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let size = std::str::from_utf8(&args[2])
+        .ok()
+        .and_then(crate::config::parse_memory)
+        .filter(|&size| size > 0 && size < 1 << 32);
+    if size.is_none() && &args[2] != b"0" {
+        return Err(CommandError::Fixed(
+            "ERR argument must be a memory value bigger than 1 and smaller than 4gb",
+        ));
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// Calls `f` with the entry of a key, or gives the error for a missing one.
+fn look<R>(
+    context: &mut Context<'_>,
+    name: &[u8],
+    f: impl FnOnce(Entry<'_, Value>) -> CommandResult<R>,
+) -> CommandResult<R> {
+    let (key, db) = (context.key(name), context.db);
+    context.with_shard(key.shard(), |data| {
+        let entry = data.table(db).and_then(|table| table.get(key.hash, name));
+        f(entry.ok_or(CommandError::NO_SUCH_KEY)?)
+    })
+}
+
+fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (options, now) = (context.worker.list_options, context.access_now());
+    let hash = context.key(args.at(2)).hash;
+    let text = look(context, args.at(2), |entry| {
+        let value = entry.value();
+        let mut text = format!(
+            "Value at:0x{hash:016x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
+            encoding_name(&value),
+            serialized_length(&value),
+            entry.access(),
+            now.wrapping_sub(entry.access()) & 0xff_ffff,
+        );
+        if let ValueRef::Out(value) = &value
+            && let Value::List(list) = &**value
+        {
+            let stats = list.stats(&options);
+            let _ = write!(
+                text,
+                " ql_nodes:{} ql_avg_node:{:.2} ql_listpack_max:{} ql_compressed:{} ql_uncompressed_size:{}",
+                stats.nodes,
+                stats.avg_node,
+                stats.listpack_max,
+                u8::from(stats.compressed),
+                stats.uncompressed_size
+            );
+        }
+        Ok(text)
+    })?;
+    context.reply.simple(&text);
+    Ok(())
+}
+
+/// The bytes of the value itself, as a dump would have to carry at least.
+fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
+    match value {
+        ValueRef::Inline { bytes, .. } => bytes.len() + 1,
+        ValueRef::Out(value) => match &**value {
+            Value::String(bytes) => bytes.len() + 5,
+            Value::List(list) => list.memory_bytes(0) as usize,
+        },
+    }
+}
+
+fn with_list_of(
+    context: &mut Context<'_>,
+    name: &[u8],
+    wanted: ListEncoding,
+    error: &'static str,
+) -> CommandResult {
+    let describe = |list: &List| {
+        format!(
+            "list of {} elements in {} blocks, {} bytes",
+            list.len(),
+            list.node_count(),
+            list.memory_bytes(0)
+        )
+    };
+    let text = look(context, name, |entry| match entry.value() {
+        ValueRef::Out(value) => match &*value {
+            Value::List(list) if list.encoding() == wanted => Ok(describe(list)),
+            _ => Err(CommandError::Fixed(error)),
+        },
+        ValueRef::Inline { .. } => Err(CommandError::Fixed(error)),
+    })?;
+    context.engine.host.log(LogLevel::Notice, &text);
+    Ok(())
+}
+
+fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    with_list_of(context, args.at(2), ListEncoding::Listpack, "ERR Not a listpack encoded object.")?;
+    context.reply.simple("Listpack structure printed on stdout");
+    Ok(())
+}
+
+fn quicklist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    with_list_of(context, args.at(2), ListEncoding::Quicklist, "ERR Not a quicklist encoded object.")?;
+    context.reply.simple("Quicklist structure printed on stdout");
+    Ok(())
+}
+
+fn htstats(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let db = number::integer(&args[2])?;
+    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
+    let db = db.ok_or(CommandError::Fixed("ERR Out of range database"))?;
+    let mut total = TableStats::default();
+    for shard in 0..SHARDS {
+        context.with_shard(shard, |data| {
+            if let Some(stats) = data.table(db).map(Table::stats) {
+                total.merge(&stats);
+            }
+        });
+    }
+    let text = format!("[Dictionary HT]\n{total}\n");
+    context.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.help(&[
+        "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "DIGEST",
+        "    Output a hex signature representing the current DB content.",
+        "DIGEST-VALUE <key> [<key> ...]",
+        "    Output a hex signature of the values of all the specified keys.",
+        "HTSTATS <dbid>",
+        "    Return the shape of the tables of a database.",
+        "LISTPACK <key>",
+        "    Describe a list of one block in the log.",
+        "OBJECT <key>",
+        "    Show low level info about `key` and associated value.",
+        "QUICKLIST <key> [0|1]",
+        "    Describe a list of several blocks in the log.",
+        "QUICKLIST-PACKED-THRESHOLD <size>",
+        "    Accepted for the sake of test suites; blocks are laid out by their size alone.",
+        "SET-ACTIVE-EXPIRE <0|1>",
+        "    Setting it to 0 disables expiring keys in background when they are not",
+        "    accessed. Setting it to 1 reenables the default.",
+        "SLEEP <seconds>",
+        "    Stop the thread for <seconds>. Decimals allowed.",
+        "STRINGMATCH-LEN <len> <pattern>",
+        "    Match a string of that length against the pattern.",
+        "HELP",
+        "    Print this help.",
+    ]);
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The digest of the data that DEBUG DIGEST prints: equal data on two servers of this protocol gives equal digests.
+//!
+//! Keys are combined with exclusive or, so that their order does not matter; within a list it does.
+
+use crate::context::{Context, Kind};
+use crate::shard::SHARDS;
+use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::list::Element;
+use larder_collections::value::Value;
+use sha1_smol::Sha1;
+use std::ops::ControlFlow;
+
+/// Twenty bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Digest([u8; 20]);
+
+impl Digest {
+    /// Combines with the hash of `bytes`, whatever the order.
+    fn xor(&mut self, bytes: &[u8]) {
+        let hash = Sha1::from(bytes).digest().bytes();
+        self.0.iter_mut().zip(hash).for_each(|(a, b)| *a ^= b);
+    }
+
+    /// Combines with the hash of `bytes`; the order matters.
+    fn mix(&mut self, bytes: &[u8]) {
+        self.xor(bytes);
+        self.0 = Sha1::from(self.0).digest().bytes();
+    }
+
+    /// Mixes in a value with its type and whether it expires.
+    fn mix_value(&mut self, entry: &Entry<'_, Value>) {
+        let value = entry.value();
+        let type_number: u32 = match Kind::of(&value) {
+            Kind::String => 0,
+            Kind::List => 1,
+        };
+        self.mix(&type_number.to_be_bytes());
+        match &value {
+            ValueRef::Inline { bytes, .. } => self.mix(bytes),
+            ValueRef::Out(value) => match &**value {
+                Value::String(bytes) => self.mix(bytes),
+                Value::List(list) => self.mix_list(list),
+            },
+        }
+        if entry.expire_at_ms().is_some() {
+            self.xor(b"!!expire!!");
+        }
+    }
+
+    fn mix_list(&mut self, list: &larder_collections::list::List) {
+        let mut number = itoa::Buffer::new();
+        let _ = list.for_each_range::<()>(0, list.len(), |element: Element<'_>| {
+            self.mix(crate::serve::element_bytes(&element, &mut number));
+            ControlFlow::Continue(())
+        });
+    }
+
+    pub(super) fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The digest of one value; zeros when there is no such key.
+pub(super) fn of_value(context: &mut Context<'_>, name: &[u8]) -> Digest {
+    let (key, db) = (context.key(name), context.db);
+    let mut digest = Digest::default();
+    context.with_shard(key.shard(), |data| {
+        if let Some(entry) = data.table(db).and_then(|table| table.get(key.hash, name)) {
+            digest.mix_value(&entry);
+        }
+    });
+    digest
+}
+
+/// The digest of all databases.
+pub(super) fn of_everything(context: &mut Context<'_>) -> Digest {
+    let mut total = Digest::default();
+    for db in 0..context.engine.databases() {
+        let mut of_db = Digest::default();
+        let mut any = false;
+        for shard in 0..SHARDS {
+            context.with_shard(shard, |data| {
+                for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
+                    let mut digest = Digest::default();
+                    digest.mix(entry.key());
+                    digest.mix_value(&entry);
+                    of_db.xor(&digest.0);
+                    any = true;
+                }
+            });
+        }
+        if any {
+            total.mix(&(db as u32).to_be_bytes());
+            total.0.iter_mut().zip(of_db.0).for_each(|(a, b)| *a ^= b);
+        }
+    }
+    total
+}

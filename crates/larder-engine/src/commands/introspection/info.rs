@@ -1,0 +1,384 @@
+//! INFO, by section.
+
+use super::latency;
+use super::memory::ratio;
+use crate::commands::connection::REDIS_VERSION;
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::CommandResult;
+use crate::session::client_flags;
+use crate::shard::Table;
+use crate::table::table;
+use larder_resp::Args;
+use std::fmt::Write;
+use std::sync::atomic::Ordering::Relaxed;
+
+type Section = fn(&mut Context<'_>, &mut String);
+
+/// Name, whether plain INFO shows it, and the code.
+const SECTIONS: &[(&str, bool, Section)] = &[
+    ("server", true, server),
+    ("clients", true, clients),
+    ("memory", true, memory),
+    ("persistence", true, persistence),
+    ("stats", true, stats),
+    ("replication", true, replication),
+    ("cpu", true, cpu),
+    ("modules", true, |_, text| text.push_str("# Modules\r\n")),
+    ("commandstats", false, commandstats),
+    ("errorstats", true, errorstats),
+    ("latencystats", false, latencystats),
+    ("cluster", true, |_, text| text.push_str("# Cluster\r\ncluster_enabled:0\r\n")),
+    ("keyspace", true, keyspace),
+];
+
+pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut text = String::new();
+    for (name, by_default, write) in SECTIONS {
+        if wanted(args, name, *by_default) {
+            if !text.is_empty() {
+                text.push_str("\r\n");
+            }
+            write(context, &mut text);
+        }
+    }
+    context.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+fn wanted(args: Args<'_>, name: &str, by_default: bool) -> bool {
+    if args.len() == 1 {
+        return by_default;
+    }
+    args.from(1).iter().any(|word| {
+        is_word(word, name)
+            || is_word(word, "all")
+            || is_word(word, "everything")
+            || (by_default && is_word(word, "default"))
+    })
+}
+
+/// Appends `name:value` lines.
+macro_rules! lines {
+    ($text:expr, $($name:literal: $value:expr,)*) => {
+        $(let _ = write!($text, concat!($name, ":{}\r\n"), $value);)*
+    };
+}
+
+fn server(context: &mut Context<'_>, text: &mut String) {
+    let engine = context.engine;
+    let uptime = (context.now_ms().saturating_sub(engine.started_wall_ms)) / 1000;
+    let hz = engine.config.hot.hz.load(Relaxed);
+    let port = engine.config.value("port");
+    text.push_str("# Server\r\n");
+    lines!(text,
+        "redis_version": REDIS_VERSION,
+        "server_name": "larder",
+        "larder_version": env!("CARGO_PKG_VERSION"),
+        "redis_git_sha1": "00000000",
+        "redis_git_dirty": 0,
+        "redis_build_id": "0000000000000000",
+        "redis_mode": "standalone",
+        "server_mode": "standalone",
+        "os": engine.host.os(),
+        "arch_bits": usize::BITS,
+        "monotonic_clock": "POSIX clock_gettime",
+        "multiplexing_api": if cfg!(target_os = "linux") { "epoll" } else { "kqueue" },
+        "process_id": std::process::id(),
+        "process_supervised": "no",
+        "run_id": engine.run_id,
+        "tcp_port": port,
+        "server_time_usec": context.worker.clock.wall_us(),
+        "uptime_in_seconds": uptime,
+        "uptime_in_days": uptime / 86_400,
+        "hz": hz,
+        "configured_hz": hz,
+        "lru_clock": context.access_now(),
+        "executable": engine.host.executable(),
+        "config_file": engine.host.config_file(),
+        "threads": engine.threads,
+        "io_threads_active": u8::from(engine.threads > 1),
+    );
+}
+
+fn clients(context: &mut Context<'_>, text: &mut String) {
+    let engine = context.engine;
+    let paused = engine.pause.state(context.now_ms());
+    let (mut watched, mut waited) = (0, 0);
+    for shard in 0..crate::shard::SHARDS {
+        context.with_shard(shard, |data| {
+            watched += data.watched.len();
+            waited += data.waiting.len();
+        });
+    }
+    let all = engine.clients.snapshot();
+    let max = |pick: fn(&crate::session::ClientShared) -> u64| {
+        all.iter().map(|client| pick(client)).max().unwrap_or(0)
+    };
+    text.push_str("# Clients\r\n");
+    lines!(text,
+        "connected_clients": engine.clients.len(),
+        "cluster_connections": 0,
+        "maxclients": engine.config.hot.maxclients.load(Relaxed),
+        "client_recent_max_input_buffer": max(|c| c.query_cap.load(Relaxed)),
+        "client_recent_max_output_buffer": max(|c| c.output_bytes.load(Relaxed)),
+        "blocked_clients": engine.clients.count(|client| client.has(client_flags::BLOCKED)),
+        "tracking_clients": 0,
+        "pubsub_clients": 0,
+        "watching_clients": engine.clients.count(|client| client.watching.load(Relaxed) > 0),
+        "clients_in_timeout_table": 0,
+        "total_watched_keys": watched,
+        "total_blocking_keys": waited,
+        "total_blocking_keys_on_nokey": 0,
+        "paused_reason": if paused.is_some() { "client_pause" } else { "none" },
+        "paused_actions": paused.map_or("none", |(actions, _)| actions),
+        "paused_timeout_milliseconds": paused.map_or(0, |(_, left)| left),
+    );
+}
+
+/// Bytes for people: `1.50K`, `2.00M`.
+fn human(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 5] =
+        [("P", 1 << 50), ("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
+    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
+        Some((name, unit)) => format!("{:.2}{name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes}B"),
+    }
+}
+
+fn memory(context: &mut Context<'_>, text: &mut String) {
+    let engine = context.engine;
+    let memory = engine.host.memory();
+    engine.note_memory(memory.used);
+    let peak = engine.rates.used_memory_peak.load(Relaxed);
+    let startup = engine.startup_memory();
+    let dataset = memory.used.saturating_sub(startup);
+    let maxmemory = engine.config.hot.maxmemory.load(Relaxed);
+    let clients: u64 = engine
+        .clients
+        .snapshot()
+        .iter()
+        .map(|c| c.query_cap.load(Relaxed) + c.output_bytes.load(Relaxed))
+        .sum();
+    let (pending, freed) = engine.background.freed();
+    text.push_str("# Memory\r\n");
+    lines!(text,
+        "used_memory": memory.used,
+        "used_memory_human": human(memory.used),
+        "used_memory_rss": memory.rss,
+        "used_memory_rss_human": human(memory.rss),
+        "used_memory_peak": peak,
+        "used_memory_peak_human": human(peak),
+        "used_memory_peak_perc": format!("{:.2}%", 100.0 * ratio(memory.used, peak)),
+        "used_memory_overhead": startup + clients,
+        "used_memory_startup": startup,
+        "used_memory_dataset": dataset,
+        "used_memory_dataset_perc": format!("{:.2}%", 100.0 * ratio(dataset, memory.used)),
+        "allocator_allocated": memory.allocated,
+        "allocator_active": memory.active,
+        "allocator_resident": memory.resident,
+        "total_system_memory": memory.system_total,
+        "total_system_memory_human": human(memory.system_total),
+        "used_memory_lua": 0,
+        "used_memory_vm_eval": 0,
+        "used_memory_lua_human": "0B",
+        "used_memory_scripts_eval": 0,
+        "number_of_cached_scripts": 0,
+        "number_of_functions": 0,
+        "number_of_libraries": 0,
+        "maxmemory": maxmemory,
+        "maxmemory_human": human(maxmemory),
+        "maxmemory_policy": engine.config.value("maxmemory-policy"),
+        "allocator_frag_ratio": format!("{:.2}", ratio(memory.active, memory.allocated)),
+        "allocator_frag_bytes": memory.active.saturating_sub(memory.allocated),
+        "allocator_rss_ratio": format!("{:.2}", ratio(memory.resident, memory.active)),
+        "allocator_rss_bytes": memory.resident.saturating_sub(memory.active),
+        "rss_overhead_ratio": format!("{:.2}", ratio(memory.rss, memory.resident)),
+        "rss_overhead_bytes": memory.rss as i64 - memory.resident as i64,
+        "mem_fragmentation_ratio": format!("{:.2}", ratio(memory.rss, memory.used)),
+        "mem_fragmentation_bytes": memory.rss as i64 - memory.used as i64,
+        "mem_not_counted_for_evict": 0,
+        "mem_replication_backlog": 0,
+        "mem_total_replication_buffers": 0,
+        "mem_clients_slaves": 0,
+        "mem_clients_normal": clients,
+        "mem_cluster_links": 0,
+        "mem_aof_buffer": 0,
+        "mem_allocator": "jemalloc",
+        "active_defrag_running": 0,
+        "lazyfree_pending_objects": pending,
+        "lazyfreed_objects": freed,
+        "lists_waiting_for_compression": engine.background.compressing(),
+    );
+}
+
+fn persistence(context: &mut Context<'_>, text: &mut String) {
+    let engine = context.engine;
+    text.push_str("# Persistence\r\n");
+    lines!(text,
+        "loading": 0,
+        "async_loading": 0,
+        "rdb_changes_since_last_save": engine.sum(|stats| &stats.dirty),
+        "rdb_bgsave_in_progress": 0,
+        "rdb_last_save_time": engine.started_wall_ms / 1000,
+        "rdb_last_bgsave_status": "ok",
+        "aof_enabled": 0,
+        "aof_rewrite_in_progress": 0,
+        "aof_rewrite_scheduled": 0,
+        "aof_last_bgrewrite_status": "ok",
+        "aof_last_write_status": "ok",
+    );
+}
+
+fn stats(context: &mut Context<'_>, text: &mut String) {
+    let engine = context.engine;
+    let rates = &engine.rates;
+    let kb = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
+    text.push_str("# Stats\r\n");
+    lines!(text,
+        "total_connections_received": engine.sum(|s| &s.connections),
+        "total_commands_processed": engine.sum(|s| &s.processed),
+        "instantaneous_ops_per_sec": rates.ops_per_second.load(Relaxed),
+        "total_net_input_bytes": engine.sum(|s| &s.net_in),
+        "total_net_output_bytes": engine.sum(|s| &s.net_out),
+        "total_net_repl_input_bytes": 0,
+        "total_net_repl_output_bytes": 0,
+        "instantaneous_input_kbps": kb(rates.in_bytes_per_second.load(Relaxed)),
+        "instantaneous_output_kbps": kb(rates.out_bytes_per_second.load(Relaxed)),
+        "instantaneous_input_repl_kbps": "0.00",
+        "instantaneous_output_repl_kbps": "0.00",
+        "rejected_connections": engine.sum(|s| &s.rejected_connections),
+        "sync_full": 0,
+        "sync_partial_ok": 0,
+        "sync_partial_err": 0,
+        "expired_keys": engine.sum(|s| &s.expired) + engine.expired_actively.load(Relaxed),
+        "expired_stale_perc": "0.00",
+        "expired_time_cap_reached_count": rates.expire_stopped_early.load(Relaxed),
+        "expire_cycle_cpu_milliseconds": rates.expire_time_us.load(Relaxed) / 1000,
+        "evicted_keys": 0,
+        "evicted_clients": 0,
+        "total_eviction_exceeded_time": 0,
+        "current_eviction_exceeded_time": 0,
+        "keyspace_hits": engine.sum(|s| &s.hits),
+        "keyspace_misses": engine.sum(|s| &s.misses),
+        "pubsub_channels": 0,
+        "pubsub_patterns": 0,
+        "pubsubshard_channels": 0,
+        "latest_fork_usec": 0,
+        "total_forks": 0,
+        "migrate_cached_sockets": 0,
+        "slave_expires_tracked_keys": 0,
+        "active_defrag_hits": 0,
+        "active_defrag_misses": 0,
+        "active_defrag_key_hits": 0,
+        "active_defrag_key_misses": 0,
+        "total_active_defrag_time": 0,
+        "current_active_defrag_time": 0,
+        "tracking_total_keys": 0,
+        "tracking_total_items": 0,
+        "tracking_total_prefixes": 0,
+        "unexpected_error_replies": 0,
+        "total_error_replies": engine.sum(|s| &s.errors),
+        "dump_payload_sanitizations": 0,
+        "total_reads_processed": engine.sum(|s| &s.reads),
+        "total_writes_processed": engine.sum(|s| &s.writes),
+        "client_query_buffer_limit_disconnections": engine.sum(|s| &s.query_limit_closes),
+        "client_output_buffer_limit_disconnections": engine.sum(|s| &s.output_limit_closes),
+        "reply_buffer_shrinks": 0,
+        "reply_buffer_expands": 0,
+        "eventloop_cycles": engine.sum(|s| &s.loops),
+    );
+}
+
+fn replication(context: &mut Context<'_>, text: &mut String) {
+    text.push_str("# Replication\r\n");
+    lines!(text,
+        "role": "master",
+        "connected_slaves": 0,
+        "master_failover_state": "no-failover",
+        "master_replid": context.engine.run_id,
+        "master_replid2": "0".repeat(40),
+        "master_repl_offset": 0,
+        "second_repl_offset": -1,
+        "repl_backlog_active": 0,
+        "repl_backlog_size": context.engine.config.value("repl-backlog-size"),
+        "repl_backlog_first_byte_offset": 0,
+        "repl_backlog_histlen": 0,
+    );
+}
+
+fn cpu(context: &mut Context<'_>, text: &mut String) {
+    let times = context.engine.host.cpu();
+    text.push_str("# CPU\r\n");
+    lines!(text,
+        "used_cpu_sys": format!("{:.6}", times.sys),
+        "used_cpu_user": format!("{:.6}", times.user),
+        "used_cpu_sys_children": "0.000000",
+        "used_cpu_user_children": "0.000000",
+    );
+}
+
+fn commandstats(context: &mut Context<'_>, text: &mut String) {
+    text.push_str("# Commandstats\r\n");
+    for found in table().all() {
+        let (mut calls, mut nanos, mut rejected, mut failed) = (0, 0, 0, 0);
+        context.engine.each_stats(|stats| {
+            let stats = &stats.commands[usize::from(found.id)];
+            calls += stats.calls.get();
+            nanos += stats.nanos.get();
+            rejected += stats.rejected.get();
+            failed += stats.failed.get();
+        });
+        if calls + rejected + failed == 0 {
+            continue;
+        }
+        let micros = nanos / 1000;
+        let each = if calls == 0 { 0.0 } else { nanos as f64 / 1000.0 / calls as f64 };
+        let name = found.full_name();
+        let _ = write!(
+            text,
+            "cmdstat_{name}:calls={calls},usec={micros},usec_per_call={each:.2},rejected_calls={rejected},failed_calls={failed}\r\n"
+        );
+    }
+}
+
+fn errorstats(context: &mut Context<'_>, text: &mut String) {
+    text.push_str("# Errorstats\r\n");
+    for (code, count) in context.engine.errors.snapshot() {
+        let _ = write!(text, "errorstat_{code}:count={count}\r\n");
+    }
+}
+
+fn latencystats(context: &mut Context<'_>, text: &mut String) {
+    text.push_str("# Latencystats\r\n");
+    let percentiles = context.engine.config.value("latency-tracking-info-percentiles");
+    for found in table().all() {
+        let summary = latency::summary(context, found.id);
+        if summary.total() == 0 {
+            continue;
+        }
+        let values: Vec<String> = percentiles
+            .split_whitespace()
+            .filter_map(|p| Some((p, p.parse::<f64>().ok()?)))
+            .map(|(p, percent)| format!("p{p}={:.3}", summary.percentile(percent) as f64 / 1000.0))
+            .collect();
+        let _ = write!(text, "latency_percentiles_usec_{}:{}\r\n", found.full_name(), values.join(","));
+    }
+}
+
+fn keyspace(context: &mut Context<'_>, text: &mut String) {
+    text.push_str("# Keyspace\r\n");
+    for db in 0..context.engine.databases() {
+        let (mut keys, mut expires) = (0, 0);
+        for shard in 0..crate::shard::SHARDS {
+            context.with_shard(shard, |data| {
+                let Some(table) = data.table(db) else { return };
+                keys += table.len();
+                expires += Table::expires_len(table);
+            });
+        }
+        if keys > 0 {
+            let _ = write!(text, "db{db}:keys={keys},expires={expires},avg_ttl=0\r\n");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Commands that look at the server itself.
+
+pub mod arguments;
+mod command;
+mod config;
+mod debug;
+mod digest;
+mod info;
+mod latency;
+mod memory;
+mod slowlog;
+mod table;
+
+pub(crate) use table::TABLE;

@@ -1,0 +1,297 @@
+//! Reading and changing a list by position and by value.
+
+use super::{position, range};
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::glob;
+use crate::number;
+use crate::serve::{element_bytes, write_element};
+use crate::shard::Key;
+use larder_collections::key_table::ValueRef;
+use larder_collections::list::{Element, List};
+use larder_collections::value::Value;
+use larder_packed::block::{Direction, Needle};
+use larder_resp::{Args, Reply};
+use std::ops::ControlFlow;
+
+/// Reads the list of a key, counting the hit or miss.
+fn read_list<R>(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    f: impl FnOnce(Option<&List>, &mut Reply<'_>) -> CommandResult<R>,
+) -> CommandResult<R> {
+    context.read(key, |entry, reply| {
+        let Some(entry) = entry else { return f(None, reply) };
+        match entry.value() {
+            ValueRef::Out(value) => match &*value {
+                Value::List(list) => f(Some(list), reply),
+                Value::String(_) => Err(CommandError::WRONG_TYPE),
+            },
+            ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
+        }
+    })
+}
+
+pub(super) fn llen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    read_list(context, &key, |list, reply| {
+        reply.int(list.map_or(0, |list| list.len() as i64));
+        Ok(())
+    })
+}
+
+pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    read_list(context, &key, |list, reply| {
+        let Some(list) = list else {
+            reply.null();
+            return Ok(());
+        };
+        let at = position(number::integer(&args[2])?, list.len());
+        if at.and_then(|at| list.with_element(at, |element| write_element(reply, element))).is_none() {
+            reply.null();
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
+    let key = context.key(args.at(1));
+    read_list(context, &key, |list, reply| {
+        let (from, count) = list.map_or((0, 0), |list| range(start, end, list.len()));
+        reply.array(count as usize);
+        if let Some(list) = list.filter(|_| count > 0) {
+            let _ = list.for_each_range::<()>(from, count, |element| {
+                write_element(reply, element);
+                ControlFlow::Continue(())
+            });
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn lset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let set = context.with_list(&key, |list, options, _| {
+        let at = position(number::integer(&args[2])?, list.len()).ok_or(CommandError::INDEX_OUT_OF_RANGE)?;
+        list.set(at, &args[3], options);
+        Ok(())
+    })?;
+    set.ok_or(CommandError::NO_SUCH_KEY)?;
+    context.modified(&key);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let after = match &args[2] {
+        word if is_word(word, "after") => true,
+        word if is_word(word, "before") => false,
+        _ => return Err(CommandError::SYNTAX),
+    };
+    let key = context.key(args.at(1));
+    let inserted = context.with_list(&key, |list, options, _| {
+        let Some(pivot) = find(list, &args[3]) else { return Ok(None) };
+        list.insert(pivot + u64::from(after), &args[4], options);
+        Ok(Some(list.len() as i64))
+    })?;
+    if let Some(Some(_)) = inserted {
+        context.modified(&key);
+    }
+    context.reply.int(inserted.map_or(0, |found| found.unwrap_or(-1)));
+    Ok(())
+}
+
+/// Position of the first element equal to `value`.
+fn find(list: &List, value: &[u8]) -> Option<u64> {
+    list.find(value, 0, list.len(), Direction::Forward)
+}
+
+pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let count = number::integer(&args[2])?;
+    let key = context.key(args.at(1));
+    let removed = context.with_list(&key, |list, options, _| {
+        Ok(list.remove_matching(&args[3], count.unsigned_abs(), count < 0, options))
+    })?;
+    let removed = removed.unwrap_or(0);
+    if removed > 0 {
+        context.modified(&key);
+    }
+    context.reply.int(removed as i64);
+    Ok(())
+}
+
+pub(super) fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
+    let key = context.key(args.at(1));
+    let trimmed = context.with_list(&key, |list, options, _| {
+        let (from, count) = range(start, end, list.len());
+        list.remove_range(from + count, list.len() - from - count, options);
+        list.remove_range(0, from, options);
+        Ok(())
+    })?;
+    if trimmed.is_some() {
+        context.modified(&key);
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// The options of LPOS.
+struct Search {
+    rank: i64,
+    count: Option<u64>,
+    max_len: u64,
+}
+
+const RANK_ZERO: CommandError = CommandError::Fixed(
+    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from \
+     the end of the list",
+);
+const RANK_RANGE: CommandError = CommandError::Fixed(
+    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+);
+
+impl Search {
+    fn parse(args: Args<'_>) -> CommandResult<Self> {
+        let mut search = Search { rank: 1, count: None, max_len: 0 };
+        for at in (0..args.len()).step_by(2) {
+            let (word, value) = (&args[at], args.get(at + 1).ok_or(CommandError::SYNTAX)?);
+            if is_word(word, "rank") {
+                search.rank = number::integer(value)?;
+            } else if is_word(word, "count") {
+                search.count =
+                    Some(number::positive_or(value, CommandError::Fixed("ERR COUNT can't be negative"))?
+                        as u64);
+            } else if is_word(word, "maxlen") {
+                search.max_len =
+                    number::positive_or(value, CommandError::Fixed("ERR MAXLEN can't be negative"))? as u64;
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+            match search.rank {
+                0 => return Err(RANK_ZERO),
+                i64::MIN => return Err(RANK_RANGE),
+                _ => {}
+            }
+        }
+        Ok(search)
+    }
+
+    /// The positions found, in the order of the search.
+    fn run(&self, list: &List, value: &[u8]) -> Vec<u64> {
+        let wanted = Needle::new(value);
+        let look_at = if self.max_len == 0 { list.len() } else { self.max_len.min(list.len()) };
+        let find_max = match self.count {
+            None => 1,
+            Some(0) => u64::MAX,
+            Some(count) => count,
+        };
+        let mut skip = self.rank.unsigned_abs() - 1;
+        let (mut seen, mut found) = (0, Vec::new());
+        let visit = |element: Element<'_>| {
+            if wanted.matches(element) {
+                if skip == 0 {
+                    found.push(seen);
+                } else {
+                    skip -= 1;
+                }
+            }
+            seen += 1;
+            if found.len() as u64 >= find_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        if self.rank > 0 {
+            let _ = list.for_each_range(0, look_at, visit);
+        } else {
+            let _ = list.for_each_range_rev(list.len() - 1, look_at, visit);
+            found.iter_mut().for_each(|at| *at = list.len() - 1 - *at);
+        }
+        found
+    }
+}
+
+pub(super) fn lpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let search = Search::parse(args.from(3))?;
+    let key = context.key(args.at(1));
+    read_list(context, &key, |list, reply| {
+        let found = list.map_or_else(Vec::new, |list| search.run(list, &args[2]));
+        match (search.count, found.first()) {
+            (None, Some(&at)) => reply.int(at as i64),
+            (None, None) => reply.null(),
+            (Some(_), _) => {
+                reply.array(found.len());
+                found.iter().for_each(|&at| reply.int(at as i64));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The options of LSCAN.
+struct Scan<'a> {
+    cursor: u64,
+    count: usize,
+    pattern: Option<&'a [u8]>,
+}
+
+impl<'a> Scan<'a> {
+    fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let mut scan = Scan { cursor: parse_cursor(&args[2])?, count: 10, pattern: None };
+        for at in (3..args.len()).step_by(2) {
+            let (word, value) = (&args[at], args.get(at + 1).ok_or(CommandError::SYNTAX)?);
+            if is_word(word, "count") {
+                let count = number::integer(value)?;
+                scan.count = usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::SYNTAX)?;
+            } else if is_word(word, "match") {
+                scan.pattern = Some(value);
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+        }
+        Ok(scan)
+    }
+}
+
+/// A cursor: an unsigned decimal number.
+pub(crate) fn parse_cursor(arg: &[u8]) -> CommandResult<u64> {
+    let digits = !arg.is_empty() && arg.len() <= 20 && arg.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(arg).ok().filter(|_| digits);
+    text.and_then(|text| text.parse().ok()).ok_or(CommandError::INVALID_CURSOR)
+}
+
+pub(super) fn lscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let scan = Scan::parse(args)?;
+    let key = context.key(args.at(1));
+    let mut items = std::mem::take(&mut context.worker.scratch);
+    items.clear();
+    let protocol = context.reply.protocol();
+    let result = read_list(context, &key, |list, reply| {
+        let (next, count) = match list {
+            Some(list) => collect(list, &scan, &mut Reply::new(&mut items, protocol))?,
+            None => (0, 0),
+        };
+        reply.array(2);
+        reply.bulk(next.to_string().as_bytes());
+        reply.array(count);
+        reply.raw(&items);
+        Ok(())
+    });
+    context.worker.scratch = items;
+    result
+}
+
+/// Writes the elements of one step that match; returns the next cursor and their number.
+fn collect(list: &List, scan: &Scan<'_>, items: &mut Reply<'_>) -> CommandResult<(u64, usize)> {
+    let mut count = 0;
+    let mut number = itoa::Buffer::new();
+    let next = list.scan(scan.cursor, scan.count, |element| {
+        let text = element_bytes(&element, &mut number);
+        if scan.pattern.is_none_or(|pattern| glob::matches(pattern, text)) {
+            items.bulk(text);
+            count += 1;
+        }
+    });
+    Ok((next.map_err(|_| CommandError::INVALID_CURSOR)?, count))
+}

@@ -1,0 +1,203 @@
+//! Pushing, popping and moving at the ends.
+
+use super::parse_end;
+use crate::commands::is_word;
+use crate::context::{Context, Kind};
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::serve::{self, write_element};
+use crate::shard::Key;
+use larder_packed::block::End;
+use larder_resp::{Args, Reply};
+
+pub(super) fn lpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    push_all(context, args, End::Front)
+}
+
+pub(super) fn rpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    push_all(context, args, End::Back)
+}
+
+fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
+    let key = context.key(args.at(1));
+    context.with_list_or_new(&key, |list, options, reply| {
+        args.from(2).iter().for_each(|element| list.push(end, element, options));
+        reply.int(list.len() as i64);
+        Ok(())
+    })?;
+    context.modified(&key);
+    context.signal_ready(&key);
+    Ok(())
+}
+
+pub(super) fn lpushx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    push_existing(context, args, End::Front)
+}
+
+pub(super) fn rpushx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    push_existing(context, args, End::Back)
+}
+
+fn push_existing(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
+    let key = context.key(args.at(1));
+    match context.kind(&key) {
+        None => {
+            context.reply.int(0);
+            Ok(())
+        }
+        Some(_) => push_all(context, args, end),
+    }
+}
+
+pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pop(context, args, End::Front)
+}
+
+pub(super) fn rpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pop(context, args, End::Back)
+}
+
+fn pop(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
+    let key = context.key(args.at(1));
+    match args.len() {
+        2 => pop_one(context, &key, end),
+        3 => pop_count(context, &key, end, number::positive(&args[2])? as u64),
+        _ => Err(CommandError::arity(&context.command_name())),
+    }
+}
+
+fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult {
+    let popped = context.with_list(key, |list, options, reply| {
+        list.pop_with(end, options, |element| write_element(reply, element));
+        Ok(())
+    })?;
+    match popped {
+        Some(()) => context.modified(key),
+        None => context.reply.null(),
+    }
+    Ok(())
+}
+
+fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
+    let popped = context.with_list(key, |list, options, reply| {
+        let count = count.min(list.len());
+        reply.array(count as usize);
+        for _ in 0..count {
+            list.pop_with(end, options, |element| write_element(reply, element));
+        }
+        Ok(count)
+    })?;
+    match popped {
+        Some(0) => {}
+        Some(_) => context.modified(key),
+        None => context.reply.null_array(),
+    }
+    Ok(())
+}
+
+pub(super) fn rpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    move_between(context, args.at(1), args.at(2), End::Back, End::Front)
+}
+
+pub(super) fn lmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (from, to) = (parse_end(&args[3])?, parse_end(&args[4])?);
+    move_between(context, args.at(1), args.at(2), from, to)
+}
+
+fn move_between(
+    context: &mut Context<'_>,
+    source: &[u8],
+    target: &[u8],
+    from: End,
+    to: End,
+) -> CommandResult {
+    let (source, target) = (context.key(source), context.key(target));
+    if !try_move(context, &source, &target, from, to)? {
+        context.reply.null();
+    }
+    Ok(())
+}
+
+/// Moves an element and replies with it; false, with no reply, when the source does not exist.
+pub(super) fn try_move(
+    context: &mut Context<'_>,
+    source: &Key<'_>,
+    target: &Key<'_>,
+    from: End,
+    to: End,
+) -> CommandResult<bool> {
+    match context.kind(source) {
+        None => return Ok(false),
+        Some(Kind::List) => {}
+        Some(_) => return Err(CommandError::WRONG_TYPE),
+    }
+    let mut moved = Vec::new();
+    let protocol = context.reply.protocol();
+    serve::move_one(context, source, target, from, to, &mut Reply::new(&mut moved, protocol))?;
+    context.reply.raw(&moved);
+    Ok(true)
+}
+
+/// The arguments of LMPOP and BLMPOP from the number of keys on.
+pub(super) struct PopMany<'a> {
+    pub keys: Vec<&'a [u8]>,
+    pub end: End,
+    pub count: u64,
+}
+
+impl<'a> PopMany<'a> {
+    pub(super) fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let numkeys = number::integer(&args[0]).ok().filter(|&n| n > 0);
+        let numkeys = numkeys.ok_or(CommandError::Fixed("ERR numkeys should be greater than 0"))? as usize;
+        let keys: Vec<_> = args.from(1).iter().take(numkeys).collect();
+        let end = args.get(numkeys.saturating_add(1)).ok_or(CommandError::SYNTAX)?;
+        let end = parse_end(end)?;
+        let count = Self::parse_count(args.from(numkeys + 2))?;
+        Ok(PopMany { keys, end, count })
+    }
+
+    fn parse_count(args: Args<'_>) -> CommandResult<u64> {
+        match args.len() {
+            0 => Ok(1),
+            2 if is_word(&args[0], "count") => {
+                let count = number::integer(&args[1]).ok().filter(|&n| n > 0);
+                count.map(|n| n as u64).ok_or(CommandError::Fixed("ERR count should be greater than 0"))
+            }
+            _ => Err(CommandError::SYNTAX),
+        }
+    }
+}
+
+pub(super) fn lmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let request = PopMany::parse(args.from(1))?;
+    if !try_pop_many(context, &request)? {
+        context.reply.null_array();
+    }
+    Ok(())
+}
+
+/// Pops from the first key that has a list and replies; false, with no reply, when none has.
+pub(super) fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_>) -> CommandResult<bool> {
+    let Some(name) = first_list(context, &request.keys)? else { return Ok(false) };
+    let key = context.key(name);
+    let mut popped = Vec::new();
+    let protocol = context.reply.protocol();
+    serve::pop_many_into(context, &key, request.end, request.count, &mut Reply::new(&mut popped, protocol))?;
+    context.reply.raw(&popped);
+    Ok(true)
+}
+
+/// The first of the keys that exists; it must be a list.
+pub(super) fn first_list<'k>(
+    context: &mut Context<'_>,
+    keys: &[&'k [u8]],
+) -> CommandResult<Option<&'k [u8]>> {
+    for name in keys {
+        match context.kind(&context.key(name)) {
+            None => {}
+            Some(Kind::List) => return Ok(Some(name)),
+            Some(_) => return Err(CommandError::WRONG_TYPE),
+        }
+    }
+    Ok(None)
+}

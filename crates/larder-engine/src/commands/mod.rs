@@ -1,0 +1,42 @@
+//! The commands, by family. Each family declares its commands in a table and implements them beside it.
+
+pub(crate) mod connection;
+pub(crate) mod generic;
+pub mod introspection;
+pub(crate) mod list;
+pub(crate) mod server;
+pub(crate) mod string;
+pub(crate) mod transaction;
+
+use crate::command::Command;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use larder_resp::Args;
+
+/// The tables of all families.
+pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
+    [
+        connection::TABLE,
+        generic::TABLE,
+        introspection::TABLE,
+        list::TABLE,
+        server::TABLE,
+        string::TABLE,
+        transaction::TABLE,
+    ]
+    .into_iter()
+}
+
+/// The handler of a command that only contains others. The dispatcher finds the subcommand, so this runs only when
+/// there is none.
+pub(crate) fn container(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    match args.get(1) {
+        Some(name) => Err(crate::dispatch::unknown_subcommand(name, context.found.command)),
+        None => Err(CommandError::arity(context.found.command.name)),
+    }
+}
+
+/// Whether an argument is this word, in any case.
+pub(crate) fn is_word(arg: &[u8], word: &str) -> bool {
+    arg.eq_ignore_ascii_case(word.as_bytes())
+}

@@ -1,0 +1,97 @@
+//! Commands on whole databases.
+
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::{SHARDS, Table};
+use larder_resp::Args;
+
+pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let db = context.db;
+    let len =
+        (0..SHARDS).map(|shard| context.with_shard(shard, |data| data.table(db).map_or(0, Table::len))).sum();
+    context.reply.count(len);
+    Ok(())
+}
+
+pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let background = parse_mode(args)?;
+    let db = context.db;
+    flush(context, &[db], background);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let background = parse_mode(args)?;
+    let databases: Vec<usize> = (0..context.engine.databases()).collect();
+    flush(context, &databases, background);
+    context.reply.ok();
+    Ok(())
+}
+
+/// Whether the memory is freed in the background; the default, as the tables are replaced at once either way.
+fn parse_mode(args: Args<'_>) -> CommandResult<bool> {
+    match args.get(1) {
+        None => Ok(true),
+        Some(word) if args.len() == 2 && is_word(word, "async") => Ok(true),
+        Some(word) if args.len() == 2 && is_word(word, "sync") => Ok(false),
+        Some(_) => Err(CommandError::SYNTAX),
+    }
+}
+
+/// Empties databases. All shards are held.
+fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
+    let mut old = Vec::new();
+    for shard in 0..SHARDS {
+        context.with_shard(shard, |data| {
+            for &db in databases {
+                let Some(table) = data.table(db).filter(|table| !table.is_empty()) else { continue };
+                let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
+                data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
+                old.push(std::mem::take(data.table_mut(db)));
+            }
+        });
+    }
+    context.worker.stats.dirty.add(old.iter().map(|table| table.len() as u64).sum());
+    if background {
+        context.engine.background.discard_tables(old);
+    }
+}
+
+pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let first = index(context, &args[1], "ERR invalid first DB index")?;
+    let second = index(context, &args[2], "ERR invalid second DB index")?;
+    if first != second {
+        swap(context, first, second);
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+fn index(context: &Context<'_>, arg: &[u8], not_integer: &'static str) -> CommandResult<usize> {
+    let db = number::parse_i64(arg).ok_or(CommandError::Fixed(not_integer))?;
+    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
+    db.ok_or(CommandError::DB_OUT_OF_RANGE)
+}
+
+/// Exchanges two databases for all connections. All shards are held.
+fn swap(context: &mut Context<'_>, first: usize, second: usize) {
+    for shard in 0..SHARDS {
+        let ready = context.with_shard(shard, |data| {
+            data.swap_tables(first, second);
+            let (a, b) = (data.table(first), data.table(second));
+            let exists = |key: &[u8]| {
+                let hash = crate::hash::hash(key);
+                [a, b].into_iter().flatten().any(|table| table.get(hash, key).is_some())
+            };
+            data.watched.touch_db(first, exists);
+            data.watched.touch_db(second, exists);
+            let waiting = |db: usize| data.waiting.keys_of(db).into_iter().map(move |key| (db, key));
+            waiting(first).chain(waiting(second)).collect::<Vec<_>>()
+        });
+        context.ready.extend(ready);
+    }
+    context.worker.stats.dirty.add(1);
+}

@@ -1,0 +1,93 @@
+//! MONITOR, SHUTDOWN, TIME, LOLWUT.
+
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::host::ShutdownFlags;
+use crate::number;
+use crate::worker::Flow;
+use larder_resp::Args;
+
+pub(super) fn time(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let now_us = context.worker.clock.wall_us();
+    context.reply.array(2);
+    context.reply.bulk_int((now_us / 1_000_000) as i64);
+    context.reply.bulk_int((now_us % 1_000_000) as i64);
+    Ok(())
+}
+
+pub(super) fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    if context.in_exec {
+        return Err(CommandError::Fixed("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+    }
+    context.engine.clients.set_monitor(&context.session.shared, true);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut flags = ShutdownFlags::default();
+    let mut abort = false;
+    for word in args.from(1).iter() {
+        match () {
+            () if is_word(word, "save") => flags.save = true,
+            () if is_word(word, "nosave") => flags.nosave = true,
+            () if is_word(word, "now") => flags.now = true,
+            () if is_word(word, "force") => flags.force = true,
+            () if is_word(word, "abort") => abort = true,
+            () => return Err(CommandError::SYNTAX),
+        }
+    }
+    if (abort && flags != ShutdownFlags::default()) || (flags.save && flags.nosave) {
+        return Err(CommandError::SYNTAX);
+    }
+    if abort {
+        return Err(CommandError::Fixed("ERR No shutdown in progress."));
+    }
+    if context.in_exec {
+        return Err(CommandError::Fixed(
+            "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client",
+        ));
+    }
+    context.engine.host.shutdown(flags);
+    context.flow = Flow::CloseNow;
+    Ok(())
+}
+
+/// Shelves of jars, each a collection packed to its rim.
+pub(super) fn lolwut(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (mut columns, mut rows) = (8, 3);
+    let from = if args.get(1).is_some_and(|word| is_word(word, "version")) {
+        number::integer(args.get(2).ok_or(CommandError::SYNTAX)?)?;
+        3
+    } else {
+        1
+    };
+    for (at, value) in args.from(from).iter().take(2).enumerate() {
+        let value = number::integer(value)?.clamp(1, 40);
+        *[&mut columns, &mut rows][at] = value;
+    }
+    let text = draw_larder(context, columns as usize, rows as usize);
+    context.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+fn draw_larder(context: &mut Context<'_>, columns: usize, rows: usize) -> String {
+    const FILLINGS: [&str; 4] = ["....", "oooo", "####", "%%%%"];
+    let mut text = String::new();
+    for _ in 0..rows {
+        let jars: Vec<&str> =
+            (0..columns).map(|_| FILLINGS[context.worker.rng.usize(..FILLINGS.len())]).collect();
+        let line = |f: &dyn Fn(&str) -> String| jars.iter().map(|jar| f(jar)).collect::<String>() + "\n";
+        text += &line(&|_| "  .--. ".to_owned());
+        text += &line(&|jar| format!(" |{jar}| "));
+        text += &line(&|jar| format!(" |{jar}| "));
+        text += &"=".repeat(7 * columns);
+        text.push('\n');
+    }
+    text + &format!(
+        "\nRedis ver. {}, Larder ver. {}\n",
+        super::super::connection::REDIS_VERSION,
+        env!("CARGO_PKG_VERSION")
+    )
+}

@@ -1,0 +1,110 @@
+//! Commands that return strings.
+
+use super::options::{Allowed, Expiry, Options, expire_at};
+use super::set::write_value;
+use crate::context::{Context, string_bytes};
+use crate::error::CommandResult;
+use crate::number;
+use larder_resp::Args;
+
+pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    write_value(context, &key)
+}
+
+pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.array(args.len() - 1);
+    for name in args.from(1).iter() {
+        let key = context.key(name);
+        context.read(&key, |entry, reply| {
+            // A key of another type counts as absent here.
+            let value = entry.map(larder_collections::key_table::Entry::value);
+            reply.bulk_or_null(value.as_ref().and_then(|value| string_bytes(value).ok()));
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn getdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    write_value(context, &key)?;
+    context.delete(&key);
+    Ok(())
+}
+
+pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let options = Options::parse(args.from(2), Allowed { persist: true, ..Allowed::default() })?;
+    let key = context.key(args.at(1));
+    let expire = match options.expiry {
+        Expiry::At(unit, arg) => Some(Some(expire_at(context, unit, arg)?)),
+        Expiry::Persist => Some(None),
+        Expiry::Unsaid | Expiry::Keep => None,
+    };
+    write_value(context, &key)?;
+    if let Some(expire) = expire
+        && context.exists(&key)
+    {
+        crate::commands::generic::set_expiry(context, &key, expire);
+    }
+    Ok(())
+}
+
+pub(super) fn strlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    context.read(&key, |entry, reply| {
+        let len = entry.map_or(Ok(0), |entry| string_bytes(&entry.value()).map(<[u8]>::len))?;
+        reply.count(len);
+        Ok(())
+    })
+}
+
+pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
+    let key = context.key(args.at(1));
+    context.read(&key, |entry, reply| {
+        match entry {
+            None => reply.bulk(b""),
+            Some(entry) => {
+                let value = entry.value();
+                let bytes = string_bytes(&value)?;
+                reply.bulk(slice(bytes, start, end));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The bytes from `start` to `end` inclusive; negative positions count from the end.
+fn slice(bytes: &[u8], start: i64, end: i64) -> &[u8] {
+    if start < 0 && end < 0 && start > end {
+        return b"";
+    }
+    let len = bytes.len() as i64;
+    let from = if start < 0 { (len + start).max(0) } else { start };
+    let to = if end < 0 { (len + end).max(0) } else { end.min(len - 1) };
+    if from > to || len == 0 { b"" } else { &bytes[from as usize..=to as usize] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slice;
+
+    #[test]
+    fn ranges_as_in_redis() {
+        let cases: [(i64, i64, &[u8]); 9] = [
+            (0, -1, b"hello"),
+            (1, 3, b"ell"),
+            (-3, -1, b"llo"),
+            (-1, -3, b""),
+            (5, 9, b""),
+            (-100, 0, b"h"),
+            (0, 100, b"hello"),
+            (-100, -100, b"h"),
+            (i64::MIN, i64::MAX, b"hello"),
+        ];
+        for (start, end, want) in cases {
+            assert_eq!(slice(b"hello", start, end), want, "{start} {end}");
+        }
+        assert_eq!(slice(b"", 0, -1), b"");
+    }
+}

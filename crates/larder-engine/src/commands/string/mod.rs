@@ -1,0 +1,12 @@
+//! The string commands.
+
+mod edit;
+mod get;
+mod lcs;
+mod long_double;
+mod number;
+mod options;
+mod set;
+mod table;
+
+pub(crate) use table::TABLE;

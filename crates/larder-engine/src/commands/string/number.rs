@@ -1,0 +1,59 @@
+//! Commands that treat strings as numbers.
+
+use super::long_double::LongDouble;
+use crate::context::{Context, string_bytes};
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::Key;
+use larder_collections::key_table::ExpireChange;
+use larder_resp::Args;
+
+pub(super) fn incr(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    add(context, args, 1)
+}
+
+pub(super) fn decr(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    add(context, args, -1)
+}
+
+pub(super) fn incrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    add(context, args, number::integer(&args[2])?)
+}
+
+pub(super) fn decrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let amount = number::integer(&args[2])?;
+    let amount = amount.checked_neg().ok_or(CommandError::Fixed("ERR decrement would overflow"))?;
+    add(context, args, amount)
+}
+
+fn add(context: &mut Context<'_>, args: Args<'_>, amount: i64) -> CommandResult {
+    let key = context.key(args.at(1));
+    let old = context.peek(&key, |entry| match entry {
+        None => Ok(0),
+        Some(entry) => number::integer(string_bytes(&entry.value())?),
+    })?;
+    let new = old.checked_add(amount).ok_or(CommandError::OVERFLOW)?;
+    store(context, &key, itoa::Buffer::new().format(new).as_bytes());
+    context.reply.int(new);
+    Ok(())
+}
+
+/// Puts the new number; the time to live stays.
+fn store(context: &mut Context<'_>, key: &Key<'_>, text: &[u8]) {
+    context.put_string(key, text, ExpireChange::Keep);
+    context.modified(key);
+}
+
+pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let old = context.peek(&key, |entry| match entry {
+        None => Ok(LongDouble::ZERO),
+        Some(entry) => LongDouble::parse(string_bytes(&entry.value())?).ok_or(CommandError::NOT_FLOAT),
+    })?;
+    let amount = LongDouble::parse(&args[2]).ok_or(CommandError::NOT_FLOAT)?;
+    let new = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?;
+    let text = new.to_string();
+    store(context, &key, text.as_bytes());
+    context.reply.bulk(text.as_bytes());
+    Ok(())
+}

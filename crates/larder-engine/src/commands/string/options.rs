@@ -1,0 +1,134 @@
+//! The options that SET, GETEX and MSETEX share: conditions and expiry.
+
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use larder_collections::key_table::ExpireChange;
+use larder_resp::Args;
+
+/// When a key is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition<'a> {
+    Always,
+    IfAbsent,
+    IfPresent,
+    IfEqual(&'a [u8]),
+}
+
+/// The unit and base of an expiry argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExpiryUnit {
+    pub seconds: bool,
+    pub absolute: bool,
+}
+
+/// What happens to the time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expiry<'a> {
+    /// Nothing was said.
+    Unsaid,
+    Keep,
+    Persist,
+    At(ExpiryUnit, &'a [u8]),
+}
+
+/// Options parsed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options<'a> {
+    pub condition: Condition<'a>,
+    pub get: bool,
+    pub expiry: Expiry<'a>,
+}
+
+/// Which options a command takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Allowed {
+    pub condition: bool,
+    pub if_equal: bool,
+    pub get: bool,
+    pub keep: bool,
+    pub persist: bool,
+}
+
+impl<'a> Options<'a> {
+    /// Parses all of `args`; anything unknown, repeated against itself or contradictory is a syntax error.
+    pub(super) fn parse(args: Args<'a>, allowed: Allowed) -> CommandResult<Self> {
+        let mut options = Options { condition: Condition::Always, get: false, expiry: Expiry::Unsaid };
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            at += options.take(word, args.get(at + 1), allowed)?;
+        }
+        Ok(options)
+    }
+
+    /// Takes one option and returns how many arguments it used.
+    fn take(&mut self, word: &'a [u8], next: Option<&'a [u8]>, allowed: Allowed) -> CommandResult<usize> {
+        if is_word(word, "get") && allowed.get {
+            self.get = true;
+            return Ok(1);
+        }
+        if let Some((condition, used)) = condition(word, next, allowed) {
+            if self.condition != Condition::Always && (self.condition != condition || used > 1) {
+                return Err(CommandError::SYNTAX);
+            }
+            self.condition = condition;
+            return Ok(used);
+        }
+        let (expiry, used) = expiry(word, next, allowed).ok_or(CommandError::SYNTAX)?;
+        if self.expiry != Expiry::Unsaid && (used > 1 || self.expiry != expiry) {
+            return Err(CommandError::SYNTAX);
+        }
+        self.expiry = expiry;
+        Ok(used)
+    }
+}
+
+fn condition<'a>(word: &[u8], next: Option<&'a [u8]>, allowed: Allowed) -> Option<(Condition<'a>, usize)> {
+    if !allowed.condition {
+        None
+    } else if is_word(word, "nx") {
+        Some((Condition::IfAbsent, 1))
+    } else if is_word(word, "xx") {
+        Some((Condition::IfPresent, 1))
+    } else if is_word(word, "ifeq") && allowed.if_equal {
+        Some((Condition::IfEqual(next?), 2))
+    } else {
+        None
+    }
+}
+
+fn expiry<'a>(word: &[u8], next: Option<&'a [u8]>, allowed: Allowed) -> Option<(Expiry<'a>, usize)> {
+    if is_word(word, "keepttl") && allowed.keep {
+        return Some((Expiry::Keep, 1));
+    }
+    if is_word(word, "persist") && allowed.persist {
+        return Some((Expiry::Persist, 1));
+    }
+    let units = [("ex", true, false), ("px", false, false), ("exat", true, true), ("pxat", false, true)];
+    let &(_, seconds, absolute) = units.iter().find(|(name, ..)| is_word(word, name))?;
+    Some((Expiry::At(ExpiryUnit { seconds, absolute }, next?), 2))
+}
+
+/// The Unix time in ms that an expiry argument means. It must be positive and fit.
+pub(super) fn expire_at(context: &Context<'_>, unit: ExpiryUnit, arg: &[u8]) -> CommandResult<u64> {
+    let value = number::integer(arg)?;
+    let invalid = || CommandError::invalid_expire(&context.command_name());
+    if value <= 0 {
+        return Err(invalid());
+    }
+    let ms = if unit.seconds { value.checked_mul(1000).ok_or_else(invalid)? } else { value };
+    let base = if unit.absolute { 0 } else { context.now_ms() as i64 };
+    ms.checked_add(base).map(|at| at as u64).ok_or_else(invalid)
+}
+
+impl Expiry<'_> {
+    /// The change that a SET makes.
+    pub(super) fn change(self, context: &Context<'_>) -> CommandResult<ExpireChange> {
+        Ok(match self {
+            Expiry::Unsaid | Expiry::Persist => ExpireChange::Clear,
+            Expiry::Keep => ExpireChange::Keep,
+            Expiry::At(unit, arg) => ExpireChange::At(expire_at(context, unit, arg)?),
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Commands that replace whole strings.
+
+use super::options::{Allowed, Condition, ExpiryUnit, Options, expire_at};
+use crate::context::{Context, string_bytes};
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::Key;
+use larder_collections::key_table::ExpireChange;
+use larder_resp::Args;
+
+/// Sets a string and tells everybody.
+fn store(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: ExpireChange) {
+    context.put_string(key, value, expire);
+    context.modified(key);
+}
+
+pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    if args.len() == 3 {
+        store(context, &key, &args[2], ExpireChange::Clear);
+        context.reply.ok();
+        return Ok(());
+    }
+    let allowed = Allowed { condition: true, if_equal: true, get: true, keep: true, ..Allowed::default() };
+    let options = Options::parse(args.from(3), allowed)?;
+    let expire = options.expiry.change(context)?;
+    set_with(context, &key, &args[2], &options, expire)
+}
+
+fn set_with(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    value: &[u8],
+    options: &Options<'_>,
+    expire: ExpireChange,
+) -> CommandResult {
+    if options.get {
+        write_value(context, key)?;
+    }
+    if !holds(context, key, options.condition)? {
+        if !options.get {
+            context.reply.null();
+        }
+        return Ok(());
+    }
+    store(context, key, value, expire);
+    if !options.get {
+        context.reply.ok();
+    }
+    Ok(())
+}
+
+/// Replies with the string of a key, or null.
+pub(super) fn write_value(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
+    context.read(key, |entry, reply| match entry {
+        None => {
+            reply.null();
+            Ok(())
+        }
+        Some(entry) => {
+            reply.bulk(string_bytes(&entry.value())?);
+            Ok(())
+        }
+    })
+}
+
+fn holds(context: &mut Context<'_>, key: &Key<'_>, condition: Condition<'_>) -> CommandResult<bool> {
+    match condition {
+        Condition::Always => Ok(true),
+        Condition::IfAbsent => Ok(!context.exists(key)),
+        Condition::IfPresent => Ok(context.exists(key)),
+        Condition::IfEqual(want) => equals(context, key, want),
+    }
+}
+
+fn equals(context: &mut Context<'_>, key: &Key<'_>, want: &[u8]) -> CommandResult<bool> {
+    context.peek(key, |entry| match entry {
+        None => Ok(false),
+        Some(entry) => Ok(string_bytes(&entry.value())? == want),
+    })
+}
+
+pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let absent = !context.exists(&key);
+    if absent {
+        store(context, &key, &args[2], ExpireChange::Clear);
+    }
+    context.reply.int(i64::from(absent));
+    Ok(())
+}
+
+pub(super) fn setex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_for(context, args, ExpiryUnit { seconds: true, absolute: false })
+}
+
+pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_for(context, args, ExpiryUnit { seconds: false, absolute: false })
+}
+
+fn set_for(context: &mut Context<'_>, args: Args<'_>, unit: ExpiryUnit) -> CommandResult {
+    let at = expire_at(context, unit, &args[2])?;
+    let key = context.key(args.at(1));
+    store(context, &key, &args[3], ExpireChange::At(at));
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    write_value(context, &key)?;
+    store(context, &key, &args[2], ExpireChange::Clear);
+    Ok(())
+}
+
+pub(super) fn mset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pairs(args.from(1), context)?;
+    set_all(context, args.from(1), ExpireChange::Clear);
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pairs(args.from(1), context)?;
+    let free = !any_exists(context, args.from(1));
+    if free {
+        set_all(context, args.from(1), ExpireChange::Clear);
+    }
+    context.reply.int(i64::from(free));
+    Ok(())
+}
+
+pub(super) fn msetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let count = number::positive_or(&args[1], CommandError::Fixed("ERR invalid numkeys value"))? as usize;
+    if count == 0 {
+        return Err(CommandError::Fixed("ERR invalid numkeys value"));
+    }
+    let end = count.checked_mul(2).map(|n| n + 2).filter(|&end| end <= args.len());
+    let end = end.ok_or_else(|| CommandError::arity(&context.command_name()))?;
+    let allowed = Allowed { condition: true, keep: true, ..Allowed::default() };
+    let options = Options::parse(args.from(end), allowed)?;
+    let expire = options.expiry.change(context)?;
+    let pairs: larder_resp::OwnedArgs = args.from(2).iter().take(2 * count).collect();
+    let pairs = pairs.as_args();
+    let hold = match options.condition {
+        Condition::IfAbsent => !any_exists(context, pairs),
+        Condition::IfPresent => all_exist(context, pairs),
+        _ => true,
+    };
+    if hold {
+        set_all(context, pairs, expire);
+    }
+    context.reply.int(i64::from(hold));
+    Ok(())
+}
+
+fn pairs(args: Args<'_>, context: &Context<'_>) -> CommandResult {
+    if args.len() % 2 == 0 { Ok(()) } else { Err(CommandError::arity(&context.command_name())) }
+}
+
+fn set_all(context: &mut Context<'_>, pairs: Args<'_>, expire: ExpireChange) {
+    for at in (0..pairs.len()).step_by(2) {
+        let key = context.key(pairs.at(at));
+        store(context, &key, &pairs[at + 1], expire);
+    }
+}
+
+fn any_exists(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
+    pairs.iter().step_by(2).any(|name| context.exists(&context.key(name)))
+}
+
+fn all_exist(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
+    pairs.iter().step_by(2).all(|name| context.exists(&context.key(name)))
+}
+
+pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let equal = equals(context, &key, &args[2])?;
+    if equal {
+        context.delete(&key);
+    }
+    context.reply.int(i64::from(equal));
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The transaction commands.
+
+mod table;
+mod watch;
+
+pub(crate) use table::TABLE;
+
+use crate::context::Context;
+use crate::dispatch;
+use crate::error::{CommandError, CommandResult};
+use crate::transaction;
+use larder_resp::Args;
+
+fn multi(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    if context.session.multi.is_some() {
+        return Err(CommandError::Fixed("ERR MULTI calls can not be nested"));
+    }
+    transaction::start(context.session);
+    context.reply.ok();
+    Ok(())
+}
+
+fn discard(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    if context.session.multi.is_none() {
+        return Err(CommandError::Fixed("ERR DISCARD without MULTI"));
+    }
+    transaction::forget(context.engine, context.session);
+    context.reply.ok();
+    Ok(())
+}
+
+fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let Some(queue) = transaction::end(context.session) else {
+        return Err(CommandError::Fixed("ERR EXEC without MULTI"));
+    };
+    let (engine, now_ms) = (context.engine, context.now_ms());
+    let touched = transaction::is_touched(engine, &mut context.held, &context.session.watched, now_ms);
+    transaction::unwatch_held(engine, &mut context.held, context.session);
+    if queue.poisoned {
+        return Err(CommandError::EXEC_ABORT);
+    }
+    if touched {
+        context.reply.null_array();
+        return Ok(());
+    }
+    context.reply.array(queue.commands.len());
+    run_all(context, &queue);
+    Ok(())
+}
+
+fn run_all(context: &mut Context<'_>, queue: &transaction::Queue) {
+    let exec = context.found;
+    context.in_exec = true;
+    for (found, args) in &queue.commands {
+        context.found = *found;
+        dispatch::call(context, args.as_args());
+    }
+    context.in_exec = false;
+    context.found = exec;
+}

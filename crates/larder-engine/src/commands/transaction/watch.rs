@@ -1,0 +1,48 @@
+//! WATCH and UNWATCH.
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::transaction::{self, Watched};
+use crate::watch::Touched;
+use larder_resp::Args;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if context.session.multi.is_some() {
+        return Err(CommandError::Fixed("ERR WATCH inside MULTI is not allowed"));
+    }
+    for name in args.from(1).iter() {
+        watch_one(context, name);
+    }
+    context.session.shared.watching.store(context.session.watched.len() as u32, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
+fn watch_one(context: &mut Context<'_>, name: &[u8]) {
+    let db = context.db;
+    if context.session.watched.iter().any(|w| w.db == db && *w.key == *name) {
+        return;
+    }
+    let key = context.key(name);
+    // A key whose time is over is removed now, so that EXEC does not mistake its end for a change.
+    context.exists(&key);
+    let touched = match context.session.watched.first() {
+        Some(first) => Arc::clone(&first.touched),
+        None => Arc::new(Touched::default()),
+    };
+    context.shard(&key).watched.add(db, name, &touched);
+    context.session.watched.push(Watched { db, key: name.into(), touched });
+}
+
+pub(super) fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    if context.in_exec {
+        // EXEC has forgotten the watched keys before it ran this.
+        context.reply.ok();
+        return Ok(());
+    }
+    transaction::unwatch(context.engine, context.session);
+    context.reply.ok();
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The options that commands and event loops read all the time, as atomics: a reader takes no lock and sees a CONFIG
+//! SET at its next look. All loads and stores are relaxed; no option orders another.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+
+/// `client-output-buffer-limit` of one class of clients; 0 is "no limit".
+#[derive(Debug, Default)]
+pub struct OutputLimit {
+    /// Bytes at which the client is closed at once.
+    pub hard_bytes: AtomicU64,
+    /// Bytes that may be exceeded for `soft_seconds` only.
+    pub soft_bytes: AtomicU64,
+    /// See `soft_bytes`.
+    pub soft_seconds: AtomicU64,
+}
+
+macro_rules! hot {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
+        /// Hot options. A field is named like its option, with the unit behind it where the option has one.
+        #[derive(Debug, Default)]
+        pub struct Hot {
+            $($(#[$doc])* pub $name: $kind,)*
+        }
+    };
+}
+
+hot! {
+    /// Bytes (negative: -1..-5 are 4..64 KB) or elements of a list's block.
+    list_max_listpack_size: AtomicI64,
+    /// Blocks at each end of a list that stay uncompressed; 0 compresses none.
+    list_compress_depth: AtomicI64,
+    /// 0 lzf, 1 lz4, 2 zstd.
+    list_compress_codec: AtomicI64,
+    /// Entries up to which a hash is one listpack.
+    hash_max_listpack_entries: AtomicI64,
+    /// Bytes of a field or value up to which a hash is one listpack.
+    hash_max_listpack_value: AtomicI64,
+    /// Entries up to which a set of integers is an intset.
+    set_max_intset_entries: AtomicI64,
+    /// Entries up to which a set is one listpack.
+    set_max_listpack_entries: AtomicI64,
+    /// Bytes of a member up to which a set is one listpack.
+    set_max_listpack_value: AtomicI64,
+    /// Entries up to which a sorted set is one listpack.
+    zset_max_listpack_entries: AtomicI64,
+    /// Bytes of a member up to which a sorted set is one listpack.
+    zset_max_listpack_value: AtomicI64,
+    /// Bytes of a stream's node.
+    stream_node_max_bytes: AtomicI64,
+    /// Entries of a stream's node.
+    stream_node_max_entries: AtomicI64,
+    /// Bytes up to which a HyperLogLog stays sparse.
+    hll_sparse_max_bytes: AtomicI64,
+    /// Databases.
+    databases: AtomicI64,
+    /// Connected clients.
+    maxclients: AtomicI64,
+    /// Idle seconds until a client is closed; 0 never.
+    timeout_s: AtomicI64,
+    /// Seconds between keepalive probes; 0 none.
+    tcp_keepalive_s: AtomicI64,
+    /// Bytes of one argument.
+    proto_max_bulk_len: AtomicU64,
+    /// Bytes of a client's pending input.
+    client_query_buffer_limit: AtomicU64,
+    /// Limits of normal clients, replicas and subscribers, in this order.
+    output_limits: [OutputLimit; 3],
+    /// Refuse clients from elsewhere while there is no password and no explicit bind.
+    protected_mode: AtomicBool,
+    /// Background rounds a second.
+    hz: AtomicI64,
+    /// Cleared by DEBUG SET-ACTIVE-EXPIRE 0; no option of its own.
+    active_expire_enabled: AtomicBool,
+    /// 1..10.
+    active_expire_effort: AtomicI64,
+    /// Microseconds; -1 logs nothing.
+    slowlog_log_slower_than: AtomicI64,
+    /// Entries kept.
+    slowlog_max_len: AtomicI64,
+    /// Bytes of a request; -1 logs nothing.
+    commandlog_request_larger_than: AtomicI64,
+    /// Entries kept.
+    commandlog_large_request_max_len: AtomicI64,
+    /// Bytes of a reply; -1 logs nothing.
+    commandlog_reply_larger_than: AtomicI64,
+    /// Entries kept.
+    commandlog_large_reply_max_len: AtomicI64,
+    /// Milliseconds; 0 turns the monitor off.
+    latency_monitor_threshold: AtomicI64,
+    /// Whether commands keep latency histograms.
+    latency_tracking: AtomicBool,
+    /// Bytes; 0 is no limit.
+    maxmemory: AtomicU64,
+    /// Index into [`MAXMEMORY_POLICIES`](super::MAXMEMORY_POLICIES).
+    maxmemory_policy: AtomicI64,
+    /// Keys sampled for one eviction.
+    maxmemory_samples: AtomicI64,
+    /// 0..100.
+    maxmemory_eviction_tenacity: AtomicI64,
+    /// Bytes, or a negative percentage of `maxmemory`.
+    maxmemory_clients: AtomicI64,
+    /// Free evicted values in the background.
+    lazyfree_lazy_eviction: AtomicBool,
+    /// Free expired values in the background.
+    lazyfree_lazy_expire: AtomicBool,
+    /// Free overwritten values in the background.
+    lazyfree_lazy_server_del: AtomicBool,
+    /// DEL works like UNLINK.
+    lazyfree_lazy_user_del: AtomicBool,
+    /// FLUSHALL works like FLUSHALL ASYNC.
+    lazyfree_lazy_user_flush: AtomicBool,
+    /// How slowly the access counter grows.
+    lfu_log_factor: AtomicI64,
+    /// Minutes for the access counter to lose one.
+    lfu_decay_time: AtomicI64,
+    /// 0 no, 1 yes, 2 local clients only.
+    enable_debug_command: AtomicI64,
+    /// 0 no, 1 yes, 2 local clients only.
+    enable_protected_configs: AtomicI64,
+    /// Milliseconds after which a script is called slow.
+    busy_reply_threshold: AtomicI64,
+    /// Keys that client tracking remembers.
+    tracking_table_max_keys: AtomicU64,
+    /// Flags, see [`notify`](super::notify).
+    notify_keyspace_events: AtomicI64,
+    /// Entries of ACL LOG.
+    acllog_max_len: AtomicI64,
+    /// Leave arguments out of logs.
+    hide_user_data_from_log: AtomicBool,
+}
+
+/// Finds an option's hot value.
+#[derive(Clone, Copy)]
+pub(crate) enum Slot {
+    Bool(fn(&Hot) -> &AtomicBool),
+    Int(fn(&Hot) -> &AtomicI64),
+    Unsigned(fn(&Hot) -> &AtomicU64),
+}
+
+impl Slot {
+    pub(crate) fn store(self, hot: &Hot, value: i128) {
+        match self {
+            Slot::Bool(cell) => cell(hot).store(value != 0, Relaxed),
+            Slot::Int(cell) => cell(hot).store(value as i64, Relaxed),
+            Slot::Unsigned(cell) => cell(hot).store(value as u64, Relaxed),
+        }
+    }
+}
+
+impl OutputLimit {
+    pub(crate) fn store(&self, [hard, soft, seconds]: [u64; 3]) {
+        self.hard_bytes.store(hard, Relaxed);
+        self.soft_bytes.store(soft, Relaxed);
+        self.soft_seconds.store(seconds, Relaxed);
+    }
+}

@@ -1,0 +1,316 @@
+//! Configuration: every option, its value, and the ways to read and change it. Pure: no files, no sockets; what
+//! changes in the world when an option changes is the caller's business (`apply`).
+//!
+//! A value is kept as one canonical text, what CONFIG GET shows (230 short strings behind a lock). Options that
+//! commands read all the time are also published as atomics in [`Hot`], so that no command takes the lock.
+//!
+//! Invariants:
+//! - I1: every stored text is what `Kind::canonical` makes of itself.
+//! - I2: every hot value is `Kind::value` of its stored text, except between the two stores of one change.
+//!
+//! Tested below each file and side by side with redis-server in `differential.rs`.
+
+mod cli;
+#[cfg(test)]
+mod differential;
+mod glob;
+mod hot;
+mod kind;
+mod load;
+pub mod notify;
+mod number;
+mod rewrite;
+mod special;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use cli::CommandLine;
+pub use hot::{Hot, OutputLimit};
+pub use load::{FatalConfig, Loaded};
+pub(crate) use number::parse_memory;
+pub use table::MAXMEMORY_POLICIES;
+
+use parking_lot::{Mutex, RwLock};
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use table::{OPTIONS, Opt, find};
+
+/// The smallest replication backlog.
+const REPL_BACKLOG_BYTES_MIN: i128 = 16 << 10;
+
+/// The server's configuration. Shared by reference; every method takes `&self`.
+pub struct Config {
+    /// What is read all the time.
+    pub hot: Hot,
+    /// Canonical texts, by index in the table.
+    values: RwLock<Vec<String>>,
+    /// Held over a whole CONFIG SET, so that two of them cannot mix.
+    changing: Mutex<()>,
+    /// The default of `threads`.
+    cores: usize,
+}
+
+/// Why CONFIG SET changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The reply's text, without its code.
+    pub text: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// One pair of a CONFIG SET that passed the first checks.
+struct Change<'a> {
+    index: usize,
+    /// The option's name or alias, as the table spells it.
+    name: &'static str,
+    value: &'a str,
+}
+
+impl Config {
+    /// The defaults on a machine with `cores` cores.
+    pub fn new(cores: usize) -> Config {
+        let config = Config {
+            hot: Hot::default(),
+            values: RwLock::new(Vec::new()),
+            changing: Mutex::new(()),
+            cores: cores.clamp(1, 1024),
+        };
+        *config.values.write() = (0..OPTIONS.len()).map(|i| config.default_of(i)).collect();
+        (0..OPTIONS.len()).for_each(|i| config.publish(i));
+        config.hot.active_expire_enabled.store(true, Relaxed);
+        config
+    }
+
+    /// The text of option `name` (or alias, in any letter case) as CONFIG GET shows it.
+    pub fn get(&self, name: &str) -> Option<String> {
+        find(name).map(|(index, _)| self.text(index))
+    }
+
+    /// Like [`Config::get`] for an option that is known to exist; panics when it does not.
+    pub fn value(&self, name: &str) -> String {
+        self.get(name).unwrap_or_else(|| panic!("no option {name}"))
+    }
+
+    /// The number of an option that has one: an integer, bytes, 0 or 1, an enumeration's number. Panics on others.
+    pub fn number(&self, name: &str) -> i64 {
+        let (index, _) = find(name).unwrap_or_else(|| panic!("no option {name}"));
+        let value = OPTIONS[index].kind.value(&self.text(index));
+        value.unwrap_or_else(|| panic!("{name} has no number")) as i64
+    }
+
+    /// Whether a yes/no option is yes.
+    pub fn is_yes(&self, name: &str) -> bool {
+        self.number(name) != 0
+    }
+
+    /// Names and texts of the options that CONFIG GET finds for `patterns`, each at most once per name. A name without
+    /// glob characters is answered as it was spelled.
+    pub fn get_matching(&self, patterns: &[&[u8]]) -> Vec<(String, String)> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for pattern in patterns {
+            if pattern.iter().any(|b| b"[*?".contains(b)) {
+                for (index, name) in
+                    visible_names().filter(|(_, name)| glob::matches(pattern, name.as_bytes()))
+                {
+                    push_new(&mut found, name.to_string(), index);
+                }
+            } else if let Some((spelled, (index, _))) =
+                std::str::from_utf8(pattern).ok().and_then(|p| Some((p, find(p)?)))
+            {
+                push_new(&mut found, spelled.to_string(), index);
+            }
+        }
+        found.into_iter().map(|(name, index)| (name, self.text(index))).collect()
+    }
+
+    /// Whether CONFIG SET's arguments for `name` must be kept out of logs.
+    pub fn is_sensitive(name: &[u8]) -> bool {
+        std::str::from_utf8(name).ok().and_then(find).is_some_and(|(index, _)| OPTIONS[index].sensitive)
+    }
+
+    /// CONFIG SET: all of `pairs`, or none. `apply` is called for each option that changed, with its primary name and
+    /// new text, after all of them are stored; when it refuses, everything is put back (and applied back).
+    /// `protected_allowed` says whether this client may change protected options.
+    pub fn set_for(
+        &self,
+        pairs: &[(&[u8], &[u8])],
+        protected_allowed: bool,
+        mut apply: impl FnMut(&str, &str) -> Result<(), String>,
+    ) -> Result<(), ConfigError> {
+        let spelled: Vec<(String, String)> =
+            pairs.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
+        let changes = check_names(&spelled, protected_allowed)?;
+        let _changing = self.changing.lock();
+        let before: Vec<String> = changes.iter().map(|change| self.text(change.index)).collect();
+        let restore = |count: usize| {
+            let olds = changes.iter().zip(&before).take(count);
+            olds.rev().for_each(|(change, old)| self.store(change.index, old.clone()));
+        };
+        for (i, change) in changes.iter().enumerate() {
+            if let Err(reason) = self.change(change) {
+                restore(i);
+                return Err(failed(change.name, &reason));
+            }
+        }
+        for (i, change) in changes.iter().enumerate() {
+            let (name, new) = (OPTIONS[change.index].name, self.text(change.index));
+            if new == before[i] {
+                continue;
+            }
+            if let Err(reason) = apply(name, &new) {
+                restore(changes.len());
+                for (done, old) in changes.iter().zip(&before).take(i) {
+                    // It accepted this very text before.
+                    let _ = apply(OPTIONS[done.index].name, old);
+                }
+                return Err(failed(change.name, &reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Config::set_for`] with protected options allowed only by `enable-protected-configs yes`.
+    pub fn set(
+        &self,
+        pairs: &[(&[u8], &[u8])],
+        apply: impl FnMut(&str, &str) -> Result<(), String>,
+    ) -> Result<(), ConfigError> {
+        self.set_for(pairs, self.hot.enable_protected_configs.load(Relaxed) == 1, apply)
+    }
+
+    /// Stores what the server itself found out (the directory's full path, a lowered `maxclients`, the bound port),
+    /// with no regard to mutability. Panics on an unknown name, returns Redis's text for a bad value.
+    pub fn store_own(&self, name: &str, value: &str) -> Result<(), String> {
+        let (index, name) = find(name).unwrap_or_else(|| panic!("no option {name}"));
+        self.change(&Change { index, name, value })
+    }
+
+    fn change(&self, change: &Change) -> Result<(), String> {
+        let args: Vec<&str> = match OPTIONS[change.index].kind.is_multi_arg() {
+            true if change.value.is_empty() => Vec::new(),
+            true => change.value.split(' ').collect(),
+            false => vec![change.value],
+        };
+        self.store_args(change.index, &args)
+    }
+
+    fn store_args(&self, index: usize, args: &[&str]) -> Result<(), String> {
+        let opt = &OPTIONS[index];
+        let text = opt.kind.canonical(args, &self.text(index))?;
+        let text = rounded(opt, text);
+        self.store(index, text);
+        Ok(())
+    }
+
+    fn store(&self, index: usize, text: String) {
+        self.values.write()[index] = text;
+        self.publish(index);
+    }
+
+    /// Brings the hot value up to date with the stored text (I2).
+    fn publish(&self, index: usize) {
+        let (opt, text) = (&OPTIONS[index], self.text(index));
+        if let (Some(slot), Some(value)) = (opt.slot, opt.kind.value(&text)) {
+            slot.store(&self.hot, value);
+        }
+        if opt.name == "client-output-buffer-limit" {
+            let limits = special::limits_of(&text);
+            self.hot.output_limits.iter().zip(limits).for_each(|(cell, limit)| cell.store(limit));
+        }
+    }
+
+    fn text(&self, index: usize) -> String {
+        self.values.read()[index].clone()
+    }
+
+    fn default_of(&self, index: usize) -> String {
+        match OPTIONS[index].name {
+            "threads" => self.cores.to_string(),
+            _ => OPTIONS[index].default.to_string(),
+        }
+    }
+
+    /// Panics when an invariant does not hold.
+    pub fn check_invariants(&self) {
+        for (index, opt) in OPTIONS.iter().enumerate() {
+            let text = self.text(index);
+            let args: Vec<&str> =
+                if opt.kind.is_multi_arg() { text.split(' ').collect() } else { vec![&text] };
+            if opt.name != "replicaof" || !text.is_empty() {
+                assert_eq!(
+                    opt.kind.canonical(&args, &text).as_deref(),
+                    Ok(text.as_str()),
+                    "I1: {}",
+                    opt.name
+                );
+            }
+        }
+    }
+}
+
+/// Values that are accepted and moved into a narrower range.
+fn rounded(opt: &Opt, text: String) -> String {
+    let (min, max) = match opt.name {
+        "hz" => (1, 500),
+        "repl-backlog-size" => (REPL_BACKLOG_BYTES_MIN, i128::MAX),
+        _ => return text,
+    };
+    opt.kind.value(&text).map_or(text, |n| n.clamp(min, max).to_string())
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn visible_names() -> impl Iterator<Item = (usize, &'static str)> {
+    let visible = OPTIONS.iter().enumerate().filter(|(_, opt)| !opt.hidden);
+    visible.flat_map(|(index, opt)| opt.names().map(move |name| (index, name)))
+}
+
+fn push_new(found: &mut Vec<(String, usize)>, name: String, index: usize) {
+    if !found.iter().any(|(n, _)| *n == name) {
+        found.push((name, index));
+    }
+}
+
+/// The checks that come before any value is looked at: the first unknown name wins over everything, then the first
+/// option that may not be set or occurs twice.
+fn check_names(pairs: &[(String, String)], protected_allowed: bool) -> Result<Vec<Change<'_>>, ConfigError> {
+    let mut changes: Vec<Change> = Vec::with_capacity(pairs.len());
+    for (spelled, value) in pairs {
+        let Some((index, name)) = find(spelled) else {
+            let text = format!("Unknown option or number of arguments for CONFIG SET - '{spelled}'");
+            return Err(ConfigError { text });
+        };
+        if let Some(reason) = refusal(&OPTIONS[index], protected_allowed) {
+            return Err(failed(spelled, reason));
+        }
+        if changes.iter().any(|change| change.name == name) {
+            return Err(failed(spelled, "duplicate parameter"));
+        }
+        changes.push(Change { index, name, value });
+    }
+    Ok(changes)
+}
+
+fn refusal(opt: &Opt, protected_allowed: bool) -> Option<&'static str> {
+    if opt.immutable {
+        Some("can't set immutable config")
+    } else if opt.protected && !protected_allowed {
+        Some("can't set protected config")
+    } else {
+        None
+    }
+}
+
+fn failed(name: &str, reason: &str) -> ConfigError {
+    ConfigError { text: format!("CONFIG SET failed (possibly related to argument '{name}') - {reason}") }
+}

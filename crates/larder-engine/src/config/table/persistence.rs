@@ -1,0 +1,53 @@
+//! Snapshots and the append-only file.
+
+use super::*;
+
+pub(super) static OPTIONS: &[Opt] = &[
+    special("save", Special::Save, "3600 1 300 100 60 10000"),
+    checked_text("dbfilename", db_file_name, "dump.rdb").protected(),
+    yes_no("rdbchecksum", "yes").immutable(),
+    yes_no("rdbcompression", "yes"),
+    yes_no("rdb-del-sync-files", "no"),
+    yes_no("rdb-save-incremental-fsync", "yes"),
+    one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict"),
+    int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
+    int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
+    one_of("sanitize-dump-payload", &[("no", 0), ("yes", 1), ("clients", 2)], "no"),
+    yes_no("stop-writes-on-bgsave-error", "yes"),
+    yes_no("appendonly", "no"),
+    checked_text("appendfilename", aof_file_name, "appendonly.aof").immutable(),
+    checked_text("appenddirname", aof_dir_name, "appendonlydir").immutable(),
+    one_of("appendfsync", &[("everysec", 2), ("always", 1), ("no", 0)], "everysec"),
+    yes_no("no-appendfsync-on-rewrite", "no"),
+    int("auto-aof-rewrite-percentage", 0, INT_MAX, "100"),
+    memory("auto-aof-rewrite-min-size", 0, LONG_MAX, "67108864"),
+    yes_no("aof-rewrite-incremental-fsync", "yes"),
+    yes_no("aof-load-truncated", "yes"),
+    yes_no("aof-use-rdb-preamble", "yes"),
+    yes_no("aof-timestamp-enabled", "no"),
+    yes_no("aof-disable-auto-gc", "no"),
+];
+
+fn db_file_name(name: &str) -> Result<(), String> {
+    plain_name(name).then_some(()).ok_or_else(|| "dbfilename can't be a path, just a filename".to_string())
+}
+
+fn aof_file_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("appendfilename can't be empty".to_string());
+    }
+    plain_name(name)
+        .then_some(())
+        .ok_or_else(|| "appendfilename can't be a path, just a filename".to_string())
+}
+
+fn aof_dir_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("appenddirname can't be empty".to_string());
+    }
+    plain_name(name).then_some(()).ok_or_else(|| "appenddirname can't be a path, just a dirname".to_string())
+}
+
+fn plain_name(name: &str) -> bool {
+    !name.contains('/')
+}

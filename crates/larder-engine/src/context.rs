@@ -1,0 +1,341 @@
+//! What a command works with: the keyspace through the locks that it holds, its connection, and its reply.
+//!
+//! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
+
+use crate::clock::Clock;
+use crate::command::Found;
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::mailbox::Mailbox;
+use crate::session::Session;
+use crate::shard::{Held, Key, ShardData, Table};
+use crate::stats::ThreadStats;
+use crate::worker::Flow;
+use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, ValueRef};
+use larder_collections::list::{List, ListOptions};
+use larder_collections::value::Value;
+use larder_packed::bytes::SharedBytes;
+use larder_resp::Reply;
+use std::sync::Arc;
+
+/// Kind bytes of strings that the table keeps inline.
+pub(crate) mod inline {
+    /// A string.
+    pub const STRING: u8 = 0;
+    /// A string that was edited in place: OBJECT ENCODING calls it raw.
+    pub const RAW: u8 = 1;
+}
+
+/// What a worker has for its commands, beside the engine.
+pub(crate) struct WorkerState {
+    pub index: usize,
+    pub stats: Arc<ThreadStats>,
+    pub mailbox: Arc<Mailbox>,
+    pub clock: Clock,
+    pub rng: fastrand::Rng,
+    pub list_options: ListOptions,
+    /// The command before this one.
+    pub last_found: Option<Found>,
+    /// A buffer for replies whose length is not known at first.
+    pub scratch: Vec<u8>,
+}
+
+/// The surroundings of one command.
+pub struct Context<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) worker: &'a mut WorkerState,
+    pub(crate) session: &'a mut Session,
+    /// The database worked on; the selected one, unless a command says otherwise for a moment.
+    pub(crate) db: usize,
+    pub(crate) held: Held<'a>,
+    pub(crate) reply: Reply<'a>,
+    pub(crate) found: Found,
+    pub(crate) flow: Flow,
+    /// Keys that waiting clients may be served from, once the command or the transaction is done.
+    pub(crate) ready: Vec<(usize, Box<[u8]>)>,
+    /// Whether a transaction runs the command: it must not wait.
+    pub(crate) in_exec: bool,
+}
+
+/// The type of a value, as TYPE names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    String,
+    List,
+}
+
+impl Kind {
+    pub(crate) fn of(value: &ValueRef<'_, Value>) -> Kind {
+        match value {
+            ValueRef::Inline { .. } => Kind::String,
+            ValueRef::Out(value) => match **value {
+                Value::String(_) => Kind::String,
+                Value::List(_) => Kind::List,
+            },
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::String => "string",
+            Kind::List => "list",
+        }
+    }
+}
+
+/// The bytes of a string value, or the error for another type.
+pub(crate) fn string_bytes<'v>(value: &'v ValueRef<'_, Value>) -> CommandResult<&'v [u8]> {
+    match value {
+        ValueRef::Inline { bytes, .. } => Ok(bytes),
+        ValueRef::Out(value) => match &**value {
+            Value::String(bytes) => Ok(bytes),
+            Value::List(_) => Err(CommandError::WRONG_TYPE),
+        },
+    }
+}
+
+impl<'a> Context<'a> {
+    /// A key with its hash.
+    #[inline]
+    pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        self.engine.key(bytes)
+    }
+
+    /// Milliseconds of the wall clock.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.worker.clock.wall_ms()
+    }
+
+    /// The name of the command, as error texts write it.
+    pub(crate) fn command_name(&self) -> String {
+        self.found.full_name()
+    }
+
+    /// The 24-bit access word for a key used now: seconds.
+    pub(crate) fn access_now(&self) -> u32 {
+        (self.worker.clock.wall_us() / 1_000_000) as u32 & 0xff_ffff
+    }
+
+    /// The shard of a key. The dispatcher holds the shards of every key that the table declares.
+    #[inline]
+    pub(crate) fn shard(&mut self, key: &Key<'_>) -> &mut ShardData {
+        self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held")
+    }
+
+    /// The table of a key in the selected database.
+    #[inline]
+    pub(crate) fn table(&mut self, key: &Key<'_>) -> &mut Table {
+        let db = self.db;
+        self.shard(key).table_mut(db)
+    }
+
+    /// Looks a key up for reading, counts the hit or the miss, and marks it as used.
+    #[inline]
+    pub(crate) fn read<R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
+    ) -> R {
+        let now = self.now_ms();
+        let access = self.access_now();
+        let touch = !self.session.no_touch;
+        let db = self.db;
+        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let table = shard.table_mut(db);
+        let entry =
+            if touch { table.get_touch(key.hash, key.bytes, access) } else { table.get(key.hash, key.bytes) };
+        match entry {
+            Some(entry) if !is_due(&entry, now) => {
+                self.worker.stats.hits.add(1);
+                return f(Some(entry), &mut self.reply);
+            }
+            Some(_) => self.expire(key),
+            None => {}
+        }
+        self.worker.stats.misses.add(1);
+        f(None, &mut self.reply)
+    }
+
+    /// Looks a key up without counting or marking it.
+    pub(crate) fn peek<R>(&mut self, key: &Key<'_>, f: impl FnOnce(Option<Entry<'_, Value>>) -> R) -> R {
+        let now = self.now_ms();
+        match self.table(key).get(key.hash, key.bytes) {
+            Some(entry) if !is_due(&entry, now) => return f(Some(entry)),
+            Some(_) => self.expire(key),
+            None => {}
+        }
+        f(None)
+    }
+
+    /// The type of the value of a key, if it exists.
+    pub(crate) fn kind(&mut self, key: &Key<'_>) -> Option<Kind> {
+        self.peek(key, |entry| entry.map(|e| Kind::of(&e.value())))
+    }
+
+    /// Whether a key exists.
+    pub(crate) fn exists(&mut self, key: &Key<'_>) -> bool {
+        self.peek(key, |entry| entry.is_some())
+    }
+
+    /// The bytes of a string, copied; an error when the key holds another type.
+    pub(crate) fn string_copy(&mut self, key: &Key<'_>) -> CommandResult<Option<Vec<u8>>> {
+        self.peek(key, |entry| entry.map(|e| string_bytes(&e.value()).map(<[u8]>::to_vec)).transpose())
+    }
+
+    /// Puts a string, replacing whatever the key holds.
+    pub(crate) fn put_string(&mut self, key: &Key<'_>, bytes: &[u8], expire: ExpireChange) {
+        self.put_string_as(key, bytes, inline::STRING, expire);
+    }
+
+    /// Puts a string with its inline kind.
+    pub(crate) fn put_string_as(&mut self, key: &Key<'_>, bytes: &[u8], kind: u8, expire: ExpireChange) {
+        if bytes.len() <= larder_collections::key_table::INLINE_MAX {
+            self.put(key, NewValue::Inline { kind, bytes }, expire);
+        } else {
+            self.put(key, NewValue::Out(Value::String(SharedBytes::new(bytes))), expire);
+        }
+    }
+
+    /// Puts a value, replacing whatever the key holds.
+    pub(crate) fn put(&mut self, key: &Key<'_>, value: NewValue<'_, Value>, expire: ExpireChange) {
+        let access = self.access_now();
+        let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
+        if let Some(Old::Out(value)) = old {
+            self.engine.background.discard(value);
+        }
+    }
+
+    /// Removes a key; true if it existed.
+    pub(crate) fn delete(&mut self, key: &Key<'_>) -> bool {
+        if !self.exists(key) {
+            return false;
+        }
+        self.remove_entry(key);
+        self.modified(key);
+        true
+    }
+
+    fn remove_entry(&mut self, key: &Key<'_>) {
+        if let Some(removed) = self.table(key).remove(key.hash, key.bytes) {
+            self.engine.background.discard_owned(removed.value);
+        }
+    }
+
+    /// Removes a key whose time is over.
+    pub(crate) fn expire(&mut self, key: &Key<'_>) {
+        self.remove_entry(key);
+        self.worker.stats.expired.add(1);
+        let db = self.db;
+        self.shard(key).watched.touch(db, key.bytes);
+    }
+
+    /// Tells everybody concerned that the value of a key has changed.
+    #[inline]
+    pub(crate) fn modified(&mut self, key: &Key<'_>) {
+        self.worker.stats.dirty.add(1);
+        let db = self.db;
+        let shard = self.shard(key);
+        if !shard.watched.is_empty() {
+            shard.watched.touch(db, key.bytes);
+        }
+    }
+
+    /// Tells those who wait for a key that it has something for them; they are served when the command is done.
+    #[inline]
+    pub(crate) fn signal_ready(&mut self, key: &Key<'_>) {
+        let db = self.db;
+        self.signal_ready_in(db, key);
+    }
+
+    /// The same for a database other than the selected one.
+    pub(crate) fn signal_ready_in(&mut self, db: usize, key: &Key<'_>) {
+        let shard = self.shard(key);
+        if !shard.waiting.is_empty() && shard.waiting.waits(db, key.bytes) {
+            self.ready.push((db, key.bytes.into()));
+        }
+    }
+
+    /// Works on the list of a key; `None` if there is no such key. A list that is empty afterwards is removed.
+    #[inline]
+    pub(crate) fn with_list<R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
+    ) -> CommandResult<Option<R>> {
+        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
+        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
+        if is_due(&entry.record(), now) {
+            self.expire(key);
+            return Ok(None);
+        }
+        entry.set_access(access);
+        let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
+        let Value::List(list) = &mut *value else { return Err(CommandError::WRONG_TYPE) };
+        let options = &self.worker.list_options;
+        let result = f(list, options, &mut self.reply);
+        let (is_empty, compress) = (list.is_empty(), list.wants_compression(options));
+        drop(value);
+        if is_empty {
+            self.remove_entry(key);
+        } else if compress {
+            self.engine.background.compress(db, key.bytes);
+        }
+        result.map(Some)
+    }
+
+    /// Works on the list of a key, which is created when there is none.
+    #[inline]
+    pub(crate) fn with_list_or_new<R>(
+        &mut self,
+        key: &Key<'_>,
+        mut f: impl FnMut(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
+    ) -> CommandResult<R> {
+        if let Some(done) = self.with_list(key, &mut f)? {
+            return Ok(done);
+        }
+        let mut list = List::new();
+        let done = f(&mut list, &self.worker.list_options, &mut self.reply)?;
+        let compress = list.wants_compression(&self.worker.list_options);
+        self.put(key, NewValue::Out(Value::List(list)), ExpireChange::Clear);
+        if compress {
+            self.engine.background.compress(self.db, key.bytes);
+        }
+        Ok(done)
+    }
+
+    /// Calls `f` with a shard: the one held, or locked for the call.
+    pub(crate) fn with_shard<R>(&mut self, at: usize, f: impl FnOnce(&mut ShardData) -> R) -> R {
+        match self.held.shard_mut(at) {
+            Some(data) => f(data),
+            None => {
+                assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
+                f(&mut self.engine.shards[at].lock())
+            }
+        }
+    }
+
+    /// Writes an array whose length is known only afterwards: `fill` writes the items and returns their number.
+    pub(crate) fn deferred_array(
+        &mut self,
+        fill: impl FnOnce(&mut Self, &mut Reply<'_>) -> CommandResult<usize>,
+    ) -> CommandResult {
+        let mut scratch = std::mem::take(&mut self.worker.scratch);
+        scratch.clear();
+        let count = fill(self, &mut Reply::new(&mut scratch, self.reply.protocol()));
+        if let Ok(count) = count {
+            self.reply.array(count);
+            self.reply.raw(&scratch);
+        }
+        scratch.clear();
+        scratch.shrink_to(1 << 20);
+        self.worker.scratch = scratch;
+        count.map(|_| ())
+    }
+}
+
+/// Whether the time of an entry is over.
+#[inline]
+pub(crate) fn is_due(entry: &Entry<'_, Value>, now_ms: u64) -> bool {
+    entry.expire_at_ms().is_some_and(|at| at < now_ms)
+}

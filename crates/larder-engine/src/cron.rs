@@ -1,0 +1,138 @@
+//! What happens ten times a second, whatever the clients do: expiry, rates, peaks.
+
+use crate::engine::Engine;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// Keys expired in one lock hold.
+const EXPIRE_BATCH: usize = 64;
+/// Share of the time that expiry may take, in percent, at effort 1; each further step adds 2.
+const EXPIRE_SHARE_PERCENT: u64 = 25;
+
+/// Figures that only make sense over time.
+#[derive(Default)]
+pub(crate) struct Rates {
+    last: Mutex<Option<Sample>>,
+    pub(crate) ops_per_second: AtomicU64,
+    pub(crate) in_bytes_per_second: AtomicU64,
+    pub(crate) out_bytes_per_second: AtomicU64,
+    pub(crate) used_memory_peak: AtomicU64,
+    pub(crate) expire_time_us: AtomicU64,
+    pub(crate) expire_stopped_early: AtomicU64,
+}
+
+impl Rates {
+    /// What CONFIG RESETSTAT forgets.
+    pub(crate) fn reset(&self) {
+        self.expire_time_us.store(0, Relaxed);
+        self.expire_stopped_early.store(0, Relaxed);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    at: Instant,
+    processed: u64,
+    net_in: u64,
+    net_out: u64,
+}
+
+impl Engine {
+    /// To be called about every 100 ms by one thread.
+    pub fn cron(&self) {
+        self.sample_rates();
+        self.note_memory(self.host.memory().used);
+        if self.config.hot.active_expire_enabled.load(Relaxed) {
+            self.expire_cycle();
+        }
+        self.pause_check();
+    }
+
+    /// Records the peak of the memory in use.
+    pub(crate) fn note_memory(&self, used: u64) {
+        self.rates.used_memory_peak.fetch_max(used, Relaxed);
+    }
+
+    fn pause_check(&self) {
+        if self.pause.state(crate::clock::wall_ms()).is_none() && self.pause.expired() {
+            self.retry_all();
+        }
+    }
+
+    fn sample_rates(&self) {
+        let sample = Sample {
+            at: Instant::now(),
+            processed: self.sum(|s| &s.processed),
+            net_in: self.sum(|s| &s.net_in),
+            net_out: self.sum(|s| &s.net_out),
+        };
+        let Some(before) = self.rates.last.lock().replace(sample) else { return };
+        let ms = sample.at.duration_since(before.at).as_millis().max(1) as u64;
+        let rate = |now: u64, then: u64| now.saturating_sub(then) * 1000 / ms;
+        self.rates.ops_per_second.store(rate(sample.processed, before.processed), Relaxed);
+        self.rates.in_bytes_per_second.store(rate(sample.net_in, before.net_in), Relaxed);
+        self.rates.out_bytes_per_second.store(rate(sample.net_out, before.net_out), Relaxed);
+    }
+
+    /// Removes keys whose time is over, for a bounded share of the time.
+    fn expire_cycle(&self) {
+        let start = Instant::now();
+        let effort = self.config.hot.active_expire_effort.load(Relaxed).clamp(1, 10) as u64;
+        let budget_us = 100_000 * (EXPIRE_SHARE_PERCENT + 2 * (effort - 1)) / 100;
+        let mut expired = 0;
+        for shard in &self.shards {
+            expired += self.expire_shard(shard, start, budget_us);
+        }
+        let took = start.elapsed();
+        if expired > 0 {
+            self.rates.expire_time_us.fetch_add(took.as_micros() as u64, Relaxed);
+            self.expired_actively.fetch_add(expired, Relaxed);
+        }
+        self.note_expire_latency(took.as_millis() as u64);
+    }
+
+    fn note_expire_latency(&self, took_ms: u64) {
+        let threshold = self.config.hot.latency_monitor_threshold.load(Relaxed);
+        if threshold > 0 && took_ms >= threshold as u64 {
+            self.latency.record("expire-cycle", took_ms, crate::clock::wall_ms() / 1000);
+        }
+    }
+
+    fn expire_shard(&self, shard: &crate::shard::Shard, start: Instant, budget_us: u64) -> u64 {
+        let mut expired = 0;
+        loop {
+            let now_ms = crate::clock::wall_ms();
+            let (count, more) = self.expire_batch(shard, now_ms);
+            expired += count as u64;
+            if !more {
+                return expired;
+            }
+            if start.elapsed().as_micros() as u64 > budget_us {
+                self.rates.expire_stopped_early.fetch_add(1, Relaxed);
+                return expired;
+            }
+        }
+    }
+
+    /// Expires up to a batch in each database of a shard; says whether there may be more.
+    fn expire_batch(&self, shard: &crate::shard::Shard, now_ms: u64) -> (usize, bool) {
+        let mut data = shard.lock();
+        let (mut count, mut more) = (0, false);
+        for db in 0..data.tables().len() {
+            let table = data.table_mut(db);
+            if table.next_expiry_ms().is_none_or(|at| at >= now_ms) {
+                continue;
+            }
+            let mut names: Vec<Box<[u8]>> = Vec::new();
+            let removed = table.take_expired(now_ms, EXPIRE_BATCH, |key, value| {
+                names.push(key.into());
+                self.background.discard_owned(value);
+            });
+            names.iter().for_each(|name| data.watched.touch(db, name));
+            count += removed;
+            more |= removed == EXPIRE_BATCH;
+        }
+        (count, more)
+    }
+}

@@ -1,0 +1,299 @@
+//! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
+
+use crate::command::{Begin, Command, Find, Found, Scope, flags};
+use crate::context::{Context, WorkerState};
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::pause;
+use crate::serve;
+use crate::session::{ReplyMode, Session, client_flags};
+use crate::shard::Held;
+use crate::table::table;
+use crate::transaction;
+use crate::worker::Flow;
+use crate::{keys, monitor};
+use larder_resp::{Args, Reply};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Executes one command and appends its reply to `out`.
+pub(crate) fn execute(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+) -> Flow {
+    let mark = out.len();
+    let flow = match admit(engine, worker, session, args) {
+        Ok(found) if pause::applies(engine, session, found.command, worker.clock.wall_ms()) => {
+            return Flow::Retry;
+        }
+        Ok(found) if transaction::queues(session, found.command) => {
+            transaction::queue(session, found, args);
+            out.extend_from_slice(b"+QUEUED\r\n");
+            Flow::Next
+        }
+        Ok(found) => run(engine, worker, session, found, args, out),
+        Err(refusal) => refuse(engine, worker, session, &refusal, out),
+    };
+    silence(session, mark, out);
+    flow
+}
+
+/// Why a command was refused before it ran.
+struct Refusal {
+    error: CommandError,
+    found: Option<Found>,
+}
+
+/// Finds the command and checks what can be checked before it runs or is queued.
+#[inline]
+fn admit(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &Session,
+    args: Args<'_>,
+) -> Result<Found, Refusal> {
+    let Some(found) = find(worker, args.get(0).unwrap_or(b"")) else {
+        return Err(Refusal { error: unknown_command(args), found: None });
+    };
+    let found = subcommand(found, args)?;
+    check(engine, session, found, args).map_err(|error| Refusal { error, found: Some(found) })?;
+    Ok(found)
+}
+
+/// Looks a command up; most often it is the one that came before.
+#[inline]
+fn find(worker: &mut WorkerState, name: &[u8]) -> Option<Found> {
+    if let Some(last) = worker.last_found
+        && name.eq_ignore_ascii_case(last.command.name.as_bytes())
+    {
+        return Some(last);
+    }
+    let found = table().find(name)?;
+    worker.last_found = Some(found);
+    Some(found)
+}
+
+#[inline]
+fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
+    if found.command.subcommands.is_empty() || args.len() < 2 {
+        return Ok(found);
+    }
+    match table().find_sub(found, &args[1]) {
+        Some(sub) => Ok(sub),
+        None => Err(Refusal { error: unknown_subcommand(&args[1], found.command), found: None }),
+    }
+}
+
+fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> CommandResult {
+    let command = found.command;
+    if !command.accepts(args.len()) {
+        return Err(CommandError::arity(&found.full_name()));
+    }
+    if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, "enable-debug-command") {
+        return Err(debug_refused(command));
+    }
+    if !session.authenticated && !command.has(flags::NO_AUTH) {
+        return Err(CommandError::NO_AUTH);
+    }
+    if session.multi.is_some() && command.has(flags::NO_MULTI) {
+        return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
+    }
+    Ok(())
+}
+
+/// Whether an option that says `no`, `yes` or `local` allows something to this connection.
+pub(crate) fn is_local_option_allowed(engine: &Engine, session: &Session, option: &str) -> bool {
+    match engine.config.get(option).as_deref() {
+        Some("yes") => true,
+        Some("local") => {
+            let addr = &session.shared.addr;
+            session.shared.has(client_flags::UNIX) || addr.starts_with("127.") || addr.starts_with("[::1]")
+        }
+        _ => false,
+    }
+}
+
+fn debug_refused(command: &Command) -> CommandError {
+    let name = command.name.to_ascii_uppercase();
+    CommandError::text(format!(
+        "ERR {name} command not allowed. If the enable-{}-command option is set to \"local\", you can run it from a \
+         local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+        command.name
+    ))
+}
+
+fn unknown_command(args: Args<'_>) -> CommandError {
+    let mut text = b"ERR unknown command '".to_vec();
+    push_cut(&mut text, args.get(0).unwrap_or(b""), 128);
+    text.extend_from_slice(b"', with args beginning with: ");
+    let start = text.len();
+    for arg in args.from(1).iter() {
+        let used = text.len() - start;
+        if used >= 128 {
+            break;
+        }
+        text.push(b'\'');
+        push_cut(&mut text, arg, 128 - used);
+        text.extend_from_slice(b"' ");
+    }
+    CommandError::Text(text)
+}
+
+pub(crate) fn unknown_subcommand(name: &[u8], container: &Command) -> CommandError {
+    let mut text = b"ERR unknown subcommand '".to_vec();
+    push_cut(&mut text, name, 128);
+    text.extend_from_slice(format!("'. Try {} HELP.", container.name.to_ascii_uppercase()).as_bytes());
+    CommandError::Text(text)
+}
+
+/// Appends at most `max` bytes, up to the first zero byte as C's printf would.
+fn push_cut(text: &mut Vec<u8>, bytes: &[u8], max: usize) {
+    let bytes = &bytes[..bytes.len().min(max)];
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    text.extend_from_slice(&bytes[..end]);
+}
+
+fn refuse(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    refusal: &Refusal,
+    out: &mut Vec<u8>,
+) -> Flow {
+    transaction::poison(session);
+    worker.stats.errors.add(1);
+    if let Some(found) = refusal.found {
+        worker.stats.commands[usize::from(found.id)].rejected.add(1);
+    }
+    engine.errors.count(&refusal.error.code());
+    Reply::new(out, session.protocol).error(&refusal.error.wire());
+    Flow::Next
+}
+
+/// Locks, runs, serves those who waited, counts.
+fn run(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+) -> Flow {
+    if engine.clients.has_monitors()
+        && !found.command.has(flags::SKIP_MONITOR)
+        && !found.command.has(flags::ADMIN)
+    {
+        monitor::feed(engine, worker, session, args);
+    }
+    note(session, worker, found);
+    let start = out.len();
+    let held = acquire(engine, session, found.command, args);
+    let reply = Reply::new(out, session.protocol);
+    let mut context = Context {
+        engine,
+        worker,
+        db: session.db,
+        session,
+        held,
+        reply,
+        found,
+        flow: Flow::Next,
+        ready: Vec::new(),
+        in_exec: false,
+    };
+    call(&mut context, args);
+    if !context.ready.is_empty() {
+        serve::serve_ready(&mut context);
+    }
+    let flow = context.flow;
+    drop(context);
+    crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
+    flow
+}
+
+/// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.
+pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
+    let mark = context.reply.mark();
+    let result = (context.found.command.run)(context, args);
+    let took = context.worker.clock.advance();
+    if let Err(error) = &result {
+        context.reply.truncate(mark);
+        context.reply.error(&error.wire());
+        context.engine.errors.count(&error.code());
+        context.worker.stats.errors.add(1);
+    }
+    count(context, took, result.is_err());
+    crate::commandlog::consider_time(context, args, took);
+    result.is_ok()
+}
+
+fn count(context: &Context<'_>, took_ns: u64, failed: bool) {
+    let stats = &context.worker.stats;
+    stats.processed.add(1);
+    let command = &stats.commands[usize::from(context.found.id)];
+    command.record(took_ns, context.engine.config.hot.latency_tracking.load(Relaxed));
+    if failed {
+        command.failed.add(1);
+    }
+}
+
+fn note(session: &Session, worker: &WorkerState, found: Found) {
+    let shared = &session.shared;
+    shared.last_active_ms.store(worker.clock.wall_ms(), Relaxed);
+    shared.last_command.store(found.id + 1, Relaxed);
+    shared.commands.store(shared.commands.load(Relaxed) + 1, Relaxed);
+}
+
+/// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
+/// shards are locked, since serving them needs the other list's shard.
+fn acquire<'e>(engine: &'e Engine, session: &Session, command: &Command, args: Args<'_>) -> Held<'e> {
+    let held = match command.scope {
+        Scope::None | Scope::Walk => return Held::None,
+        Scope::All => return engine.hold_all(),
+        Scope::Keys => match single_key(command) {
+            Some(at) => Held::one(&engine.shards, engine.key(&args[at]).shard()),
+            None => Held::many(&engine.shards, shards_of(engine, command, args)),
+        },
+        Scope::Exec => transaction::acquire(engine, session),
+    };
+    if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
+        drop(held);
+        return engine.hold_all();
+    }
+    held
+}
+
+/// The position of the key of a command that has exactly one.
+#[inline]
+fn single_key(command: &Command) -> Option<usize> {
+    match command.keys {
+        [spec] => match (spec.begin, spec.find) {
+            (Begin::Index(at), Find::Range { last: 0, .. }) => Some(at as usize),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The shards of the keys of a command.
+pub(crate) fn shards_of(engine: &Engine, command: &Command, args: Args<'_>) -> Vec<usize> {
+    keys::collect(command, args).into_iter().map(|key| engine.key(key).shard()).collect()
+}
+
+/// Takes the reply back where CLIENT REPLY asked for silence.
+fn silence(session: &mut Session, mark: usize, out: &mut Vec<u8>) {
+    match session.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::Off => out.truncate(mark),
+        ReplyMode::SkipNext => {
+            out.truncate(mark);
+            session.reply_mode = ReplyMode::Skip;
+        }
+        ReplyMode::Skip => {
+            out.truncate(mark);
+            session.reply_mode = ReplyMode::On;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The engine: everything that the threads share.
+
+use crate::background::Background;
+use crate::clients::Clients;
+use crate::commandlog::CommandLogs;
+use crate::config::Config;
+use crate::error_stats::ErrorStats;
+use crate::host::Host;
+use crate::latency::LatencyMonitor;
+use crate::mailbox::{Mail, Mailbox, Wake};
+use crate::pause::Pause;
+use crate::shard::{Held, Key, SHARDS, Shard};
+use crate::stats::{Counter, ThreadStats};
+use crate::worker::Worker;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// What an engine is made from.
+pub struct EngineOptions {
+    /// The options of the server.
+    pub config: Arc<Config>,
+    /// The process around the engine.
+    pub host: Arc<dyn Host>,
+    /// Number of workers that will be asked for.
+    pub threads: usize,
+}
+
+/// What the threads share. There is one a process, but nothing depends on that.
+pub struct Engine {
+    pub(crate) config: Arc<Config>,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) shards: Box<[Shard]>,
+    pub(crate) clients: Clients,
+    pub(crate) logs: CommandLogs,
+    pub(crate) latency: LatencyMonitor,
+    pub(crate) errors: ErrorStats,
+    pub(crate) pause: Pause,
+    pub(crate) background: Background,
+    pub(crate) started: Instant,
+    pub(crate) started_wall_ms: u64,
+    pub(crate) run_id: String,
+    startup_memory: u64,
+    pub(crate) threads: usize,
+    pub(crate) rates: crate::cron::Rates,
+    workers: RwLock<Vec<WorkerPost>>,
+    next_client: AtomicU64,
+    pub(crate) expired_actively: AtomicU64,
+}
+
+/// What others know of a worker.
+struct WorkerPost {
+    mailbox: Arc<Mailbox>,
+    stats: Arc<ThreadStats>,
+}
+
+impl Engine {
+    /// An engine with an empty keyspace, and its background thread.
+    pub fn new(options: EngineOptions) -> Arc<Engine> {
+        let startup_memory = options.host.memory().used;
+        Arc::new_cyclic(|engine| Engine {
+            config: options.config,
+            host: options.host,
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            clients: Clients::default(),
+            logs: CommandLogs::default(),
+            latency: LatencyMonitor::default(),
+            errors: ErrorStats::default(),
+            pause: Pause::default(),
+            background: Background::start(engine.clone()),
+            started: Instant::now(),
+            started_wall_ms: crate::clock::wall_ms(),
+            run_id: random_id(),
+            startup_memory,
+            threads: options.threads,
+            rates: crate::cron::Rates::default(),
+            workers: RwLock::new(Vec::new()),
+            next_client: AtomicU64::new(1),
+            expired_actively: AtomicU64::new(0),
+        })
+    }
+
+    /// The options of the server.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Forty hexadecimal digits that name this run of the server.
+    pub fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// A new connection's id.
+    pub fn next_client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Relaxed)
+    }
+
+    /// Memory in use when the engine was made, in bytes.
+    pub(crate) fn startup_memory(&self) -> u64 {
+        self.startup_memory
+    }
+
+    /// Number of connections.
+    pub fn client_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// The next worker. `index` counts from 0 in the order of the calls; `wake` makes its event loop look at its mail.
+    pub fn worker(self: &Arc<Self>, index: usize, wake: Wake) -> Worker {
+        let post = WorkerPost { mailbox: Arc::new(Mailbox::new(wake)), stats: Arc::default() };
+        let mut workers = self.workers.write();
+        assert_eq!(index, workers.len(), "workers are made in order");
+        let worker = Worker::new(Arc::clone(self), index, Arc::clone(&post.mailbox), Arc::clone(&post.stats));
+        workers.push(post);
+        worker
+    }
+
+    /// Leaves a message for a worker.
+    pub(crate) fn send(&self, worker: usize, mail: Mail) {
+        if let Some(post) = self.workers.read().get(worker) {
+            post.mailbox.send(mail);
+        }
+    }
+
+    /// Wakes all workers to try again what they put off.
+    pub(crate) fn retry_all(&self) {
+        for post in self.workers.read().iter() {
+            post.mailbox.send(Mail::Retry);
+        }
+    }
+
+    /// Calls `each` with the counters of every thread.
+    pub(crate) fn each_stats(&self, mut each: impl FnMut(&ThreadStats)) {
+        self.workers.read().iter().for_each(|post| each(&post.stats));
+    }
+
+    /// The sum of one counter over all threads.
+    pub(crate) fn sum(&self, pick: impl Fn(&ThreadStats) -> &Counter) -> u64 {
+        self.workers.read().iter().map(|post| pick(&post.stats).get()).sum()
+    }
+
+    /// A key with its hash.
+    #[inline]
+    pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        Key { bytes, hash: crate::hash::hash(bytes) }
+    }
+
+    /// Locks all shards.
+    pub(crate) fn hold_all(&self) -> Held<'_> {
+        Held::all(&self.shards)
+    }
+
+    /// Number of databases.
+    pub(crate) fn databases(&self) -> usize {
+        self.config.hot.databases.load(Relaxed).max(1) as usize
+    }
+}
+
+/// Forty random hexadecimal digits.
+fn random_id() -> String {
+    (0..40).map(|_| fastrand::digit(16)).collect()
+}

@@ -1,0 +1,80 @@
+//! What can go wrong in a command, and the text that the client sees. All fixed texts of the engine stand here.
+
+use std::borrow::Cow;
+
+/// What a handler returns: its reply is written, or this error is the reply.
+pub type CommandResult<T = ()> = Result<T, CommandError>;
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandError {
+    /// A fixed text, code included.
+    Fixed(&'static str),
+    /// A text with parts of the request in it, code included.
+    Text(Vec<u8>),
+}
+
+impl CommandError {
+    /// A text made for the occasion; carries its code.
+    pub fn text(text: impl Into<String>) -> Self {
+        CommandError::Text(text.into().into_bytes())
+    }
+
+    /// The line after the `-`.
+    pub fn wire(&self) -> Cow<'_, [u8]> {
+        match self {
+            CommandError::Fixed(text) => Cow::Borrowed(text.as_bytes()),
+            CommandError::Text(text) => Cow::Borrowed(text),
+        }
+    }
+
+    /// The first word, which INFO errorstats counts by.
+    pub fn code(&self) -> String {
+        let wire = self.wire();
+        let code = wire.split(|&b| b == b' ').next().unwrap_or(b"ERR");
+        String::from_utf8_lossy(code).into_owned()
+    }
+
+    /// The command got too few or too many arguments.
+    pub fn arity(name: &str) -> Self {
+        CommandError::text(format!("ERR wrong number of arguments for '{name}' command"))
+    }
+
+    /// An expiry out of range or not positive.
+    pub fn invalid_expire(name: &str) -> Self {
+        CommandError::text(format!("ERR invalid expire time in '{name}' command"))
+    }
+}
+
+macro_rules! fixed {
+    ($($name:ident = $text:expr;)*) => {
+        impl CommandError {
+            $(#[doc = concat!("`", $text, "`")] pub const $name: CommandError = CommandError::Fixed($text);)*
+        }
+    };
+}
+
+fixed! {
+    WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value";
+    SYNTAX = "ERR syntax error";
+    NOT_INTEGER = "ERR value is not an integer or out of range";
+    NOT_FLOAT = "ERR value is not a valid float";
+    NOT_POSITIVE = "ERR value is out of range, must be positive";
+    OUT_OF_RANGE = "ERR value is out of range";
+    NO_SUCH_KEY = "ERR no such key";
+    INDEX_OUT_OF_RANGE = "ERR index out of range";
+    OVERFLOW = "ERR increment or decrement would overflow";
+    NAN_OR_INFINITY = "ERR increment would produce NaN or Infinity";
+    STRING_TOO_LONG = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+    OFFSET_OUT_OF_RANGE = "ERR offset is out of range";
+    SAME_OBJECT = "ERR source and destination objects are the same";
+    DB_OUT_OF_RANGE = "ERR DB index is out of range";
+    INVALID_DB = "ERR invalid DB index";
+    INVALID_CURSOR = "ERR invalid cursor";
+    TIMEOUT_NOT_FLOAT = "ERR timeout is not a float or out of range";
+    TIMEOUT_NEGATIVE = "ERR timeout is negative";
+    TIMEOUT_OUT_OF_RANGE = "ERR timeout is out of range";
+    NO_AUTH = "NOAUTH Authentication required.";
+    EXEC_ABORT = "EXECABORT Transaction discarded because of previous errors.";
+    NOT_TEXT_FOR_BULK = "ERR Invalid argument(s)";
+}

@@ -1,0 +1,79 @@
+//! What the engine asks of the process around it.
+
+/// A level of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// `.`
+    Debug,
+    /// `-`
+    Verbose,
+    /// `*`
+    Notice,
+    /// `#`
+    Warning,
+}
+
+/// Memory as the allocator and the kernel see it, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostMemory {
+    /// In use by the program.
+    pub used: u64,
+    /// Resident.
+    pub rss: u64,
+    /// Given out by the allocator.
+    pub allocated: u64,
+    /// Pages with something given out.
+    pub active: u64,
+    /// Pages mapped by the allocator.
+    pub resident: u64,
+    /// Memory of the machine.
+    pub system_total: u64,
+}
+
+/// Processor time in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTimes {
+    /// In the kernel.
+    pub sys: f64,
+    /// In the program.
+    pub user: f64,
+}
+
+/// How to shut down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShutdownFlags {
+    /// Save even when no save points are configured.
+    pub save: bool,
+    /// Do not save.
+    pub nosave: bool,
+    /// Do not wait for replicas.
+    pub now: bool,
+    /// Go on when saving fails.
+    pub force: bool,
+}
+
+/// The process around the engine.
+pub trait Host: Send + Sync {
+    /// Writes the configuration file anew. The error is what the client sees after `ERR `.
+    fn rewrite_config(&self) -> Result<(), String>;
+    /// Puts an option into effect that concerns sockets, the log or the process.
+    fn apply_config(&self, name: &str, value: &str) -> Result<(), String>;
+    /// Asks all loops to stop.
+    fn shutdown(&self, flags: ShutdownFlags);
+    /// Memory now.
+    fn memory(&self) -> HostMemory;
+    /// Gives unused memory back to the kernel.
+    fn purge(&self);
+    /// The allocator's own report.
+    fn malloc_stats(&self) -> String;
+    /// Processor time of the process.
+    fn cpu(&self) -> CpuTimes;
+    /// Name, release and processor of the operating system.
+    fn os(&self) -> String;
+    /// Path of the program.
+    fn executable(&self) -> String;
+    /// Path of the configuration file; empty when there is none.
+    fn config_file(&self) -> String;
+    /// Writes to the log.
+    fn log(&self, level: LogLevel, text: &str);
+}

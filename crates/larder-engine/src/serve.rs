@@ -1,0 +1,200 @@
+//! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
+
+use crate::blocking::{Waiter, Wish};
+use crate::context::{Context, Kind};
+use crate::error::{CommandError, CommandResult};
+use crate::mailbox::Mail;
+use crate::session::{Session, client_flags};
+use crate::shard::Key;
+use crate::worker::Flow;
+use larder_packed::block::{Element, End};
+use larder_resp::Reply;
+use std::sync::Arc;
+
+/// Makes the client wait for `keys`, whose shards the command holds. The reply will come later.
+pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeout_ms: u64) {
+    let (db, now) = (context.db, context.worker.clock.mono_ms());
+    let owned = keys.iter().map(|&key| key.into()).collect();
+    let (session, worker) = (&mut *context.session, context.worker.index);
+    let waiter = Arc::new(Waiter::new(session.shared.id, worker, session.protocol, db, owned, wish, now));
+    register(session, &waiter);
+    for bytes in keys {
+        let key = context.key(bytes);
+        context.shard(&key).waiting.add(bytes, &waiter);
+    }
+    context.flow = Flow::Blocked { deadline_ms: (timeout_ms > 0).then(|| now.saturating_add(timeout_ms)) };
+}
+
+fn register(session: &mut Session, waiter: &Arc<Waiter>) {
+    session.shared.set_flag(client_flags::BLOCKED, true);
+    *session.shared.waiter.lock() = Some(Arc::clone(waiter));
+    session.waiter = Some(Arc::clone(waiter));
+}
+
+/// The reply to a client that waited in vain.
+pub(crate) fn write_timeout(_waiter: &Waiter, reply: &mut Reply<'_>) {
+    reply.null_array();
+}
+
+/// Serves all who wait for the keys that became ready. Serving may make other keys ready; they follow.
+pub(crate) fn serve_ready(context: &mut Context<'_>) {
+    let selected = context.db;
+    let mut at = 0;
+    while at < context.ready.len() {
+        let (db, bytes) = std::mem::take(&mut context.ready[at]);
+        at += 1;
+        context.db = db;
+        let key = context.key(&bytes);
+        while let Some(waiter) = context.shard(&key).waiting.first(db, &bytes) {
+            if !serve_one(context, &key, &waiter) {
+                break;
+            }
+        }
+    }
+    context.ready.clear();
+    context.db = selected;
+}
+
+/// Serves the first in line; false when the key has nothing for anybody.
+fn serve_one(context: &mut Context<'_>, key: &Key<'_>, waiter: &Arc<Waiter>) -> bool {
+    if context.kind(key) != Some(Kind::List) {
+        return false;
+    }
+    if !waiter.take() {
+        return true;
+    }
+    let mut bytes = Vec::new();
+    let mut reply = Reply::new(&mut bytes, waiter.protocol);
+    if let Err(error) = grant(context, key, waiter, &mut reply) {
+        context.engine.errors.count(&error.code());
+        reply.truncate(0);
+        reply.error(&error.wire());
+    }
+    context.engine.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply: bytes });
+    true
+}
+
+fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut Reply<'_>) -> CommandResult {
+    match &waiter.wish {
+        Wish::Pop(end) => {
+            reply.array(2);
+            reply.bulk(key.bytes);
+            pop_into(context, key, *end, reply)
+        }
+        Wish::PopMany(end, count) => pop_many_into(context, key, *end, *count, reply),
+        Wish::Move { from, to, target } => {
+            let target = context.key(target);
+            move_one(context, key, &target, *from, *to, reply)
+        }
+    }
+}
+
+/// Pops one element of a list that exists and writes it.
+pub(crate) fn pop_into(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    end: End,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    context.with_list(key, |list, options, _| {
+        list.pop_with(end, options, |element| write_element(reply, element));
+        Ok(())
+    })?;
+    context.modified(key);
+    Ok(())
+}
+
+/// Pops up to `count` elements of a list that exists and writes the key and them.
+pub(crate) fn pop_many_into(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    end: End,
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    reply.array(2);
+    reply.bulk(key.bytes);
+    context.with_list(key, |list, options, _| {
+        let count = count.min(list.len());
+        reply.array(count as usize);
+        for _ in 0..count {
+            list.pop_with(end, options, |element| write_element(reply, element));
+        }
+        Ok(())
+    })?;
+    context.modified(key);
+    Ok(())
+}
+
+/// Moves one element from a list that exists to another, which is created if need be, and writes it.
+pub(crate) fn move_one(
+    context: &mut Context<'_>,
+    source: &Key<'_>,
+    target: &Key<'_>,
+    from: End,
+    to: End,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    if context.kind(target).is_some_and(|kind| kind != Kind::List) {
+        return Err(CommandError::WRONG_TYPE);
+    }
+    let mut number = itoa::Buffer::new();
+    let mut scratch = std::mem::take(&mut context.worker.scratch);
+    scratch.clear();
+    if source.bytes == target.bytes {
+        rotate(context, source, from, to, &mut scratch)?;
+    } else {
+        context.with_list(source, |list, options, _| {
+            list.pop_with(from, options, |element| {
+                scratch.extend_from_slice(element_bytes(&element, &mut number))
+            });
+            Ok(())
+        })?;
+        context.with_list_or_new(target, |list, options, _| {
+            list.push(to, &scratch, options);
+            Ok(())
+        })?;
+        context.modified(source);
+    }
+    context.modified(target);
+    context.signal_ready(target);
+    reply.bulk(&scratch);
+    context.worker.scratch = scratch;
+    Ok(())
+}
+
+/// Moves an element within one list, which must not vanish in between.
+fn rotate(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    from: End,
+    to: End,
+    scratch: &mut Vec<u8>,
+) -> CommandResult {
+    let mut number = itoa::Buffer::new();
+    context.with_list(key, |list, options, _| {
+        list.pop_with(from, options, |element| {
+            scratch.extend_from_slice(element_bytes(&element, &mut number))
+        });
+        list.push(to, scratch, options);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Writes an element as a bulk string.
+#[inline]
+pub(crate) fn write_element(reply: &mut Reply<'_>, element: Element<'_>) {
+    match element {
+        Element::Bytes(bytes) => reply.bulk(bytes),
+        Element::Int(number) => reply.bulk_int(number),
+    }
+}
+
+/// The text of an element; integers are printed into `number`.
+pub(crate) fn element_bytes<'e>(element: &Element<'e>, number: &'e mut itoa::Buffer) -> &'e [u8] {
+    match element {
+        Element::Bytes(bytes) => bytes,
+        Element::Int(n) => number.format(*n).as_bytes(),
+    }
+}

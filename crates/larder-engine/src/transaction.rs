@@ -1,0 +1,123 @@
+//! MULTI, EXEC, WATCH: the queue of a connection, and the keys it depends on.
+
+use crate::command::{Command, Found, Scope, flags};
+use crate::context::is_due;
+use crate::dispatch;
+use crate::engine::Engine;
+use crate::session::{Session, client_flags};
+use crate::shard::Held;
+use crate::watch::Touched;
+use larder_resp::{Args, OwnedArgs};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The commands of a transaction.
+#[derive(Default)]
+pub struct Queue {
+    pub(crate) commands: Vec<(Found, OwnedArgs)>,
+    /// A command was refused: EXEC will refuse as well.
+    pub(crate) poisoned: bool,
+    bytes: usize,
+}
+
+impl Queue {
+    /// Whether any command writes.
+    pub(crate) fn writes(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))
+    }
+}
+
+/// A key that the next transaction depends on.
+pub struct Watched {
+    pub(crate) db: usize,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) touched: Arc<Touched>,
+}
+
+/// Whether the command is put into the queue instead of being executed.
+#[inline]
+pub(crate) fn queues(session: &Session, command: &Command) -> bool {
+    session.multi.is_some()
+        && !matches!(command.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+}
+
+/// Puts a command into the queue.
+pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>) {
+    let Some(queue) = &mut session.multi else { return };
+    let owned = args.to_owned();
+    queue.bytes += owned.heap_bytes();
+    queue.commands.push((found, owned));
+    session.shared.multi.store(queue.commands.len() as i32, Relaxed);
+    session.shared.multi_bytes.store(queue.bytes.min(u32::MAX as usize) as u32, Relaxed);
+}
+
+/// A command was refused while queueing.
+pub(crate) fn poison(session: &mut Session) {
+    if let Some(queue) = &mut session.multi {
+        queue.poisoned = true;
+    }
+}
+
+/// Starts a transaction.
+pub(crate) fn start(session: &mut Session) {
+    session.multi = Some(Box::default());
+    session.shared.multi.store(0, Relaxed);
+    session.shared.set_flag(client_flags::MULTI, true);
+}
+
+/// Ends a transaction and returns its queue.
+pub(crate) fn end(session: &mut Session) -> Option<Box<Queue>> {
+    let queue = session.multi.take();
+    session.shared.multi.store(-1, Relaxed);
+    session.shared.multi_bytes.store(0, Relaxed);
+    session.shared.set_flag(client_flags::MULTI, false);
+    queue
+}
+
+/// Locks what the queued commands and the watched keys need.
+pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Held<'e> {
+    let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
+    if queued.iter().any(|(found, _)| matches!(found.command.scope, Scope::All | Scope::Walk)) {
+        return engine.hold_all();
+    }
+    let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
+    for (found, args) in queued {
+        wanted.extend(dispatch::shards_of(engine, found.command, args.as_args()));
+    }
+    Held::many(&engine.shards, wanted)
+}
+
+/// Whether a watched key was changed, or its time is over. The keys' shards are held.
+pub(crate) fn is_touched(engine: &Engine, held: &mut Held<'_>, watched: &[Watched], now_ms: u64) -> bool {
+    watched.iter().any(|w| {
+        let key = engine.key(&w.key);
+        let shard = held.shard_mut(key.shard()).expect("the shards of watched keys are held");
+        let entry = shard.table(w.db).and_then(|table| table.get(key.hash, key.bytes));
+        w.touched.is_set() || entry.is_some_and(|entry| is_due(&entry, now_ms))
+    })
+}
+
+/// Forgets the watched keys, whose shards are held.
+pub(crate) fn unwatch_held(engine: &Engine, held: &mut Held<'_>, session: &mut Session) {
+    for w in std::mem::take(&mut session.watched) {
+        let shard = engine.key(&w.key).shard();
+        let data = held.shard_mut(shard).expect("the shards of watched keys are held");
+        data.watched.remove(w.db, &w.key, &w.touched);
+    }
+    session.shared.watching.store(0, Relaxed);
+}
+
+/// Forgets the watched keys; no shard is held.
+pub(crate) fn unwatch(engine: &Engine, session: &mut Session) {
+    for w in std::mem::take(&mut session.watched) {
+        let shard = engine.key(&w.key).shard();
+        engine.shards[shard].lock().watched.remove(w.db, &w.key, &w.touched);
+    }
+    session.shared.watching.store(0, Relaxed);
+}
+
+/// Forgets queue and watched keys; no shard is held.
+pub(crate) fn forget(engine: &Engine, session: &mut Session) {
+    end(session);
+    unwatch(engine, session);
+}

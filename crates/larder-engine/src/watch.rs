@@ -1,0 +1,93 @@
+//! WATCH: which transactions depend on which keys.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set when a watched key changes; the transaction then answers null.
+#[derive(Debug, Default)]
+pub struct Touched(AtomicBool);
+
+impl Touched {
+    /// A watched key has changed.
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a watched key has changed. Read and written under the lock of the key's shard.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Watcher {
+    db: usize,
+    touched: Arc<Touched>,
+}
+
+/// The watched keys of one shard.
+#[derive(Default)]
+pub(crate) struct WatchMap {
+    keys: HashMap<Box<[u8]>, Vec<Watcher>, foldhash::fast::RandomState>,
+}
+
+impl WatchMap {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Number of watched keys.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(crate) fn add(&mut self, db: usize, key: &[u8], touched: &Arc<Touched>) {
+        self.keys.entry(key.into()).or_default().push(Watcher { db, touched: Arc::clone(touched) });
+    }
+
+    pub(crate) fn remove(&mut self, db: usize, key: &[u8], touched: &Arc<Touched>) {
+        let Some(watchers) = self.keys.get_mut(key) else { return };
+        watchers.retain(|w| w.db != db || !Arc::ptr_eq(&w.touched, touched));
+        if watchers.is_empty() {
+            self.keys.remove(key);
+        }
+    }
+
+    /// The key has changed.
+    pub(crate) fn touch(&self, db: usize, key: &[u8]) {
+        for watcher in self.keys.get(key).into_iter().flatten().filter(|w| w.db == db) {
+            watcher.touched.set();
+        }
+    }
+
+    /// The whole database changes: marks the watchers of those keys that `changed` says of.
+    pub(crate) fn touch_db(&self, db: usize, changed: impl Fn(&[u8]) -> bool) {
+        for (key, watchers) in &self.keys {
+            if watchers.iter().any(|w| w.db == db) && changed(key) {
+                self.touch(db, key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_watchers_of_the_key_and_database_are_touched() {
+        let (a, b) = (Arc::new(Touched::default()), Arc::new(Touched::default()));
+        let mut map = WatchMap::default();
+        map.add(0, b"k", &a);
+        map.add(1, b"k", &b);
+        map.touch(0, b"other");
+        assert!(!a.is_set());
+        map.touch(0, b"k");
+        assert!(a.is_set() && !b.is_set());
+        map.touch_db(1, |key| key == b"k");
+        assert!(b.is_set());
+        map.remove(0, b"k", &a);
+        map.remove(1, b"k", &b);
+        assert!(map.is_empty());
+    }
+}

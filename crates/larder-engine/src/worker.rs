@@ -1,0 +1,180 @@
+//! A worker: one thread's handle on the engine. It takes commands one by one and writes their replies.
+
+use crate::blocking::Waiter;
+use crate::clock::Clock;
+use crate::context::WorkerState;
+use crate::engine::Engine;
+use crate::mailbox::{Mail, Mailbox};
+use crate::serve;
+use crate::session::{ClientShared, ConnInfo, Session, client_flags};
+use crate::stats::ThreadStats;
+use crate::{dispatch, transaction};
+use larder_collections::list::{Fill, ListOptions};
+use larder_packed::codec::Codec;
+use larder_resp::{Args, Reply};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What becomes of the connection after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next command.
+    Next,
+    /// Closed once the output is sent.
+    CloseAfterFlush,
+    /// Closed at once.
+    CloseNow,
+    /// Waits for keys; its further commands wait in the input buffer.
+    Blocked {
+        /// When it gives up, on the clock of [`Worker::now_ms`].
+        deadline_ms: Option<u64>,
+    },
+    /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
+    Retry,
+}
+
+/// One thread's handle on the engine.
+pub struct Worker {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) state: WorkerState,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        index: usize,
+        mailbox: Arc<Mailbox>,
+        stats: Arc<ThreadStats>,
+    ) -> Self {
+        let state = WorkerState {
+            index,
+            stats,
+            mailbox,
+            clock: Clock::new(engine.started),
+            rng: fastrand::Rng::new(),
+            list_options: list_options(&engine),
+            scratch: Vec::new(),
+            last_found: None,
+        };
+        Worker { engine, state }
+    }
+
+    /// Reads the clocks and the options; once an iteration of the event loop, before the commands.
+    pub fn tick(&mut self) {
+        self.state.clock.tick();
+        self.state.list_options = list_options(&self.engine);
+        self.state.stats.loops.add(1);
+    }
+
+    /// Monotonic milliseconds: the clock of deadlines. As of the last tick or command.
+    pub fn now_ms(&self) -> u64 {
+        self.state.clock.mono_ms()
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The counters of this thread.
+    pub fn stats(&self) -> &ThreadStats {
+        &self.state.stats
+    }
+
+    /// A new connection.
+    pub fn connect(&mut self, info: ConnInfo) -> Session {
+        let shared = Arc::new(ClientShared::new(info, self.state.index, self.state.clock.wall_ms()));
+        self.engine.clients.add(Arc::clone(&shared));
+        self.state.stats.connections.add(1);
+        let open = self.engine.config.get("requirepass").is_none_or(|password| password.is_empty());
+        Session::new(shared, open)
+    }
+
+    /// Executes one command and appends its reply to `out`.
+    #[inline]
+    pub fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
+        dispatch::execute(&self.engine, &mut self.state, session, args, out)
+    }
+
+    /// Moves the messages for this worker's clients to the end of `into`.
+    pub fn drain(&mut self, into: &mut Vec<Mail>) {
+        self.state.mailbox.drain(into);
+    }
+
+    /// The reply to a blocking command has been appended: the connection goes on.
+    pub fn resume(&mut self, session: &mut Session) {
+        if let Some(waiter) = end_wait(session) {
+            self.leave_lines(&waiter);
+            self.record_wait(&waiter);
+        }
+    }
+
+    /// The deadline of a blocked connection has come. True: it gave up, and its reply was written. False: it has been
+    /// served, and the mail is on its way.
+    pub fn block_timeout(&mut self, session: &mut Session, out: &mut Vec<u8>) -> bool {
+        let Some(waiter) = session.waiter.clone() else { return false };
+        if !waiter.take() {
+            return false;
+        }
+        end_wait(session);
+        self.leave_lines(&waiter);
+        serve::write_timeout(&waiter, &mut Reply::new(out, waiter.protocol));
+        true
+    }
+
+    /// The input breaks the protocol; the server answers and closes.
+    pub fn protocol_error(&mut self, session: &mut Session, text: &str) {
+        self.state.stats.errors.add(1);
+        self.engine.errors.count("ERR");
+        let line = format!("Protocol error from client {}: {text}", session.shared.addr);
+        self.engine.host.log(crate::host::LogLevel::Verbose, &line);
+    }
+
+    /// The connection is gone.
+    pub fn disconnect(&mut self, mut session: Session) {
+        if let Some(waiter) = end_wait(&mut session) {
+            waiter.take();
+            self.leave_lines(&waiter);
+        }
+        transaction::forget(&self.engine, &mut session);
+        self.engine.clients.remove(&session.shared);
+    }
+
+    /// Takes a waiter out of the lines of all its keys.
+    fn leave_lines(&self, waiter: &Arc<Waiter>) {
+        for key in &waiter.keys {
+            let shard = self.engine.key(key).shard();
+            self.engine.shards[shard].lock().waiting.remove(key, waiter);
+        }
+    }
+
+    fn record_wait(&self, waiter: &Waiter) {
+        let waited_ms = self.state.clock.mono_ms().saturating_sub(waiter.started_ms);
+        let threshold = self.engine.config.hot.latency_monitor_threshold.load(Relaxed);
+        if threshold > 0 && waited_ms >= threshold as u64 {
+            self.engine.latency.record("command-unblocking", waited_ms, self.state.clock.wall_ms() / 1000);
+        }
+    }
+}
+
+fn end_wait(session: &mut Session) -> Option<Arc<Waiter>> {
+    let waiter = session.waiter.take()?;
+    session.shared.set_flag(client_flags::BLOCKED, false);
+    *session.shared.waiter.lock() = None;
+    Some(waiter)
+}
+
+/// The options of lists as configured now.
+pub(crate) fn list_options(engine: &Engine) -> ListOptions {
+    let hot = &engine.config.hot;
+    let codec = match hot.list_compress_codec.load(Relaxed) {
+        0 => Codec::Lzf,
+        1 => Codec::Lz4,
+        _ => Codec::Zstd,
+    };
+    ListOptions {
+        fill: Fill::new(hot.list_max_listpack_size.load(Relaxed) as i32),
+        compress_depth: hot.list_compress_depth.load(Relaxed) as u32,
+        codec,
+    }
+}

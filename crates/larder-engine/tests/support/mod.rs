@@ -1,0 +1,111 @@
+//! An engine without sockets: commands go in as words, replies come out as text.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use larder_engine::config::Config;
+use larder_engine::{
+    ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, Host, HostMemory, LogLevel, Mail, Session,
+    ShutdownFlags, Worker,
+};
+use larder_resp::OwnedArgs;
+use std::sync::Arc;
+
+/// A process that has no files and no sockets.
+struct NoHost;
+
+impl Host for NoHost {
+    fn rewrite_config(&self) -> Result<(), String> {
+        Err("The server is running without a config file".to_owned())
+    }
+    fn apply_config(&self, _name: &str, _value: &str) -> Result<(), String> {
+        Ok(())
+    }
+    fn shutdown(&self, _flags: ShutdownFlags) {}
+    fn memory(&self) -> HostMemory {
+        HostMemory::default()
+    }
+    fn purge(&self) {}
+    fn malloc_stats(&self) -> String {
+        String::new()
+    }
+    fn cpu(&self) -> CpuTimes {
+        CpuTimes::default()
+    }
+    fn os(&self) -> String {
+        "none".to_owned()
+    }
+    fn executable(&self) -> String {
+        String::new()
+    }
+    fn config_file(&self) -> String {
+        String::new()
+    }
+    fn log(&self, _level: LogLevel, _text: &str) {}
+}
+
+/// An engine with debugging commands allowed.
+pub fn engine() -> Arc<Engine> {
+    let config = Config::new(2);
+    config
+        .load("enable-debug-command yes\n", &mut |_| Ok(String::new()))
+        .expect("the configuration is valid");
+    Engine::new(EngineOptions { config: Arc::new(config), host: Arc::new(NoHost), threads: 1 })
+}
+
+/// One thread with one connection.
+pub struct Client {
+    pub worker: Worker,
+    pub session: Session,
+    pub flow: Flow,
+}
+
+impl Client {
+    /// A connection on a worker of its own; workers are made in order.
+    pub fn new(engine: &Arc<Engine>, index: usize) -> Self {
+        let mut worker = engine.worker(index, Box::new(|| {}));
+        worker.tick();
+        let id = engine.next_client_id();
+        let addr = format!("127.0.0.1:{}", 1000 + id);
+        let info = ConnInfo { id, addr, laddr: "127.0.0.1:6379".to_owned(), fd: 5, kind: ConnKind::Tcp };
+        let session = worker.connect(info);
+        Client { worker, session, flow: Flow::Next }
+    }
+
+    /// Runs a command given as words.
+    pub fn run(&mut self, words: &[&[u8]]) -> Vec<u8> {
+        let args: OwnedArgs = words.iter().copied().collect();
+        let mut out = Vec::new();
+        self.worker.tick();
+        self.flow = self.worker.execute(&mut self.session, args.as_args(), &mut out);
+        out
+    }
+
+    /// Runs a command given as a line split at blanks; CRLF in the reply becomes a blank.
+    pub fn ask(&mut self, line: &str) -> String {
+        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+        text(&self.run(&words))
+    }
+
+    /// The messages that have arrived; replies to blocked commands end the wait.
+    pub fn mail(&mut self) -> Vec<String> {
+        let mut mail = Vec::new();
+        self.worker.drain(&mut mail);
+        let mut texts = Vec::new();
+        for item in mail {
+            match item {
+                Mail::Unblocked { reply, .. } => {
+                    self.worker.resume(&mut self.session);
+                    texts.push(text(&reply));
+                }
+                Mail::Output { bytes, .. } => texts.push(text(&bytes)),
+                Mail::Kill { .. } => texts.push("kill".to_owned()),
+                Mail::Retry => texts.push("retry".to_owned()),
+            }
+        }
+        texts
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\r\n", " ").trim_end().to_owned()
+}

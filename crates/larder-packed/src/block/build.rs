@@ -1,0 +1,104 @@
+//! Building a block from a known sequence, in exactly the memory it needs.
+
+use super::push::{uint_max, width_of};
+use super::{Block, Direction, Element, HEADER, Kind};
+use crate::int;
+
+/// What must be known of a sequence before the block for it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    count: usize,
+    text_bytes: usize,
+    len_min: usize,
+    len_max: usize,
+    ints: bool,
+    int_min: i64,
+    int_max: i64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape {
+            count: 0,
+            text_bytes: 0,
+            len_min: usize::MAX,
+            len_max: 0,
+            ints: true,
+            int_min: i64::MAX,
+            int_max: i64::MIN,
+        }
+    }
+}
+
+impl Shape {
+    /// Takes another element into account.
+    pub fn add(&mut self, element: Element<'_>) {
+        let len = element.text_len();
+        self.count += 1;
+        self.text_bytes += len;
+        (self.len_min, self.len_max) = (self.len_min.min(len), self.len_max.max(len));
+        match element {
+            Element::Int(value) => {
+                (self.int_min, self.int_max) = (self.int_min.min(value), self.int_max.max(value));
+            }
+            Element::Bytes(_) => self.ints = false,
+        }
+    }
+
+    /// Width and base of an Int block.
+    fn int_coding(&self) -> (u8, u64) {
+        let span = (self.int_max as u64).wrapping_sub(self.int_min as u64);
+        let width = width_of(span);
+        let slack = uint_max(width) - span;
+        (width, if width == 8 { 0 } else { (self.int_min as u64).wrapping_sub(slack / 2) })
+    }
+}
+
+impl Block {
+    /// A block of these elements, which `shape` has seen before.
+    pub fn of_shape<'a>(shape: &Shape, elements: impl Iterator<Item = Element<'a>>) -> Block {
+        if shape.count == 0 {
+            return Block::empty();
+        }
+        if shape.ints { Block::of_ints(shape, elements) } else { Block::of_texts(shape, elements) }
+    }
+
+    /// The elements of several plain blocks, in order, as one block.
+    pub fn concat(blocks: &[Block]) -> Block {
+        let elements = || blocks.iter().flat_map(|block| block.iter(0, Direction::Forward));
+        let mut shape = Shape::default();
+        elements().for_each(|element| shape.add(element));
+        Block::of_shape(&shape, elements())
+    }
+
+    fn of_ints<'a>(shape: &Shape, elements: impl Iterator<Item = Element<'a>>) -> Block {
+        let (width, base) = shape.int_coding();
+        let mut block = Block::with_capacity(Kind::Int, width, HEADER + shape.count * width as usize);
+        let mut at = HEADER;
+        for element in elements {
+            let Element::Int(value) = element else { unreachable!("the shape says integers") };
+            block.write_uint(at, width, (value as u64).wrapping_sub(base));
+            at += width as usize;
+        }
+        assert_eq!(at, HEADER + shape.count * width as usize, "the shape is of other elements");
+        let h = block.header_mut();
+        (h.n, h.end, h.aux) = (shape.count as u32, at as u32, base);
+        block
+    }
+
+    fn of_texts<'a>(shape: &Shape, elements: impl Iterator<Item = Element<'a>>) -> Block {
+        let width = if shape.len_min == shape.len_max { 0 } else { width_of(shape.len_max as u64) };
+        let size = HEADER + shape.text_bytes + shape.count * width as usize;
+        let mut block = Block::with_capacity(Kind::Str, width, size);
+        block.header_mut().set_str_aux(if width == 0 { shape.len_max } else { 0 }, 0);
+        for element in elements {
+            match element {
+                Element::Bytes(bytes) => block.append_str(bytes),
+                Element::Int(value) => int::with_text(value, |text| block.append_str(text)),
+            }
+        }
+        let seen = (block.len(), block.header().data_len());
+        assert_eq!(seen, (shape.count, shape.text_bytes), "the shape is of other elements");
+        block
+    }
+}

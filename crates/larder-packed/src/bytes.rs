@@ -1,0 +1,215 @@
+//! A byte string behind one thin pointer, shared by count and copied on write: the long string values.
+//!
+//! `Arc<Vec<u8>>` would cost two allocations and `Arc<[u8]>` two words in the keyspace entry; here the count, the
+//! length and the bytes are one allocation behind 8 bytes.
+//!
+//! Cost: 24 bytes a string, plus the step of the allocator's class. Clone and drop O(1); reading O(1); the first
+//! change of a shared string copies it; appending is amortised O(1) a byte.
+//!
+//! ```text
+//!  0      4      8        16       24                 24 + cap
+//!  +------+------+--------+--------+------------------+
+//!  | rc 4 | 0  4 | len 8  | cap 8  | bytes .. spare   |
+//!  +------+------+--------+--------+------------------+
+//! ```
+//!
+//! Invariants: I1 `len <= cap`; I2 the allocation is `heap::class_size(24 + cap)` bytes; I3 the first `len` bytes are
+//! initialised; I4 only the holder of the single reference writes.
+//!
+//! Tested at the foot of this file and by the string commands' tests.
+
+use crate::heap;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+#[repr(C)]
+struct Header {
+    rc: AtomicU32,
+    len: usize,
+    cap: usize,
+}
+
+const HEADER: usize = size_of::<Header>();
+const _: () = assert!(HEADER == 24);
+
+/// A shared byte string. Dereferences to its bytes.
+#[repr(transparent)]
+pub struct SharedBytes(NonNull<Header>);
+
+// SAFETY: the count is atomic and the bytes change only through the single reference (I4).
+unsafe impl Send for SharedBytes {}
+// SAFETY: as for `Send`; a shared reference only reads.
+unsafe impl Sync for SharedBytes {}
+
+impl SharedBytes {
+    /// A string of these bytes, with no room to spare beyond the allocator's class.
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut new = Self::with_capacity(bytes.len());
+        new.extend(bytes);
+        new
+    }
+
+    /// An empty string with room for `cap` bytes.
+    pub fn with_capacity(cap: usize) -> Self {
+        let size =
+            heap::class_size(cap.checked_add(HEADER).expect("a string is smaller than the address space"));
+        let ptr = heap::alloc(size).cast::<Header>();
+        // SAFETY: the allocation is at least HEADER bytes, aligned to 8, and ours alone.
+        unsafe { ptr.write(Header { rc: AtomicU32::new(1), len: 0, cap: size - HEADER }) };
+        SharedBytes(ptr)
+    }
+
+    /// Makes room for `len` bytes in all, in a string that is not shared.
+    fn reserve(&mut self, len: usize) {
+        let unique = self.header().rc.load(Ordering::Acquire) == 1;
+        if unique && len <= self.header().cap {
+            return;
+        }
+        let grown = if len > self.header().len {
+            len.max(len.saturating_add(len / 4).min(len + (1 << 20)))
+        } else {
+            len
+        };
+        let mut copy = Self::with_capacity(grown);
+        copy.extend(self);
+        *self = copy;
+    }
+
+    /// Appends bytes.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        let len = self.len();
+        let end = len.checked_add(bytes.len()).expect("a string is smaller than the address space");
+        self.reserve(end);
+        // SAFETY: after `reserve` this is the only reference and `end <= cap`; source and target do not overlap, as
+        // `bytes` cannot borrow from `self` while `self` is borrowed mutably.
+        unsafe {
+            self.data().add(len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+            self.0.as_mut().len = end;
+        }
+    }
+
+    /// Lengthens the string with zeros to `len` bytes; does nothing when it is that long.
+    pub fn pad(&mut self, len: usize) {
+        let old = self.len();
+        if len <= old {
+            return;
+        }
+        self.reserve(len);
+        // SAFETY: as in `extend`; the bytes from `old` to `len` lie within the capacity.
+        unsafe {
+            self.data().add(old).write_bytes(0, len - old);
+            self.0.as_mut().len = len;
+        }
+    }
+
+    /// The bytes, to change in place; copies them first when they are shared.
+    pub fn make_mut(&mut self) -> &mut [u8] {
+        self.reserve(self.len());
+        let len = self.len();
+        // SAFETY: this is the only reference, and `len` bytes are initialised (I3).
+        unsafe { std::slice::from_raw_parts_mut(self.data().as_ptr(), len) }
+    }
+
+    /// Bytes of heap that the string takes.
+    pub fn heap_bytes(&self) -> usize {
+        HEADER + self.header().cap
+    }
+
+    /// Number of references.
+    pub fn references(&self) -> u32 {
+        self.header().rc.load(Ordering::Relaxed)
+    }
+
+    /// Gives up the reference as a raw pointer.
+    pub fn into_raw(self) -> NonNull<u8> {
+        let raw = self.0.cast();
+        std::mem::forget(self);
+        raw
+    }
+
+    /// Takes back what [`SharedBytes::into_raw`] gave up.
+    ///
+    /// # Safety
+    /// `raw` came from `into_raw`, and each pointer is taken back once.
+    pub unsafe fn from_raw(raw: NonNull<u8>) -> Self {
+        SharedBytes(raw.cast())
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the pointer is a live allocation with an initialised header for as long as `self` lives.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn data(&self) -> NonNull<u8> {
+        // SAFETY: the allocation is at least HEADER bytes long.
+        unsafe { self.0.cast::<u8>().add(HEADER) }
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `len` bytes are initialised (I3), and nobody writes while a reference reads (I4).
+        unsafe { std::slice::from_raw_parts(self.data().as_ptr(), self.header().len) }
+    }
+}
+
+impl Clone for SharedBytes {
+    fn clone(&self) -> Self {
+        let before = self.header().rc.fetch_add(1, Ordering::Relaxed);
+        assert!(before < u32::MAX / 2, "a string has too many references");
+        SharedBytes(self.0)
+    }
+}
+
+impl Drop for SharedBytes {
+    fn drop(&mut self) {
+        if self.header().rc.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            let size = HEADER + self.header().cap;
+            // SAFETY: this was the last reference, and `size` is what was allocated (I2).
+            unsafe { heap::free(self.0.cast(), size) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_and_copies_on_write() {
+        let mut a = SharedBytes::new(b"hello");
+        let b = a.clone();
+        assert_eq!((a.references(), &b[..]), (2, &b"hello"[..]));
+        a.extend(b" world");
+        assert_eq!((&a[..], &b[..]), (&b"hello world"[..], &b"hello"[..]));
+        a.make_mut()[0] = b'J';
+        a.pad(13);
+        assert_eq!(&a[..], b"Jello world\0\0");
+        assert_eq!(b.references(), 1);
+        // SAFETY: taken back once.
+        let b = unsafe { SharedBytes::from_raw(b.into_raw()) };
+        assert_eq!(&b[..], b"hello");
+    }
+
+    #[test]
+    fn a_shared_string_is_copied_before_an_edit() {
+        let a = SharedBytes::new(&[7; 1000]);
+        let mut b = a.clone();
+        b.make_mut().fill(8);
+        assert!(a.iter().all(|&x| x == 7) && b.iter().all(|&x| x == 8));
+    }
+
+    #[test]
+    fn appending_is_amortised() {
+        let mut a = SharedBytes::new(b"");
+        for i in 0..100_000u32 {
+            a.extend(&i.to_le_bytes());
+        }
+        assert_eq!(a.len(), 400_000);
+        assert_eq!(a[399_996..], 99_999u32.to_le_bytes());
+    }
+}

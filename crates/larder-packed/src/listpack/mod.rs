@@ -1,0 +1,55 @@
+//! Redis's listpack: the form in which packed collections travel in dumps.
+//!
+//! Not used in memory (see `block`), except as the plain image under an LZF payload.
+//!
+//! ```text
+//!  +-------------+------------+---------+- - - -+---------+------+
+//!  | total bytes | entries    | entry   |       | entry   | 0xFF |     little endian; entries is 65535 when unknown
+//!  | 4           | 2          |         |       |         | 1    |
+//!  +-------------+------------+---------+- - - -+---------+------+
+//!
+//!  entry = encoding and data, then the length of these two (back length), 7 bits a byte, most significant first,
+//!          all bytes but the first with the high bit set
+//!
+//!  0xxxxxxx                 unsigned 7-bit integer
+//!  10xxxxxx                 string of x bytes
+//!  110xxxxx xxxxxxxx        signed 13-bit integer
+//!  1110xxxx xxxxxxxx        string of x bytes
+//!  11110000 x * 4           string of x bytes, little endian
+//!  11110001 .. 11110100     signed integer of 2, 3, 4, 8 bytes, little endian
+//! ```
+//!
+//! The reader trusts nothing: lengths stay inside the bytes, back lengths must be exactly what a writer makes, the
+//! entry count must agree. Tested in `tests.rs` beside this file.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use read::{Damaged, Reader, to_block, validate};
+pub use write::{Writer, from_block};
+
+/// Bytes before the first entry.
+const HEADER: usize = 6;
+/// Last byte.
+const END: u8 = 0xff;
+/// Entry count that means "count yourself".
+const COUNT_UNKNOWN: u16 = u16::MAX;
+
+/// The back length of an entry of `len` bytes: the bytes and how many they are.
+fn backlen(len: usize) -> ([u8; 5], usize) {
+    // The odd limits are those of the original: 16383 already takes three bytes.
+    let count = match len {
+        0..=127 => 1,
+        128..16383 => 2,
+        16383..2_097_151 => 3,
+        2_097_151..268_435_455 => 4,
+        _ => 5,
+    };
+    let mut bytes = [0; 5];
+    for (i, byte) in bytes[..count].iter_mut().enumerate() {
+        *byte = (len >> (7 * (count - 1 - i)) & 127) as u8 | if i == 0 { 0 } else { 128 };
+    }
+    (bytes, count)
+}

@@ -1,0 +1,124 @@
+//! Reading listpacks from anywhere, including from enemies.
+
+use super::{COUNT_UNKNOWN, END, HEADER, backlen};
+use crate::block::{Block, Element, Shape};
+
+/// The bytes are not a listpack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+/// Entries of a listpack in order. After the first error there is nothing more.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    /// Entries that are left, up to and including the end byte.
+    rest: &'a [u8],
+    /// Entries that the header promises and that were not seen yet, unless unknown.
+    promised: Option<usize>,
+}
+
+/// Checks every byte and counts the entries.
+pub fn validate(bytes: &[u8]) -> Result<usize, Damaged> {
+    let mut count = 0;
+    for entry in Reader::new(bytes)? {
+        entry?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The entries as one block, however big that is, in the least memory.
+pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
+    let mut shape = Shape::default();
+    for entry in Reader::new(bytes)? {
+        shape.add(entry?);
+    }
+    // The second pass reads what the first has checked.
+    let entries = Reader::new(bytes)?.filter_map(Result::ok);
+    Ok(Block::of_shape(&shape, entries))
+}
+
+impl<'a> Reader<'a> {
+    /// Checks the header and the end byte.
+    pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, Damaged> {
+        let (&[a, b, c, d, e, f], rest) = bytes.split_first_chunk::<HEADER>().ok_or(Damaged)?;
+        let total = u32::from_le_bytes([a, b, c, d]) as usize;
+        if total != bytes.len() || rest.last() != Some(&END) {
+            return Err(Damaged);
+        }
+        let entries = u16::from_le_bytes([e, f]);
+        Ok(Reader { rest, promised: (entries != COUNT_UNKNOWN).then_some(entries as usize) })
+    }
+
+    fn entry(&mut self) -> Result<Element<'a>, Damaged> {
+        let (element, len) = decode(self.rest)?;
+        let (back, back_len) = backlen(len);
+        let after = self.rest.get(len..).ok_or(Damaged)?;
+        let rest = after.strip_prefix(&back[..back_len]).ok_or(Damaged)?;
+        if let Some(promised) = &mut self.promised {
+            *promised = promised.checked_sub(1).ok_or(Damaged)?;
+        }
+        self.rest = rest;
+        Ok(element)
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Element<'a>, Damaged>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let result = match self.rest {
+            [] => return None,
+            [END] => {
+                self.rest = &[];
+                let complete = self.promised.unwrap_or(0) == 0;
+                return (!complete).then_some(Err(Damaged));
+            }
+            _ => self.entry(),
+        };
+        if result.is_err() {
+            self.rest = &[];
+        }
+        Some(result)
+    }
+}
+
+/// The element at the start of `bytes`, and the length of encoding and data.
+fn decode(bytes: &[u8]) -> Result<(Element<'_>, usize), Damaged> {
+    let &first = bytes.first().ok_or(Damaged)?;
+    match first {
+        0..=0x7f => Ok((Element::Int(i64::from(first)), 1)),
+        0x80..=0xbf => string(bytes, 1, first as usize & 0x3f),
+        0xc0..=0xdf => {
+            let &second = bytes.get(1).ok_or(Damaged)?;
+            let bits = i16::from(first & 0x1f) << 8 | i16::from(second);
+            // Thirteen bits, sign-extended by shifting to the top and back.
+            Ok((Element::Int(i64::from(bits << 3 >> 3)), 2))
+        }
+        0xe0..=0xef => {
+            let &second = bytes.get(1).ok_or(Damaged)?;
+            string(bytes, 2, (first as usize & 0x0f) << 8 | second as usize)
+        }
+        0xf0 => {
+            let len: [u8; 4] = bytes.get(1..5).and_then(|len| len.try_into().ok()).ok_or(Damaged)?;
+            string(bytes, 5, u32::from_le_bytes(len) as usize)
+        }
+        0xf1 => integer(bytes, 2),
+        0xf2 => integer(bytes, 3),
+        0xf3 => integer(bytes, 4),
+        0xf4 => integer(bytes, 8),
+        _ => Err(Damaged),
+    }
+}
+
+fn string(bytes: &[u8], header: usize, len: usize) -> Result<(Element<'_>, usize), Damaged> {
+    let end = header.checked_add(len).ok_or(Damaged)?;
+    let text = bytes.get(header..end).ok_or(Damaged)?;
+    Ok((Element::Bytes(text), end))
+}
+
+fn integer(bytes: &[u8], len: usize) -> Result<(Element<'_>, usize), Damaged> {
+    let data = bytes.get(1..1 + len).ok_or(Damaged)?;
+    let mut wide = [0; 8];
+    wide[8 - len..].copy_from_slice(data);
+    Ok((Element::Int(i64::from_le_bytes(wide) >> (64 - 8 * len)), 1 + len))
+}

@@ -1,0 +1,319 @@
+//! Finds the commands in a connection's read buffer: multibulk (`*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n`) and inline
+//! (`ECHO hi\r\n`).
+//!
+//! The buffer is given anew on each call and always starts where the current command starts; it may only have grown
+//! since the last call. Everything the parser remembers is an offset into it, so the owner is free to move the bytes.
+//!
+//! Costs: every byte is looked at once (O(n) however the bytes are sliced); 16 bytes per argument that has arrived;
+//! nothing is reserved for what is merely announced. A parser without a started command holds no state, so one can be
+//! shared by every connection that has nothing pending.
+//!
+//! Invariants:
+//! - I1: every span ends at or before `at`, and `at <= buf.len()`.
+//! - I2: `args_left > 0` or `bulk_len.is_some()` only between a multibulk header and the command's last byte.
+//! - I3: `buf[at..searched]` holds neither CR nor LF nor NUL as far as the current line's search goes.
+//!
+//! Tested below, by mutation in `tests/mutation.rs`, and side by side with redis-server in `tests/differential.rs`.
+
+mod inline;
+mod number;
+#[cfg(test)]
+mod tests;
+
+use crate::args::{Args, Span};
+pub use inline::split_args;
+use memchr::memchr2;
+
+/// The longest line (inline command, count or length) that is accepted, in bytes.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Arguments a command may have before the client has authenticated.
+const UNAUTHENTICATED_ARGS_MAX: i64 = 10;
+/// Bytes an argument may have before the client has authenticated.
+const UNAUTHENTICATED_BULK_BYTES_MAX: i64 = 16 * 1024;
+/// Span capacity that is kept from command to command.
+const SPANS_KEPT_MAX: usize = 4096;
+/// Inline buffer capacity that is kept from command to command.
+const INLINE_BYTES_KEPT_MAX: usize = 16 * 1024;
+
+/// What the connection allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest argument, in bytes (`proto-max-bulk-len`).
+    pub bulk_bytes_max: u64,
+    /// Whether the client has authenticated, or need not.
+    pub authenticated: bool,
+}
+
+/// What a call found.
+pub enum Parsed<'a> {
+    /// The command is not complete; call again with more bytes behind the same ones.
+    Incomplete,
+    /// A command that took the first `consumed` bytes. No arguments at all for an empty line or `*0`: to be skipped
+    /// without a reply.
+    Command {
+        /// The name and the arguments.
+        args: Args<'a>,
+        /// Bytes that the command occupied.
+        consumed: usize,
+    },
+}
+
+/// Why a connection cannot be understood any further. The client is told and closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// The argument count is no number, or more than a command can have.
+    InvalidMultibulkLength,
+    /// The argument's length is no number, negative, or beyond `proto-max-bulk-len`.
+    InvalidBulkLength,
+    /// Something else than `$` where an argument should start.
+    ExpectedDollar(u8),
+    /// No end of line within the limit, in an argument count.
+    TooBigCountString,
+    /// No end of line within the limit, in an argument's length.
+    TooBigBulkString,
+    /// No end of line within the limit, in an inline command.
+    TooBigInline,
+    /// An inline command with a quote that is not closed, or with text right behind a closing quote.
+    UnbalancedQuotes,
+    /// More arguments than a client may send before AUTH.
+    UnauthenticatedMultibulkLength,
+    /// A longer argument than a client may send before AUTH.
+    UnauthenticatedBulkLength,
+}
+
+impl ProtocolError {
+    /// The text behind `-ERR Protocol error: `.
+    pub fn text(self) -> String {
+        match self {
+            Self::InvalidMultibulkLength => "invalid multibulk length".into(),
+            Self::InvalidBulkLength => "invalid bulk length".into(),
+            Self::ExpectedDollar(got) => expected_dollar(got),
+            Self::TooBigCountString => "too big mbulk count string".into(),
+            Self::TooBigBulkString => "too big bulk count string".into(),
+            Self::TooBigInline => "too big inline request".into(),
+            Self::UnbalancedQuotes => "unbalanced quotes in request".into(),
+            Self::UnauthenticatedMultibulkLength => "unauthenticated multibulk length".into(),
+            Self::UnauthenticatedBulkLength => "unauthenticated bulk length".into(),
+        }
+    }
+
+    /// Appends the whole error reply. Bytes, not text: the offending byte is echoed as it came.
+    pub fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"-ERR Protocol error: ");
+        match self {
+            Self::ExpectedDollar(got) => {
+                out.extend_from_slice(b"expected '$', got '");
+                out.push(if matches!(got, b'\r' | b'\n') { b' ' } else { got });
+                out.push(b'\'');
+            }
+            other => out.extend_from_slice(other.text().as_bytes()),
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn expected_dollar(got: u8) -> String {
+    format!("expected '$', got '{}'", char::from(got))
+}
+
+/// The parser's state within one command. Cheap to create; see the module's head.
+#[derive(Debug, Default)]
+pub struct Parser {
+    spans: Vec<Span>,
+    /// Unescaped arguments of an inline command.
+    inline: Vec<u8>,
+    /// Offset of the next byte to understand.
+    at: usize,
+    /// Offset up to which the current line's end has been searched.
+    searched: usize,
+    /// Arguments of a multibulk command that have not been seen whole.
+    args_left: usize,
+    /// Length of the argument that is arriving, once known.
+    bulk_len: Option<usize>,
+}
+
+impl Parser {
+    /// A parser between commands.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a command has been started and not finished: this parser then belongs to one buffer.
+    pub fn is_pending(&self) -> bool {
+        self.at > 0 || self.searched > 0
+    }
+
+    /// Bytes that must still arrive, beyond the first `available` bytes of the buffer, before the argument that is
+    /// arriving is whole. 0 when no length is known. Never trust it for an allocation.
+    pub fn missing(&self, available: usize) -> usize {
+        match self.bulk_len {
+            Some(len) => len.saturating_add(2).saturating_add(self.at).saturating_sub(available),
+            None => 0,
+        }
+    }
+
+    /// Bytes held on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.spans.capacity() * size_of::<Span>() + self.inline.capacity()
+    }
+
+    /// Looks for one command at the start of `buf`. After [`Parsed::Command`] the parser is between commands again;
+    /// after an error it must not be used any more.
+    #[inline]
+    pub fn next<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
+        if self.args_left > 0 {
+            return self.arguments(buf, limits);
+        }
+        match buf.first() {
+            None => Ok(Parsed::Incomplete),
+            Some(b'*') => self.multibulk(buf, limits),
+            Some(_) => self.inline(buf),
+        }
+    }
+
+    fn multibulk<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
+        self.start();
+        let Some((line, next)) = self.line(buf, ProtocolError::TooBigCountString)? else {
+            return Ok(Parsed::Incomplete);
+        };
+        let count = number::parse(line).ok_or(ProtocolError::InvalidMultibulkLength)?;
+        if count > i64::from(i32::MAX) {
+            return Err(ProtocolError::InvalidMultibulkLength);
+        }
+        if count > UNAUTHENTICATED_ARGS_MAX && !limits.authenticated {
+            return Err(ProtocolError::UnauthenticatedMultibulkLength);
+        }
+        self.advance(next);
+        if count <= 0 {
+            return Ok(self.finish(buf));
+        }
+        self.args_left = count as usize;
+        self.arguments(buf, limits)
+    }
+
+    /// Goes on with the arguments of a multibulk command.
+    fn arguments<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
+        while self.args_left > 0 {
+            let len = match self.bulk_len {
+                Some(len) => len,
+                None => match self.bulk_header(buf, limits)? {
+                    Some(len) => len,
+                    None => return Ok(Parsed::Incomplete),
+                },
+            };
+            if buf.len() - self.at < len.saturating_add(2) {
+                self.bulk_len = Some(len);
+                return Ok(Parsed::Incomplete);
+            }
+            self.spans.push(Span { start: self.at, end: self.at + len });
+            self.bulk_len = None;
+            self.args_left -= 1;
+            self.advance(self.at + len + 2);
+        }
+        Ok(self.finish(buf))
+    }
+
+    /// Reads `$<length>\r\n`. `None` while it is not complete.
+    fn bulk_header(&mut self, buf: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
+        if let Some((len, next)) = number::short_bulk_header(&buf[self.at..]) {
+            self.advance(self.at + next);
+            return Ok(Some(len));
+        }
+        let first = buf.get(self.at).copied();
+        let Some((line, next)) = self.line(buf, ProtocolError::TooBigBulkString)? else {
+            return Ok(None);
+        };
+        match first {
+            Some(b'$') | None => {}
+            Some(got) => return Err(ProtocolError::ExpectedDollar(got)),
+        }
+        let len = number::parse(line).filter(|&n| n >= 0 && n as u64 <= limits.bulk_bytes_max);
+        let len = len.ok_or(ProtocolError::InvalidBulkLength)?;
+        if len > UNAUTHENTICATED_BULK_BYTES_MAX && !limits.authenticated {
+            return Err(ProtocolError::UnauthenticatedBulkLength);
+        }
+        self.advance(next);
+        Ok(Some(len as usize))
+    }
+
+    /// The line at `at` without its first byte and its end, and where the next one starts. Like Redis it ends at a CR
+    /// and whatever byte follows; a NUL hides everything behind it.
+    fn line<'b>(
+        &mut self,
+        buf: &'b [u8],
+        too_long: ProtocolError,
+    ) -> Result<Option<(&'b [u8], usize)>, ProtocolError> {
+        let found = memchr2(b'\r', 0, &buf[self.searched..]).map(|i| self.searched + i);
+        self.searched = found.unwrap_or(buf.len());
+        if self.searched - self.at > LINE_BYTES_MAX {
+            return Err(too_long);
+        }
+        match found {
+            Some(end) if buf[end] == b'\r' && end + 1 < buf.len() => {
+                let start = (self.at + 1).min(end);
+                Ok(Some((&buf[start..end], end + 2)))
+            }
+            Some(end) if buf[end] == 0 && buf.len() - self.at > LINE_BYTES_MAX => Err(too_long),
+            _ => Ok(None),
+        }
+    }
+
+    fn inline<'a>(&'a mut self, buf: &'a [u8]) -> Result<Parsed<'a>, ProtocolError> {
+        self.start();
+        let found = memchr2(b'\n', 0, &buf[self.searched..]).map(|i| self.searched + i);
+        self.searched = found.unwrap_or(buf.len());
+        let hidden = found.is_some_and(|end| buf[end] == 0);
+        if self.searched > LINE_BYTES_MAX || hidden && buf.len() > LINE_BYTES_MAX {
+            return Err(ProtocolError::TooBigInline);
+        }
+        let Some(end) = found.filter(|_| !hidden) else {
+            return Ok(Parsed::Incomplete);
+        };
+        let line = buf[..end].strip_suffix(b"\r").unwrap_or(&buf[..end]);
+        inline::split(line, &mut self.inline, &mut self.spans).ok_or(ProtocolError::UnbalancedQuotes)?;
+        self.reset();
+        Ok(Parsed::Command { args: Args::new(&self.inline, &self.spans), consumed: end + 1 })
+    }
+
+    /// Forgets the arguments of the previous command, which its caller may have read until now.
+    #[inline]
+    fn start(&mut self) {
+        self.spans.clear();
+        if self.spans.capacity() > SPANS_KEPT_MAX {
+            self.spans.shrink_to(SPANS_KEPT_MAX);
+        }
+        if self.inline.capacity() > INLINE_BYTES_KEPT_MAX {
+            self.inline = Vec::new();
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, to: usize) {
+        self.at = to;
+        self.searched = to;
+    }
+
+    #[inline]
+    fn finish<'a>(&'a mut self, buf: &'a [u8]) -> Parsed<'a> {
+        let consumed = self.at;
+        self.reset();
+        Parsed::Command { args: Args::new(buf, &self.spans), consumed }
+    }
+
+    #[inline]
+    fn reset(&mut self) {
+        debug_assert!(self.bulk_len.is_none());
+        debug_assert!(self.args_left == 0);
+        self.advance(0);
+    }
+
+    /// Panics when an invariant does not hold for a buffer of `len` bytes.
+    pub fn check_invariants(&self, len: usize) {
+        assert!(self.at <= self.searched && self.searched <= len, "I1: offsets inside the buffer");
+        if self.is_pending() {
+            assert!(self.spans.iter().all(|s| s.start <= s.end && s.end <= self.at), "I1: spans before at");
+        }
+        assert!(self.bulk_len.is_none() || self.args_left > 0, "I2: a length without a command");
+    }
+}

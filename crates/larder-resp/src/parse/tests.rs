@@ -1,0 +1,124 @@
+//! Cases with fixed expectations, and the same bytes whole and in slices.
+
+use super::*;
+
+const OPEN: Limits = Limits { bulk_bytes_max: 512 << 20, authenticated: true };
+const CLOSED: Limits = Limits { bulk_bytes_max: 512 << 20, authenticated: false };
+
+type Outcome = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
+
+/// Feeds `bytes` in slices of `step` and collects the commands until the end or the first error.
+fn run(bytes: &[u8], step: usize, limits: &Limits) -> Outcome {
+    let (mut parser, mut commands) = (Parser::new(), Vec::new());
+    let (mut start, mut end) = (0, 0);
+    while end < bytes.len() {
+        end = (end + step).min(bytes.len());
+        loop {
+            match parser.next(&bytes[start..end], limits) {
+                Err(e) => return (commands, Some(e)),
+                Ok(Parsed::Incomplete) => break,
+                Ok(Parsed::Command { args, consumed }) => {
+                    commands.push(args.iter().map(<[u8]>::to_vec).collect());
+                    start += consumed;
+                }
+            }
+            parser.check_invariants(end - start);
+        }
+        parser.check_invariants(end - start);
+    }
+    (commands, None)
+}
+
+fn text(commands: &[Vec<Vec<u8>>]) -> Vec<String> {
+    commands.iter().map(|c| String::from_utf8_lossy(&c.join(&b'|')).into_owned()).collect()
+}
+
+#[test]
+fn commands_whole_and_sliced() {
+    let bytes =
+        b"*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\nPING\r\n\r\n*0\r\n*-1\r\nset 'a b' \"\\x00\"\n*1\r\n$0\r\n\r\n";
+    let expected = ["ECHO|hi", "PING", "", "", "", "set|a b|\0", ""];
+    for step in [1, 2, 3, 7, 1000] {
+        let (commands, error) = run(bytes, step, &OPEN);
+        assert_eq!(error, None);
+        assert_eq!(text(&commands), expected, "step {step}");
+    }
+}
+
+#[test]
+fn errors() {
+    use ProtocolError::*;
+    let cases: [(&[u8], ProtocolError); 13] = [
+        (b"*abc\r\n", InvalidMultibulkLength),
+        (b"*\r\n", InvalidMultibulkLength),
+        (b"*2147483648\r\n", InvalidMultibulkLength),
+        (b"*99999999999999999999\r\n", InvalidMultibulkLength),
+        (b"*1\r\nfoo\r\n", ExpectedDollar(b'f')),
+        (b"*1\r\n\r\n", ExpectedDollar(b'\r')),
+        (b"*1\r\n$-1\r\n", InvalidBulkLength),
+        (b"*1\r\n$\r\n", InvalidBulkLength),
+        (b"*1\r\n$536870913\r\n", InvalidBulkLength),
+        (b"*1\r\n$9223372036854775807\r\n", InvalidBulkLength),
+        (b"*1\r\n$01\r\n", InvalidBulkLength),
+        (b"set \"a\r\n", UnbalancedQuotes),
+        (b"'a'b\n", UnbalancedQuotes),
+    ];
+    for (bytes, expected) in cases {
+        for step in [1, 1000] {
+            assert_eq!(run(bytes, step, &OPEN).1, Some(expected), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+}
+
+#[test]
+fn long_lines() {
+    let cases: [(&[u8], ProtocolError); 3] = [
+        (b"*", ProtocolError::TooBigCountString),
+        (b"*1\r\n$", ProtocolError::TooBigBulkString),
+        (b"x", ProtocolError::TooBigInline),
+    ];
+    for (head, expected) in cases {
+        for fill in [b'1', 0] {
+            let mut bytes = head.to_vec();
+            bytes.resize(head.len() + LINE_BYTES_MAX - 1, fill);
+            assert_eq!(run(&bytes, 5000, &OPEN).1, None);
+            bytes.extend([fill; 4]);
+            assert_eq!(run(&bytes, 5000, &OPEN).1, Some(expected), "fill {fill}");
+        }
+    }
+}
+
+#[test]
+fn before_authentication() {
+    let fits = b"*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n";
+    assert_eq!(run(fits, 3, &CLOSED).1, None);
+    assert_eq!(run(b"*11\r\n", 1, &CLOSED).1, Some(ProtocolError::UnauthenticatedMultibulkLength));
+    assert_eq!(run(b"*1\r\n$16385\r\n", 1, &CLOSED).1, Some(ProtocolError::UnauthenticatedBulkLength));
+    assert_eq!(run(b"*1\r\n$16384\r\n", 1, &CLOSED).1, None);
+}
+
+#[test]
+fn announcements_allocate_nothing() {
+    let limits = Limits { bulk_bytes_max: u64::MAX, authenticated: true };
+    let mut parser = Parser::new();
+    let buf = b"*2147483647\r\n$9223372036854775807\r\n";
+    assert!(matches!(parser.next(buf, &limits), Ok(Parsed::Incomplete)));
+    assert_eq!(parser.heap_bytes(), 0);
+    assert!(parser.is_pending());
+    assert!(parser.missing(buf.len()) > 1 << 40);
+}
+
+#[test]
+fn missing_counts_down() {
+    let mut parser = Parser::new();
+    let buf = b"*1\r\n$100\r\nabc";
+    assert!(matches!(parser.next(buf, &OPEN), Ok(Parsed::Incomplete)));
+    assert_eq!(parser.missing(buf.len()), 99);
+}
+
+#[test]
+fn the_offending_byte_is_echoed_raw() {
+    let mut out = Vec::new();
+    ProtocolError::ExpectedDollar(0xff).write(&mut out);
+    assert_eq!(out, b"-ERR Protocol error: expected '$', got '\xff'\r\n");
+}

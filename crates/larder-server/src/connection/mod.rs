@@ -1,0 +1,72 @@
+//! One client's connection: socket, input, output, session, and what its event loop must remember of it.
+//!
+//! An idle connection is this struct and nothing else: input and output borrow their buffers from the event loop while
+//! there is something in them.
+
+pub mod input;
+pub mod output;
+mod stream;
+
+pub use stream::Stream;
+
+use input::Input;
+use larder_engine::Session;
+use output::Output;
+
+/// A connected client.
+pub struct Connection {
+    /// The socket.
+    pub stream: Stream,
+    /// The engine's view of the client.
+    pub session: Session,
+    /// Bytes that wait to be executed.
+    pub input: Input,
+    /// Replies that wait to be sent.
+    pub output: Output,
+    /// When a blocked client gives up, in `Worker::now_ms`.
+    pub deadline_ms: Option<u64>,
+    /// What the event loop knows.
+    pub flags: Flags,
+}
+
+/// What the event loop knows of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flags {
+    /// The last read did not empty the socket, or an event came since.
+    pub readable: bool,
+    /// The peer has closed its side: read until the end, however short the reads.
+    pub hung_up: bool,
+    /// There may be a whole command in the input already.
+    pub backlog: bool,
+    /// The last write did not fill the socket, or an event came since.
+    pub writable: bool,
+    /// Paused: the next command waits for the engine's word.
+    pub paused: bool,
+    /// Closes when the output is sent; no command is executed any more.
+    pub closing: bool,
+    /// Is on the list of connections to serve.
+    pub listed: bool,
+    /// Is on the list of connections to flush.
+    pub dirty: bool,
+}
+
+impl Connection {
+    /// Whether commands may be executed now.
+    pub fn runs(&self) -> bool {
+        !self.flags.closing && !self.flags.paused && !self.session.is_blocked()
+    }
+
+    /// For the log.
+    pub fn describe(&self) -> String {
+        let shared = self.session.shared();
+        format!(
+            "id={} addr={} laddr={} fd={} qbuf={} omem={}",
+            shared.id,
+            shared.addr,
+            shared.laddr,
+            shared.fd,
+            self.input.len(),
+            self.output.len()
+        )
+    }
+}

@@ -1,0 +1,262 @@
+//! Replies that wait to be sent: one buffer that commands append to, and a chain of full ones before it.
+//!
+//! Nearly always everything goes out with one write at the end of the iteration and the buffer returns to the event
+//! loop. A buffer that has grown beyond [`CHUNK_BYTES`] joins the chain as it is, so that nothing is copied twice, and
+//! the chain is sent with vectored writes.
+//!
+//! Invariant I1: `chain_bytes` is the sum of the chain's chunks, minus what has been sent of the first one.
+
+use super::Stream;
+use larder_engine::ClientClass;
+use larder_engine::config::Hot;
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The tail joins the chain from this size on.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Shared bytes below this are copied; from here on the chain refers to them.
+const SHARED_BYTES_MIN: usize = 4 * 1024;
+/// Buffers in one vectored write.
+const SLICES_MAX: usize = 64;
+/// Buffers above this capacity are not kept for reuse.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+/// Buffers kept for reuse.
+const KEPT_MAX: usize = 64;
+
+enum Chunk {
+    Own(Vec<u8>),
+    Shared(Arc<[u8]>),
+}
+
+impl Chunk {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Chunk::Own(bytes) => bytes,
+            Chunk::Shared(bytes) => bytes,
+        }
+    }
+}
+
+/// Buffers that no connection needs at the moment.
+#[derive(Default)]
+pub struct Pool {
+    buffers: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    fn get(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    fn put(&mut self, mut buffer: Vec<u8>) {
+        if (1..=KEPT_BYTES_MAX).contains(&buffer.capacity()) && self.buffers.len() < KEPT_MAX {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+/// What a connection has to send.
+#[derive(Default)]
+pub struct Output {
+    /// Where replies are appended.
+    pub tail: Vec<u8>,
+    chain: VecDeque<Chunk>,
+    chain_bytes: usize,
+    /// Bytes of the first chunk (of the tail, when there is no chain) that have been sent.
+    sent: usize,
+    /// Since when the soft limit is exceeded, in ms.
+    soft_since_ms: Option<u64>,
+}
+
+impl Output {
+    /// Whether everything is sent.
+    pub fn is_empty(&self) -> bool {
+        self.tail.is_empty() && self.chain.is_empty()
+    }
+
+    /// Bytes that wait.
+    pub fn len(&self) -> usize {
+        let sent_of_tail = if self.chain.is_empty() { self.sent } else { 0 };
+        self.chain_bytes + self.tail.len() - sent_of_tail
+    }
+
+    /// Buffers in the chain.
+    pub fn chain_len(&self) -> usize {
+        self.chain.len()
+    }
+
+    /// Makes the tail ready to be appended to.
+    #[inline]
+    pub fn open(&mut self, pool: &mut Pool) {
+        if self.tail.capacity() == 0 {
+            self.tail = pool.get();
+        }
+    }
+
+    /// Moves a large tail to the chain.
+    #[inline]
+    pub fn settle(&mut self) {
+        if self.tail.len() >= CHUNK_BYTES {
+            self.chain_tail();
+        }
+    }
+
+    /// Appends bytes that other clients get too.
+    pub fn push_shared(&mut self, bytes: &Arc<[u8]>) {
+        if bytes.len() < SHARED_BYTES_MIN {
+            self.tail.extend_from_slice(bytes);
+            return self.settle();
+        }
+        self.chain_tail();
+        self.chain_bytes += bytes.len();
+        self.chain.push_back(Chunk::Shared(Arc::clone(bytes)));
+    }
+
+    fn chain_tail(&mut self) {
+        if self.tail.is_empty() {
+            return;
+        }
+        let sent = if self.chain.is_empty() { self.sent } else { 0 };
+        let tail = std::mem::take(&mut self.tail);
+        self.chain_bytes += tail.len() - sent;
+        self.chain.push_back(Chunk::Own(tail));
+    }
+
+    /// Sends what the socket takes. `Ok(false)`: it takes no more for now.
+    pub fn flush(&mut self, stream: &mut Stream, pool: &mut Pool) -> io::Result<(usize, bool)> {
+        let mut total = 0;
+        while !self.is_empty() {
+            let result = if self.chain.is_empty() {
+                stream.write(&self.tail[self.sent..])
+            } else {
+                self.write_chain(stream)
+            };
+            match result {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    total += n;
+                    self.advance(n, pool);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((total, false)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((total, true))
+    }
+
+    fn write_chain(&self, stream: &mut Stream) -> io::Result<usize> {
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let mut count = 0;
+        let tail = (!self.tail.is_empty()).then_some(self.tail.as_slice());
+        for (i, bytes) in self.chain.iter().map(Chunk::bytes).chain(tail).take(SLICES_MAX).enumerate() {
+            slices[i] = IoSlice::new(if i == 0 { &bytes[self.sent..] } else { bytes });
+            count += 1;
+        }
+        stream.write_vectored(&slices[..count])
+    }
+
+    /// `n` bytes have been sent.
+    fn advance(&mut self, n: usize, pool: &mut Pool) {
+        let mut left = n;
+        while let Some(first) = self.chain.front().map(|chunk| chunk.bytes().len()) {
+            let now = left.min(first - self.sent);
+            self.chain_bytes -= now;
+            self.sent += now;
+            left -= now;
+            if self.sent < first {
+                return;
+            }
+            self.sent = 0;
+            self.chain.pop_front();
+        }
+        if self.chain.capacity() > 0 {
+            self.chain = VecDeque::new();
+        }
+        self.sent += left;
+        if self.sent == self.tail.len() {
+            self.sent = 0;
+            pool.put(std::mem::take(&mut self.tail));
+        }
+    }
+
+    /// Whether the client must be closed because it does not read: at once above the hard limit, after some seconds
+    /// above the soft one.
+    pub fn over_limit(&mut self, hot: &Hot, class: ClientClass, now_ms: u64) -> bool {
+        let limit = &hot.output_limits[class as usize];
+        let (hard, soft) = (limit.hard_bytes.load(Relaxed), limit.soft_bytes.load(Relaxed));
+        let len = self.len() as u64;
+        if soft == 0 || len <= soft {
+            self.soft_since_ms = None;
+        } else if self.soft_since_ms.is_none() {
+            self.soft_since_ms = Some(now_ms);
+        }
+        let soft_ms = limit.soft_seconds.load(Relaxed).saturating_mul(1000);
+        hard > 0 && len > hard
+            || self.soft_since_ms.is_some_and(|since| now_ms.saturating_sub(since) > soft_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::net::UnixStream;
+    use std::io::Read;
+
+    fn pair() -> (Stream, UnixStream) {
+        let (a, b) = UnixStream::pair().unwrap();
+        (Stream::Unix(a), b)
+    }
+
+    #[test]
+    fn everything_arrives_in_order() {
+        let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(5);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (mut near, mut far) = pair();
+        let (mut output, mut pool) = (Output::default(), Pool::default());
+        let (mut expected, mut got) = (Vec::new(), Vec::new());
+        for step in 0..2000 {
+            let bytes: Vec<u8> = std::iter::repeat_n(step as u8, rng.usize(0..20_000)).collect();
+            expected.extend_from_slice(&bytes);
+            output.open(&mut pool);
+            if rng.bool() {
+                output.push_shared(&bytes.into());
+            } else {
+                output.tail.extend_from_slice(&bytes);
+                output.settle();
+            }
+            let before = output.len();
+            let (sent, done) = output.flush(&mut near, &mut pool).unwrap();
+            assert_eq!(output.len(), before - sent, "SEED={seed}");
+            assert_eq!(done, output.is_empty(), "SEED={seed}");
+            let mut part = vec![0; rng.usize(1..40_000)];
+            let n = far.read(&mut part).unwrap_or(0);
+            got.extend_from_slice(&part[..n]);
+        }
+        while got.len() < expected.len() {
+            output.flush(&mut near, &mut pool).unwrap();
+            let mut part = vec![0; 65536];
+            let n = far.read(&mut part).unwrap_or(0);
+            got.extend_from_slice(&part[..n]);
+        }
+        assert!(got == expected, "SEED={seed}");
+        assert!(output.is_empty() && output.tail.capacity() == 0);
+    }
+
+    #[test]
+    fn limits() {
+        let config = larder_engine::config::Config::new(1);
+        config.store_own("client-output-buffer-limit", "normal 1000 100 2").unwrap();
+        let over = |output: &mut Output, now| output.over_limit(&config.hot, ClientClass::Normal, now);
+        let mut output = Output { tail: vec![0; 100], ..Output::default() };
+        assert!(!over(&mut output, 0));
+        output.tail.resize(500, 0);
+        assert!(!over(&mut output, 1000) && !over(&mut output, 3000));
+        assert!(over(&mut output, 3001));
+        output.tail.resize(1001, 0);
+        assert!(over(&mut output, 0));
+    }
+}

@@ -1,0 +1,58 @@
+//! A TCP or unix socket.
+
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, Token};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// A connected socket.
+pub enum Stream {
+    /// By TCP.
+    Tcp(TcpStream),
+    /// By a file.
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Reads what is there, up to the size of `buf`.
+    pub fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(socket) => socket.read(buf),
+            Stream::Unix(socket) => socket.read(buf),
+        }
+    }
+
+    /// Writes as much as fits.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(socket) => socket.write(bytes),
+            Stream::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    /// Writes as much of several buffers as fits.
+    pub fn write_vectored(&mut self, slices: &[IoSlice]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(socket) => socket.write_vectored(slices),
+            Stream::Unix(socket) => socket.write_vectored(slices),
+        }
+    }
+
+    /// Adds the socket to an event loop, for reading and writing, once and for all.
+    pub fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let interests = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Stream::Tcp(socket) => registry.register(socket, token, interests),
+            Stream::Unix(socket) => registry.register(socket, token, interests),
+        }
+    }
+}
+
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Stream::Tcp(socket) => socket.as_raw_fd(),
+            Stream::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
+}

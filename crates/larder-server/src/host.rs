@@ -1,0 +1,115 @@
+//! What the engine asks of the process.
+
+use crate::listen::{self, CannotListen, Place};
+use crate::settings::{self, system_text};
+use crate::shared::Shared;
+use crate::{memory, process, sys};
+use larder_engine::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+use std::sync::Arc;
+
+/// The process around the engine.
+pub struct ServerHost {
+    shared: Arc<Shared>,
+}
+
+impl ServerHost {
+    /// Speaks for the process.
+    pub fn new(shared: Arc<Shared>) -> ServerHost {
+        ServerHost { shared }
+    }
+
+    /// Listens by TCP anew. The old sockets must go first, since the new ones may want the same port; when the new
+    /// ones fail, the old ones come back.
+    fn listen_again(&self, failure: &str) -> Result<(), String> {
+        let (shared, wanted) = (&self.shared, Place::of(&self.shared.config));
+        let mut listeners = shared.listeners.lock();
+        let before = listeners.close_tcp();
+        match listen::tcp(&wanted, &shared.log) {
+            Ok(opened) => listeners.add_tcp(wanted, opened).map_err(|error| system_text(&error)),
+            Err(CannotListen) => {
+                if let Ok(opened) = listen::tcp(&before, &shared.log) {
+                    listeners.add_tcp(before, opened).map_err(|error| system_text(&error))?;
+                }
+                Err(failure.to_string())
+            }
+        }
+    }
+
+    fn enter_dir(&self) -> Result<(), String> {
+        let dir = self.shared.config.value("dir");
+        let entered = std::env::set_current_dir(&dir).and_then(|()| std::env::current_dir());
+        let full = entered.map_err(|error| system_text(&error))?;
+        self.shared.config.store_own("dir", &full.to_string_lossy())
+    }
+}
+
+impl Host for ServerHost {
+    fn rewrite_config(&self) -> Result<(), String> {
+        let Some(path) = &self.shared.config_file else {
+            return Err("The server is running without a config file".to_string());
+        };
+        settings::rewrite(&self.shared.config, path).map_err(|error| {
+            self.shared.log.warning(&format!("CONFIG REWRITE failed: {}", system_text(&error)));
+            format!("Rewriting config file: {}", system_text(&error))
+        })?;
+        self.shared.log.notice("CONFIG REWRITE executed with success.");
+        Ok(())
+    }
+
+    fn apply_config(&self, name: &str, value: &str) -> Result<(), String> {
+        let config = &self.shared.config;
+        match name {
+            "port" => self.listen_again("Unable to listen on this port. Check server logs."),
+            "bind" => self.listen_again("Failed to bind to specified addresses."),
+            "dir" => self.enter_dir(),
+            "jemalloc-bg-thread" => {
+                memory::set_background_thread(value == "yes");
+                Ok(())
+            }
+            "loglevel" => {
+                self.shared.log.set_level(config.number("loglevel"));
+                Ok(())
+            }
+            "maxclients" => process::raise_clients(config.number("maxclients") as u64),
+            "oom-score-adj" | "oom-score-adj-values" => process::apply_oom_score(config),
+            _ => Ok(()),
+        }
+    }
+
+    fn shutdown(&self, flags: ShutdownFlags) {
+        self.shared.request_stop(flags);
+    }
+
+    fn memory(&self) -> HostMemory {
+        memory::read()
+    }
+
+    fn purge(&self) {
+        memory::purge();
+    }
+
+    fn malloc_stats(&self) -> String {
+        memory::report()
+    }
+
+    fn cpu(&self) -> CpuTimes {
+        let (sys, user) = sys::cpu_seconds();
+        CpuTimes { sys, user }
+    }
+
+    fn os(&self) -> String {
+        sys::system_name()
+    }
+
+    fn executable(&self) -> String {
+        std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned())
+    }
+
+    fn config_file(&self) -> String {
+        self.shared.config_file.as_ref().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+    }
+
+    fn log(&self, level: LogLevel, text: &str) {
+        self.shared.log.write(level, text);
+    }
+}

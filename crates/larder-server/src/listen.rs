@@ -1,0 +1,168 @@
+//! Listening sockets: TCP on every address of `bind`, and the unix socket.
+
+use crate::log::Log;
+use crate::settings::system_text;
+use crate::sys;
+use larder_engine::config::Config;
+use mio::net::{TcpListener, UnixListener};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+/// One listening socket.
+pub enum Listener {
+    /// By TCP.
+    Tcp(TcpListener),
+    /// By a file.
+    Unix(UnixListener, PathBuf),
+}
+
+/// Where to listen by TCP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// As in the option `bind`.
+    bind: String,
+    /// 0: not at all.
+    port: u16,
+    backlog: i32,
+}
+
+impl Place {
+    /// As configured.
+    pub fn of(config: &Config) -> Place {
+        let backlog = config.number("tcp-backlog") as i32;
+        Place { bind: config.value("bind"), port: config.number("port") as u16, backlog }
+    }
+}
+
+/// An address of `bind`.
+#[derive(Debug, PartialEq, Eq)]
+struct Address<'a> {
+    text: &'a str,
+    /// A leading `-`: fine if the machine does not have it.
+    optional: bool,
+}
+
+/// Why the server cannot listen; has been logged.
+#[derive(Debug)]
+pub struct CannotListen;
+
+/// Listens by TCP; an error has been logged.
+pub fn tcp(place: &Place, log: &Log) -> Result<Vec<Listener>, CannotListen> {
+    let mut listeners = Vec::new();
+    let port = place.port;
+    for address in addresses(&place.bind).filter(|_| port != 0) {
+        let text = address.text;
+        match bind_one(text, port, place.backlog) {
+            Ok(listener) => listeners.push(Listener::Tcp(listener)),
+            Err(error) if address.optional && not_here(&error) => {}
+            Err(error) => {
+                let reason = system_text(&error);
+                log.warning(&format!(
+                    "Warning: Could not create server TCP listening socket {text}:{port}: bind: {reason}"
+                ));
+                log.warning(&format!("Failed listening on port {port} (tcp), aborting."));
+                return Err(CannotListen);
+            }
+        }
+    }
+    Ok(listeners)
+}
+
+/// Listens on the unix socket, if there is to be one.
+pub fn unix(config: &Config, log: &Log) -> Result<Option<Listener>, CannotListen> {
+    let path = config.value("unixsocket");
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let mode = config.number("unixsocketperm") as u32;
+    match bind_unix(Path::new(&path), config.number("tcp-backlog") as i32, mode) {
+        Ok(listener) => Ok(Some(Listener::Unix(listener, PathBuf::from(path)))),
+        Err(error) => {
+            log.warning(&format!("Failed opening Unix socket: bind: {}", system_text(&error)));
+            Err(CannotListen)
+        }
+    }
+}
+
+fn addresses(bind: &str) -> impl Iterator<Item = Address<'_>> {
+    bind.split(' ').filter(|text| !text.is_empty()).map(|text| match text.strip_prefix('-') {
+        Some(text) => Address { text, optional: true },
+        None => Address { text, optional: false },
+    })
+}
+
+fn not_here(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::EADDRNOTAVAIL
+                | libc::EAFNOSUPPORT
+                | libc::EPROTONOSUPPORT
+                | libc::ENOPROTOOPT
+                | libc::EPFNOSUPPORT
+        )
+    )
+}
+
+fn resolve(text: &str, port: u16) -> io::Result<SocketAddr> {
+    match text {
+        "*" => Ok((IpAddr::V4(Ipv4Addr::UNSPECIFIED), port).into()),
+        "::*" => Ok((IpAddr::V6(Ipv6Addr::UNSPECIFIED), port).into()),
+        _ => (text, port)
+            .to_socket_addrs()?
+            .next()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "Name or service not known")),
+    }
+}
+
+fn bind_one(text: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
+    let address = resolve(text, port)?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(backlog)?;
+    Ok(TcpListener::from_std(socket.into()))
+}
+
+fn bind_unix(path: &Path, backlog: i32, mode: u32) -> io::Result<UnixListener> {
+    // One left over by a crash would be in the way.
+    let _ = std::fs::remove_file(path);
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.listen(backlog)?;
+    if mode != 0 {
+        sys::set_permissions(path, mode)?;
+    }
+    Ok(UnixListener::from_std(socket.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bind_words() {
+        let words: Vec<_> = addresses("* -::*  127.0.0.1").collect();
+        let expected = [("*", false), ("::*", true), ("127.0.0.1", false)];
+        assert_eq!(words, expected.map(|(text, optional)| Address { text, optional }));
+    }
+
+    #[test]
+    fn optional_addresses_may_be_missing() {
+        let log = Log::new("/dev/null", 3);
+        let place = |bind: &str| Place { bind: bind.to_string(), port: free_port(), backlog: 5 };
+        assert_eq!(tcp(&place("-192.0.2.1 127.0.0.1"), &log).unwrap().len(), 1);
+        assert!(tcp(&place("192.0.2.1"), &log).is_err());
+    }
+
+    fn free_port() -> u16 {
+        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+}

@@ -1,0 +1,143 @@
+//! The log, in Redis's format: `pid:role date level message`.
+
+use crate::sys;
+use larder_engine::LogLevel;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Where lines go, and which of them.
+pub struct Log {
+    /// `None` is standard output.
+    file: Option<PathBuf>,
+    level: AtomicU8,
+    /// `C` until the server is set up, `M` from then on.
+    role: AtomicU8,
+}
+
+impl Log {
+    /// A log into `file`, or onto standard output when that is empty.
+    pub fn new(file: &str, level: i64) -> Log {
+        let file = (!file.is_empty()).then(|| PathBuf::from(file));
+        let log = Log { file, level: AtomicU8::new(0), role: AtomicU8::new(b'C') };
+        log.set_level(level);
+        log
+    }
+
+    /// Drops what is below `level`, counted as the option `loglevel` counts: 0 debug to 3 warning.
+    pub fn set_level(&self, level: i64) {
+        self.level.store(level.clamp(0, 3) as u8, Relaxed);
+    }
+
+    /// The server is set up: it speaks as a primary.
+    pub fn is_primary(&self) {
+        self.role.store(b'M', Relaxed);
+    }
+
+    /// Whether lines of `level` are written.
+    pub fn wants(&self, level: LogLevel) -> bool {
+        rank(level) >= self.level.load(Relaxed)
+    }
+
+    /// Writes one line.
+    pub fn write(&self, level: LogLevel, text: &str) {
+        if self.wants(level) {
+            let mark = [".", "-", "*", "#"][usize::from(rank(level))];
+            let role = char::from(self.role.load(Relaxed));
+            self.put(&format!("{}:{role} {} {mark} {text}\n", std::process::id(), now()));
+        }
+    }
+
+    /// At level verbose.
+    pub fn verbose(&self, text: &str) {
+        self.write(LogLevel::Verbose, text);
+    }
+
+    /// At level notice.
+    pub fn notice(&self, text: &str) {
+        self.write(LogLevel::Notice, text);
+    }
+
+    /// At level warning.
+    pub fn warning(&self, text: &str) {
+        self.write(LogLevel::Warning, text);
+    }
+
+    /// The line of a signal, which has a form of its own.
+    pub fn signal(&self, text: &str) {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        self.put(&format!("{}:signal-handler ({seconds}) {text}\n", std::process::id()));
+    }
+
+    /// Text without a prefix, such as the banner.
+    pub fn raw(&self, text: &str) {
+        self.put(text);
+    }
+
+    /// The file is opened for every line, so that it can be moved away at any time. There is nobody to tell when the
+    /// log cannot be written.
+    fn put(&self, line: &str) {
+        let _ = match &self.file {
+            Some(path) => OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(path)
+                .and_then(|mut file| file.write_all(line.as_bytes())),
+            None => std::io::stdout().lock().write_all(line.as_bytes()),
+        };
+    }
+}
+
+fn rank(level: LogLevel) -> u8 {
+    match level {
+        LogLevel::Debug => 0,
+        LogLevel::Verbose => 1,
+        LogLevel::Notice => 2,
+        LogLevel::Warning => 3,
+    }
+}
+
+/// `21 Nov 2026 08:00:00.123`.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let t = sys::local_time(since.as_secs() as i64);
+    let month = MONTHS[t.month];
+    format!(
+        "{:02} {month} {} {:02}:{:02}:{:02}.{:03}",
+        t.day,
+        t.year,
+        t.hour,
+        t.minute,
+        t.second,
+        since.subsec_millis()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_form() {
+        let path = std::env::temp_dir().join(format!("larder-log-{}", std::process::id()));
+        let log = Log::new(path.to_str().unwrap(), 2);
+        log.verbose("unseen");
+        log.notice("first");
+        log.is_primary();
+        log.warning("second");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0][0], format!("{}:C", std::process::id()));
+        assert_eq!(lines[1][0], format!("{}:M", std::process::id()));
+        assert_eq!(lines[0][5..], ["*", "first"]);
+        assert_eq!(lines[1][5..], ["#", "second"]);
+        assert_eq!(lines[0][4].len(), "08:00:00.123".len());
+    }
+}

@@ -1,0 +1,89 @@
+//! The allocator and what it knows: jemalloc with one arena per worker, unused pages given back after about a second by
+//! a thread of jemalloc's own.
+//!
+//! Arena 0 serves everything but the workers. Without this, jemalloc would spread the few threads over four arenas per
+//! core, each with half-filled runs of every size.
+#![allow(unsafe_code)]
+
+use larder_engine::HostMemory;
+use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats};
+
+/// As in [`MALLOC_CONF`].
+const DIRTY_DECAY_MS: isize = 1000;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Read by jemalloc before `main`. The background thread is started later, since a fork would lose it.
+// SAFETY: the name is jemalloc's, and the value a NUL-terminated string as jemalloc wants it.
+#[unsafe(export_name = "_rjem_malloc_conf")]
+pub static MALLOC_CONF: Option<&'static std::ffi::c_char> = Some({
+    const CONF: &std::ffi::CStr = c"narenas:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
+    // SAFETY: a C string has at least its NUL.
+    unsafe { &*CONF.as_ptr() }
+});
+
+/// Starts or stops jemalloc's own thread.
+pub fn set_background_thread(on: bool) {
+    let _ = background_thread::write(on);
+}
+
+/// Gives the calling thread an arena of its own. Without one it goes on with arena 0.
+pub fn own_arena() {
+    // SAFETY: both names take and give a C `unsigned`, which is `u32`.
+    unsafe {
+        if let Ok(arena) = raw::read::<u32>(b"arenas.create\0") {
+            let _ = raw::write::<u32>(b"thread.arena\0", arena);
+        }
+    }
+}
+
+/// Memory now.
+pub fn read() -> HostMemory {
+    let _ = epoch::advance();
+    let bytes = |result: tikv_jemalloc_ctl::Result<usize>| result.unwrap_or(0) as u64;
+    let allocated = bytes(stats::allocated::read());
+    HostMemory {
+        used: allocated,
+        rss: rss_bytes(),
+        allocated,
+        active: bytes(stats::active::read()),
+        resident: bytes(stats::resident::read()),
+        system_total: crate::sys::system_memory_bytes(),
+    }
+}
+
+/// Gives every unused page back to the kernel: pages decay at once while the decay time is 0.
+pub fn purge() {
+    // SAFETY: `arenas.narenas` gives a C `unsigned`, `arena.<i>.dirty_decay_ms` takes an `ssize_t`.
+    unsafe {
+        for arena in 0..raw::read::<u32>(b"arenas.narenas\0").unwrap_or(1) {
+            let name = format!("arena.{arena}.dirty_decay_ms\0");
+            let _ = raw::write::<isize>(name.as_bytes(), 0);
+            let _ = raw::write::<isize>(name.as_bytes(), DIRTY_DECAY_MS);
+        }
+    }
+}
+
+/// A summary in jemalloc's terms.
+pub fn report() -> String {
+    let memory = read();
+    let bytes = |result: tikv_jemalloc_ctl::Result<usize>| result.unwrap_or(0);
+    format!(
+        "allocated: {}\nactive: {}\nmetadata: {}\nresident: {}\nmapped: {}\nretained: {}\nrss: {}\n",
+        memory.allocated,
+        memory.active,
+        bytes(stats::metadata::read()),
+        memory.resident,
+        bytes(stats::mapped::read()),
+        bytes(stats::retained::read()),
+        memory.rss,
+    )
+}
+
+/// Resident memory of the process; 0 where the kernel does not tell.
+fn rss_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+    pages * crate::sys::page_bytes()
+}

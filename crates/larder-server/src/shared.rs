@@ -1,0 +1,169 @@
+//! What the threads of the server share, beside the engine: the log, the way to each worker, the listeners, and
+//! whether it is time to stop.
+
+use crate::listen::{Listener, Place};
+use crate::log::Log;
+use crate::worker::NewConnection;
+use larder_engine::ShutdownFlags;
+use larder_engine::config::Config;
+use mio::{Interest, Registry, Token, Waker};
+use parking_lot::{Condvar, Mutex};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Shared by all threads.
+pub struct Shared {
+    /// The options.
+    pub config: Arc<Config>,
+    /// The log.
+    pub log: Log,
+    /// The configuration file.
+    pub config_file: Option<PathBuf>,
+    /// Connections that are open or on their way to a worker.
+    pub connections: AtomicUsize,
+    /// One for each worker.
+    posts: OnceLock<Vec<Post>>,
+    /// Where worker 0 accepts connections.
+    pub listeners: Mutex<Listeners>,
+    stopping: AtomicBool,
+    stop: Mutex<Option<ShutdownFlags>>,
+    stopped: Condvar,
+}
+
+/// The way to one worker.
+pub struct Post {
+    /// Wakes its event loop.
+    pub waker: Arc<Waker>,
+    /// Connections it is to take over.
+    pub arrivals: Mutex<Vec<NewConnection>>,
+}
+
+/// The listening sockets and the event loop they belong to.
+#[derive(Default)]
+pub struct Listeners {
+    registry: Option<Registry>,
+    open: Vec<(Token, Listener)>,
+    /// Where the TCP sockets among them listen.
+    place: Place,
+    next_token: usize,
+}
+
+/// Tokens from here on are listeners.
+pub const FIRST_LISTENER: usize = usize::MAX / 2;
+
+impl Shared {
+    /// Before any thread is started.
+    pub fn new(config: Arc<Config>, log: Log, config_file: Option<PathBuf>) -> Shared {
+        Shared {
+            config,
+            log,
+            config_file,
+            connections: AtomicUsize::new(0),
+            posts: OnceLock::new(),
+            listeners: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            stop: Mutex::new(None),
+            stopped: Condvar::new(),
+        }
+    }
+
+    /// Makes the workers known.
+    pub fn set_posts(&self, posts: Vec<Post>) {
+        assert!(self.posts.set(posts).is_ok(), "the workers are made once");
+    }
+
+    /// The ways to the workers; none before they are made.
+    pub fn posts(&self) -> &[Post] {
+        self.posts.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Asks all threads to stop. Only the first call counts.
+    pub fn request_stop(&self, flags: ShutdownFlags) {
+        let mut stop = self.stop.lock();
+        if stop.is_some() {
+            return;
+        }
+        *stop = Some(flags);
+        self.stopping.store(true, Ordering::Release);
+        self.stopped.notify_all();
+        for post in self.posts() {
+            let _ = post.waker.wake();
+        }
+    }
+
+    /// Whether the threads are to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Waits until the threads are to stop, `timeout` at most; says whether they are.
+    pub fn wait_for_stop(&self, timeout: Duration) -> bool {
+        let mut stop = self.stop.lock();
+        if stop.is_none() {
+            self.stopped.wait_for(&mut stop, timeout);
+        }
+        stop.is_some()
+    }
+}
+
+impl Listeners {
+    /// Names the event loop that accepts, and registers what is open.
+    pub fn set_registry(&mut self, registry: Registry) -> io::Result<()> {
+        self.registry = Some(registry);
+        for (token, listener) in &mut self.open {
+            register(self.registry.as_ref(), *token, listener)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a socket in.
+    pub fn add(&mut self, mut listener: Listener) -> io::Result<()> {
+        let token = Token(FIRST_LISTENER + self.next_token);
+        self.next_token += 1;
+        register(self.registry.as_ref(), token, &mut listener)?;
+        self.open.push((token, listener));
+        Ok(())
+    }
+
+    /// Takes in the TCP sockets of a place.
+    pub fn add_tcp(&mut self, place: Place, listeners: Vec<Listener>) -> io::Result<()> {
+        self.place = place;
+        listeners.into_iter().try_for_each(|listener| self.add(listener))
+    }
+
+    /// Closes the TCP sockets and says where they were.
+    pub fn close_tcp(&mut self) -> Place {
+        self.open.retain(|(_, listener)| matches!(listener, Listener::Unix(..)));
+        std::mem::take(&mut self.place)
+    }
+
+    /// Closes all sockets and returns the paths of unix sockets.
+    pub fn close_all(&mut self) -> Vec<PathBuf> {
+        let path = |(_, listener)| match listener {
+            Listener::Tcp(_) => None,
+            Listener::Unix(_, path) => Some(path),
+        };
+        self.open.drain(..).filter_map(path).collect()
+    }
+
+    /// All sockets.
+    pub fn iter(&self) -> impl Iterator<Item = &Listener> {
+        self.open.iter().map(|(_, listener)| listener)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
+fn register(registry: Option<&Registry>, token: Token, listener: &mut Listener) -> io::Result<()> {
+    match (registry, listener) {
+        (None, _) => Ok(()),
+        (Some(registry), Listener::Tcp(socket)) => registry.register(socket, token, Interest::READABLE),
+        (Some(registry), Listener::Unix(socket, _)) => registry.register(socket, token, Interest::READABLE),
+    }
+}

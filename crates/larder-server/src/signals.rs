@@ -1,0 +1,40 @@
+//! SIGTERM and SIGINT ask the server to stop; a second SIGINT makes it.
+
+use crate::shared::Shared;
+use larder_engine::ShutdownFlags;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::sync::Arc;
+
+/// Catches signals on a thread of their own from now on.
+pub fn watch(shared: Arc<Shared>) -> io::Result<()> {
+    // SIGHUP is caught to be ignored.
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".into()).stack_size(128 * 1024).spawn(move || {
+        for signal in signals.forever() {
+            follow(&shared, signal);
+        }
+    })?;
+    Ok(())
+}
+
+fn follow(shared: &Shared, signal: i32) {
+    let (name, option) = match signal {
+        SIGTERM => ("SIGTERM", "shutdown-on-sigterm"),
+        SIGINT => ("SIGINT", "shutdown-on-sigint"),
+        _ => return,
+    };
+    if shared.is_stopping() && signal == SIGINT {
+        shared.log.warning("You insist... exiting now.");
+        std::process::exit(1);
+    }
+    shared.log.signal(&format!("Received {name} scheduling shutdown..."));
+    shared.request_stop(shutdown_flags(shared.config.number(option)));
+}
+
+/// The bits of the option `shutdown-on-...`.
+fn shutdown_flags(bits: i64) -> ShutdownFlags {
+    let has = |bit: i64| bits & bit != 0;
+    ShutdownFlags { nosave: has(1), save: has(2), now: has(4), force: has(8) }
+}

@@ -1,0 +1,197 @@
+//! From the command line to running threads, and back to an exit code.
+
+use crate::banner;
+use crate::host::ServerHost;
+use crate::listen::{self, CannotListen, Place};
+use crate::log::Log;
+use crate::settings::Settings;
+use crate::shared::{Post, Shared};
+use crate::worker::{EventLoop, WAKE};
+use crate::{memory, process, signals, sys};
+use larder_engine::config::{CommandLine, FatalConfig};
+use larder_engine::{Engine, EngineOptions, Host};
+use mio::{Poll, Waker};
+use parking_lot::Mutex;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The server could not start; the reason has been logged.
+struct Aborted;
+
+/// Runs the program.
+pub fn main(args: &[String]) -> ExitCode {
+    let line = CommandLine::parse(args);
+    if line.version || line.help {
+        println!("{}", if line.version { banner::version_line() } else { banner::USAGE.to_string() });
+        return ExitCode::SUCCESS;
+    }
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    match Settings::load(&line, cores) {
+        Ok(settings) => serve(settings),
+        Err(error @ FatalConfig::Unreadable { .. }) => {
+            Log::new("", 2).warning(&error.to_string());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprint!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(settings: Settings) -> ExitCode {
+    let config = &settings.config;
+    let log = Log::new(&config.value("logfile"), config.number("loglevel"));
+    if config.is_yes("daemonize") && sys::daemonize().is_err() {
+        log.warning("Can't run in the background: fork failed");
+        return ExitCode::FAILURE;
+    }
+    greet(&log, &settings);
+    if config.is_yes("disable-thp") {
+        sys::disable_huge_pages();
+    }
+    memory::set_background_thread(config.is_yes("jemalloc-bg-thread"));
+    process::fit_open_files(config, &log);
+    let pidfile = process::pidfile(config);
+    let shared = Arc::new(Shared::new(Arc::new(settings.config), log, settings.file));
+    match run(&shared, pidfile.as_ref()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Aborted) => ExitCode::FAILURE,
+    }
+}
+
+fn greet(log: &Log, settings: &Settings) {
+    log.warning("oO0OoO0OoO0Oo Larder is starting oO0OoO0OoO0Oo");
+    let (version, bits, pid) = (banner::VERSION, usize::BITS, std::process::id());
+    log.warning(&format!(
+        "Larder version={version}, bits={bits}, commit=00000000, modified=0, pid={pid}, just started"
+    ));
+    log.warning(if settings.configured {
+        "Configuration loaded"
+    } else {
+        "Warning: no config file specified, using the default config. In order to specify a config file use \
+         larder-server /path/to/larder.conf"
+    });
+    log.is_primary();
+}
+
+/// Everything between a loaded configuration and the end.
+fn run(shared: &Arc<Shared>, pidfile: Option<&PathBuf>) -> Result<(), Aborted> {
+    listen(shared)?;
+    if let Some(path) = pidfile {
+        process::write_pidfile(path, &shared.log);
+    }
+    let result = run_threads(shared);
+    clean_up(shared, pidfile);
+    result
+}
+
+fn listen(shared: &Shared) -> Result<(), Aborted> {
+    let (config, log) = (&shared.config, &shared.log);
+    let place = Place::of(config);
+    let tcp = listen::tcp(&place, log).map_err(|CannotListen| Aborted)?;
+    let unix = listen::unix(config, log).map_err(|CannotListen| Aborted)?;
+    let mut listeners = shared.listeners.lock();
+    let added =
+        listeners.add_tcp(place, tcp).and_then(|()| unix.into_iter().try_for_each(|l| listeners.add(l)));
+    added.map_err(|error| abort(shared, &error))?;
+    if listeners.is_empty() {
+        log.warning("Configured to not listen anywhere, exiting.");
+        return Err(Aborted);
+    }
+    Ok(())
+}
+
+fn run_threads(shared: &Arc<Shared>) -> Result<(), Aborted> {
+    let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(shared)));
+    let threads = shared.config.number("threads") as usize;
+    let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads });
+    let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
+    signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
+    announce(shared, threads);
+    cron(shared, &engine);
+    shared.log.warning("User requested shutdown...");
+    for worker in workers {
+        if worker.join().is_err() {
+            shared.log.warning("A worker thread has panicked");
+        }
+    }
+    Ok(())
+}
+
+fn announce(shared: &Shared, threads: usize) {
+    let (config, log) = (&shared.config, &shared.log);
+    let port = config.value("port");
+    log.notice(&format!("Running mode=standalone, port={port}."));
+    log.raw(&banner::banner(&port, threads));
+    log.warning("Server initialized");
+    if port != "0" {
+        log.notice("Ready to accept connections tcp");
+    }
+    if !config.value("unixsocket").is_empty() {
+        log.notice("Ready to accept connections unix");
+    }
+}
+
+/// Makes all event loops before any of them runs, so that each can reach the others.
+fn start_workers(
+    shared: &Arc<Shared>,
+    engine: &Arc<Engine>,
+    threads: usize,
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let mut loops = Vec::new();
+    let mut posts = Vec::new();
+    for index in 0..threads {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        posts.push(Post { waker: Arc::clone(&waker), arrivals: Mutex::default() });
+        // A failed wake leaves the mail to the next event.
+        let worker = engine.worker(index, Box::new(move || drop(waker.wake())));
+        if index == 0 {
+            shared.listeners.lock().set_registry(poll.registry().try_clone()?)?;
+        }
+        loops.push(EventLoop::new(index, Arc::clone(shared), poll, worker));
+    }
+    shared.set_posts(posts);
+    loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop)).collect()
+}
+
+fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+        memory::own_arena();
+        event_loop.run();
+    })
+}
+
+/// Calls the engine's cron until the server stops.
+fn cron(shared: &Shared, engine: &Engine) {
+    loop {
+        let hz = shared.config.hot.hz.load(Relaxed).max(1) as u64;
+        if shared.wait_for_stop(Duration::from_micros(1_000_000 / hz)) {
+            return;
+        }
+        engine.cron();
+    }
+}
+
+fn clean_up(shared: &Shared, pidfile: Option<&PathBuf>) {
+    if let Some(path) = pidfile {
+        shared.log.notice("Removing the pid file.");
+        let _ = std::fs::remove_file(path);
+    }
+    for path in shared.listeners.lock().close_all() {
+        shared.log.notice("Removing the unix socket file.");
+        let _ = std::fs::remove_file(path);
+    }
+    shared.log.warning("Larder is now ready to exit, bye bye...");
+}
+
+fn abort(shared: &Shared, error: &io::Error) -> Aborted {
+    shared.log.warning(&format!("Failed to start: {error}"));
+    Aborted
+}

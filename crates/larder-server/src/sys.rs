@@ -1,0 +1,170 @@
+//! The calls that only libc offers. The one module of the server with `unsafe` in it; each function is safe to call.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Local time, broken down.
+pub struct LocalTime {
+    /// Four digits.
+    pub year: i32,
+    /// 0..=11.
+    pub month: usize,
+    /// 1..=31.
+    pub day: i32,
+    /// 0..=23.
+    pub hour: i32,
+    /// 0..=59.
+    pub minute: i32,
+    /// 0..=60.
+    pub second: i32,
+}
+
+/// Seconds since 1970 in the local time zone.
+pub fn local_time(unix_seconds: i64) -> LocalTime {
+    let mut tm = MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both pointers are to live locals; an all-zero `tm` is valid, so it may be read whatever the call does.
+    let tm = unsafe {
+        libc::localtime_r(&unix_seconds, tm.as_mut_ptr());
+        tm.assume_init()
+    };
+    LocalTime {
+        year: tm.tm_year + 1900,
+        month: tm.tm_mon.clamp(0, 11) as usize,
+        day: tm.tm_mday,
+        hour: tm.tm_hour,
+        minute: tm.tm_min,
+        second: tm.tm_sec,
+    }
+}
+
+/// Name, release and machine of the operating system, as `uname` tells them.
+pub fn system_name() -> String {
+    let mut name = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the pointer is to a live local; an all-zero `utsname` is valid, so it may be read whatever the call does.
+    let name = unsafe {
+        libc::uname(name.as_mut_ptr());
+        name.assume_init()
+    };
+    let text = |field: &[libc::c_char]| -> String {
+        field.iter().map(|&c| c as u8).take_while(|&c| c != 0).map(char::from).collect()
+    };
+    format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
+}
+
+/// Reads up to `max` bytes from a socket into the spare room behind `buf`, which must have that much reserved.
+pub fn read_behind(fd: &impl AsRawFd, buf: &mut Vec<u8>, max: usize) -> io::Result<usize> {
+    let spare = buf.spare_capacity_mut();
+    let max = max.min(spare.len());
+    // SAFETY: the kernel writes at most `max` bytes, all inside the spare capacity.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), spare.as_mut_ptr().cast(), max, 0) };
+    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: `n <= max` bytes behind the old length have just been written.
+    unsafe { buf.set_len(buf.len() + n) };
+    Ok(n)
+}
+
+/// Turns transparent huge pages off for this process.
+pub fn disable_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes no pointers.
+    unsafe {
+        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
+/// Whether the limit of open files is at least `wanted` now, raised if need be and possible; otherwise what it is.
+pub fn raise_open_files(wanted: u64) -> Result<(), u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live local.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
+        return Err(1024);
+    }
+    let old = limit.rlim_cur;
+    if old >= wanted {
+        return Ok(());
+    }
+    // More than the hard limit takes privileges; without them the hard limit is the best there is.
+    for (soft, hard) in [(wanted, limit.rlim_max.max(wanted)), (wanted.min(limit.rlim_max), limit.rlim_max)] {
+        let new = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+        // SAFETY: the pointer is to a live local.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &new) } == 0 {
+            return if soft >= wanted { Ok(()) } else { Err(soft) };
+        }
+    }
+    Err(old)
+}
+
+/// Processor seconds of this process: in the kernel, in the program.
+pub fn cpu_seconds() -> (f64, f64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a live local; an all-zero `rusage` is valid, so it may be read whatever the call does.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    (seconds(usage.ru_stime), seconds(usage.ru_utime))
+}
+
+/// Bytes of a page.
+pub fn page_bytes() -> u64 {
+    // SAFETY: takes no pointers.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// Bytes of memory in the machine.
+pub fn system_memory_bytes() -> u64 {
+    // SAFETY: takes no pointers.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    u64::try_from(pages).unwrap_or(0) * page_bytes()
+}
+
+/// Splits off into the background: the caller returns in a child that has no terminal, and its parent is gone. Must
+/// be called while there is one thread only.
+pub fn daemonize() -> io::Result<()> {
+    // SAFETY: no other thread exists yet, so the child may go on running ordinary code; the parent leaves at once.
+    unsafe {
+        match libc::fork() {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => libc::setsid(),
+            _ => libc::_exit(0),
+        };
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        if null >= 0 {
+            for fd in 0..3 {
+                libc::dup2(null, fd);
+            }
+            if null > 2 {
+                libc::close(null);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The files that a shell pattern names, sorted.
+pub fn glob(pattern: &str) -> Vec<PathBuf> {
+    let Ok(pattern) = CString::new(pattern) else { return Vec::new() };
+    let mut found = MaybeUninit::<libc::glob_t>::zeroed();
+    // SAFETY: the pattern is NUL-terminated, `found` starts zeroed as glob wants it without GLOB_DOOFFS; on success it
+    // holds `gl_pathc` NUL-terminated strings, which are copied before globfree.
+    unsafe {
+        let ok = libc::glob(pattern.as_ptr(), 0, None, found.as_mut_ptr()) == 0;
+        let mut found = found.assume_init();
+        let count = if ok { found.gl_pathc as usize } else { 0 };
+        let path = |i: usize| std::ffi::CStr::from_ptr(*found.gl_pathv.add(i));
+        let paths = (0..count).map(|i| PathBuf::from(path(i).to_string_lossy().into_owned())).collect();
+        libc::globfree(&mut found);
+        paths
+    }
+}
+
+/// Changes a file's permissions.
+pub fn set_permissions(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}

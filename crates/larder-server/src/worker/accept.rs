@@ -1,0 +1,169 @@
+//! New connections: worker 0 accepts them and deals them out to all workers in turn.
+
+use super::EventLoop;
+use crate::connection::input::Input;
+use crate::connection::output::Output;
+use crate::connection::{Connection, Flags, Stream};
+use crate::listen::Listener;
+use crate::shared::Shared;
+use larder_engine::{ConnInfo, ConnKind};
+use mio::Token;
+use socket2::{SockRef, TcpKeepalive};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Connections accepted in one iteration, at most.
+const ACCEPTS_MAX: usize = 256;
+
+const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
+
+const DENIED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password \
+is set for the default user. In this mode connections are only accepted from the loopback interface. If you want to \
+connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode \
+sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same \
+host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG \
+REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis \
+configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If you started \
+the server manually just for testing, restart it with the '--protected-mode no' option. 4) Setup a an authentication \
+password for the default user. NOTE: You only need to do one of the above things in order for the server to start \
+accepting connections from the outside.\r\n";
+
+/// A connection on its way to its worker.
+pub struct NewConnection {
+    stream: Stream,
+    addr: String,
+    laddr: String,
+    kind: ConnKind,
+}
+
+/// What the listeners had.
+enum Accepted {
+    New(NewConnection),
+    /// Refused, and told so.
+    Refused,
+    Nothing,
+}
+
+impl EventLoop {
+    /// Accepts what there is, up to a bound.
+    pub(super) fn accept(&mut self) {
+        for _ in 0..ACCEPTS_MAX {
+            match accept_one(&self.shared) {
+                Ok(Accepted::New(connection)) => self.deal(connection),
+                Ok(Accepted::Refused) => self.worker.stats().rejected_connections.add(1),
+                Ok(Accepted::Nothing) => {
+                    self.accepting = false;
+                    return;
+                }
+                Err(error) => {
+                    // Out of descriptors, as a rule. The next event or the next closed connection tries again.
+                    self.shared.log.warning(&format!("Accepting client connection: {error}"));
+                    self.accepting = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn deal(&mut self, connection: NewConnection) {
+        self.shared.connections.fetch_add(1, Relaxed);
+        let worker = self.next_worker;
+        let posts = self.shared.posts();
+        self.next_worker = (worker + 1) % posts.len();
+        if worker == self.index {
+            return self.adopt(connection);
+        }
+        posts[worker].arrivals.lock().push(connection);
+        let _ = posts[worker].waker.wake();
+    }
+
+    /// Takes over what worker 0 has accepted.
+    pub(super) fn take_arrivals(&mut self) {
+        let arrivals = std::mem::take(&mut *self.shared.posts()[self.index].arrivals.lock());
+        arrivals.into_iter().for_each(|connection| self.adopt(connection));
+    }
+
+    fn adopt(&mut self, new: NewConnection) {
+        let NewConnection { mut stream, addr, laddr, kind } = new;
+        let slot = self.slots.reserve();
+        if let Err(error) = stream.register(self.poll.registry(), Token(slot)) {
+            self.shared.log.warning(&format!("Registering a client failed: {error}"));
+            self.shared.connections.fetch_sub(1, Relaxed);
+            return self.slots.free(slot);
+        }
+        let id = self.worker.engine().next_client_id();
+        let session = self.worker.connect(ConnInfo { id, addr, laddr, fd: stream.as_raw_fd(), kind });
+        let flags = Flags { writable: true, ..Flags::default() };
+        let (input, output) = (Input::default(), Output::default());
+        let connection = Connection { stream, session, input, output, deadline_ms: None, flags };
+        self.by_id.insert(id, slot);
+        self.slots.put(slot, Box::new(connection));
+    }
+}
+
+/// The next connection of any listener.
+fn accept_one(shared: &Shared) -> io::Result<Accepted> {
+    let listeners = shared.listeners.lock();
+    for listener in listeners.iter() {
+        let accepted = match listener {
+            Listener::Tcp(socket) => socket.accept().map(|(stream, peer)| tcp(shared, stream, peer)),
+            Listener::Unix(socket, path) => socket.accept().map(|(stream, _)| {
+                let addr = format!("{}:0", path.display());
+                admit(shared, Stream::Unix(stream), None, addr.clone(), addr)
+            }),
+        };
+        match accepted {
+            Ok(accepted) => return Ok(accepted),
+            Err(error) if passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Accepted::Nothing)
+}
+
+/// Nothing to accept, or nobody there any more.
+fn passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+    matches!(error.kind(), ConnectionAborted | Interrupted | WouldBlock)
+}
+
+fn tcp(shared: &Shared, stream: mio::net::TcpStream, peer: SocketAddr) -> Accepted {
+    // Without these the connection still works.
+    let _ = stream.set_nodelay(true);
+    let seconds = shared.config.hot.tcp_keepalive_s.load(Relaxed).max(0) as u64;
+    if seconds > 0 {
+        let interval = Duration::from_secs((seconds / 3).max(1));
+        let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(seconds)).with_interval(interval);
+        let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive.with_retries(3));
+    }
+    let laddr = stream.local_addr().map_or_else(|_| String::new(), |addr| addr.to_string());
+    admit(shared, Stream::Tcp(stream), Some(peer.ip()), peer.to_string(), laddr)
+}
+
+/// Refuses who must not or cannot be served.
+fn admit(shared: &Shared, mut stream: Stream, peer: Option<IpAddr>, addr: String, laddr: String) -> Accepted {
+    let hot = &shared.config.hot;
+    let full = shared.connections.load(Relaxed) >= hot.maxclients.load(Relaxed) as usize;
+    let refusal = if full {
+        TOO_MANY
+    } else if hot.protected_mode.load(Relaxed)
+        && is_outside(peer)
+        && shared.config.value("requirepass").is_empty()
+    {
+        DENIED
+    } else {
+        let kind = if peer.is_some() { ConnKind::Tcp } else { ConnKind::Unix };
+        shared.log.verbose(&format!("Accepted {addr}"));
+        return Accepted::New(NewConnection { stream, addr, laddr, kind });
+    };
+    // The socket is new: the text fits, or the peer is gone.
+    let _ = stream.write(refusal);
+    Accepted::Refused
+}
+
+fn is_outside(peer: Option<IpAddr>) -> bool {
+    peer.is_some_and(|ip| !ip.to_canonical().is_loopback())
+}

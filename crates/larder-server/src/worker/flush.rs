@@ -1,0 +1,62 @@
+//! Sending replies at the end of a round, and the limits on those that are not read.
+
+use super::{EventLoop, Hangup};
+use crate::connection::Connection;
+
+impl EventLoop {
+    /// Sends the output of every dirty connection.
+    pub(super) fn flush_dirty(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for slot in dirty.drain(..) {
+            let Some(mut connection) = self.slots.take(slot) else { continue };
+            connection.flags.dirty = false;
+            match self.flush(&mut connection) {
+                Ok(()) => self.slots.put(slot, connection),
+                Err(Hangup) => self.close(slot, connection),
+            }
+        }
+        self.dirty = dirty;
+    }
+
+    fn flush(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+        if connection.flags.writable {
+            let Connection { output, stream, .. } = &mut *connection;
+            let (sent, done) = output.flush(stream, &mut self.pool).map_err(|_| Hangup)?;
+            connection.flags.writable = done;
+            self.worker.stats().writes.add(1);
+            self.worker.stats().net_out.add(sent as u64);
+            connection.session.shared().add_net_out(sent);
+            if done {
+                return if connection.flags.closing { Err(Hangup) } else { self.sent_all(connection) };
+            }
+        }
+        self.report_output(connection);
+        self.check_output_limit(connection)
+    }
+
+    fn sent_all(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+        let shared = connection.session.shared();
+        if shared.output_bytes.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+            shared.set_output(0, 0);
+        }
+        Ok(())
+    }
+
+    fn report_output(&self, connection: &Connection) {
+        connection.session.shared().set_output(connection.output.len(), connection.output.chain_len());
+    }
+
+    /// Closes a connection that does not read what it asked for.
+    pub(super) fn check_output_limit(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+        let (class, now_ms) = (connection.session.class(), self.worker.now_ms());
+        if !connection.output.over_limit(&self.shared.config.hot, class, now_ms) {
+            return Ok(());
+        }
+        self.worker.stats().output_limit_closes.add(1);
+        self.shared.log.warning(&format!(
+            "Client {} scheduled to be closed ASAP for overcoming of output buffer limits.",
+            connection.describe()
+        ));
+        Err(Hangup)
+    }
+}

@@ -1,0 +1,73 @@
+//! Messages from other threads for this worker's clients.
+
+use super::{EventLoop, Hangup};
+use crate::connection::Connection;
+use larder_engine::Mail;
+use std::sync::Arc;
+
+impl EventLoop {
+    /// Takes and follows all messages.
+    pub(super) fn take_mail(&mut self) {
+        let mut mail = std::mem::take(&mut self.mail);
+        self.worker.drain(&mut mail);
+        for message in mail.drain(..) {
+            self.follow_mail(message);
+        }
+        self.mail = mail;
+    }
+
+    fn follow_mail(&mut self, message: Mail) {
+        match message {
+            Mail::Output { client, bytes } => self.with(client, |this, _, connection| {
+                this.append(connection, &bytes);
+                this.check_output_limit(connection)
+            }),
+            Mail::Unblocked { client, reply } => self.with(client, |this, slot, connection| {
+                this.unblock(slot, connection, &reply);
+                Ok(())
+            }),
+            Mail::Kill { client, after_flush } => self.with(client, |_, _, connection| {
+                if !after_flush || connection.output.is_empty() {
+                    return Err(Hangup);
+                }
+                connection.flags.closing = true;
+                Ok(())
+            }),
+            Mail::Retry => self.retry_paused(),
+        }
+    }
+
+    /// Works on the connection of a client; it may be gone already.
+    fn with(
+        &mut self,
+        client: u64,
+        work: impl FnOnce(&mut Self, usize, &mut Connection) -> Result<(), Hangup>,
+    ) {
+        let Some(&slot) = self.by_id.get(&client) else { return };
+        let Some(mut connection) = self.slots.take(slot) else { return };
+        match work(self, slot, &mut connection) {
+            Ok(()) => {
+                self.soil(slot, &mut connection);
+                self.slots.put(slot, connection);
+            }
+            Err(Hangup) => self.close(slot, connection),
+        }
+    }
+
+    fn append(&mut self, connection: &mut Connection, bytes: &Arc<[u8]>) {
+        if !connection.flags.closing {
+            connection.output.open(&mut self.pool);
+            connection.output.push_shared(bytes);
+        }
+    }
+
+    fn unblock(&mut self, slot: usize, connection: &mut Connection, reply: &[u8]) {
+        connection.output.open(&mut self.pool);
+        connection.output.tail.extend_from_slice(reply);
+        connection.output.settle();
+        self.clear_deadline(slot, connection);
+        self.worker.resume(&mut connection.session);
+        connection.flags.backlog = true;
+        self.enlist(slot, &mut connection.flags);
+    }
+}

@@ -1,0 +1,193 @@
+//! The event loop of one worker thread.
+//!
+//! An iteration: wait for events; take mail and new connections; serve every connection on the list (one read, then
+//! every whole command in it); send all replies, one write each. Sockets are registered once, edge-triggered, for both
+//! directions; what an edge said is remembered in the connection's flags:
+//! - after a read that did not fill the buffer the socket is empty, and the read that would say so is left out;
+//! - a connection whose socket or input is not exhausted stays on the list, and the next wait does not wait.
+//!
+//! The work for one connection in one iteration is bounded (one buffer of input, [`OUTPUT_TURN_BYTES`] of output), so
+//! that nobody waits for one client's pipeline.
+//!
+//! Invariants:
+//! - I1: `flags.listed` holds exactly for the connections on `list`, `flags.dirty` for those on `dirty`.
+//! - I2: a connection with unsent output is dirty, or waits for its socket (`!writable`).
+//! - I3: a slot freed in an iteration is reused in the next one at the earliest: events of the old connection may
+//!   still be in this one's batch.
+
+mod accept;
+mod flush;
+mod mail;
+mod serve;
+mod slots;
+mod timers;
+
+pub use accept::NewConnection;
+
+use crate::connection::output::Pool;
+use crate::connection::{Connection, Flags};
+use crate::shared::{FIRST_LISTENER, Shared};
+use larder_engine::{Mail, Worker};
+use larder_resp::Parser;
+use mio::event::Event;
+use mio::{Events, Poll, Token};
+use slots::Slots;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::Arc;
+
+/// The waker's token.
+pub const WAKE: Token = Token(usize::MAX);
+
+/// Bytes of the read buffer that all connections of a worker share.
+const READ_BYTES: usize = 64 * 1024;
+/// A connection with this much unsent output gets its next turn after a flush.
+const OUTPUT_TURN_BYTES: usize = 256 * 1024;
+/// Events taken from the kernel at once.
+const EVENTS_MAX: usize = 1024;
+
+/// One worker's event loop.
+pub struct EventLoop {
+    index: usize,
+    shared: Arc<Shared>,
+    poll: Poll,
+    worker: Worker,
+    slots: Slots,
+    /// Slots by client id, for mail.
+    by_id: HashMap<u64, usize>,
+    /// Connections to serve in the next round.
+    list: Vec<usize>,
+    /// Connections to flush at the end of the round.
+    dirty: Vec<usize>,
+    /// Connections whose next command is put off.
+    paused: Vec<usize>,
+    /// Deadlines of blocked clients.
+    deadlines: BTreeSet<(u64, usize)>,
+    /// Read into by whichever connection has its turn.
+    scratch: Vec<u8>,
+    /// For connections that are not in the middle of a command.
+    parser: Parser,
+    pool: Pool,
+    mail: Vec<Mail>,
+    /// Listeners may have more connections.
+    accepting: bool,
+    /// The worker that gets the next connection.
+    next_worker: usize,
+    /// When the timers were last looked at.
+    last_timers_ms: u64,
+    /// When paused commands were last tried.
+    last_retry_ms: u64,
+}
+
+/// A connection must be closed; whatever it has to say is lost.
+#[derive(Debug)]
+struct Hangup;
+
+impl EventLoop {
+    /// A loop that has not started.
+    pub fn new(index: usize, shared: Arc<Shared>, poll: Poll, worker: Worker) -> EventLoop {
+        EventLoop {
+            index,
+            shared,
+            poll,
+            worker,
+            slots: Slots::default(),
+            by_id: HashMap::new(),
+            list: Vec::new(),
+            dirty: Vec::new(),
+            paused: Vec::new(),
+            deadlines: BTreeSet::new(),
+            scratch: vec![0; READ_BYTES],
+            parser: Parser::new(),
+            pool: Pool::default(),
+            mail: Vec::new(),
+            accepting: false,
+            next_worker: 0,
+            last_timers_ms: 0,
+            last_retry_ms: 0,
+        }
+    }
+
+    /// Runs until the server stops.
+    pub fn run(mut self) {
+        let mut events = Events::with_capacity(EVENTS_MAX);
+        while !self.shared.is_stopping() {
+            match self.poll.poll(&mut events, self.wait_time()) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    self.shared.log.warning(&format!("Waiting for events failed: {error}"));
+                    self.shared.request_stop(larder_engine::ShutdownFlags::default());
+                }
+                _ => self.iteration(&events),
+            }
+        }
+        self.flush_dirty();
+    }
+
+    fn iteration(&mut self, events: &Events) {
+        self.worker.tick();
+        let mut woken = false;
+        for event in events {
+            match event.token() {
+                WAKE => woken = true,
+                Token(token) if token >= FIRST_LISTENER => self.accepting = true,
+                Token(slot) => self.note(slot, event),
+            }
+        }
+        if woken {
+            self.take_arrivals();
+        }
+        if self.accepting {
+            self.accept();
+        }
+        self.take_mail();
+        self.serve_list();
+        self.run_timers();
+        self.flush_dirty();
+        self.slots.release();
+    }
+
+    /// Remembers what an event said.
+    fn note(&mut self, slot: usize, event: &Event) {
+        let Some(connection) = self.slots.get_mut(slot) else { return };
+        let flags = &mut connection.flags;
+        if event.is_readable() || event.is_read_closed() || event.is_error() {
+            flags.readable = true;
+            flags.hung_up |= event.is_read_closed() || event.is_error();
+            if !std::mem::replace(&mut flags.listed, true) {
+                self.list.push(slot);
+            }
+        }
+        if event.is_writable() {
+            flags.writable = true;
+            if !connection.output.is_empty() && !std::mem::replace(&mut connection.flags.dirty, true) {
+                self.dirty.push(slot);
+            }
+        }
+    }
+
+    /// Puts a connection on the list, once.
+    fn enlist(&mut self, slot: usize, flags: &mut Flags) {
+        if !std::mem::replace(&mut flags.listed, true) {
+            self.list.push(slot);
+        }
+    }
+
+    /// Has a connection's output sent at the end of the round.
+    fn soil(&mut self, slot: usize, connection: &mut Connection) {
+        if !connection.output.is_empty() && !std::mem::replace(&mut connection.flags.dirty, true) {
+            self.dirty.push(slot);
+        }
+    }
+
+    /// Takes a connection out for good.
+    fn close(&mut self, slot: usize, connection: Box<Connection>) {
+        self.by_id.remove(&connection.session.id());
+        if let Some(deadline) = connection.deadline_ms {
+            self.deadlines.remove(&(deadline, slot));
+        }
+        self.slots.free(slot);
+        self.shared.connections.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        let Connection { session, .. } = *connection;
+        self.worker.disconnect(session);
+    }
+}

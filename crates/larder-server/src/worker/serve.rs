@@ -1,0 +1,262 @@
+//! Serving a connection: one read, then every whole command that has arrived.
+
+use super::{EventLoop, Hangup, OUTPUT_TURN_BYTES, READ_BYTES};
+use crate::connection::Connection;
+use larder_engine::Flow;
+use larder_resp::{Limits, Parsed, Parser};
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Why the execution of a buffer ended.
+enum Stop {
+    /// No whole command is left in it.
+    Starved,
+    /// The connection's turn is over, or it waits: there may be whole commands left.
+    Paused,
+    /// Nothing more will be executed.
+    Closing,
+}
+
+impl EventLoop {
+    /// Serves every connection on the list once.
+    pub(super) fn serve_list(&mut self) {
+        let mut list = std::mem::take(&mut self.list);
+        for slot in list.drain(..) {
+            let Some(mut connection) = self.slots.take(slot) else { continue };
+            connection.flags.listed = false;
+            match self.serve(slot, &mut connection) {
+                Ok(()) => self.slots.put(slot, connection),
+                Err(Hangup) => self.close(slot, connection),
+            }
+        }
+        if self.list.is_empty() {
+            self.list = list;
+        }
+    }
+
+    fn serve(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
+        if connection.flags.backlog && connection.runs() {
+            self.run_pending(slot, connection)?;
+        }
+        if connection.flags.readable && !(connection.flags.backlog && connection.runs()) {
+            self.read(slot, connection)?;
+        }
+        let flags = connection.flags;
+        if flags.readable || flags.backlog && connection.runs() {
+            self.enlist(slot, &mut connection.flags);
+        }
+        self.soil(slot, connection);
+        Ok(())
+    }
+
+    /// One read, and what it brings.
+    fn read(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
+        if connection.flags.closing {
+            return self.drain(connection);
+        }
+        if let Some((buffer, room)) = connection.input.direct() {
+            let result = crate::sys::read_behind(&connection.stream, buffer, room);
+            self.received(connection, result, room)?;
+            return self.run_pending(slot, connection);
+        }
+        let result = connection.stream.read(&mut self.scratch);
+        let n = self.received(connection, result, READ_BYTES)?;
+        if n == 0 {
+            return Ok(());
+        }
+        if connection.input.is_empty() && connection.runs() {
+            return self.run_scratch(slot, connection, n);
+        }
+        connection.input.append(&self.scratch[..n]);
+        self.run_pending(slot, connection)
+    }
+
+    /// Counts the outcome of a read of at most `room` bytes. An end or an error closes the connection.
+    fn received(
+        &mut self,
+        connection: &mut Connection,
+        read: io::Result<usize>,
+        room: usize,
+    ) -> Result<usize, Hangup> {
+        self.worker.stats().reads.add(1);
+        let n = match read {
+            Ok(0) => return Err(self.hangup(connection, "Client closed connection")),
+            Ok(n) => n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                connection.flags.readable = false;
+                return Ok(0);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(0),
+            Err(error) => {
+                return Err(self.hangup(connection, &format!("Reading from client: {error}")));
+            }
+        };
+        if n < room && !connection.flags.hung_up {
+            connection.flags.readable = false;
+        }
+        self.worker.stats().net_in.add(n as u64);
+        connection.session.shared().add_net_in(n);
+        Ok(n)
+    }
+
+    /// Executes the commands in the first `n` bytes of the shared buffer and keeps the rest.
+    fn run_scratch(&mut self, slot: usize, connection: &mut Connection, n: usize) -> Result<(), Hangup> {
+        let scratch = std::mem::take(&mut self.scratch);
+        let mut parser = std::mem::take(&mut self.parser);
+        let result = self.execute(slot, connection, &scratch[..n], &mut parser);
+        if let Ok((consumed, Stop::Starved | Stop::Paused)) = result
+            && consumed < n
+        {
+            connection.input.keep(&scratch[consumed..n], std::mem::take(&mut parser));
+            self.report_input(connection);
+        }
+        self.scratch = scratch;
+        self.parser = parser;
+        self.settle(connection, result.map(|(_, stop)| stop))
+    }
+
+    /// Executes the commands in the connection's own buffer.
+    fn run_pending(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
+        if !connection.runs() {
+            connection.flags.backlog = true;
+            return self.check_input(connection);
+        }
+        let Some(mut pending) = connection.input.take() else {
+            connection.flags.backlog = false;
+            return Ok(());
+        };
+        let (bytes, parser) = pending.parts();
+        let result = self.execute(slot, connection, bytes, parser);
+        if let Ok((consumed, Stop::Starved | Stop::Paused)) = result {
+            pending.consume(consumed);
+            connection.input.put_back(pending);
+        }
+        self.report_input(connection);
+        self.settle(connection, result.map(|(_, stop)| stop))?;
+        self.check_input(connection)
+    }
+
+    /// Remembers why execution ended.
+    fn settle(&mut self, connection: &mut Connection, stop: Result<Stop, Hangup>) -> Result<(), Hangup> {
+        match stop? {
+            Stop::Starved => connection.flags.backlog = false,
+            Stop::Paused => connection.flags.backlog = !connection.input.is_empty(),
+            Stop::Closing => {
+                connection.flags.closing = true;
+                connection.flags.backlog = false;
+                if connection.output.is_empty() {
+                    return Err(Hangup);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes the commands in `bytes`, up to a turn's worth. Says how many bytes they took.
+    fn execute(
+        &mut self,
+        slot: usize,
+        connection: &mut Connection,
+        bytes: &[u8],
+        parser: &mut Parser,
+    ) -> Result<(usize, Stop), Hangup> {
+        connection.output.open(&mut self.pool);
+        let bulk_bytes_max = self.shared.config.hot.proto_max_bulk_len.load(Relaxed);
+        let mut at = 0;
+        loop {
+            let limits = Limits { bulk_bytes_max, authenticated: connection.session.authenticated() };
+            let (args, consumed) = match parser.next(&bytes[at..], &limits) {
+                Ok(Parsed::Command { args, consumed }) => (args, consumed),
+                Ok(Parsed::Incomplete) => return Ok((at, Stop::Starved)),
+                Err(error) => {
+                    self.worker.protocol_error(&mut connection.session, &error.text());
+                    error.write(&mut connection.output.tail);
+                    return Ok((at, Stop::Closing));
+                }
+            };
+            if args.is_empty() {
+                at += consumed;
+                continue;
+            }
+            let flow = self.worker.execute(&mut connection.session, args, &mut connection.output.tail);
+            if flow != Flow::Retry {
+                at += consumed;
+            }
+            if let Some(stop) = self.follow(slot, connection, flow)? {
+                return Ok((at, stop));
+            }
+            if at > 4 * READ_BYTES {
+                return Ok((at, Stop::Paused));
+            }
+        }
+    }
+
+    /// What a command's outcome means for the connection; `None`: the next command.
+    #[inline]
+    fn follow(
+        &mut self,
+        slot: usize,
+        connection: &mut Connection,
+        flow: Flow,
+    ) -> Result<Option<Stop>, Hangup> {
+        match flow {
+            Flow::Next
+                if connection.output.tail.len() < super::READ_BYTES && connection.output.chain_len() == 0 =>
+            {
+                Ok(None)
+            }
+            Flow::Next => self.check_output(connection),
+            Flow::CloseAfterFlush => Ok(Some(Stop::Closing)),
+            Flow::CloseNow => Err(Hangup),
+            Flow::Blocked { deadline_ms } => {
+                self.set_deadline(slot, connection, deadline_ms);
+                Ok(Some(Stop::Paused))
+            }
+            Flow::Retry => {
+                connection.flags.paused = true;
+                self.paused.push(slot);
+                Ok(Some(Stop::Paused))
+            }
+        }
+    }
+
+    /// After a command that left much output: the limits, and whether the turn is over.
+    fn check_output(&mut self, connection: &mut Connection) -> Result<Option<Stop>, Hangup> {
+        connection.output.settle();
+        connection.output.open(&mut self.pool);
+        self.check_output_limit(connection)?;
+        Ok((connection.output.len() > OUTPUT_TURN_BYTES).then_some(Stop::Paused))
+    }
+
+    /// Closes a connection that sends more than it may have waiting.
+    fn check_input(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+        let limit = self.shared.config.hot.client_query_buffer_limit.load(Relaxed);
+        self.report_input(connection);
+        if connection.input.len() as u64 <= limit {
+            return Ok(());
+        }
+        self.worker.stats().query_limit_closes.add(1);
+        self.shared.log.warning(&format!(
+            "Closing client that reached max query buffer length: {} (qbuf initial bytes: \"\")",
+            connection.describe()
+        ));
+        Err(Hangup)
+    }
+
+    fn report_input(&self, connection: &Connection) {
+        connection.session.shared().set_query_buffer(connection.input.len(), connection.input.capacity());
+    }
+
+    /// The connection will be closed: what it still sends is thrown away.
+    fn drain(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+        let result = connection.stream.read(&mut self.scratch);
+        self.received(connection, result, READ_BYTES).map(drop)
+    }
+
+    fn hangup(&self, connection: &Connection, reason: &str) -> Hangup {
+        if self.shared.log.wants(larder_engine::LogLevel::Verbose) {
+            self.shared.log.verbose(&format!("{reason} {}", connection.describe()));
+        }
+        Hangup
+    }
+}
