@@ -20,6 +20,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const CASES: [&str; 4] = ["table", "ttl", "worst", "map"];
 const QUICK_KEYS: u64 = 20_000;
+/// A pipeline's length.
+const AHEAD: usize = 16;
 const NOW_MS: u64 = 1_800_000_000_000;
 
 fn main() {
@@ -48,6 +50,7 @@ fn run_alone(keys: u64, case: &str, tables: usize) {
 trait Map {
     fn put(&mut self, hash: u64, key: &[u8], value: &[u8], expire: bool);
     fn get(&mut self, hash: u64, key: &[u8]) -> usize;
+    fn prefetch(&mut self, hashes: impl Fn(usize) -> u64);
     fn remove(&mut self, hash: u64, key: &[u8]);
     fn visit_all(&self) -> usize;
     fn heap_bytes(&self) -> Option<usize>;
@@ -106,6 +109,11 @@ impl Map for Packed {
         }
     }
 
+    fn prefetch(&mut self, hashes: impl Fn(usize) -> u64) {
+        (0..AHEAD).map(&hashes).for_each(|hash| self.table(hash).prefetch(hash));
+        (0..AHEAD).map(&hashes).for_each(|hash| self.table(hash).prefetch_entry(hash));
+    }
+
     fn remove(&mut self, hash: u64, key: &[u8]) {
         black_box(self.table(hash).remove(hash, key));
     }
@@ -149,6 +157,8 @@ impl Map for Boxed {
         self.map(hash).get(key).map_or(0, |value| usize::from(value[0]))
     }
 
+    fn prefetch(&mut self, _: impl Fn(usize) -> u64) {}
+
     fn remove(&mut self, hash: u64, key: &[u8]) {
         black_box(self.map(hash).remove(key));
     }
@@ -188,6 +198,7 @@ impl<M: Map> Bench<M> {
         self.time("get, hit", |map, hash, key| {
             black_box(map.get(hash, key));
         });
+        self.time_ahead();
         self.time_missing();
         self.time("put, same length", |map, hash, key| map.put(hash, key, b"another twenty bytes", expire));
         self.print_walk();
@@ -222,6 +233,22 @@ impl<M: Map> Bench<M> {
             operation(&mut self.map, Hash::hash(&key), &key);
         }
         print_ns(name, start, self.operations());
+    }
+
+    /// As a pipeline of 16 knows its keys before it looks them up.
+    fn time_ahead(&mut self) {
+        let start = Clock::start();
+        for _ in 0..self.operations() / AHEAD as u64 {
+            let keys: [_; AHEAD] = std::array::from_fn(|_| {
+                let key = key(self.rng.u64(..self.keys));
+                (Hash::hash(&key), key)
+            });
+            self.map.prefetch(|i| keys[i].0);
+            for (hash, key) in &keys {
+                black_box(self.map.get(*hash, key));
+            }
+        }
+        print_ns("get, hit, 16 known ahead", start, self.operations());
     }
 
     fn time_missing(&mut self) {

@@ -5,7 +5,8 @@
 //! key would cost 48 bytes for a key of 16 and a value of 20, and a slot; here they take 41 and a share of 3.
 //!
 //! Cost: 8.1 bytes per key beside key and value (14.1 with an expiry), and the slack of the segments: in all about 47 bytes
-//! of heap for 16 + 20. An empty table is 64 bytes and allocates nothing. Get, put, remove O(1), moving at
+//! of heap for 16 + 20 (resident 48.4 to 48.8 from half a million keys on, at every size; 52 to 56 after twice as many
+//! removals and inserts as keys). An empty table is 64 bytes and allocates nothing. Get, put, remove O(1), moving at
 //! most one segment of 4 KB; a split doubles the directory now and then, a copy of 8 bytes per slot.
 //!
 //! ```text
@@ -108,11 +109,22 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
         self.len == 0
     }
 
-    /// Asks the processor to load what a lookup of this hash reads first: worth it when several keys are known ahead.
+    /// Asks the processor to load what a lookup of this hash reads first. Several keys that are known ahead (MGET, a
+    /// pipeline) are found up to three times faster after one round of this for all, and one of
+    /// [`prefetch_entry`](Self::prefetch_entry).
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         if let Some(records) = self.directory.get(position(hash)) {
             records.prefetch();
+        }
+    }
+
+    /// Asks the processor to load the entry of this hash, when [`prefetch`](Self::prefetch) has had time to work.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: u64) {
+        let place = Place::of(hash);
+        if let Some(records) = self.directory.get(place.position) {
+            records.prefetch_record(place.tag);
         }
     }
 

@@ -146,11 +146,17 @@ impl Segment {
     /// Asks the processor to load the first lines, those that a probe reads.
     #[inline]
     pub fn prefetch(&self) {
-        #[cfg(target_arch = "x86_64")]
         for line in 0..4 {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch has no effect that a program could see, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.ptr.as_ptr().wrapping_add(line * 64).cast()) };
+            prefetch(self.ptr.as_ptr().wrapping_add(line * 64));
+        }
+    }
+
+    /// Asks the processor to load the entry that a probe for `tag` looks at first.
+    #[inline]
+    pub fn prefetch_entry(&self, tag: u8) {
+        if let Some(slot) = self.find(tag, |_| true) {
+            prefetch(self.entry(slot).as_ptr());
+            prefetch(self.entry(slot).as_ptr().wrapping_add(64));
         }
     }
 
@@ -202,6 +208,18 @@ impl Segment {
         // SAFETY: I1: the header is initialised, and the allocation is aligned to 8.
         u32::from_le(unsafe { self.ptr.add(8).cast::<u32>().read() }) as usize
     }
+}
+
+#[inline]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect that a program could see, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 impl Drop for Segment {

@@ -279,6 +279,12 @@ impl<V: Thin> Records<V> {
         self.segment.prefetch();
     }
 
+    /// Asks the processor to load the record that a probe for `tag` looks at first.
+    #[inline]
+    pub fn prefetch_record(&self, tag: u8) {
+        self.segment.prefetch_entry(tag);
+    }
+
     fn of(segment: Segment) -> Self {
         Records { segment, values: PhantomData }
     }
