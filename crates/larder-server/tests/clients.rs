@@ -5,6 +5,7 @@ mod common;
 use common::{Server, command};
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -67,6 +68,51 @@ fn a_large_argument_there_and_back() {
     assert_eq!(client.reply(), "+PONG\r\n");
     let reply = client.ask(&["GET", "k"]);
     assert!(reply.as_bytes()["$20000000\r\n".len()..].starts_with(&value));
+}
+
+#[test]
+fn large_replies_to_slow_readers() {
+    const COUNT: usize = 20;
+    let server = Server::start(&["--unixsocket", "l.sock"]);
+    let value: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+    let mut client = server.connect();
+    client.tell(&[b"SET", b"k", &value]);
+    assert_eq!(client.reply(), "+OK\r\n");
+    let expected = [b"$1000000\r\n", &value[..], b"\r\n"].concat();
+    let read_slowly = |stream: &mut dyn Read| {
+        for _ in 0..COUNT {
+            let mut got = vec![0; expected.len()];
+            got.chunks_mut(10_007).for_each(|part| stream.read_exact(part).unwrap());
+            assert!(got == expected);
+        }
+    };
+    let mut unix = UnixStream::connect(server.dir.join("l.sock")).unwrap();
+    unix.write_all(&b"GET k\r\n".repeat(COUNT)).unwrap();
+    client.send(&b"GET k\r\n".repeat(COUNT));
+    read_slowly(&mut unix);
+    read_slowly(&mut client.stream);
+    unix.write_all(b"PING\r\n").unwrap();
+    let mut pong = [0; 7];
+    unix.read_exact(&mut pong).unwrap();
+    assert_eq!(&pong, b"+PONG\r\n");
+}
+
+#[test]
+fn mail_reaches_clients_of_other_workers() {
+    let server = Server::start(&[]);
+    let mut monitors: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    for monitor in &mut monitors {
+        assert_eq!(monitor.ask(&["MONITOR"]), "+OK\r\n");
+    }
+    let mut other = server.connect();
+    other.ask(&["ECHO", "hello"]);
+    for monitor in &mut monitors {
+        let line = monitor.reply();
+        assert!(line.ends_with("\"ECHO\" \"hello\"\r\n"), "{line}");
+    }
+    assert_eq!(other.ask(&["CLIENT", "KILL", "SKIPME", "yes"]), ":4\r\n");
+    assert!(monitors.iter_mut().all(|monitor| monitor.rest().is_empty()));
+    assert_eq!(other.ask(&["PING"]), "+PONG\r\n");
 }
 
 #[test]

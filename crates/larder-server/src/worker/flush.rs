@@ -2,6 +2,7 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
+use mio::Token;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl EventLoop {
@@ -11,7 +12,7 @@ impl EventLoop {
         for slot in dirty.drain(..) {
             let Some(mut connection) = self.slots.take(slot) else { continue };
             connection.flags.dirty = false;
-            match self.flush(&mut connection) {
+            match self.flush(slot, &mut connection) {
                 Ok(()) => self.slots.put(slot, connection),
                 Err(Hangup) => self.close(slot, connection),
             }
@@ -19,11 +20,17 @@ impl EventLoop {
         self.dirty = dirty;
     }
 
-    fn flush(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+    fn flush(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
         if connection.flags.writable {
             let Connection { output, stream, .. } = &mut *connection;
             let (sent, done) = output.flush(stream, &mut self.pool).map_err(|_| Hangup)?;
             connection.flags.writable = done;
+            if done == std::mem::replace(&mut connection.flags.watches_writes, !done) {
+                connection
+                    .stream
+                    .watch_writes(self.poll.registry(), Token(slot), !done)
+                    .map_err(|_| Hangup)?;
+            }
             self.worker.stats().writes.add(1);
             self.worker.stats().net_out.add(sent as u64);
             connection.session.shared().add_net_out(sent);
