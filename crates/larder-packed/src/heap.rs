@@ -50,7 +50,7 @@ const LARGE_MIN: usize = 72 << 10;
 /// Bytes before the first block of a slab.
 const SLAB_HEADER: usize = 64;
 /// All empty slabs that are kept for the next allocation hold at most this together.
-const SPARE_BYTES_MAX: usize = 8 << 20;
+const SPARE_BYTES_MAX: usize = 2 << 20;
 /// Class ranges: upper bound and step. Each range starts where the one before ends, the first at [`SMALL_MAX`].
 const RANGES: [(usize, usize); 5] =
     [(8704, 64), (16 << 10, 128), (32 << 10, 256), (64 << 10, 512), (LARGE_MIN, 1024)];
