@@ -29,6 +29,7 @@ fn main() {
     };
     run("ends", ends);
     run("rotate", rotate);
+    run("heap", heap);
     run("index", index);
     run("clone", clone);
     run("deque", deque);
@@ -108,6 +109,20 @@ fn rotate(scale: u64) {
             }
         });
         println!("{len:>8} {ns:>7.1}");
+    }
+}
+
+fn heap(scale: u64) {
+    let count = 1000 / scale.min(10);
+    for size in [2000, 8224] {
+        let ns = time(count * 20, || {
+            for _ in 0..20 {
+                let blocks: Vec<_> = (0..count).map(|_| larder_packed::heap::alloc(size)).collect();
+                // SAFETY: each block was allocated with this size just above and is freed once.
+                blocks.into_iter().for_each(|block| unsafe { larder_packed::heap::free(block, size) });
+            }
+        });
+        println!("heap: alloc and free of {size} bytes, {count} at a time: {ns:.1} ns");
     }
 }
 
