@@ -2,6 +2,7 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl EventLoop {
     /// Sends the output of every dirty connection.
@@ -26,20 +27,25 @@ impl EventLoop {
             self.worker.stats().writes.add(1);
             self.worker.stats().net_out.add(sent as u64);
             connection.session.shared().add_net_out(sent);
+            if sent > 0 && !done {
+                Self::touch(connection);
+            }
             if done {
-                return if connection.flags.closing { Err(Hangup) } else { self.sent_all(connection) };
+                Self::sent_all(connection);
+                return if connection.flags.closing { Err(Hangup) } else { Ok(()) };
             }
         }
         self.report_output(connection);
         self.check_output_limit(connection)
     }
 
-    fn sent_all(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+    /// Everything went out, after more than one try if some of it was reported.
+    fn sent_all(connection: &Connection) {
         let shared = connection.session.shared();
-        if shared.output_bytes.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+        if shared.output_bytes.load(Relaxed) > 0 {
             shared.set_output(0, 0);
+            Self::touch(connection);
         }
-        Ok(())
     }
 
     fn report_output(&self, connection: &Connection) {
