@@ -1,1 +1,23 @@
-//! Test support: starts servers on free ports and speaks RESP to them.
+//! Test support: starts servers on free ports, speaks RESP to them, and reads what the kernel knows of them.
+
+#![forbid(unsafe_code)]
+
+mod client;
+mod process;
+mod server;
+mod value;
+
+pub use client::Client;
+pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
+pub use server::{Kind, Server};
+pub use value::Value;
+
+/// The seed of a test: `SEED` from the environment, or the test's own. Print it when the test fails.
+pub fn seed(own: u64) -> u64 {
+    std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(own)
+}
+
+/// Whether the full, long run of a test is asked for.
+pub fn full_run() -> bool {
+    std::env::var_os("LARDER_TEST_FULL").is_some()
+}

@@ -58,14 +58,10 @@ pub use records::{RecordMut, RecordPage, Records};
 pub use thin::{Borrowed, KINDS, OutMut, Thin};
 
 use crate::heap;
-use page::{GROUP_BYTES, HEADER_BYTES, footprint_of};
+use page::{GROUP_BYTES, HEADER_BYTES, capacity_for, footprint_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
-
-/// A growing segment takes at least this part more than it needs at the moment, so that a fine step of the size
-/// classes does not mean a copy per insert.
-const GROWTH_DIVISOR: usize = 24;
 
 /// A segment that owns its allocation. Reading and in-place changes are those of [`Page`].
 #[repr(transparent)]
@@ -164,7 +160,7 @@ impl Segment {
     }
 
     fn with_capacity(bytes: usize) -> Segment {
-        let capacity = heap::class_size(bytes);
+        let capacity = capacity_for(bytes);
         assert!(u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
         let ptr = heap::alloc(capacity);
         // SAFETY: `capacity` bytes were just allocated; zeroing makes them all initialised (I1), and nobody else
@@ -179,13 +175,12 @@ impl Segment {
 
     fn reserve(&mut self, bytes: usize) {
         if self.free_bytes() < bytes {
-            let needed = self.content_bytes() + bytes;
-            self.move_to(needed + needed / GROWTH_DIVISOR);
+            self.move_to(self.content_bytes() + bytes);
         }
     }
 
     fn move_to(&mut self, bytes: usize) {
-        let capacity = heap::class_size(bytes);
+        let capacity = capacity_for(bytes);
         let (front, used) = (self.front_bytes(), self.used_bytes());
         assert!(front + used <= capacity && u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
         let ptr = heap::alloc(capacity);

@@ -12,8 +12,10 @@ pub const ENTRY_BYTES_MAX: usize = 4000;
 
 /// Groups whose tags are compared at once.
 const AT_ONCE: usize = 8;
-/// Content below this share of the capacity makes a segment give memory back.
-const SHRINK_PERCENT: usize = 65;
+/// A segment gives memory back when a smaller capacity would leave it this part of its content as room to grow.
+const SHRINK_SPARE: usize = 16;
+/// Smaller capacities than this have the same step as this one.
+const STEPS_FROM: usize = 65;
 /// Length byte of an entry whose true length stands in a u16 behind it.
 const LONG: u8 = 255;
 /// Bit of the depth byte: there may be holes below `slots`.
@@ -123,7 +125,7 @@ impl Page {
     /// Whether the content is so small that [`shrink`](super::Segment::shrink) would give memory back.
     pub fn is_sparse(&self) -> bool {
         let content = self.content_bytes();
-        content * 100 < self.0.len() * SHRINK_PERCENT && heap::class_size(content) < self.0.len()
+        capacity_for(content + content / SHRINK_SPARE) < self.0.len()
     }
 
     /// The first entry with this tag that `is` accepts.
@@ -438,6 +440,14 @@ impl<'a> Iterator for Entries<'a> {
         }
         None
     }
+}
+
+/// The capacity that a segment of so many bytes gets: one of four per doubling, whatever finer sizes the heap has. Each
+/// size in use leaves some free blocks behind, and segments pass through many: finer steps cost more than they save.
+#[inline]
+pub(super) fn capacity_for(bytes: usize) -> usize {
+    let step = 1 << ((bytes.max(STEPS_FROM) - 1).ilog2() - 2);
+    heap::class_size(bytes.next_multiple_of(step))
 }
 
 /// Bytes that an entry of `len` bytes takes: a long one carries its length in a u16.

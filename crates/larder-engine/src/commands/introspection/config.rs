@@ -58,7 +58,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "REWRITE",
         "    Rewrite the configuration file.",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }

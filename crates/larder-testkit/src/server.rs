@@ -1,0 +1,187 @@
+//! Server processes that end with the test that started them.
+
+use crate::Client;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to answer, or to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Ours.
+    Larder,
+    /// The one it is compared with.
+    Redis,
+}
+
+/// A running server, alone in a directory of its own.
+pub struct Server {
+    child: Child,
+    port: u16,
+    dir: PathBuf,
+}
+
+impl Server {
+    /// Starts Larder: the binary that `LARDER_SERVER` names, or the one built beside the test.
+    pub fn larder(args: &[&str]) -> Self {
+        Self::start(&[&larder_path().to_string_lossy()], &[&["--enable-debug-command", "yes"], args].concat())
+    }
+
+    /// Starts the redis-server in the path.
+    pub fn redis(args: &[&str]) -> Self {
+        Self::start(&["redis-server"], &[&["--enable-debug-command", "yes"], args].concat())
+    }
+
+    /// Starts a server by kind.
+    pub fn of(kind: Kind, args: &[&str]) -> Self {
+        match kind {
+            Kind::Larder => Self::larder(args),
+            Kind::Redis => Self::redis(args),
+        }
+    }
+
+    /// Starts a server from a command, adding a free port, no save points, and `args`; waits until it answers.
+    pub fn start(command: &[&str], args: &[&str]) -> Self {
+        for _ in 0..5 {
+            if let Some(server) = Self::try_start(command, args) {
+                return server;
+            }
+        }
+        panic!("{} does not start", command[0]);
+    }
+
+    fn try_start(command: &[&str], args: &[&str]) -> Option<Self> {
+        let (port, dir) = (free_port(), fresh_dir());
+        let log = File::create(dir.join("log")).expect("the directory is writable");
+        let child = Command::new(command[0])
+            .args(&command[1..])
+            .args(["--port", &port.to_string(), "--save", "", "--dir", &dir.to_string_lossy()])
+            .args(args)
+            .current_dir(&dir)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file can be cloned"))
+            .stderr(log)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]));
+        let mut server = Server { child, port, dir };
+        server.wait_ready().then_some(server)
+    }
+
+    /// Retries until the server answers; false when it has ended, as it does when somebody else took the port.
+    fn wait_ready(&mut self) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if self.child.try_wait().expect("the child can be asked").is_some() {
+                return false;
+            }
+            if let Ok(mut client) = Client::connect(self.port)
+                && client.send_raw(b"PING\r\n").is_ok()
+                && client.read().is_ok_and(|reply| !reply.text().starts_with("LOADING"))
+            {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The TCP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The server's own directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What the server has printed.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    /// A new connection.
+    pub fn client(&self) -> Client {
+        Client::connect(self.port).expect("the server accepts")
+    }
+
+    /// Asks the server to end (SIGTERM) and returns how it did.
+    pub fn stop(&mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        let _ = Command::new("kill").args(["-TERM", &pid]).status();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the child can be asked") {
+                return status;
+            }
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                return self.child.wait().expect("the child can be waited for");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        if std::thread::panicking() {
+            eprintln!("--- log of the server on port {}:\n{}", self.port, self.log());
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// The Larder binary to test.
+fn larder_path() -> PathBuf {
+    if let Some(path) = std::env::var_os("LARDER_SERVER") {
+        return path.into();
+    }
+    let test = std::env::current_exe().expect("a program knows its path");
+    let beside = test.ancestors().skip(1).take(2).map(|dir| dir.join("larder-server"));
+    beside.into_iter().find(|path| path.exists()).expect("larder-server is built, or LARDER_SERVER names it")
+}
+
+/// A port that nobody listens on at the moment.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback has a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+fn fresh_dir() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("larder-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let dir = std::env::temp_dir().join(name);
+    fs::create_dir_all(&dir).expect("the temporary directory is writable");
+    dir
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn a_server_answers_and_ends() {
+        let mut server = Server::redis(&[]);
+        let mut client = server.client();
+        assert_eq!(client.ask("SET k v"), Value::Simple("OK".to_owned()));
+        assert_eq!(client.cmd(&[&b"GET"[..], b"k"]), Value::Bulk(b"v".to_vec()));
+        client.ask("HELLO 3");
+        assert_eq!(client.ask("GET none"), Value::Null);
+        assert!(crate::rss_bytes(server.pid()) > 0 && !crate::thread_cpu_seconds(server.pid()).is_empty());
+        assert!(server.stop().success());
+    }
+}
