@@ -180,7 +180,6 @@ impl EventLoop {
     }
 
     /// Takes a connection out for good.
-    #[expect(clippy::boxed_local, reason = "it comes out of its slot as a box")]
     fn close(&mut self, slot: usize, connection: Box<Connection>) {
         self.by_id.remove(&connection.session.id());
         if let Some(deadline) = connection.deadline_ms {
