@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::Duration;
 
 use larder_collections::list::{Codec, Element, Fill, List, ListOptions};
+use larder_packed::codec::compress_zstd;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -28,10 +29,12 @@ fn main() {
     };
     run("ends", ends);
     run("rotate", rotate);
+    run("heap", heap);
     run("index", index);
     run("clone", clone);
     run("deque", deque);
     run("scratch", compressed_reads);
+    run("codecs", codecs);
     run("load", load);
 }
 
@@ -42,9 +45,9 @@ fn text_len(element: Element<'_>) -> usize {
 /// Nanoseconds per operation, the best of three runs.
 fn time(count: u64, mut f: impl FnMut()) -> f64 {
     let mut once = || {
-        let start = Instant::now();
+        let start = cpu_time();
         f();
-        start.elapsed().as_nanos() as f64 / count as f64
+        (cpu_time() - start).as_nanos() as f64 / count as f64
     };
     (0..3).map(|_| once()).fold(f64::MAX, f64::min)
 }
@@ -85,9 +88,9 @@ fn pops(count: u64, make: impl Fn() -> List, mut pop: impl FnMut(&mut List) -> O
     let mut best = f64::MAX;
     for _ in 0..3 {
         let mut list = make();
-        let start = Instant::now();
+        let start = cpu_time();
         while pop(&mut list).is_some() {}
-        best = best.min(start.elapsed().as_nanos() as f64 / count as f64);
+        best = best.min((cpu_time() - start).as_nanos() as f64 / count as f64);
     }
     best
 }
@@ -106,6 +109,20 @@ fn rotate(scale: u64) {
             }
         });
         println!("{len:>8} {ns:>7.1}");
+    }
+}
+
+fn heap(scale: u64) {
+    let count = 1000 / scale.min(10);
+    for size in [2000, 8224] {
+        let ns = time(count * 20, || {
+            for _ in 0..20 {
+                let blocks: Vec<_> = (0..count).map(|_| larder_packed::heap::alloc(size)).collect();
+                // SAFETY: each block was allocated with this size just above and is freed once.
+                blocks.into_iter().for_each(|block| unsafe { larder_packed::heap::free(block, size) });
+            }
+        });
+        println!("heap: alloc and free of {size} bytes, {count} at a time: {ns:.1} ns");
     }
 }
 
@@ -151,12 +168,12 @@ fn clone(scale: u64) {
     let options = with_fill(-2);
     let mut list = List::new();
     (0..count).for_each(|i| list.push_back(i.to_string().as_bytes(), &options));
-    let start = Instant::now();
+    let start = cpu_time();
     let mut copy = list.clone();
-    let cloned = start.elapsed();
+    let cloned = cpu_time() - start;
     copy.push_back(b"x", &options);
     copy.set(count / 2, b"y", &options);
-    println!("clone of {count}: {cloned:?}; first push and set after it: {:?}", start.elapsed() - cloned);
+    println!("clone of {count}: {cloned:?}; first push and set after it: {:?}", cpu_time() - start - cloned);
 }
 
 fn deque(scale: u64) {
@@ -198,6 +215,92 @@ fn compress_all(list: &mut List, options: &ListOptions) {
     }
 }
 
+/// Ratio and speed of codecs and levels on the loaded data, in units of one and more blocks.
+fn codecs(_scale: u64) {
+    let Some(dir) = std::env::var_os("LOAD") else {
+        return;
+    };
+    println!("compression of list data: unit, ratio, ns/KB to compress, ns/KB to decompress");
+    for name in ["list_json", "list_words"] {
+        let Ok(bytes) = std::fs::read(std::path::Path::new(&dir).join(format!("{name}.resp"))) else {
+            continue;
+        };
+        let (mut values, mut at, mut raw) = (Vec::new(), 0, 0);
+        while at < bytes.len() && raw < 6_000_000 {
+            let command = read_command(&bytes, &mut at);
+            raw += command[2..].iter().map(|v| v.len()).sum::<usize>();
+            values.extend(command.into_iter().skip(2));
+        }
+        for unit in [8 << 10, 16 << 10, 32 << 10, 64 << 10] {
+            let mut images = vec![Vec::new()];
+            for value in &values {
+                let last = images.last_mut().expect("never empty");
+                if last.len() + value.len() <= unit {
+                    last.extend_from_slice(value);
+                } else {
+                    images.push(value.to_vec());
+                }
+            }
+            codec_row(
+                name,
+                unit,
+                "lzf",
+                &images,
+                |src, out| Codec::Lzf.compress(src, out, usize::MAX / 2),
+                Codec::Lzf,
+            );
+            codec_row(
+                name,
+                unit,
+                "lz4",
+                &images,
+                |src, out| Codec::Lz4.compress(src, out, usize::MAX / 2),
+                Codec::Lz4,
+            );
+            for level in [1, 3, 4, 6, 9] {
+                let label = format!("zstd {level}");
+                let pack = |src: &[u8], out: &mut Vec<u8>| compress_zstd(src, out, usize::MAX / 2, level);
+                codec_row(name, unit, &label, &images, pack, Codec::Zstd);
+            }
+        }
+    }
+}
+
+fn codec_row(
+    name: &str,
+    unit: usize,
+    label: &str,
+    images: &[Vec<u8>],
+    pack: impl Fn(&[u8], &mut Vec<u8>) -> bool,
+    codec: Codec,
+) {
+    let total: usize = images.iter().map(Vec::len).sum();
+    let start = cpu_time();
+    let packed: Vec<Vec<u8>> = images
+        .iter()
+        .map(|image| {
+            let mut out = Vec::new();
+            assert!(pack(image, &mut out));
+            out
+        })
+        .collect();
+    let packing = cpu_time() - start;
+    let mut scratch = vec![0; unit];
+    let start = cpu_time();
+    for (image, packed) in images.iter().zip(&packed) {
+        codec.decompress(packed, &mut scratch[..image.len()]).expect("it was just compressed");
+    }
+    let unpacking = cpu_time() - start;
+    let ratio = total as f64 / packed.iter().map(Vec::len).sum::<usize>() as f64;
+    let per_kb = |time: Duration| time.as_nanos() as f64 * 1024.0 / total as f64;
+    println!(
+        "{name:>11} {:>3} KB {label:>7}: {ratio:.2} {:>6.0} {:>6.0}",
+        unit >> 10,
+        per_kb(packing),
+        per_kb(unpacking)
+    );
+}
+
 fn load(_scale: u64) {
     let Some(dir) = std::env::var_os("LOAD") else {
         return;
@@ -228,34 +331,35 @@ fn load_one(name: &str, bytes: &[u8], options: ListOptions) {
     let before = resident_bytes();
     let mut lists: Vec<(Vec<u8>, List)> = Vec::new();
     let (mut at, mut raw, mut count) = (0, 0, 0u64);
-    let mut spent = std::time::Duration::ZERO;
+    let mut spent = Duration::ZERO;
     while at < bytes.len() {
         let values = read_command(bytes, &mut at);
         if lists.last().is_none_or(|(key, _)| key != values[1]) {
             lists.push((values[1].to_vec(), List::new()));
         }
         let list = &mut lists.last_mut().expect("just pushed").1;
-        let start = Instant::now();
+        let start = cpu_time();
         for value in &values[2..] {
             list.push_back(value, &options);
             raw += value.len();
             count += 1;
         }
-        spent += start.elapsed();
+        spent += cpu_time() - start;
         compress_all(list, &options);
     }
-    let start = Instant::now();
+    let start = cpu_time();
     lists.iter_mut().for_each(|(_, list)| compress_all(list, &options));
     let heap: u64 = lists.iter().map(|(_, list)| list.memory_bytes(0)).sum();
     let grown = resident_bytes().saturating_sub(before);
     let mode = if options.compress_depth == 0 { "plain" } else { options.codec.name() };
     println!(
-        "{name:>11} {mode:>6}: raw {:.1} heap {:.2} rss {:.2} push {:.1} ns ({:.2?})",
+        "{name:>11} {mode:>6}: raw {:.1} heap {:.2} rss {:.2} free in slabs {:.2} push {:.1} ns ({:.2?})",
         raw as f64 / 1e6,
         heap as f64 / 1e6,
         grown as f64 / 1e6,
+        larder_packed::heap::stats().free_bytes as f64 / 1e6,
         spent.as_nanos() as f64 / count as f64,
-        start.elapsed(),
+        cpu_time() - start,
     );
 }
 
@@ -275,6 +379,15 @@ fn read_number(bytes: &[u8], at: &mut usize) -> usize {
     let digits = std::str::from_utf8(&bytes[*at + 1..end]).expect("digits");
     *at = end + 2;
     digits.parse().expect("a number")
+}
+
+/// CPU time of this thread: the machine may be busy with other things.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec, and the clock exists on every supported system.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(result, 0, "the thread has a CPU clock");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn resident_bytes() -> usize {

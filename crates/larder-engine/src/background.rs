@@ -135,5 +135,9 @@ fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     let mut data = shard.lock();
     let mut value = data.table_mut(db).get_mut(key.hash, key.bytes);
     let Some(Value::List(list)) = value.as_deref_mut() else { return false };
-    done.into_iter().fold(false, |applied, done| list.apply(done, &options) || applied)
+    let mut applied = false;
+    for one in done {
+        applied |= list.apply(one, &options);
+    }
+    applied
 }

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn long_commands_are_cut() {
-        let long = vec![b'x'; 200];
+        let long = [b'x'; 200];
         let args: OwnedArgs = std::iter::repeat_n(&long[..], 40).collect();
         let kept = shorten(args.as_args());
         assert_eq!(kept.len(), 32);

@@ -97,7 +97,7 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if !session.authenticated && !command.has(flags::NO_AUTH) {
         return Err(CommandError::NO_AUTH);
     }
-    if session.multi.is_some() && command.has(flags::NO_MULTI) {
+    if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
         return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
     }
     Ok(())

@@ -146,7 +146,7 @@ pub(crate) fn move_one(
     } else {
         context.with_list(source, |list, options, _| {
             list.pop_with(from, options, |element| {
-                scratch.extend_from_slice(element_bytes(&element, &mut number))
+                scratch.extend_from_slice(element_bytes(&element, &mut number));
             });
             Ok(())
         })?;
@@ -174,7 +174,7 @@ fn rotate(
     let mut number = itoa::Buffer::new();
     context.with_list(key, |list, options, _| {
         list.pop_with(from, options, |element| {
-            scratch.extend_from_slice(element_bytes(&element, &mut number))
+            scratch.extend_from_slice(element_bytes(&element, &mut number));
         });
         list.push(to, scratch, options);
         Ok(())

@@ -133,6 +133,13 @@ pub struct Parser {
     bulk_len: Option<usize>,
 }
 
+/// A whole command at the start of the buffer; its arguments are in `spans`.
+struct Found {
+    consumed: usize,
+    /// Whether the spans point into `inline`.
+    inline: bool,
+}
+
 impl Parser {
     /// A parser between commands.
     pub fn new() -> Self {
@@ -158,24 +165,39 @@ impl Parser {
         self.spans.capacity() * size_of::<Span>() + self.inline.capacity()
     }
 
-    /// Looks for one command at the start of `buf`. After [`Parsed::Command`] the parser is between commands again;
-    /// after an error it must not be used any more.
+    /// Looks for one command at the start of `buf`. After [`Parsed::Command`] or an error the parser is between
+    /// commands again.
     #[inline]
     pub fn next<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
+        match self.find(buf, limits) {
+            Ok(None) => Ok(Parsed::Incomplete),
+            Ok(Some(Found { consumed, inline })) => {
+                let args = Args::new(if inline { &self.inline } else { buf }, &self.spans);
+                Ok(Parsed::Command { args, consumed })
+            }
+            Err(error) => {
+                *self = Self::default();
+                Err(error)
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&mut self, buf: &[u8], limits: &Limits) -> Result<Option<Found>, ProtocolError> {
         if self.args_left > 0 {
             return self.arguments(buf, limits);
         }
         match buf.first() {
-            None => Ok(Parsed::Incomplete),
+            None => Ok(None),
             Some(b'*') => self.multibulk(buf, limits),
             Some(_) => self.inline(buf),
         }
     }
 
-    fn multibulk<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
+    fn multibulk(&mut self, buf: &[u8], limits: &Limits) -> Result<Option<Found>, ProtocolError> {
         self.start();
         let Some((line, next)) = self.line(buf, ProtocolError::TooBigCountString)? else {
-            return Ok(Parsed::Incomplete);
+            return Ok(None);
         };
         let count = number::parse(line).ok_or(ProtocolError::InvalidMultibulkLength)?;
         if count > i64::from(i32::MAX) {
@@ -186,32 +208,32 @@ impl Parser {
         }
         self.advance(next);
         if count <= 0 {
-            return Ok(self.finish(buf));
+            return Ok(Some(self.finish()));
         }
         self.args_left = count as usize;
         self.arguments(buf, limits)
     }
 
     /// Goes on with the arguments of a multibulk command.
-    fn arguments<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
+    fn arguments(&mut self, buf: &[u8], limits: &Limits) -> Result<Option<Found>, ProtocolError> {
         while self.args_left > 0 {
             let len = match self.bulk_len {
                 Some(len) => len,
                 None => match self.bulk_header(buf, limits)? {
                     Some(len) => len,
-                    None => return Ok(Parsed::Incomplete),
+                    None => return Ok(None),
                 },
             };
             if buf.len() - self.at < len.saturating_add(2) {
                 self.bulk_len = Some(len);
-                return Ok(Parsed::Incomplete);
+                return Ok(None);
             }
             self.spans.push(Span { start: self.at, end: self.at + len });
             self.bulk_len = None;
             self.args_left -= 1;
             self.advance(self.at + len + 2);
         }
-        Ok(self.finish(buf))
+        Ok(Some(self.finish()))
     }
 
     /// Reads `$<length>\r\n`. `None` while it is not complete.
@@ -259,7 +281,7 @@ impl Parser {
         }
     }
 
-    fn inline<'a>(&'a mut self, buf: &'a [u8]) -> Result<Parsed<'a>, ProtocolError> {
+    fn inline(&mut self, buf: &[u8]) -> Result<Option<Found>, ProtocolError> {
         self.start();
         let found = memchr2(b'\n', 0, &buf[self.searched..]).map(|i| self.searched + i);
         self.searched = found.unwrap_or(buf.len());
@@ -268,12 +290,12 @@ impl Parser {
             return Err(ProtocolError::TooBigInline);
         }
         let Some(end) = found.filter(|_| !hidden) else {
-            return Ok(Parsed::Incomplete);
+            return Ok(None);
         };
         let line = buf[..end].strip_suffix(b"\r").unwrap_or(&buf[..end]);
         inline::split(line, &mut self.inline, &mut self.spans).ok_or(ProtocolError::UnbalancedQuotes)?;
         self.reset();
-        Ok(Parsed::Command { args: Args::new(&self.inline, &self.spans), consumed: end + 1 })
+        Ok(Some(Found { consumed: end + 1, inline: true }))
     }
 
     /// Forgets the arguments of the previous command, which its caller may have read until now.
@@ -295,10 +317,10 @@ impl Parser {
     }
 
     #[inline]
-    fn finish<'a>(&'a mut self, buf: &'a [u8]) -> Parsed<'a> {
+    fn finish(&mut self) -> Found {
         let consumed = self.at;
         self.reset();
-        Parsed::Command { args: Args::new(buf, &self.spans), consumed }
+        Found { consumed, inline: false }
     }
 
     #[inline]

@@ -155,7 +155,7 @@ pub fn glob(pattern: &str) -> Vec<PathBuf> {
     unsafe {
         let ok = libc::glob(pattern.as_ptr(), 0, None, found.as_mut_ptr()) == 0;
         let mut found = found.assume_init();
-        let count = if ok { found.gl_pathc as usize } else { 0 };
+        let count = if ok { found.gl_pathc } else { 0 };
         let path = |i: usize| std::ffi::CStr::from_ptr(*found.gl_pathv.add(i));
         let paths = (0..count).map(|i| PathBuf::from(path(i).to_string_lossy().into_owned())).collect();
         libc::globfree(&mut found);

@@ -58,7 +58,9 @@ impl List {
         match self {
             List::Tree(tree) => std::sync::Arc::make_mut(&mut tree.0).push(end, value, options),
             List::Packed(block) => {
-                if !block.try_push(end, value, options.fill.limit()) {
+                let limit = options.fill.limit();
+                // An element too big for a block is a big list by itself, as in Redis.
+                if value.len() > limit.bytes as usize || !block.try_push(end, value, limit) {
                     self.push_on_full(end, value, options);
                 }
             }
@@ -135,6 +137,7 @@ impl List {
         let limit = options.fill.limit();
         if let List::Packed(block) = self
             && block.len() < limit.count as usize
+            && value.len() <= limit.bytes as usize
             && block.convert_to_text(value.len(), limit)
             && block.try_push(end, value, limit)
         {

@@ -95,3 +95,29 @@ impl List {
         sum
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::Fill;
+
+    #[test]
+    fn encoding_follows_the_size() {
+        let options = ListOptions { fill: Fill::new(4), ..ListOptions::default() };
+        let mut list = List::new();
+        assert_eq!(list.encoding(), ListEncoding::Listpack);
+        (0..4).for_each(|_| list.push_back(b"x", &options));
+        assert_eq!(list.encoding(), ListEncoding::Listpack);
+        list.push_back(b"x", &options);
+        assert_eq!(list.encoding(), ListEncoding::Quicklist);
+        assert_eq!((list.stats(&options).nodes, list.stats(&options).avg_node), (2, 2.5));
+        list.pop_back(&options);
+        list.pop_back(&options);
+        assert_eq!(list.encoding(), ListEncoding::Quicklist, "three of four is not half");
+        list.pop_back(&options);
+        assert_eq!(list.encoding(), ListEncoding::Listpack);
+        let mut plain = List::new();
+        plain.push_back(&[b'x'; 9000], &options);
+        assert_eq!(plain.encoding(), ListEncoding::Quicklist);
+    }
+}

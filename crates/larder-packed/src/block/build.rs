@@ -45,6 +45,21 @@ impl Shape {
         }
     }
 
+    /// Width of the lengths of a Str block.
+    fn length_width(&self) -> u8 {
+        if self.len_min == self.len_max { 0 } else { width_of(self.len_max as u64) }
+    }
+
+    /// Bytes of data and lengths of a Str block.
+    pub(super) fn text_size(&self) -> usize {
+        self.text_bytes + self.count * self.length_width() as usize
+    }
+
+    /// Integers, and not smaller as text.
+    fn suits_ints(&self) -> bool {
+        self.ints && self.count * self.int_coding().0 as usize <= self.text_size()
+    }
+
     /// Width and base of an Int block.
     fn int_coding(&self) -> (u8, u64) {
         let span = (self.int_max as u64).wrapping_sub(self.int_min as u64);
@@ -60,7 +75,7 @@ impl Block {
         if shape.count == 0 {
             return Block::empty();
         }
-        if shape.ints { Block::of_ints(shape, elements) } else { Block::of_texts(shape, elements) }
+        if shape.suits_ints() { Block::of_ints(shape, elements) } else { Block::of_texts(shape, elements) }
     }
 
     /// The elements of several plain blocks, in order, as one block.
@@ -87,9 +102,8 @@ impl Block {
     }
 
     fn of_texts<'a>(shape: &Shape, elements: impl Iterator<Item = Element<'a>>) -> Block {
-        let width = if shape.len_min == shape.len_max { 0 } else { width_of(shape.len_max as u64) };
-        let size = HEADER + shape.text_bytes + shape.count * width as usize;
-        let mut block = Block::with_capacity(Kind::Str, width, size);
+        let width = shape.length_width();
+        let mut block = Block::with_capacity(Kind::Str, width, HEADER + shape.text_size());
         block.header_mut().set_str_aux(if width == 0 { shape.len_max } else { 0 }, 0);
         for element in elements {
             match element {

@@ -163,6 +163,12 @@ impl Block {
         let h = self.header();
         let (width, base) = if h.int_fits(number) { (h.width, h.aux) } else { self.width_with_int(number) };
         let n = self.len() - range.len() + 1;
+        if width > h.width && self.is_smaller_as_text(number, width) {
+            let as_text = |text: &[u8]| {
+                self.convert_to_text(text.len(), limit) && self.splice_str(range.clone(), text, limit)
+            };
+            return int::with_text(number, as_text);
+        }
         if n * width as usize > limit.bytes as usize {
             return false;
         }

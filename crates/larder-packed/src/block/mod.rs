@@ -10,7 +10,7 @@
 //! |---|---|---|---|
 //! | `Str`, width 0 | its data | amortised O(1) at both ends | O(1) |
 //! | `Str`, width 1, 2, 4 | its data + width | amortised O(1) at both ends | sums at most n/2 lengths |
-//! | `Int`, width 1, 2, 4, 8 | width | amortised O(1) at both ends | O(1) |
+//! | `Int`, width 1, 2, 4, 8 (while smaller than as text) | width | amortised O(1) at both ends | O(1) |
 //! | `Compressed` | its share of the payload | decompress first | decompress to scratch |
 //!
 //! plus 32 bytes of header per block. Replacing, inserting or removing in the middle copies the block.

@@ -1,7 +1,7 @@
 //! Pushing and popping at the ends, and the room it takes: widening and rebuilding.
 
 use super::read::read_uint;
-use super::{Block, ELEMENT_LEN_MAX, End, HEADER, Kind, Limit, REVERSED};
+use super::{Block, ELEMENT_LEN_MAX, Element, End, HEADER, Kind, Limit, REVERSED, Shape};
 use crate::int;
 
 /// An Int block of at most this many elements becomes text when something else is pushed.
@@ -181,6 +181,11 @@ impl Block {
     fn push_int(&mut self, end: End, number: i64, limit: Limit) -> bool {
         let h = self.header();
         let (width, base) = if h.int_fits(number) { (h.width, h.aux) } else { self.width_with_int(number) };
+        if width > h.width && self.is_smaller_as_text(number, width) {
+            let as_text =
+                |text: &[u8]| self.convert_to_text(text.len(), limit) && self.push_str(end, text, limit);
+            return int::with_text(number, as_text);
+        }
         if (h.n as usize + 1) * width as usize > limit.bytes as usize {
             return false;
         }
@@ -222,6 +227,15 @@ impl Block {
             false => slack / 2,
         };
         (width, (low as u64).wrapping_sub(below))
+    }
+
+    /// True if these integers and `number` take less room as text than at `width` bytes each: many small, few huge.
+    #[cold]
+    pub(super) fn is_smaller_as_text(&self, number: i64, width: u8) -> bool {
+        let mut shape = Shape::default();
+        (0..self.len()).for_each(|i| shape.add(Element::Int(self.int_at(i))));
+        shape.add(Element::Int(number));
+        shape.text_size() < (self.len() + 1) * width as usize
     }
 
     /// The same integers at another width and base, in an allocation that is no smaller.

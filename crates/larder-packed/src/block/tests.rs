@@ -1,6 +1,7 @@
 //! Model test of the block against a deque of byte strings, and golden bytes.
 use super::*;
 use crate::codec::Codec;
+use crate::listpack;
 use std::collections::VecDeque;
 
 fn value(rng: &mut fastrand::Rng, flavour: usize) -> Vec<u8> {
@@ -178,6 +179,16 @@ fn sequences_take_two_bytes_each() {
         }
         assert_eq!((count, block.heap_bytes()), (4096, crate::heap::class_size(8192 + HEADER)));
     }
+}
+
+#[test]
+fn one_huge_number_among_small_ones_turns_the_block_to_text() {
+    let mut block = Block::empty();
+    (0..200).for_each(|_| block.push_unlimited(b"7"));
+    block.push_unlimited(b"9000000000000000000");
+    assert_eq!((block.kind(), block.size_bytes()), (Kind::Str, 200 + 19 + 201));
+    let packed = listpack::to_block(&listpack::from_block(&block)).unwrap();
+    assert_eq!(packed.size_bytes(), block.size_bytes());
 }
 
 #[test]

@@ -122,3 +122,14 @@ fn the_offending_byte_is_echoed_raw() {
     ProtocolError::ExpectedDollar(0xff).write(&mut out);
     assert_eq!(out, b"-ERR Protocol error: expected '$', got '\xff'\r\n");
 }
+
+#[test]
+fn an_error_leaves_no_state_behind() {
+    let mut parser = Parser::new();
+    for bad in [&b"*3\r\n$1\r\na\r\n$-1\r\n"[..], b"*1\r\nx\r\n", b"\"\n"] {
+        assert!(parser.next(bad, &OPEN).is_err());
+        assert!(!parser.is_pending());
+        let Ok(Parsed::Command { args, .. }) = parser.next(b"PING\r\n", &OPEN) else { panic!() };
+        assert_eq!(args.iter().collect::<Vec<_>>(), [b"PING"]);
+    }
+}

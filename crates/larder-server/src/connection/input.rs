@@ -145,7 +145,7 @@ mod tests {
         input.append(b"*1\r\n$10000000000\r\nabc");
         assert!(!parse(&mut input));
         let (buf, room) = input.direct().unwrap();
-        assert!(room >= BIG_ARGUMENT_BYTES && room <= 4 * BIG_ARGUMENT_BYTES);
+        assert!((BIG_ARGUMENT_BYTES..=4 * BIG_ARGUMENT_BYTES).contains(&room));
         buf.extend(std::iter::repeat_n(b'x', room));
         let len = input.len();
         let (_, room) = input.direct().unwrap();

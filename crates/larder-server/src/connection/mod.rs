@@ -40,6 +40,8 @@ pub struct Flags {
     pub backlog: bool,
     /// The last write did not fill the socket, or an event came since.
     pub writable: bool,
+    /// The socket has been asked to say when it takes more.
+    pub watches_writes: bool,
     /// Paused: the next command waits for the engine's word.
     pub paused: bool,
     /// Closes when the output is sent; no command is executed any more.

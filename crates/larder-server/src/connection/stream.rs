@@ -38,13 +38,23 @@ impl Stream {
         }
     }
 
-    /// Adds the socket to an event loop, for reading and writing, once and for all.
+    /// Adds the socket to an event loop.
+    ///
+    /// A TCP socket only says that it is writable after it was not, so both directions are registered once and for
+    /// all. A unix socket says so whenever the peer has read something, which would be an event for every reply: it is
+    /// asked only while a write is unfinished, see [`Stream::watch_writes`].
     pub fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        let interests = Interest::READABLE | Interest::WRITABLE;
         match self {
-            Stream::Tcp(socket) => registry.register(socket, token, interests),
-            Stream::Unix(socket) => registry.register(socket, token, interests),
+            Stream::Tcp(socket) => registry.register(socket, token, Interest::READABLE | Interest::WRITABLE),
+            Stream::Unix(socket) => registry.register(socket, token, Interest::READABLE),
         }
+    }
+
+    /// Asks for an event when the socket takes more output, or stops asking.
+    pub fn watch_writes(&mut self, registry: &Registry, token: Token, on: bool) -> io::Result<()> {
+        let Stream::Unix(socket) = self else { return Ok(()) };
+        let interests = if on { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        registry.reregister(socket, token, interests)
     }
 }
 

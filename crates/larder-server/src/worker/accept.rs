@@ -167,3 +167,16 @@ fn admit(shared: &Shared, mut stream: Stream, peer: Option<IpAddr>, addr: String
 fn is_outside(peer: Option<IpAddr>) -> bool {
     peer.is_some_and(|ip| !ip.to_canonical().is_loopback())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_outside;
+
+    #[test]
+    fn who_is_outside() {
+        let outside = |text: &str| is_outside(Some(text.parse().unwrap()));
+        assert!(outside("192.0.2.1") && outside("2001:db8::1") && outside("::ffff:192.0.2.1"));
+        assert!(!outside("127.0.0.9") && !outside("::1") && !outside("::ffff:127.0.0.1"));
+        assert!(!is_outside(None), "a unix socket is local");
+    }
+}

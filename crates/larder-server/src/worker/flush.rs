@@ -2,6 +2,8 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
+use mio::Token;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl EventLoop {
     /// Sends the output of every dirty connection.
@@ -10,7 +12,7 @@ impl EventLoop {
         for slot in dirty.drain(..) {
             let Some(mut connection) = self.slots.take(slot) else { continue };
             connection.flags.dirty = false;
-            match self.flush(&mut connection) {
+            match self.flush(slot, &mut connection) {
                 Ok(()) => self.slots.put(slot, connection),
                 Err(Hangup) => self.close(slot, connection),
             }
@@ -18,28 +20,39 @@ impl EventLoop {
         self.dirty = dirty;
     }
 
-    fn flush(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+    fn flush(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
         if connection.flags.writable {
             let Connection { output, stream, .. } = &mut *connection;
             let (sent, done) = output.flush(stream, &mut self.pool).map_err(|_| Hangup)?;
             connection.flags.writable = done;
+            if done == std::mem::replace(&mut connection.flags.watches_writes, !done) {
+                connection
+                    .stream
+                    .watch_writes(self.poll.registry(), Token(slot), !done)
+                    .map_err(|_| Hangup)?;
+            }
             self.worker.stats().writes.add(1);
             self.worker.stats().net_out.add(sent as u64);
             connection.session.shared().add_net_out(sent);
+            if sent > 0 && !done {
+                Self::touch(connection);
+            }
             if done {
-                return if connection.flags.closing { Err(Hangup) } else { self.sent_all(connection) };
+                Self::sent_all(connection);
+                return if connection.flags.closing { Err(Hangup) } else { Ok(()) };
             }
         }
         self.report_output(connection);
         self.check_output_limit(connection)
     }
 
-    fn sent_all(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
+    /// Everything went out, after more than one try if some of it was reported.
+    fn sent_all(connection: &Connection) {
         let shared = connection.session.shared();
-        if shared.output_bytes.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+        if shared.output_bytes.load(Relaxed) > 0 {
             shared.set_output(0, 0);
+            Self::touch(connection);
         }
-        Ok(())
     }
 
     fn report_output(&self, connection: &Connection) {

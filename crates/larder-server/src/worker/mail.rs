@@ -67,6 +67,7 @@ impl EventLoop {
         connection.output.settle();
         self.clear_deadline(slot, connection);
         self.worker.resume(&mut connection.session);
+        Self::touch(connection);
         connection.flags.backlog = true;
         self.enlist(slot, &mut connection.flags);
     }

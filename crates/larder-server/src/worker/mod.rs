@@ -1,8 +1,8 @@
 //! The event loop of one worker thread.
 //!
 //! An iteration: wait for events; take mail and new connections; serve every connection on the list (one read, then
-//! every whole command in it); send all replies, one write each. Sockets are registered once, edge-triggered, for both
-//! directions; what an edge said is remembered in the connection's flags:
+//! every whole command in it); send all replies, one write each. Sockets are registered once, edge-triggered; what an
+//! edge said is remembered in the connection's flags:
 //! - after a read that did not fill the buffer the socket is empty, and the read that would say so is left out;
 //! - a connection whose socket or input is not exhausted stays on the list, and the next wait does not wait.
 //!

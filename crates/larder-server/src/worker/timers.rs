@@ -57,6 +57,11 @@ impl EventLoop {
         }
     }
 
+    /// The client did something else than send a command: it is not idle.
+    pub(super) fn touch(connection: &Connection) {
+        connection.session.shared().last_active_ms.store(wall_ms(), Relaxed);
+    }
+
     /// Lets go on what was put off.
     pub(super) fn retry_paused(&mut self) {
         for slot in std::mem::take(&mut self.paused) {
@@ -79,6 +84,7 @@ impl EventLoop {
             connection.output.open(&mut self.pool);
             // Otherwise it has been served meanwhile, and the mail is on its way.
             if self.worker.block_timeout(&mut connection.session, &mut connection.output.tail) {
+                Self::touch(&connection);
                 connection.flags.backlog = true;
                 self.enlist(slot, &mut connection.flags);
             }
@@ -89,7 +95,7 @@ impl EventLoop {
 
     fn look_at_all(&mut self) {
         let timeout_ms = self.shared.config.hot.timeout_s.load(Relaxed).max(0) as u64 * 1000;
-        let wall_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64);
+        let wall_ms = wall_ms();
         for slot in 0..self.slots.end() {
             let Some(mut connection) = self.slots.take(slot) else { continue };
             let mut look = || {
@@ -112,4 +118,8 @@ impl EventLoop {
         self.shared.log.verbose("Closing idle client");
         Err(Hangup)
     }
+}
+
+fn wall_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }

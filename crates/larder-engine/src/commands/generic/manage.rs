@@ -81,7 +81,7 @@ fn place(context: &mut Context<'_>, key: &Key<'_>, parcel: Parcel) {
     match parcel.value {
         OwnedValue::Out(value) => context.put(key, NewValue::Out(value), expire),
         OwnedValue::Inline { kind, bytes } => {
-            context.put(key, NewValue::Inline { kind, bytes: &bytes }, expire)
+            context.put(key, NewValue::Inline { kind, bytes: &bytes }, expire);
         }
     }
     context.modified(key);

@@ -30,7 +30,7 @@ pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     for name in args.from(2).iter() {
         match table().find_full(name) {
             Some(found) => write_info(&mut context.reply, &found),
-            None => context.reply.null_array(),
+            None => context.reply.null(),
         }
     }
     Ok(())
@@ -267,7 +267,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "GETKEYSANDFLAGS <full-command>",
         "    Return the keys of a full command and how it uses them.",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }

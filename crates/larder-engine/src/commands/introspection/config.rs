@@ -17,7 +17,7 @@ pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(CommandError::arity(&context.command_name()));
     }
     let words: Vec<&[u8]> = args.from(2).iter().collect();
@@ -58,7 +58,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "REWRITE",
         "    Rewrite the configuration file.",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }

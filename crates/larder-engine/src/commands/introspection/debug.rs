@@ -251,7 +251,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "STRINGMATCH-LEN <len> <pattern>",
         "    Match a string of that length against the pattern.",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         if !is_word(&args[at], "samples") || at + 1 >= args.len() {
             return Err(CommandError::SYNTAX);
         }
-        samples = number::positive_or(&args[at + 1], CommandError::SYNTAX)? as u64;
+        samples = u64::try_from(number::integer(&args[at + 1])?).map_err(|_| CommandError::SYNTAX)?;
     }
     let key = context.key(args.at(2));
     let bytes = context.peek(&key, |entry| entry.map(|entry| entry_bytes(entry, samples)));
@@ -178,7 +178,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "    Return memory in bytes used by <key> and its value. Nested values are",
         "    sampled up to <count> times (default: 5, 0 means sample all).",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }

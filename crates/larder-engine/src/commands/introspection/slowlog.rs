@@ -15,7 +15,11 @@ pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = match args.len() {
         2 => 10,
         3 => parse_count(&args[2])?,
-        _ => return Err(CommandError::arity("slowlog|get")),
+        _ => {
+            return Err(CommandError::Fixed(
+                "ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.",
+            ));
+        }
     };
     write_entries(context, LogKind::Slow, count);
     Ok(())
@@ -97,7 +101,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "RESET",
         "    Reset the slowlog.",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }
@@ -113,7 +117,7 @@ pub(super) fn commandlog_help(context: &mut Context<'_>, _args: Args<'_>) -> Com
         "RESET <type>",
         "    Empty the log.",
         "HELP",
-        "    Print this help.",
+        "    Prints this help.",
     ]);
     Ok(())
 }

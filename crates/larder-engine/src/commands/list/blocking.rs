@@ -74,7 +74,7 @@ pub(super) fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         return Ok(());
     }
     wait_or(context, &request.keys, Wish::PopMany(request.end, request.count), timeout, |reply| {
-        reply.null_array()
+        reply.null_array();
     })
 }
 

@@ -57,7 +57,7 @@ fn string_len(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult<Option<
 
 /// The sum, if a string may be that long.
 fn check_len(context: &Context<'_>, len: usize, more: usize) -> CommandResult<usize> {
-    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed).max(0) as usize;
+    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed) as usize;
     len.checked_add(more).filter(|&total| total <= max).ok_or(CommandError::STRING_TOO_LONG)
 }
 

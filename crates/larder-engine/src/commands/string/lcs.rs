@@ -62,7 +62,7 @@ fn check_size(context: &Context<'_>, a: usize, b: usize) -> CommandResult<usize>
     if a >= u32::MAX as usize - 1 || b >= u32::MAX as usize - 1 {
         return Err(TOO_LONG);
     }
-    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed).max(0) as usize;
+    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed) as usize;
     let cells =
         (a + 1).checked_mul(b + 1).filter(|&cells| cells.checked_mul(4).is_some_and(|bytes| bytes <= max));
     cells.ok_or(TOO_MUCH_MEMORY)

@@ -42,8 +42,13 @@ impl LongDouble {
         if rest.eq_ignore_ascii_case(b"inf") || rest.eq_ignore_ascii_case(b"infinity") {
             return Some(LongDouble::Infinite);
         }
-        let (digits, exponent) = decimal(rest)?;
         let sign = if negative { Sign::Minus } else { Sign::Plus };
+        if let [b'0', b'x' | b'X', hexadecimal @ ..] = rest {
+            let (digits, exponent) = split(hexadecimal, b'p', 16)?;
+            let last_digit = fraction_digits(hexadecimal, b'p') as i64 * 4;
+            return Some(round(sign, digits, exponent - last_digit, false));
+        }
+        let (digits, exponent) = decimal(rest)?;
         Some(from_decimal(sign, digits, exponent))
     }
 
@@ -68,19 +73,36 @@ impl LongDouble {
 
 /// Splits `12.5e3` into its digits and the power of ten of the last one.
 fn decimal(text: &[u8]) -> Option<(BigUint, i64)> {
-    let mantissa_end = text.iter().position(|b| matches!(b, b'e' | b'E')).unwrap_or(text.len());
-    let (mantissa, exponent) = text.split_at(mantissa_end);
-    let point = mantissa.iter().position(|&b| b == b'.').unwrap_or(mantissa.len());
-    let fraction = mantissa.get(point + 1..).unwrap_or(&[]);
-    let digits: Vec<u8> = mantissa[..point].iter().chain(fraction).copied().collect();
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+    let (digits, exponent) = split(text, b'e', 10)?;
+    Some((digits, exponent - fraction_digits(text, b'e') as i64))
+}
+
+/// The part before the letter of the exponent, and the part from it on.
+fn at_exponent(text: &[u8], letter: u8) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().position(|b| b.eq_ignore_ascii_case(&letter)).unwrap_or(text.len()))
+}
+
+/// Digits after the point.
+fn fraction_digits(text: &[u8], letter: u8) -> usize {
+    let (mantissa, _) = at_exponent(text, letter);
+    mantissa.iter().rev().position(|&b| b == b'.').unwrap_or(0)
+}
+
+/// The digits, as if there were no point, and the exponent as it is written.
+fn split(text: &[u8], letter: u8, radix: u32) -> Option<(BigUint, i64)> {
+    let (mantissa, exponent) = at_exponent(text, letter);
+    let mut digits = mantissa.to_vec();
+    if let Some(point) = digits.iter().position(|&b| b == b'.') {
+        digits.remove(point);
+    }
+    if digits.is_empty() || !digits.iter().all(|&b| char::from(b).is_digit(radix)) {
         return None;
     }
     let exponent = match exponent {
         [] => 0,
         [_, rest @ ..] => decimal_exponent(rest)?,
     };
-    Some((BigUint::parse_bytes(&digits, 10)?, exponent - fraction.len() as i64))
+    Some((BigUint::parse_bytes(&digits, radix)?, exponent))
 }
 
 fn decimal_exponent(text: &[u8]) -> Option<i64> {

@@ -155,7 +155,7 @@ pub(super) fn msetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 fn pairs(args: Args<'_>, context: &Context<'_>) -> CommandResult {
-    if args.len() % 2 == 0 { Ok(()) } else { Err(CommandError::arity(&context.command_name())) }
+    if args.len().is_multiple_of(2) { Ok(()) } else { Err(CommandError::arity(&context.command_name())) }
 }
 
 fn set_all(context: &mut Context<'_>, pairs: Args<'_>, expire: ExpireChange) {

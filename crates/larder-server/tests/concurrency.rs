@@ -1,0 +1,222 @@
+//! Many clients on the same keys, with 1, 2 and 4 threads: nothing is lost, nothing comes twice, nobody sees half of a
+//! transaction.
+
+use larder_testkit::{Client, Server, Value, full_run};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Runs a test with each number of threads.
+fn with_threads(test: impl Fn(&Server)) {
+    for threads in ["1", "2", "4"] {
+        test(&Server::larder(&["--threads", threads]));
+    }
+}
+
+fn rounds(few: usize) -> usize {
+    if full_run() { few * 50 } else { few }
+}
+
+#[test]
+fn increments_are_not_lost() {
+    with_threads(|server| {
+        let rounds = rounds(500);
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let mut client = server.client();
+                    for i in 0..rounds {
+                        client.ask(&format!("INCR n{}", i % 3));
+                    }
+                });
+            }
+        });
+        let mut client = server.client();
+        let sum: i64 = (0..3).map(|i| client.ask(&format!("GET n{i}")).int()).sum();
+        assert_eq!(sum as usize, 6 * rounds);
+    });
+}
+
+/// Accounts in different shards: their sum is the same in every picture of all of them.
+#[test]
+fn transactions_are_seen_whole() {
+    const ACCOUNTS: usize = 8;
+    with_threads(|server| {
+        let done = AtomicBool::new(false);
+        let names: Vec<String> = (0..ACCOUNTS).map(|i| format!("account:{i}")).collect();
+        let mut client = server.client();
+        for name in &names {
+            client.ask(&format!("SET {name} 1000"));
+        }
+        let picture = |client: &mut Client| -> i64 {
+            client.ask(&format!("MGET {}", names.join(" "))).items().iter().map(Value::int).sum()
+        };
+        thread::scope(|scope| {
+            let movers: Vec<_> = (0..4u64)
+                .map(|seed| {
+                    scope.spawn({
+                        let names = &names;
+                        move || transfer(names, seed, server)
+                    })
+                })
+                .collect();
+            let watcher = scope.spawn(|| {
+                let mut client = server.client();
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(picture(&mut client), 1000 * ACCOUNTS as i64);
+                }
+            });
+            movers.into_iter().for_each(|mover| mover.join().expect("a mover finishes"));
+            done.store(true, Ordering::Relaxed);
+            watcher.join().expect("the sum never changes");
+        });
+        assert_eq!(picture(&mut client), 1000 * ACCOUNTS as i64);
+    });
+}
+
+/// Moves money about, half of it under WATCH.
+fn transfer(names: &[String], seed: u64, server: &Server) {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut client = server.client();
+    for _ in 0..rounds(200) {
+        let (from, to) = (&names[rng.usize(..names.len())], &names[rng.usize(..names.len())]);
+        if rng.bool() {
+            client.ask("MULTI");
+            client.ask(&format!("DECRBY {from} 7"));
+            client.ask(&format!("INCRBY {to} 7"));
+            client.ask("EXEC");
+        } else if from != to {
+            client.ask(&format!("WATCH {from} {to}"));
+            let (a, b) = (client.ask(&format!("GET {from}")).int(), client.ask(&format!("GET {to}")).int());
+            client.ask("MULTI");
+            client.ask(&format!("SET {from} {}", a - 3));
+            client.ask(&format!("SET {to} {}", b + 3));
+            client.ask("EXEC");
+        }
+    }
+}
+
+/// Producers push numbers; consumers take them by every blocking command, some over a second list.
+#[test]
+fn blocked_pops_lose_and_duplicate_nothing() {
+    const PRODUCERS: usize = 3;
+    const CONSUMERS: usize = 6;
+    with_threads(|server| {
+        let per_producer = rounds(400);
+        let taken: Mutex<BTreeMap<String, usize>> = Mutex::default();
+        thread::scope(|scope| {
+            let consumers: Vec<_> = (0..CONSUMERS)
+                .map(|at| {
+                    scope.spawn({
+                        let taken = &taken;
+                        move || consume(server, at, taken)
+                    })
+                })
+                .collect();
+            let producers: Vec<_> =
+                (0..PRODUCERS).map(|at| scope.spawn(move || produce(server, at, per_producer))).collect();
+            producers.into_iter().for_each(|producer| producer.join().expect("a producer finishes"));
+            let mut client = server.client();
+            for _ in 0..CONSUMERS {
+                client.ask("RPUSH work:0 stop");
+            }
+            consumers.into_iter().for_each(|consumer| consumer.join().expect("a consumer finishes"));
+        });
+        let mut client = server.client();
+        let mut taken = taken.into_inner().expect("no consumer panicked");
+        for list in ["work:0", "work:1", "second"] {
+            for left in client.ask(&format!("LRANGE {list} 0 -1")).items() {
+                *taken.entry(left.text()).or_default() += 1;
+            }
+        }
+        taken.remove("stop");
+        assert_eq!(taken.len(), PRODUCERS * per_producer);
+        assert!(taken.values().all(|&times| times == 1), "an element came twice");
+    });
+}
+
+fn produce(server: &Server, at: usize, count: usize) {
+    let mut client = server.client();
+    for i in 0..count {
+        let list = i % 2;
+        match i % 3 {
+            0 => client.ask(&format!("RPUSH work:{list} {at}-{i}")),
+            1 => client.ask(&format!("LPUSH work:{list} {at}-{i}")),
+            _ => {
+                client.ask("MULTI");
+                client.ask(&format!("RPUSH work:{list} {at}-{i}"));
+                client.ask("EXEC")
+            }
+        };
+    }
+}
+
+/// Takes until it meets `stop`. Elements moved to the second list stay there.
+fn consume(server: &Server, at: usize, taken: &Mutex<BTreeMap<String, usize>>) {
+    let mut client = server.client();
+    loop {
+        let reply = match at % 4 {
+            0 => client.ask("BLPOP work:0 work:1 0"),
+            1 => client.ask("BRPOP work:1 work:0 0"),
+            2 => client.ask("BLMPOP 0 2 work:0 work:1 LEFT COUNT 3"),
+            _ => client.ask("BLMOVE work:0 second LEFT RIGHT 0"),
+        };
+        let elements: Vec<String> = match &reply {
+            Value::Bulk(_) => {
+                if reply.text() == "stop" {
+                    return;
+                }
+                continue;
+            }
+            pair => match &pair.items()[1] {
+                Value::Array(many) => many.iter().map(Value::text).collect(),
+                one => vec![one.text()],
+            },
+        };
+        let stops = elements.iter().filter(|element| *element == "stop").count();
+        let mut taken = taken.lock().expect("no consumer panicked");
+        elements
+            .into_iter()
+            .filter(|element| element != "stop")
+            .for_each(|element| *taken.entry(element).or_default() += 1);
+        drop(taken);
+        if stops > 0 {
+            // BLMPOP may take the signs of others with its own; they go back.
+            (1..stops).for_each(|_| drop(client.ask("RPUSH work:0 stop")));
+            return;
+        }
+    }
+}
+
+/// Elements rotate through two lists while others copy, trim and read them.
+#[test]
+fn copies_stay_whole_while_the_original_changes() {
+    with_threads(|server| {
+        let mut client = server.client();
+        client.ask("CONFIG SET list-compress-depth 1");
+        for chunk in (0..20_000).collect::<Vec<_>>().chunks(500) {
+            let words: Vec<String> = chunk.iter().map(|n| format!("element-{n:06}")).collect();
+            client.ask(&format!("RPUSH ring {}", words.join(" ")));
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut client = server.client();
+                (0..rounds(2000)).for_each(|_| drop(client.ask("LMOVE ring ring LEFT RIGHT")));
+            });
+            scope.spawn(|| {
+                let mut client = server.client();
+                for _ in 0..rounds(20) {
+                    client.ask("COPY ring copy REPLACE");
+                    let copy = client.ask("LRANGE copy 0 -1");
+                    assert_eq!(copy.items().len(), 20_000);
+                    let number = |value: &Value| value.text()[8..].parse::<u32>().expect("element-number");
+                    let first = number(&copy.items()[0]);
+                    for (at, item) in copy.items().iter().enumerate() {
+                        assert_eq!(number(item), (first + at as u32) % 20_000);
+                    }
+                }
+            });
+        });
+    });
+}

@@ -1,0 +1,100 @@
+//! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
+
+mod random;
+mod scripts;
+
+use larder_testkit::{Client, Server, Value};
+use std::fmt::Write;
+
+/// The two servers, each with a connection.
+pub struct Pair {
+    pub larder: Client,
+    pub redis: Client,
+    _servers: (Server, Server),
+}
+
+impl Pair {
+    /// Starts both with the same extra options.
+    pub fn start(threads: usize, args: &[&str]) -> Self {
+        let larder = Server::larder(&[&["--threads", &threads.to_string()], args].concat());
+        let redis = Server::redis(args);
+        Pair { larder: larder.client(), redis: redis.client(), _servers: (larder, redis) }
+    }
+
+    /// Sends a command to both and returns both replies.
+    pub fn both(&mut self, args: &[Vec<u8>]) -> (Value, Value) {
+        self.larder.send(args);
+        self.redis.send(args);
+        (self.larder.read().expect("Larder replies"), self.redis.read().expect("redis-server replies"))
+    }
+
+    /// Puts both into the same first state, speaking the protocol of this version.
+    pub fn reset(&mut self, version: &str) {
+        for client in [&mut self.larder, &mut self.redis] {
+            client.ask("RESET");
+            client.ask("FLUSHALL");
+            client.cmd(&["HELLO", version]);
+        }
+    }
+}
+
+/// Splits a line as redis-cli does: blanks separate, double quotes take escapes.
+pub fn words(line: &str) -> Vec<Vec<u8>> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = if let Some(quoted) = rest.strip_prefix('"') {
+            unquote(quoted)
+        } else {
+            let end = rest.find(' ').unwrap_or(rest.len());
+            (rest[..end].as_bytes().to_vec(), &rest[end..])
+        };
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+fn unquote(text: &str) -> (Vec<u8>, &str) {
+    let mut word = Vec::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (word, &text[at + 1..]),
+            '\\' => match chars.next().map(|(_, escaped)| escaped) {
+                Some('n') => word.push(b'\n'),
+                Some('r') => word.push(b'\r'),
+                Some('0') => word.push(0),
+                Some('x') => {
+                    let hex = &text[at + 2..at + 4];
+                    word.push(u8::from_str_radix(hex, 16).expect("two hexadecimal digits"));
+                    chars.nth(1);
+                }
+                Some(other) => word.extend(other.to_string().bytes()),
+                None => {}
+            },
+            other => word.extend(other.to_string().bytes()),
+        }
+    }
+    (word, "")
+}
+
+/// What differs, or nothing.
+pub fn compare(line: &str, (ours, theirs): &(Value, Value)) -> Option<String> {
+    (ours != theirs).then(|| format!("> {line}\n  larder: {ours}\n  redis:  {theirs}\n"))
+}
+
+/// Runs a script on both servers in both protocols and collects all differences.
+fn run_script(script: &str, args: &[&str]) {
+    let mut pair = Pair::start(1, args);
+    let mut differences = String::new();
+    for version in ["2", "3"] {
+        pair.reset(version);
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if let Some(difference) = compare(line, &pair.both(&words(line))) {
+                let _ = write!(differences, "RESP{version} {difference}");
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{differences}");
+}
