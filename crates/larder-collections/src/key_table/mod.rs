@@ -33,6 +33,7 @@
 //!
 //! Tested by `tests/` here: a model, hostile hashes, scans under change, chi-square, expiry, drops.
 
+mod entry;
 mod expiry;
 mod hash;
 mod shape;
@@ -42,10 +43,11 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
     Borrowed, EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old,
-    OutMut, OwnedValue, Record as Entry, RecordMut as EntryMut, Removed, Thin, ValueRef,
+    OutMut, OwnedValue, Record as Entry, Removed, Thin, ValueRef,
 };
 pub use stats::TableStats;
 
@@ -151,7 +153,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
     /// The entry of a key, to look at and then to change its value, in one search.
     #[inline]
     pub fn entry_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_, V>> {
-        self.find_mut(hash, key)
+        self.find_mut(hash, key).map(EntryMut)
     }
 
     /// The value of a key when it is one of its own, to be changed.
