@@ -181,7 +181,7 @@ pub struct Command {
     pub summary: &'static str,
     /// Big-O.
     pub complexity: &'static str,
-    /// The arguments in the notation of [`crate::commands::introspection::arguments`].
+    /// The arguments in the notation of `commands::introspection::arguments`.
     pub args: &'static str,
     /// Hints for clients and proxies.
     pub tips: &'static [&'static str],

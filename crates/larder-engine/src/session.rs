@@ -81,7 +81,7 @@ pub struct ClientShared {
     pub created_ms: u64,
     /// When it last sent a command, in ms of the wall clock.
     pub last_active_ms: AtomicU64,
-    /// [`client_flags`].
+    /// Bits of `client_flags`.
     pub flags: AtomicU32,
     /// The selected database.
     pub db: AtomicU32,

@@ -8,7 +8,9 @@ use std::fmt::Write;
 
 /// The two servers, each with a connection.
 pub struct Pair {
+    /// To ours.
     pub larder: Client,
+    /// To the one it is compared with.
     pub redis: Client,
     _servers: (Server, Server),
 }
@@ -47,7 +49,7 @@ pub fn words(line: &str) -> Vec<Vec<u8>> {
             unquote(quoted)
         } else {
             let end = rest.find(' ').unwrap_or(rest.len());
-            (rest[..end].as_bytes().to_vec(), &rest[end..])
+            (rest.as_bytes()[..end].to_vec(), &rest[end..])
         };
         words.push(word);
         rest = after.trim_start();
