@@ -4,12 +4,9 @@
 //! loop here. A connection's requests of one round must fit into the socket's buffers.
 
 use crate::resp::Replies;
+use crate::session;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
-
-/// How long a server may keep a connection waiting.
-const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connections to one server.
 pub struct Fleet {
@@ -69,10 +66,7 @@ impl Fleet {
 
 impl Member {
     fn connect(port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        Ok(Member { stream, request: Vec::new(), replies: Replies::default() })
+        Ok(Member { stream: session::connect(port)?, request: Vec::new(), replies: Replies::default() })
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {

@@ -6,6 +6,7 @@ use crate::loader::Loader;
 use crate::rival::Rival;
 use larder_testkit::{Client, Server, Value};
 use std::io;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Threads that work in the background: freeing, compressing, returning memory.
@@ -17,6 +18,18 @@ const QUIET_AT_MOST: Duration = Duration::from_secs(30);
 /// The longest wait for compression.
 const COMPRESSED_AT_MOST: Duration = Duration::from_secs(300);
 
+/// How long a server may keep a connection waiting.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Connects; neither a read nor a write will hang for ever.
+pub fn connect(port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    Ok(stream)
+}
+
 /// A fresh server and a connection to it.
 pub struct Session {
     server: Server,
@@ -27,7 +40,8 @@ impl Session {
     /// Starts a server.
     pub fn start(rival: &Rival) -> Self {
         let server = rival.start();
-        let client = server.client();
+        let mut client = server.client();
+        client.set_timeout(TIMEOUT);
         Session { server, client }
     }
 

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::data;
 use crate::figure::{Target, median};
 use crate::resp::{self, Replies};
-use crate::session::Session;
+use crate::session::{Session, connect};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -158,8 +158,7 @@ struct Wire {
 
 impl Wire {
     fn connect(port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
+        let stream = connect(port)?;
         let (replies, input, buffer) = (Replies::default(), Vec::new(), vec![0; 64 << 10]);
         Ok(Wire { stream, replies, input, buffer })
     }

@@ -25,10 +25,10 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
         fleet.rounds(context.scaled(if pipeline == 1 { 200_000 } else { 1_000_000 }, 2000), pipeline);
     let values = values();
     let mut rng = Rng::with_seed(SEED);
-    let set_all = KEYS.div_ceil(CONNECTIONS * 16);
+    let keys = context.scaled(KEYS, 1000);
     let mut next = 0;
-    fleet.run(set_all, 16, |out| {
-        resp::command(out, &[b"SET", key(next % KEYS).as_bytes(), &values[next % values.len()]]);
+    fleet.run(keys.div_ceil(CONNECTIONS * 16), 16, |out| {
+        resp::command(out, &[b"SET", key(next % keys).as_bytes(), &values[next % values.len()]]);
         next += 1;
     })?;
     let mut measure = |context: &mut Context, verb: &str, command: &mut dyn FnMut(&mut Vec<u8>)| {
@@ -44,9 +44,9 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
         move || values[rng.usize(..values.len())].clone()
     };
     measure(context, "SET", &mut |out| {
-        resp::command(out, &[b"SET", key(rng.usize(..KEYS)).as_bytes(), &value()]);
+        resp::command(out, &[b"SET", key(rng.usize(..keys)).as_bytes(), &value()]);
     })?;
-    measure(context, "GET", &mut |out| resp::command(out, &[b"GET", key(rng.usize(..KEYS)).as_bytes()]))?;
+    measure(context, "GET", &mut |out| resp::command(out, &[b"GET", key(rng.usize(..keys)).as_bytes()]))?;
     for (push, pop) in [("LPUSH", "LPOP"), ("RPUSH", "RPOP")] {
         let mut at = Turns::new("list", LISTS);
         measure(context, push, &mut |out| resp::command(out, &[push.as_bytes(), at.next(), &value()]))?;

@@ -13,9 +13,9 @@ const FILLS: [i32; 3] = [-2, -5, 128];
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
     let mut session = context.start();
     let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 100_000 } else { 400_000 }, 800), pipeline);
+    let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
     let values = data::values(size, 1024, true);
-    let turns = context.rounds(5);
+    let turns = context.rounds(3);
     for (which, fill) in FILLS.iter().enumerate() {
         session.configure(&[("list-max-listpack-size", &fill.to_string())])?;
         cycle(&mut session, &mut fleet, "warm", rounds.div_ceil(4), pipeline, &values)?;
