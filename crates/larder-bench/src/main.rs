@@ -1,2 +1,97 @@
-//! Larder measured beside other servers.
-fn main() {}
+//! Larder measured beside other servers: memory and server CPU, the same bytes to each, one server at a time.
+//!
+//! The loader and the server are pinned to cores of their own where there are two. Only what the server spends
+//! counts, so a slow loader does not spoil a figure; and ratios within one run cancel the machine's noise.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod context;
+mod data;
+mod figure;
+mod fleet;
+mod loader;
+mod machine;
+mod report;
+mod resp;
+mod rival;
+mod session;
+mod workloads;
+
+use cli::{Options, Parsed};
+use context::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use machine::{Machine, Pinning};
+use report::{Group, Report};
+use rival::Rival;
+use std::process::ExitCode;
+use workloads::Workload;
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args().skip(1)) {
+        Ok(Parsed::Help) => print!("{}", cli::HELP),
+        Ok(Parsed::List) => workloads::all().iter().for_each(|w| println!("{:<28} {}", w.name, w.about)),
+        Ok(Parsed::Run(options)) => return run(&options),
+        Err(complaint) => {
+            eprintln!("larder-bench: {complaint}\n\n{}", cli::HELP);
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs what is asked for; failure when a workload could not be measured.
+fn run(options: &Options) -> ExitCode {
+    let chosen: Vec<Workload> =
+        workloads::all().into_iter().filter(|workload| options.wants(workload.name)).collect();
+    let pinning = Pinning::of_this_machine(options.threads);
+    pinning.pin_loader();
+    let rivals = rival::find(options, &pinning);
+    if rivals.is_empty() || chosen.is_empty() {
+        eprintln!("larder-bench: no {} to measure", if rivals.is_empty() { "server" } else { "workload" });
+        return ExitCode::FAILURE;
+    }
+    let mut report = Report::new(Machine::describe(&pinning), options, &rivals);
+    print!("{}", report.heading());
+    measure(options, &chosen, &rivals, &mut report);
+    if let Some(path) = &options.json
+        && let Err(error) = std::fs::write(path, report.json())
+    {
+        eprintln!("larder-bench: {}: {error}", path.display());
+        return ExitCode::FAILURE;
+    }
+    if report.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Runs the workloads, printing each group's table when the last of the group is done.
+fn measure(options: &Options, chosen: &[Workload], rivals: &[Rival], report: &mut Report) {
+    let bar = progress_bar(chosen.len() * rivals.len() * options.repeat);
+    for group in chosen.chunk_by(|a, b| a.group() == b.group()) {
+        let mut rows = Group::new(group[0].group());
+        for workload in group {
+            for _ in 0..options.repeat {
+                rivals.iter().for_each(|rival| one(options, workload, rival, &bar, &mut rows));
+            }
+        }
+        let table = report.add(rows);
+        bar.suspend(|| print!("{table}"));
+    }
+    bar.finish_and_clear();
+}
+
+fn one(options: &Options, workload: &Workload, rival: &Rival, bar: &ProgressBar, rows: &mut Group) {
+    let mut context = Context::new(options, rival, bar, workload.name);
+    let result = (workload.run)(&mut context);
+    rows.add(&rival.name, context.figures());
+    if let Err(error) = result {
+        bar.suspend(|| eprintln!("larder-bench: {} on {}: {error}", workload.name, rival.name));
+        rows.fail(workload.name, &rival.name, &error.to_string());
+    }
+    bar.inc(1);
+}
+
+/// Drawn on stderr, and only on a terminal.
+fn progress_bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{elapsed_precise} {bar:30} {pos}/{len} {msg}");
+    ProgressBar::new(steps as u64).with_style(style.expect("the template is constant and valid"))
+}

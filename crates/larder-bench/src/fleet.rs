@@ -1,0 +1,81 @@
+//! Many connections driven in rounds: every one writes, then every one reads.
+//!
+//! A round leaves the server with many readable sockets at once, as a busy server has them, and needs no event
+//! loop here. A connection's requests of one round must fit into the socket's buffers.
+
+use crate::resp::Replies;
+use crate::session;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+/// Connections to one server.
+pub struct Fleet {
+    members: Vec<Member>,
+    buffer: Vec<u8>,
+}
+
+struct Member {
+    stream: TcpStream,
+    request: Vec<u8>,
+    replies: Replies,
+}
+
+impl Fleet {
+    /// Connects so many times.
+    pub fn connect(port: u16, members: usize) -> io::Result<Self> {
+        let members = (0..members).map(|_| Member::connect(port)).collect::<io::Result<_>>()?;
+        Ok(Fleet { members, buffer: vec![0; 64 << 10] })
+    }
+
+    /// Connections in it.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Rounds that carry at least so many operations.
+    pub fn rounds(&self, operations: usize, pipeline: usize) -> usize {
+        operations.div_ceil(self.len() * pipeline).max(1)
+    }
+
+    /// Sends commands in rounds of `pipeline` on each connection and reads the replies; returns the null ones.
+    pub fn run(
+        &mut self,
+        rounds: usize,
+        pipeline: usize,
+        mut command: impl FnMut(&mut Vec<u8>),
+    ) -> io::Result<u64> {
+        let nulls = self.nulls();
+        for _ in 0..rounds {
+            for member in &mut self.members {
+                member.request.clear();
+                (0..pipeline).for_each(|_| command(&mut member.request));
+            }
+            for member in &mut self.members {
+                member.stream.write_all(&member.request)?;
+                member.replies.expect(pipeline as u64);
+            }
+            self.members.iter_mut().try_for_each(|member| member.read(&mut self.buffer))?;
+        }
+        Ok(self.nulls() - nulls)
+    }
+
+    fn nulls(&self) -> u64 {
+        self.members.iter().map(|member| member.replies.nulls()).sum()
+    }
+}
+
+impl Member {
+    fn connect(port: u16) -> io::Result<Self> {
+        Ok(Member { stream: session::connect(port)?, request: Vec::new(), replies: Replies::default() })
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        while self.replies.owed() > 0 {
+            match self.stream.read(buffer)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => self.replies.feed(&buffer[..n]),
+            }
+        }
+        self.replies.take_error().map_or(Ok(()), |error| Err(io::Error::other(error)))
+    }
+}

@@ -1,0 +1,96 @@
+//! The servers to compare.
+
+use crate::cli::Options;
+use crate::machine::Pinning;
+use larder_testkit::Server;
+use std::path::{Path, PathBuf};
+
+/// The name that Larder goes by.
+pub const LARDER: &str = "larder";
+/// The peer that ratios in targets refer to.
+pub const REDIS: &str = "redis-server";
+
+/// A server that can be started.
+pub struct Rival {
+    /// What the report calls it.
+    pub name: String,
+    /// Its executable.
+    pub binary: PathBuf,
+    /// What its INFO says of its version.
+    pub version: String,
+    command: Vec<String>,
+    extra: Vec<String>,
+}
+
+impl Rival {
+    fn new(name: &str, command: &str, extra: &[&str], pinning: &Pinning) -> Option<Self> {
+        let mut words = command.split_whitespace().map(str::to_owned);
+        let binary = resolve(&words.next()?)?;
+        let mut full = pinning.prefix();
+        full.push(binary.to_string_lossy().into_owned());
+        full.extend(words);
+        let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
+        let mut rival = Rival { name: name.to_owned(), binary, version: String::new(), command: full, extra };
+        rival.version = rival.ask_version();
+        Some(rival)
+    }
+
+    /// Starts it afresh.
+    pub fn start(&self) -> Server {
+        Server::start(&refs(&self.command), &refs(&self.extra))
+    }
+
+    /// Its command with pinning, and the arguments that go behind the port.
+    pub fn command(&self) -> (&[String], &[String]) {
+        (&self.command, &self.extra)
+    }
+
+    fn ask_version(&self) -> String {
+        let info = self.start().client().ask("INFO server").text();
+        let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let own = ["larder_version:", "valkey_version:", "dragonfly_version:", "redis_version:"];
+        own.iter().find_map(|name| field(name)).unwrap_or_else(|| "unknown".to_owned())
+    }
+}
+
+fn refs(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// Larder, redis-server and the peers asked for, as far as they exist.
+pub fn find(options: &Options, pinning: &Pinning) -> Vec<Rival> {
+    let threads = options.threads.to_string();
+    let mut wanted = vec![(LARDER, larder(options.larder.as_deref()), vec!["--threads", threads.as_str()])];
+    wanted.push((REDIS, REDIS.to_owned(), vec![]));
+    wanted.extend(options.peers.iter().map(|(name, command)| (name.as_str(), command.clone(), vec![])));
+    let mut rivals = Vec::new();
+    for (name, command, extra) in wanted {
+        match Rival::new(name, &command, &extra, pinning) {
+            Some(rival) => rivals.push(rival),
+            None => eprintln!("larder-bench: {name} is left out: no {command} to be found"),
+        }
+    }
+    rivals
+}
+
+/// Larder's binary: named, in the environment, or beside this program.
+fn larder(named: Option<&Path>) -> String {
+    let environment = || std::env::var_os("LARDER_SERVER").map(PathBuf::from);
+    let path = named.map(Path::to_owned).or_else(environment).or_else(beside);
+    path.map_or_else(|| "larder-server".to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+fn beside() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    program.ancestors().skip(1).take(2).map(|dir| dir.join("larder-server")).find(|path| path.is_file())
+}
+
+/// The file that a command's first word names, as a shell would find it.
+fn resolve(word: &str) -> Option<PathBuf> {
+    if word.contains('/') {
+        // Servers run in directories of their own, so the path must not depend on this one.
+        return std::path::absolute(word).ok().filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(word)).find(|path| path.is_file())
+}

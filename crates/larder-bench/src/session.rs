@@ -1,0 +1,146 @@
+//! A server under measurement.
+
+use crate::figure::Cost;
+use crate::fleet::Fleet;
+use crate::loader::Loader;
+use crate::rival::Rival;
+use larder_testkit::{Client, Server, Value};
+use std::io;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Threads that work in the background: freeing, compressing, returning memory.
+const BACKGROUND: [&str; 4] = ["larder-free", "larder-pack", "jemalloc_bg", "bio_"];
+/// A thread that waits has its time accounted for; so long after the last reply all of them wait.
+const SETTLED_AFTER: Duration = Duration::from_millis(2);
+/// The longest wait for memory to settle.
+const QUIET_AT_MOST: Duration = Duration::from_secs(30);
+/// The longest wait for compression.
+const COMPRESSED_AT_MOST: Duration = Duration::from_secs(300);
+
+/// How long a server may keep a connection waiting.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Connects; neither a read nor a write will hang for ever.
+pub fn connect(port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    Ok(stream)
+}
+
+/// A fresh server and a connection to it.
+pub struct Session {
+    server: Server,
+    client: Client,
+}
+
+impl Session {
+    /// Starts a server.
+    pub fn start(rival: &Rival) -> Self {
+        let server = rival.start();
+        let mut client = server.client();
+        client.set_timeout(TIMEOUT);
+        Session { server, client }
+    }
+
+    /// Sends a command; an error reply is an error.
+    pub fn ask(&mut self, line: &str) -> io::Result<Value> {
+        let mut request = Vec::new();
+        let args: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+        crate::resp::command(&mut request, &args);
+        self.client.send_raw(&request)?;
+        match self.client.read()? {
+            Value::Error(text) => Err(io::Error::other(format!("{line}: {text}"))),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Sets options.
+    pub fn configure(&mut self, options: &[(&str, &str)]) -> io::Result<()> {
+        options.iter().try_for_each(|(name, value)| self.ask(&format!("CONFIG SET {name} {value}")).map(drop))
+    }
+
+    /// A connection to pour data in.
+    pub fn loader(&self) -> io::Result<Loader> {
+        Loader::connect(self.server.port())
+    }
+
+    /// Connections to drive in rounds.
+    pub fn fleet(&self, members: usize) -> io::Result<Fleet> {
+        Fleet::connect(self.server.port(), members)
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    /// Resident memory in bytes.
+    pub fn rss(&self) -> f64 {
+        larder_testkit::rss_bytes(self.server.pid()) as f64
+    }
+
+    /// Runs something of so many operations; what each cost the server, the compression it left behind included.
+    pub fn cost(&mut self, operations: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<Cost> {
+        let before = self.cpu();
+        work()?;
+        let worker = self.cpu().worker - before.worker;
+        // Asking costs the worker time, which is why its own is read already.
+        self.wait_compressed()?;
+        let background = self.cpu().background - before.background;
+        let each = |seconds: f64| seconds * 1e9 / operations as f64;
+        Ok(Cost { whole: each(worker + background), worker: each(worker) })
+    }
+
+    fn cpu(&self) -> Cpu {
+        std::thread::sleep(SETTLED_AFTER);
+        let mut cpu = Cpu { worker: 0.0, background: 0.0 };
+        for (name, seconds) in larder_testkit::thread_cpu_seconds(self.server.pid()) {
+            let background = BACKGROUND.iter().any(|prefix| name.starts_with(prefix));
+            *(if background { &mut cpu.background } else { &mut cpu.worker }) += seconds;
+        }
+        cpu
+    }
+
+    /// Waits until no list waits for compression, on servers that compress in the background.
+    pub fn wait_compressed(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + COMPRESSED_AT_MOST;
+        while self.info("lists_waiting_for_compression")?.is_some_and(|lists| lists > 0) {
+            if Instant::now() > deadline {
+                return Err(io::Error::other("lists wait for compression forever"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is left to compress and resident memory has not moved by 0.1 % for a while.
+    pub fn wait_quiet(&mut self, still: Duration) -> io::Result<()> {
+        self.wait_compressed()?;
+        let start = Instant::now();
+        let (mut since, mut level) = (start, self.rss());
+        while since.elapsed() < still && start.elapsed() < QUIET_AT_MOST {
+            std::thread::sleep(still / 10);
+            let now = self.rss();
+            if (now - level).abs() > level / 1000.0 {
+                (since, level) = (Instant::now(), now);
+            }
+        }
+        Ok(())
+    }
+
+    /// A number from INFO.
+    pub fn info(&mut self, field: &str) -> io::Result<Option<u64>> {
+        let text = self.ask("INFO")?.text();
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        Ok(value.and_then(|value| value.trim().parse().ok()))
+    }
+}
+
+/// Processor time of a server so far, in seconds.
+struct Cpu {
+    worker: f64,
+    background: f64,
+}

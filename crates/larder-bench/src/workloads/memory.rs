@@ -1,0 +1,129 @@
+//! Resident memory of data at rest, and what loading it cost.
+
+use crate::context::Context;
+use crate::data;
+use crate::figure::Target;
+use crate::loader::Loader;
+use std::io;
+
+/// Data to load.
+pub struct Shape {
+    row: &'static str,
+    options: &'static [(&'static str, &'static str)],
+    /// Loads it and returns the number of elements.
+    load: fn(&Context, &mut Loader) -> io::Result<u64>,
+    /// Megabytes (10^6 bytes) that Larder may take.
+    target: f64,
+}
+
+const PLAIN: &[(&str, &str)] = &[];
+const COMPRESSED: &[(&str, &str)] = &[("list-compress-depth", "1")];
+
+pub const INTS: Shape = Shape { row: "20 lists of integers", options: PLAIN, load: ints, target: 45.0 };
+pub const WORDS: Shape = Shape { row: "words", options: PLAIN, load: words, target: 26.0 };
+pub const WORDS_COMPRESSED: Shape =
+    Shape { row: "words, compressed", options: COMPRESSED, load: words, target: 17.0 };
+pub const JSON: Shape = Shape { row: "JSON documents", options: PLAIN, load: json, target: 62.0 };
+pub const JSON_COMPRESSED: Shape =
+    Shape { row: "JSON documents, compressed", options: COMPRESSED, load: json, target: 22.0 };
+pub const X40: Shape = Shape { row: "40 bytes of x", options: PLAIN, load: x40, target: 42.0 };
+pub const X40_COMPRESSED: Shape =
+    Shape { row: "40 bytes of x, compressed", options: COMPRESSED, load: x40, target: 1.5 };
+pub const X1K: Shape = Shape { row: "1 KB of x", options: PLAIN, load: x1k, target: 1050.0 };
+pub const X1K_COMPRESSED: Shape =
+    Shape { row: "1 KB of x, compressed", options: COMPRESSED, load: x1k, target: 20.0 };
+pub const STRINGS: Shape = Shape { row: "strings", options: PLAIN, load: strings, target: 255.0 };
+pub const STRINGS_TTL: Shape =
+    Shape { row: "strings with a time to live", options: PLAIN, load: strings_ttl, target: 118.0 };
+
+/// Loads a shape into a fresh server.
+pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
+    let mut session = context.start();
+    session.configure(shape.options)?;
+    session.wait_quiet(context.still() / 3)?;
+    let before = session.rss();
+    let (mut loader, mut elements) = (session.loader()?, 0);
+    // Per element it is divided below, when their number is known.
+    let total = session.cost(1, || {
+        elements = (shape.load)(context, &mut loader)?;
+        loader.finish()
+    })?;
+    context.stage("waiting for quiet");
+    session.wait_quiet(context.still())?;
+    let grown = (session.rss() - before) / 1e6;
+    context.figure(shape.row, "MB", grown, context.scaled_target(shape.target));
+    let row = format!("{}, to load", shape.row);
+    let each = total.per(elements);
+    context.cost(row, each, Target::OfRedis(1.0));
+    Ok(())
+}
+
+fn ints(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let (lists, each) = (20, context.scaled(1_000_000, 1000));
+    let mut total = 0;
+    for list in 0..lists {
+        context.progress("loading", list, lists);
+        total += loader.push_all(&format!("ints:{list}"), (0..each).map(|n| n.to_string()), 500)?;
+    }
+    Ok(total)
+}
+
+fn words(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_300_000, 1000);
+    loader.push_all("words", watched(context, data::random_words(count), count), 500)
+}
+
+fn json(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let (lists, each) = (30, context.scaled(800, 5));
+    let (mut documents, mut total) = (data::documents(lists * each), 0);
+    for list in 0..lists {
+        context.progress("loading", list, lists);
+        total += loader.push_all(&format!("json:{list}"), documents.by_ref().take(each), 10)?;
+    }
+    Ok(total)
+}
+
+fn x40(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(1_000_000, 1000);
+    loader.push_all("x40", watched(context, std::iter::repeat_n([b'x'; 40], count), count), 500)
+}
+
+fn x1k(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(1_000_000, 1000);
+    loader.push_all("x1k", watched(context, std::iter::repeat_n([b'x'; 1024], count), count), 50)
+}
+
+fn strings(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(5_000_000, 1000);
+    set_all(context, loader, "key", count, &[])
+}
+
+fn strings_ttl(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    set_all(context, loader, "ttl", count, &[b"EX", b"100000"])
+}
+
+fn set_all(
+    context: &Context,
+    loader: &mut Loader,
+    prefix: &str,
+    count: usize,
+    options: &[&[u8]],
+) -> io::Result<u64> {
+    for i in watched(context, 0..count, count) {
+        let key = format!("{prefix}:{:012}", i as u64 * 7919 % 1_000_000_000_000);
+        let value = format!("value-{i:014}");
+        loader.send(&[&[b"SET", key.as_bytes(), value.as_bytes()], options].concat())?;
+    }
+    Ok(count as u64)
+}
+
+/// The same items, with the progress shown now and then.
+fn watched<T>(context: &Context, items: impl Iterator<Item = T>, count: usize) -> impl Iterator<Item = T> {
+    let shown = move |at: usize| {
+        if at.is_multiple_of(50_000) {
+            context.progress("loading", at, count);
+        }
+    };
+    items.enumerate().inspect(move |(at, _)| shown(*at)).map(|(_, item)| item)
+}

@@ -1,0 +1,83 @@
+//! The workloads, in one table.
+
+mod copy;
+mod ends;
+mod idle;
+mod index;
+mod memory;
+mod operations;
+mod packing;
+mod rotate;
+mod startup;
+
+use crate::context::Context;
+use std::io;
+
+/// Something to measure.
+pub struct Workload {
+    /// Group and name.
+    pub name: &'static str,
+    /// One line for the list.
+    pub about: &'static str,
+    /// Measures it on one server.
+    pub run: fn(&mut Context) -> io::Result<()>,
+}
+
+impl Workload {
+    /// The table it belongs to.
+    pub fn group(&self) -> &'static str {
+        self.name.split('/').next().unwrap_or(self.name)
+    }
+}
+
+/// All of them, those of a group together.
+pub fn all() -> Vec<Workload> {
+    TABLE.iter().map(|&(name, about, run)| Workload { name, about, run }).collect()
+}
+
+type Entry = (&'static str, &'static str, fn(&mut Context) -> io::Result<()>);
+
+#[rustfmt::skip]
+const TABLE: &[Entry] = &[
+    ("memory/ints", "20 lists of 1M sequential integers", |c| memory::run(c, &memory::INTS)),
+    ("memory/words", "1 list of 2.3M dictionary words", |c| memory::run(c, &memory::WORDS)),
+    ("memory/words-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::WORDS_COMPRESSED)),
+    ("memory/json", "30 lists of 800 JSON documents of 2.5 KB", |c| memory::run(c, &memory::JSON)),
+    ("memory/json-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::JSON_COMPRESSED)),
+    ("memory/x40", "1M elements of 40 bytes of x", |c| memory::run(c, &memory::X40)),
+    ("memory/x40-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::X40_COMPRESSED)),
+    ("memory/x1k", "1M elements of 1 KB of x", |c| memory::run(c, &memory::X1K)),
+    ("memory/x1k-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::X1K_COMPRESSED)),
+    ("memory/strings", "5M keys, 16-byte key, 20-byte value", |c| memory::run(c, &memory::STRINGS)),
+    ("memory/strings-ttl", "2M of those with a time to live", |c| memory::run(c, &memory::STRINGS_TTL)),
+    ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
+    ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
+    ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),
+    ("ends/40-p16", "the same with a pipeline of 16", |c| ends::run(c, 40, 16)),
+    ("ends/1024-p1", "pushes and pops of 1,024 bytes at ten fills, no pipeline", |c| ends::run(c, 1024, 1)),
+    ("ends/1024-p16", "the same with a pipeline of 16", |c| ends::run(c, 1024, 16)),
+    ("packing/40-p1", "pushes and pops of 40 bytes, compressed against plain, no pipeline", |c| packing::run(c, 40, 1)),
+    ("packing/40-p16", "the same with a pipeline of 16", |c| packing::run(c, 40, 16)),
+    ("packing/1024-p1", "pushes and pops of 1,024 bytes, compressed against plain, no pipeline", |c| packing::run(c, 1024, 1)),
+    ("packing/1024-p16", "the same with a pipeline of 16", |c| packing::run(c, 1024, 16)),
+    ("rotate/p1", "RPOPLPUSH on lists of 1 to 100,000 elements at fill 110000, no pipeline", |c| rotate::run(c, 1)),
+    ("rotate/p16", "the same with a pipeline of 16", |c| rotate::run(c, 16)),
+    ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
+    ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
+    ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
+    ("startup/empty", "time to accept connections, size of the binary", startup::run),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_groups_are_together() {
+        let all = all();
+        assert_eq!(all.iter().map(|workload| workload.name).collect::<HashSet<_>>().len(), all.len());
+        let runs = all.chunk_by(|a, b| a.group() == b.group()).count();
+        assert_eq!(all.iter().map(Workload::group).collect::<HashSet<_>>().len(), runs);
+    }
+}

@@ -1,0 +1,34 @@
+//! Every workload runs at a small scale, so that none can rot.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[test]
+fn every_workload_runs_small() {
+    let json = std::env::temp_dir().join(format!("larder-bench-{}.json", std::process::id()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_larder-bench"));
+    command.args(["--scale", "0.001", "--json"]).arg(&json);
+    let output = command.output().expect("the bench starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{complaints}");
+    for group in ["memory", "cpu", "ends", "packing", "rotate", "copy", "index", "idle", "startup"] {
+        assert!(text.contains(&format!("== {group} ==")), "{group} is missing:\n{text}");
+    }
+    let figures = std::fs::read_to_string(&json).expect("the figures are written");
+    let servers = if larder().is_some() { &["larder", "redis-server"][..] } else { &["redis-server"] };
+    for server in servers {
+        assert!(
+            figures.contains(&format!("\"{server}\": {{\"median\": ")),
+            "{server} has no figures:\n{figures}"
+        );
+    }
+    let _ = std::fs::remove_file(json);
+}
+
+/// Larder is measured where it is built; the bench finds it in the same places.
+fn larder() -> Option<PathBuf> {
+    let bench = Path::new(env!("CARGO_BIN_EXE_larder-bench"));
+    let named = std::env::var_os("LARDER_SERVER").map(PathBuf::from);
+    named.or_else(|| Some(bench.with_file_name("larder-server"))).filter(|path| path.is_file())
+}
