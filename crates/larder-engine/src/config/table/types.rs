@@ -9,7 +9,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .alias(&["list-max-ziplist-size"])
         .hot_int(|h| &h.list_max_listpack_size),
     int("list-compress-depth", 0, INT_MAX, "0").hot_int(|h| &h.list_compress_depth),
-    one_of("list-compress-codec", CODECS, "lzf").hot_int(|h| &h.list_compress_codec),
+    one_of("list-compress-codec", CODECS, "zstd").hot_int(|h| &h.list_compress_codec),
     int("hash-max-listpack-entries", 0, LONG_MAX, "512")
         .alias(&["hash-max-ziplist-entries"])
         .hot_int(|h| &h.hash_max_listpack_entries),
