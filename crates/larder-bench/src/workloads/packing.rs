@@ -70,9 +70,9 @@ fn in_turn(
     let mut pop = false;
     let (cost, _) = timed(session, fleet, rounds, pipeline, |out| {
         if pop {
-            resp::command(out, &[pair[1].as_bytes(), key])
+            resp::command(out, &[pair[1].as_bytes(), key]);
         } else {
-            push(out)
+            push(out);
         }
         pop = !pop;
     })?;
