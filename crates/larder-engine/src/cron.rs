@@ -7,6 +7,8 @@ use std::time::Instant;
 
 /// Keys expired in one lock hold.
 const EXPIRE_BATCH: usize = 64;
+/// How often empty slabs go back to the allocator.
+const TICKS_PER_TRIM: u64 = 10;
 /// Share of the time that expiry may take, in percent, at effort 1; each further step adds 2.
 const EXPIRE_SHARE_PERCENT: u64 = 25;
 
@@ -14,6 +16,7 @@ const EXPIRE_SHARE_PERCENT: u64 = 25;
 #[derive(Default)]
 pub(crate) struct Rates {
     last: Mutex<Option<Sample>>,
+    ticks: AtomicU64,
     pub(crate) ops_per_second: AtomicU64,
     pub(crate) in_bytes_per_second: AtomicU64,
     pub(crate) out_bytes_per_second: AtomicU64,
@@ -41,6 +44,9 @@ struct Sample {
 impl Engine {
     /// To be called about every 100 ms by one thread.
     pub fn cron(&self) {
+        if self.rates.ticks.fetch_add(1, Relaxed) % TICKS_PER_TRIM == 0 {
+            larder_packed::heap::trim();
+        }
         self.sample_rates();
         self.note_memory(self.host.memory().used);
         if self.config.hot.active_expire_enabled.load(Relaxed) {

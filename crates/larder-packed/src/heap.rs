@@ -30,7 +30,7 @@
 //! - H1: a block handed out lies wholly inside its slab, at `64 + k * size`, below `bump`.
 //! - H2: `live` blocks are out; a slab is in its class's `partial` set exactly if it has room and `live > 0`.
 //! - H3: the partial slab of the lowest address serves first, so that high slabs run empty and are given back.
-//! - H4: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class.
+//! - H4: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class, until [`trim`].
 //!
 //! Tested at the foot of this file, and by every structure on top.
 
@@ -203,10 +203,28 @@ impl Class {
             self.spare = base;
             return;
         }
+        self.give_back(base);
+    }
+
+    /// Gives the spare slab back, if there is one.
+    fn trim(&mut self) {
+        if self.spare != 0 {
+            SPARE_BYTES.fetch_sub(SLAB_SIZE, Ordering::Relaxed);
+            let base = std::mem::take(&mut self.spare);
+            self.give_back(base);
+        }
+    }
+
+    fn give_back(&mut self, base: usize) {
         self.slabs -= 1;
-        // SAFETY: `base` came from `raw_alloc` with this layout, and no block of it is live.
+        // SAFETY: both callers pass a slab that came from `raw_alloc` with this layout and has no live block.
         unsafe { dealloc(base as *mut u8, slab_layout()) };
     }
+}
+
+/// Gives all empty slabs back to the global allocator. Meant for a timer: at once they are worth keeping.
+pub fn trim() {
+    (0..CLASS_COUNT).for_each(|index| lock(index).trim());
 }
 
 fn lock(index: usize) -> MutexGuard<'static, Class> {

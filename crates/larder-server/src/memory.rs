@@ -44,7 +44,8 @@ pub fn read() -> HostMemory {
     let bytes = |result: tikv_jemalloc_ctl::Result<usize>| result.unwrap_or(0) as u64;
     let allocated = bytes(stats::allocated::read());
     HostMemory {
-        used: allocated,
+        // Whole slabs count as allocated; what is free inside them is not in use.
+        used: allocated.saturating_sub(larder_packed::heap::stats().free_bytes as u64),
         rss: rss_bytes(),
         allocated,
         active: bytes(stats::active::read()),
