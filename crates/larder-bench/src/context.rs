@@ -5,6 +5,7 @@ use crate::figure::{Cost, Figure, Target};
 use crate::rival::Rival;
 use crate::session::Session;
 use indicatif::ProgressBar;
+use std::io;
 use std::time::Duration;
 
 /// One run of one workload on one server.
@@ -32,7 +33,7 @@ impl<'a> Context<'a> {
     }
 
     /// Starts a fresh server.
-    pub fn start(&self) -> Session {
+    pub fn start(&self) -> io::Result<Session> {
         Session::start(self.rival)
     }
 

@@ -3,6 +3,7 @@
 use crate::cli::Options;
 use crate::machine::Pinning;
 use larder_testkit::Server;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The name that Larder goes by.
@@ -23,21 +24,23 @@ pub struct Rival {
 }
 
 impl Rival {
-    fn new(name: &str, command: &str, extra: &[&str], pinning: &Pinning) -> Option<Self> {
+    fn new(name: &str, command: &str, extra: &[&str], pinning: &Pinning) -> io::Result<Self> {
         let mut words = command.split_whitespace().map(str::to_owned);
-        let binary = resolve(&words.next()?)?;
+        let missing = || io::Error::other(format!("no {command} to be found"));
+        let binary = words.next().and_then(|word| resolve(&word)).ok_or_else(missing)?;
         let mut full = pinning.prefix();
         full.push(binary.to_string_lossy().into_owned());
         full.extend(words);
         let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
         let mut rival = Rival { name: name.to_owned(), binary, version: String::new(), command: full, extra };
-        rival.version = rival.ask_version();
-        Some(rival)
+        rival.version = rival.ask_version()?;
+        Ok(rival)
     }
 
-    /// Starts it afresh.
-    pub fn start(&self) -> Server {
-        Server::start(&refs(&self.command), &refs(&self.extra))
+    /// Starts it afresh. The test kit panics when a server will not start; a long run must not end with that.
+    pub fn start(&self) -> io::Result<Server> {
+        let start = || Server::start(&refs(&self.command), &refs(&self.extra));
+        std::panic::catch_unwind(start).map_err(|_| io::Error::other(format!("{} does not start", self.name)))
     }
 
     /// Its command with pinning, and the arguments that go behind the port.
@@ -45,11 +48,11 @@ impl Rival {
         (&self.command, &self.extra)
     }
 
-    fn ask_version(&self) -> String {
-        let info = self.start().client().ask("INFO server").text();
+    fn ask_version(&self) -> io::Result<String> {
+        let info = self.start()?.client().ask("INFO server").text();
         let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
         let own = ["larder_version:", "valkey_version:", "dragonfly_version:", "redis_version:"];
-        own.iter().find_map(|name| field(name)).unwrap_or_else(|| "unknown".to_owned())
+        Ok(own.iter().find_map(|name| field(name)).unwrap_or_else(|| "unknown".to_owned()))
     }
 }
 
@@ -66,8 +69,8 @@ pub fn find(options: &Options, pinning: &Pinning) -> Vec<Rival> {
     let mut rivals = Vec::new();
     for (name, command, extra) in wanted {
         match Rival::new(name, &command, &extra, pinning) {
-            Some(rival) => rivals.push(rival),
-            None => eprintln!("larder-bench: {name} is left out: no {command} to be found"),
+            Ok(rival) => rivals.push(rival),
+            Err(error) => eprintln!("larder-bench: {name} is left out: {error}"),
         }
     }
     rivals

@@ -38,11 +38,11 @@ pub struct Session {
 
 impl Session {
     /// Starts a server.
-    pub fn start(rival: &Rival) -> Self {
-        let server = rival.start();
+    pub fn start(rival: &Rival) -> io::Result<Self> {
+        let server = rival.start()?;
         let mut client = server.client();
         client.set_timeout(TIMEOUT);
-        Session { server, client }
+        Ok(Session { server, client })
     }
 
     /// Sends a command; an error reply is an error.

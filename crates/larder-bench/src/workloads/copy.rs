@@ -18,7 +18,7 @@ const RANGE: usize = 10_000;
 
 /// Measures wall time and server CPU of each way.
 pub fn run(context: &mut Context) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     let length = context.scaled(LENGTH, 5000);
     context.stage("loading");
     let mut loader = session.loader()?;

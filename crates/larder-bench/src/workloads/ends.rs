@@ -17,7 +17,7 @@ pub const VERBS: [&str; 4] = ["LPUSH", "LPOP", "RPUSH", "RPOP"];
 
 /// Measures all fills in turn on one server, so that they share its moods, and takes medians.
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     let mut fleet = session.fleet(CONNECTIONS)?;
     let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
     let values = data::values(size, 256, false);

@@ -21,7 +21,7 @@ const IDLE_FOR: Duration = Duration::from_secs(4);
 /// Connects many times, then lets each connection ask once and rest.
 pub fn run(context: &mut Context) -> io::Result<()> {
     let count = context.scaled(CONNECTIONS, 100).min(machine::raise_open_files().saturating_sub(SPARE));
-    let mut session = context.start();
+    let mut session = context.start()?;
     session.configure(&[("maxclients", &(count + SPARE / 2).to_string())])?;
     session.ask("SET key value")?;
     let alone = latencies(context, &session)?;

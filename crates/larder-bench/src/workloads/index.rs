@@ -13,7 +13,7 @@ const PIPELINE: usize = 16;
 
 /// Measures three places in turn on one server and takes medians.
 pub fn run(context: &mut Context) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     let length = context.scaled(LENGTH, 5000);
     context.stage("loading");
     let mut loader = session.loader()?;

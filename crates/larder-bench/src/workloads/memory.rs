@@ -38,7 +38,7 @@ pub const STRINGS_TTL: Shape =
 
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     session.configure(shape.options)?;
     session.wait_quiet(context.still() / 3)?;
     let before = session.rss();

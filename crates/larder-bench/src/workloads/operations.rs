@@ -18,7 +18,7 @@ const LISTS: usize = 8;
 
 /// Measures the six commands at one depth of pipeline.
 pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     let mut fleet = session.fleet(CONNECTIONS)?;
     let target = Target::OfRedis(if pipeline == 1 { 0.9 } else { 0.6 });
     let rounds =

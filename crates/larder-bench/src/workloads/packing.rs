@@ -17,7 +17,7 @@ const PAIRS: [[&str; 2]; 2] = [["LPUSH", "LPOP"], ["LPUSH", "RPOP"]];
 
 /// Measures depth 0 and 1 in turn on one server, with text that compresses as text does.
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     let mut fleet = session.fleet(CONNECTIONS)?;
     let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
     let values = data::values(size, 1024, true);

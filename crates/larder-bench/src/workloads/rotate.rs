@@ -10,7 +10,7 @@ const LENGTHS: [usize; 6] = [1, 10, 100, 1000, 10_000, 100_000];
 
 /// Measures all lengths in turn on one server and takes medians.
 pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
-    let mut session = context.start();
+    let mut session = context.start()?;
     session.configure(&[("list-max-listpack-size", "110000")])?;
     let mut loader = session.loader()?;
     for length in LENGTHS {
