@@ -44,8 +44,9 @@ struct Sample {
 impl Engine {
     /// To be called about every 100 ms by one thread.
     pub fn cron(&self) {
-        if self.rates.ticks.fetch_add(1, Relaxed) % TICKS_PER_TRIM == 0 {
+        if self.rates.ticks.fetch_add(1, Relaxed).is_multiple_of(TICKS_PER_TRIM) {
             larder_packed::heap::trim();
+            self.count_keys();
         }
         self.sample_rates();
         self.note_memory(self.host.memory().used);
@@ -53,6 +54,13 @@ impl Engine {
             self.expire_cycle();
         }
         self.pause_check();
+    }
+
+    /// Counts the keys of all databases.
+    fn count_keys(&self) {
+        let of_shard =
+            |shard: &crate::shard::Shard| shard.lock().tables().iter().map(|t| t.len() as u64).sum::<u64>();
+        self.key_count.store(self.shards.iter().map(of_shard).sum(), Relaxed);
     }
 
     /// Records the peak of the memory in use.

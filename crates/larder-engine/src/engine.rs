@@ -47,6 +47,8 @@ pub struct Engine {
     workers: RwLock<Vec<WorkerPost>>,
     next_client: AtomicU64,
     pub(crate) expired_actively: AtomicU64,
+    /// Number of keys when it was last counted.
+    pub(crate) key_count: AtomicU64,
 }
 
 /// What others know of a worker.
@@ -78,6 +80,7 @@ impl Engine {
             workers: RwLock::new(Vec::new()),
             next_client: AtomicU64::new(1),
             expired_actively: AtomicU64::new(0),
+            key_count: AtomicU64::new(0),
         })
     }
 

@@ -44,4 +44,4 @@ pub use host::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
 pub use mailbox::{Mail, Wake};
 pub use session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
 pub use stats::ThreadStats;
-pub use worker::{Flow, Worker};
+pub use worker::{Flow, PREFETCH_MAX, Worker};

@@ -74,6 +74,11 @@ impl ShardData {
 pub(crate) struct Shard(Mutex<ShardData>);
 
 impl Shard {
+    /// The data, if nobody holds the lock now.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, ShardData>> {
+        self.0.try_lock()
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, ShardData> {
         self.0.lock()
     }

@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::mailbox::{Mail, Mailbox};
 use crate::serve;
 use crate::session::{ClientShared, ConnInfo, Session, client_flags};
+use crate::shard::{Key, Table};
 use crate::stats::ThreadStats;
 use crate::{dispatch, transaction};
 use larder_collections::list::{Fill, ListOptions};
@@ -14,6 +15,11 @@ use larder_packed::codec::Codec;
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// Keys prefetched at once.
+pub const PREFETCH_MAX: usize = 16;
+/// A keyspace of fewer keys is in the cache anyway.
+const PREFETCH_KEYS_MIN: u64 = 20_000;
 
 /// What becomes of the connection after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +100,33 @@ impl Worker {
     #[inline]
     pub fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
         dispatch::execute(&self.engine, &mut self.state, session, args, out)
+    }
+
+    /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth
+    /// it for several keys of a keyspace that does not fit the cache; does nothing for a small one.
+    pub fn prefetch<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
+        if self.engine.key_count.load(Relaxed) < PREFETCH_KEYS_MIN {
+            return;
+        }
+        let mut hashes = [0; PREFETCH_MAX];
+        let mut count = 0;
+        for (slot, key) in hashes.iter_mut().zip(keys) {
+            *slot = self.engine.key(key).hash;
+            count += 1;
+        }
+        if count < 2 {
+            return;
+        }
+        // First the segments, all at once; when they have arrived, the entries in them.
+        for step in [Table::prefetch, Table::prefetch_entry] {
+            for &hash in &hashes[..count] {
+                let shard = Key { bytes: b"", hash }.shard();
+                let data = self.engine.shards[shard].try_lock();
+                if let Some(table) = data.as_ref().and_then(|data| data.table(session.db)) {
+                    step(table, hash);
+                }
+            }
+        }
     }
 
     /// Moves the messages for this worker's clients to the end of `into`.

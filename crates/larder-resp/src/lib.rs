@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod hint;
 mod parse;
 mod reply;
 
 pub use args::{Args, OwnedArgs, Span};
+pub use hint::KeyHints;
 pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};

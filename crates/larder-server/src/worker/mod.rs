@@ -18,6 +18,7 @@
 mod accept;
 mod flush;
 mod mail;
+mod patience;
 mod serve;
 mod slots;
 mod timers;
@@ -31,10 +32,12 @@ use larder_engine::{Mail, Worker};
 use larder_resp::Parser;
 use mio::event::Event;
 use mio::{Events, Poll, Token};
+use patience::Patience;
 use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The waker's token.
 pub const WAKE: Token = Token(usize::MAX);
@@ -111,8 +114,18 @@ impl EventLoop {
     /// Runs until the server stops.
     pub fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_MAX);
+        let mut patience = Patience::default();
         while !self.shared.is_stopping() {
-            match self.poll.poll(&mut events, self.wait_time()) {
+            let wait = self.wait_time();
+            let looks = patience.looks() && wait != Some(Duration::ZERO);
+            let wait = if looks { Some(Duration::ZERO) } else { wait };
+            let start = Instant::now();
+            let polled = self.poll.poll(&mut events, wait);
+            patience.learn(looks, !events.is_empty(), start.elapsed());
+            if looks && polled.is_ok() && events.is_empty() {
+                continue;
+            }
+            match polled {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     self.shared.log.warning(&format!("Waiting for events failed: {error}"));
                     self.shared.request_stop(larder_engine::ShutdownFlags::default());

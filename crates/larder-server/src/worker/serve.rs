@@ -2,8 +2,8 @@
 
 use super::{EventLoop, Hangup, OUTPUT_TURN_BYTES, READ_BYTES};
 use crate::connection::Connection;
-use larder_engine::Flow;
-use larder_resp::{Limits, Parsed, Parser};
+use larder_engine::{Flow, PREFETCH_MAX};
+use larder_resp::{KeyHints, Limits, Parsed, Parser};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -162,8 +162,13 @@ impl EventLoop {
     ) -> Result<(usize, Stop), Hangup> {
         connection.output.open(&mut self.pool);
         let bulk_bytes_max = self.shared.config.hot.proto_max_bulk_len.load(Relaxed);
-        let mut at = 0;
+        let (mut at, mut known) = (0, 0);
         loop {
+            if known == 0 {
+                self.worker.prefetch(&connection.session, KeyHints::new(&bytes[at..]));
+                known = PREFETCH_MAX;
+            }
+            known -= 1;
             let limits = Limits { bulk_bytes_max, authenticated: connection.session.authenticated() };
             let (args, consumed) = match parser.next(&bytes[at..], &limits) {
                 Ok(Parsed::Command { args, consumed }) => (args, consumed),

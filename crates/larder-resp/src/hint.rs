@@ -1,0 +1,101 @@
+//! Guesses at the keys of the commands in a buffer, ahead of parsing them.
+//!
+//! Most commands have their key as first argument. A server that knows the keys of a whole pipeline before it executes
+//! the first command can have the processor load all of them at once. A wrong guess costs a little time and nothing
+//! else, so this looks only at well-formed, complete arrays of bulk strings and stops at anything else.
+
+/// The first arguments of the commands in a buffer, in order.
+#[derive(Clone, Debug)]
+pub struct KeyHints<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> KeyHints<'a> {
+    /// Looks at `bytes`, which start with a command.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        KeyHints { rest: bytes }
+    }
+
+    /// Takes `<sign><number>CRLF` off the front.
+    #[inline]
+    fn number(&mut self, sign: u8) -> Option<usize> {
+        let [first, rest @ ..] = self.rest else { return None };
+        if *first != sign {
+            return None;
+        }
+        let mut number = 0;
+        // Longer numbers are not worth a guess.
+        for (at, &byte) in rest.iter().take(6).enumerate() {
+            match byte {
+                b'0'..=b'9' => number = number * 10 + usize::from(byte - b'0'),
+                b'\r' => {
+                    self.rest = rest.get(at + 2..)?;
+                    return Some(number);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Takes a bulk string off the front.
+    #[inline]
+    fn bulk(&mut self) -> Option<&'a [u8]> {
+        let len = self.number(b'$')?;
+        let (bulk, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest.get(2..)?;
+        Some(bulk)
+    }
+}
+
+impl<'a> Iterator for KeyHints<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let count = self.number(b'*')?;
+            let mut key = None;
+            for at in 0..count {
+                let argument = self.bulk()?;
+                if at == 1 {
+                    key = Some(argument);
+                }
+            }
+            if key.is_some() {
+                return key;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_whole_commands() {
+        let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$2\r\nbc\r\n$0\r\n\r\n*2\r\n$3\r\nGET\r\n$9\r\npart";
+        assert_eq!(KeyHints::new(bytes).collect::<Vec<_>>(), [&b"a"[..], b"bc"]);
+    }
+
+    #[test]
+    fn anything_else_ends_the_guessing() {
+        for bytes in [
+            "",
+            "GET a\r\n",
+            "*",
+            "*x\r\n",
+            "*2\r\n:1\r\n",
+            "*99999999\r\n",
+            "*2\r\n$-1\r\n",
+            "*0\r\n*0\r\n",
+            "*2\r\n$3\r\nGET\r\n$999999\r\na",
+        ] {
+            assert_eq!(KeyHints::new(bytes.as_bytes()).next(), None, "{bytes}");
+        }
+        for at in 0..40 {
+            let whole = b"*2\r\n$3\r\nGET\r\n$5\r\nabcde\r\n*2\r\n$3\r\nGET\r\n$5\r\nabcde\r\n";
+            assert!(KeyHints::new(&whole[..at]).count() <= 1);
+        }
+    }
+}
