@@ -54,7 +54,7 @@ fn admit(
     session: &Session,
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
-    let Some(found) = find(worker, args.get(0).unwrap_or(b"")) else {
+    let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
         return Err(Refusal { error: unknown_command(args), found: None });
     };
     let found = subcommand(found, args)?;
@@ -64,7 +64,11 @@ fn admit(
 
 /// Looks a command up; most often it is the one that came before.
 #[inline]
-fn find(worker: &mut WorkerState, name: &[u8]) -> Option<Found> {
+fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found> {
+    if !engine.renamed.is_empty() {
+        let meaning = engine.renamed.get(&name.to_ascii_lowercase());
+        return meaning.copied().unwrap_or_else(|| table().find(name));
+    }
     if let Some(last) = worker.last_found
         && name.eq_ignore_ascii_case(last.command.name.as_bytes())
     {

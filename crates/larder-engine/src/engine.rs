@@ -2,6 +2,7 @@
 
 use crate::background::Background;
 use crate::clients::Clients;
+use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
 use crate::error_stats::ErrorStats;
@@ -11,8 +12,10 @@ use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
 use crate::shard::{Held, Key, SHARDS, Shard};
 use crate::stats::{Counter, ThreadStats};
+use crate::table::table;
 use crate::worker::Worker;
 use parking_lot::RwLock;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -25,6 +28,8 @@ pub struct EngineOptions {
     pub host: Arc<dyn Host>,
     /// Number of workers that will be asked for.
     pub threads: usize,
+    /// `rename-command`: old and new names; an empty new name takes the command away.
+    pub renamed: Vec<(String, String)>,
 }
 
 /// What the threads share. There is one a process, but nothing depends on that.
@@ -43,6 +48,8 @@ pub struct Engine {
     pub(crate) run_id: String,
     startup_memory: u64,
     pub(crate) threads: usize,
+    /// Names that mean something else than the table says, in lower case.
+    pub(crate) renamed: HashMap<Vec<u8>, Option<Found>>,
     pub(crate) rates: crate::cron::Rates,
     workers: RwLock<Vec<WorkerPost>>,
     next_client: AtomicU64,
@@ -76,6 +83,7 @@ impl Engine {
             run_id: random_id(),
             startup_memory,
             threads: options.threads,
+            renamed: renamed(&options.renamed),
             rates: crate::cron::Rates::default(),
             workers: RwLock::new(Vec::new()),
             next_client: AtomicU64::new(1),
@@ -158,6 +166,19 @@ impl Engine {
     pub(crate) fn databases(&self) -> usize {
         self.config.hot.databases.load(Relaxed).max(1) as usize
     }
+}
+
+/// What names mean after renaming. Commands that the table lacks are left out.
+fn renamed(pairs: &[(String, String)]) -> HashMap<Vec<u8>, Option<Found>> {
+    let mut names = HashMap::new();
+    for (old, new) in pairs {
+        let Some(found) = table().find(old.as_bytes()) else { continue };
+        names.insert(old.to_ascii_lowercase().into_bytes(), None);
+        if !new.is_empty() {
+            names.insert(new.to_ascii_lowercase().into_bytes(), Some(found));
+        }
+    }
+    names
 }
 
 /// Forty random hexadecimal digits.

@@ -1,11 +1,11 @@
 //! The hash of keys: seeded once a process, so that nobody outside can choose keys that collide.
 
-use foldhash::quality::FixedState;
+use foldhash::quality::SeedableRandomState;
 use larder_collections::key_table::KeyHash;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
-static STATE: LazyLock<FixedState> = LazyLock::new(|| FixedState::with_seed(fastrand::u64(..)));
+static STATE: LazyLock<SeedableRandomState> = LazyLock::new(SeedableRandomState::random);
 
 /// The hash of a key.
 #[inline]

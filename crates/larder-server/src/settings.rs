@@ -1,6 +1,6 @@
 //! From the command line and the configuration file to a loaded [`Config`]: all the files that takes.
 
-use larder_engine::config::{CommandLine, Config, FatalConfig};
+use larder_engine::config::{CommandLine, Config, FatalConfig, Loaded};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ pub struct Settings {
     pub config: Config,
     /// Full path of the configuration file.
     pub file: Option<PathBuf>,
+    /// `rename-command` lines: old and new names.
+    pub renamed: Vec<(String, String)>,
     /// Whether any configuration was given at all.
     pub configured: bool,
 }
@@ -24,11 +26,23 @@ impl Settings {
         let text = line.config_file.as_deref().map(read_text).transpose()?;
         let stdin = line.from_stdin.then(read_stdin);
         let whole = line.whole_text(text.as_deref(), stdin.as_deref());
-        config.load(&whole, &mut include)?;
+        let loaded = config.load(&whole, &mut include)?;
+        check_supported(&loaded)?;
         enter_dir(&config)?;
         check_log_file(&config.value("logfile"))?;
         let configured = file.is_some() || !whole.is_empty();
-        Ok(Settings { config, file, configured })
+        Ok(Settings { config, file, renamed: loaded.renamed, configured })
+    }
+}
+
+/// Refuses what would be dangerous or useless to leave out: users with their restrictions, and modules.
+fn check_supported(loaded: &Loaded) -> Result<(), FatalConfig> {
+    let refuse =
+        |what: &str| Err(FatalConfig::Conflict(format!("This server has no support for '{what}' lines")));
+    match (loaded.users.first(), loaded.modules.first()) {
+        (Some(_), _) => refuse("user"),
+        (_, Some(_)) => refuse("loadmodule"),
+        _ => Ok(()),
     }
 }
 

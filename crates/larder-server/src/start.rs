@@ -59,7 +59,7 @@ fn serve(settings: Settings) -> ExitCode {
     process::fit_open_files(config, &log);
     let pidfile = process::pidfile(config);
     let shared = Arc::new(Shared::new(Arc::new(settings.config), log, settings.file));
-    match run(&shared, pidfile.as_ref()) {
+    match run(&shared, pidfile.as_ref(), settings.renamed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Aborted) => ExitCode::FAILURE,
     }
@@ -81,12 +81,16 @@ fn greet(log: &Log, settings: &Settings) {
 }
 
 /// Everything between a loaded configuration and the end.
-fn run(shared: &Arc<Shared>, pidfile: Option<&PathBuf>) -> Result<(), Aborted> {
+fn run(
+    shared: &Arc<Shared>,
+    pidfile: Option<&PathBuf>,
+    renamed: Vec<(String, String)>,
+) -> Result<(), Aborted> {
     listen(shared)?;
     if let Some(path) = pidfile {
         process::write_pidfile(path, &shared.log);
     }
-    let result = run_threads(shared);
+    let result = run_threads(shared, renamed);
     clean_up(shared, pidfile);
     result
 }
@@ -107,10 +111,10 @@ fn listen(shared: &Shared) -> Result<(), Aborted> {
     Ok(())
 }
 
-fn run_threads(shared: &Arc<Shared>) -> Result<(), Aborted> {
+fn run_threads(shared: &Arc<Shared>, renamed: Vec<(String, String)>) -> Result<(), Aborted> {
     let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(shared)));
     let threads = shared.config.number("threads") as usize;
-    let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads });
+    let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, renamed });
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
     signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
     announce(shared, threads);

@@ -9,7 +9,7 @@ mod value;
 
 pub use client::Client;
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
-pub use server::{Kind, Server};
+pub use server::{Kind, Server, larder_path};
 pub use value::Value;
 
 /// The seed of a test: `SEED` from the environment, or the test's own. Print it when the test fails.

@@ -145,7 +145,7 @@ impl Drop for Server {
 }
 
 /// The Larder binary to test.
-fn larder_path() -> PathBuf {
+pub fn larder_path() -> PathBuf {
     if let Some(path) = std::env::var_os("LARDER_SERVER") {
         return path.into();
     }

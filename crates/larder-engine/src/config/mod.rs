@@ -13,7 +13,6 @@
 mod cli;
 #[cfg(test)]
 mod differential;
-mod glob;
 mod hot;
 mod kind;
 mod load;
@@ -117,8 +116,8 @@ impl Config {
         let mut found: Vec<(String, usize)> = Vec::new();
         for pattern in patterns {
             if pattern.iter().any(|b| b"[*?".contains(b)) {
-                for (index, name) in
-                    visible_names().filter(|(_, name)| glob::matches(pattern, name.as_bytes()))
+                for (index, name) in visible_names()
+                    .filter(|(_, name)| crate::glob::matches_with(pattern, name.as_bytes(), true))
                 {
                     push_new(&mut found, name.to_string(), index);
                 }

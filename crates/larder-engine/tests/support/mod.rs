@@ -49,7 +49,12 @@ pub fn engine() -> Arc<Engine> {
     config
         .load("enable-debug-command yes\n", &mut |_| Ok(String::new()))
         .expect("the configuration is valid");
-    Engine::new(EngineOptions { config: Arc::new(config), host: Arc::new(NoHost), threads: 1 })
+    Engine::new(EngineOptions {
+        config: Arc::new(config),
+        host: Arc::new(NoHost),
+        threads: 1,
+        renamed: Vec::new(),
+    })
 }
 
 /// One thread with one connection.
