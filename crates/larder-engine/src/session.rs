@@ -65,7 +65,8 @@ pub mod client_flags {
 }
 
 /// The part of a connection that other threads may look at. Only the worker that owns the connection writes the
-/// counters; the names change under their lock.
+/// counters; the names change under their lock. Aligned, so that clients of two workers share no cache line.
+#[repr(align(64))]
 pub struct ClientShared {
     /// Unique among all connections of the process.
     pub id: u64,

@@ -67,7 +67,8 @@ impl CommandStats {
 
 macro_rules! thread_stats {
     ($($name:ident: $doc:literal,)*) => {
-        /// What one thread counts.
+        /// What one thread counts, on cache lines of its own.
+        #[repr(align(128))]
         pub struct ThreadStats {
             $(#[doc = $doc] pub $name: Counter,)*
             /// By command id.
