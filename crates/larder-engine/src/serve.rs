@@ -7,6 +7,7 @@ use crate::mailbox::Mail;
 use crate::session::{Session, client_flags};
 use crate::shard::Key;
 use crate::worker::Flow;
+use larder_collections::list::{List, ListOptions};
 use larder_packed::block::{Element, End};
 use larder_resp::Reply;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ fn register(session: &mut Session, waiter: &Arc<Waiter>) {
 }
 
 /// The reply to a client that waited in vain.
-pub(crate) fn write_timeout(_waiter: &Waiter, reply: &mut Reply<'_>) {
+pub(crate) fn write_timeout(reply: &mut Reply<'_>) {
     reply.null_array();
 }
 
@@ -115,15 +116,27 @@ pub(crate) fn pop_many_into(
     reply.array(2);
     reply.bulk(key.bytes);
     context.with_list(key, |list, options, _| {
-        let count = count.min(list.len());
-        reply.array(count as usize);
-        for _ in 0..count {
-            list.pop_with(end, options, |element| write_element(reply, element));
-        }
+        pop_all(list, options, end, count, reply);
         Ok(())
     })?;
     context.modified(key);
     Ok(())
+}
+
+/// Pops up to `count` elements and writes them as an array; returns how many there were.
+pub(crate) fn pop_all(
+    list: &mut List,
+    options: &ListOptions,
+    end: End,
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> u64 {
+    let count = count.min(list.len());
+    reply.array(count as usize);
+    for _ in 0..count {
+        list.pop_with(end, options, |element| write_element(reply, element));
+    }
+    count
 }
 
 /// Moves one element from a list that exists to another, which is created if need be, and writes it.

@@ -151,7 +151,7 @@ impl Worker {
         }
         end_wait(session);
         self.leave_lines(&waiter);
-        serve::write_timeout(&waiter, &mut Reply::new(out, waiter.protocol));
+        serve::write_timeout(&mut Reply::new(out, waiter.protocol));
         true
     }
 

@@ -79,14 +79,8 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
 }
 
 fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
-    let popped = context.with_list(key, |list, options, reply| {
-        let count = count.min(list.len());
-        reply.array(count as usize);
-        for _ in 0..count {
-            list.pop_with(end, options, |element| write_element(reply, element));
-        }
-        Ok(count)
-    })?;
+    let popped = context
+        .with_list(key, |list, options, reply| Ok(serve::pop_all(list, options, end, count, reply)))?;
     match popped {
         Some(0) => {}
         Some(_) => context.modified(key),
