@@ -81,9 +81,18 @@ fn unquote(text: &str) -> (Vec<u8>, &str) {
     (word, "")
 }
 
-/// What differs, or nothing.
+/// What differs, or nothing. redis-server lists options in the order of a randomly seeded table, so the pairs of CONFIG
+/// GET are compared whatever their order.
 pub fn compare(line: &str, (ours, theirs): &(Value, Value)) -> Option<String> {
-    (ours != theirs).then(|| format!("> {line}\n  larder: {ours}\n  redis:  {theirs}\n"))
+    let same = if line.starts_with("CONFIG GET") { pairs(ours) == pairs(theirs) } else { ours == theirs };
+    (!same).then(|| format!("> {line}\n  larder: {ours}\n  redis:  {theirs}\n"))
+}
+
+/// A reply with its pairs in order: its kind, and name and value of each.
+fn pairs(value: &Value) -> (std::mem::Discriminant<Value>, Vec<String>, String) {
+    let mut pairs: Vec<String> = value.items().chunks(2).map(|pair| format!("{pair:?}")).collect();
+    pairs.sort();
+    (std::mem::discriminant(value), pairs, value.text())
 }
 
 /// Runs a script on both servers in both protocols and collects all differences.
