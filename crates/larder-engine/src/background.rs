@@ -129,6 +129,7 @@ fn next_name(names: &Receiver<ListName>) -> Option<ListName> {
             Err(TryRecvError::Empty) => std::thread::sleep(POLL),
         }
     }
+    larder_packed::codec::release_contexts();
     names.recv().ok()
 }
 
