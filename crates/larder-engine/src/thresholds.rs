@@ -1,5 +1,6 @@
 //! The options of the types as configured now, copied once an iteration so that commands need not read atomics.
 
+use crate::context::WorkerState;
 use crate::engine::Engine;
 use larder_collections::list::{Fill, ListOptions};
 use larder_packed::codec::Codec;
@@ -45,6 +46,11 @@ impl Thresholds {
             intset_count_max: hot.set_max_intset_entries.load(Relaxed).max(0) as u64,
         }
     }
+}
+
+/// What dumps are read with.
+pub(crate) fn rdb_options(worker: &WorkerState) -> larder_rdb::read::Options {
+    larder_rdb::read::Options { list: worker.list_options }
 }
 
 /// The options of lists.

@@ -221,9 +221,14 @@ impl<'a> Context<'a> {
     /// Puts a value, replacing whatever the key holds.
     pub(crate) fn put(&mut self, key: &Key<'_>, value: NewValue<'_, Value>, expire: ExpireChange) {
         let access = self.access_now();
+        let options = self.worker.list_options;
+        let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         if let Some(Old::Out(value)) = old {
             self.engine.background.discard(value);
+        }
+        if compress {
+            self.engine.background.compress(self.db, key.bytes);
         }
     }
 
@@ -309,11 +314,7 @@ impl<'a> Context<'a> {
         }
         let mut list = List::new();
         let done = f(&mut list, &self.worker.list_options, &mut self.reply)?;
-        let compress = list.wants_compression(&self.worker.list_options);
         self.put(key, NewValue::Out(Value::List(list)), ExpireChange::Clear);
-        if compress {
-            self.engine.background.compress(self.db, key.bytes);
-        }
         Ok(done)
     }
 

@@ -1,5 +1,6 @@
 //! The commands that work on keys of any type.
 
+mod dump;
 mod expire;
 mod manage;
 mod object;

@@ -1,0 +1,135 @@
+//! DUMP payloads go both ways between Larder and redis-server 7.0: the same data gives the same DEBUG DIGEST-VALUE.
+
+use larder_testkit::{Client, Server, Value};
+
+/// Options of both servers that make the encodings of one round.
+const ROUNDS: [&[&str]; 3] = [
+    &[],
+    &["--list-max-listpack-size", "3", "--list-compress-depth", "1"],
+    &["--rdbcompression", "no", "--list-max-listpack-size", "-1"],
+];
+
+/// Fills a server with values of every type in small and large encodings; the names of the keys.
+fn fill(client: &mut Client) -> Vec<String> {
+    let text = |len: usize| (0..len).map(|i| char::from(b'a' + (i * i % 17) as u8)).collect::<String>();
+    let mut keys = Vec::new();
+    let strings =
+        ["", "0", "-129", "65536", "2147483648", "9223372036854775807", "12345678901234567890", "3.0"];
+    for (i, value) in
+        strings.iter().map(|s| (*s).to_owned()).chain([text(20), text(21), text(100_000)]).enumerate()
+    {
+        keys.push(format!("string:{i}"));
+        client.cmd(&["SET", keys.last().expect("just pushed"), &value]);
+    }
+    for (count, len) in [(1, 1), (5, 10), (400, 3), (60, 5000), (2, 100_000), (3000, 0)] {
+        keys.push(format!("list:{count}:{len}"));
+        let key = keys.last().expect("just pushed").clone();
+        let elements =
+            (0..count).map(|i| if i % 3 == 0 { (i * 31 - 7).to_string() } else { text(len + i % 5) });
+        let all: Vec<String> = ["RPUSH".to_owned(), key].into_iter().chain(elements).collect();
+        assert_eq!(client.cmd(&all), Value::Int(count as i64));
+    }
+    keys
+}
+
+fn payload(client: &mut Client, key: &str) -> Vec<u8> {
+    match client.cmd(&["DUMP", key]) {
+        Value::Bulk(bytes) => bytes,
+        other => panic!("DUMP {key}: {other}"),
+    }
+}
+
+/// Takes every key of `from` over to `to` by DUMP and RESTORE, and compares digests and encodings.
+fn take_over(from: &mut Client, to: &mut Client, keys: &[String]) {
+    to.ask("FLUSHALL");
+    for key in keys {
+        let bytes = payload(from, key);
+        let restored = to.cmd::<&[u8]>(&[b"RESTORE", key.as_bytes(), b"0", &bytes]);
+        assert_eq!(restored, Value::Simple("OK".to_owned()), "{key}");
+        let digest = |client: &mut Client| client.cmd(&["DEBUG", "DIGEST-VALUE", key]);
+        assert_eq!(digest(from), digest(to), "{key}");
+    }
+    assert_eq!(from.ask("DEBUG DIGEST"), to.ask("DEBUG DIGEST"));
+}
+
+#[test]
+fn payloads_go_both_ways() {
+    for args in ROUNDS {
+        let larder = Server::larder(&[&["--rdb-target-version", "10"][..], args].concat());
+        let (redis, other) = (Server::redis(args), Server::larder(&["--threads", "2"]));
+        let (mut larder, mut redis, mut other) = (larder.client(), redis.client(), other.client());
+        let keys = fill(&mut redis);
+        take_over(&mut redis, &mut larder, &keys);
+        take_over(&mut larder, &mut redis, &keys);
+        larder.ask("FLUSHALL");
+        redis.ask("FLUSHALL");
+        fill(&mut larder);
+        take_over(&mut larder, &mut redis, &keys);
+        take_over(&mut larder, &mut other, &keys);
+    }
+}
+
+#[test]
+fn restore_answers_as_redis_does() {
+    let servers = [Server::larder(&["--rdb-target-version", "10"]), Server::redis(&[])];
+    let mut replies = servers.iter().map(|server| replies(&mut server.client()));
+    let (ours, theirs) = (replies.next(), replies.next());
+    assert_eq!(ours, theirs);
+}
+
+fn replies(client: &mut Client) -> Vec<Value> {
+    client.ask("RPUSH list a b c");
+    client.ask("SET string value");
+    let good = payload(client, "list");
+    let mut replies = vec![client.ask("DUMP none"), client.ask("DUMP"), client.cmd(&["RESTORE", "x", "0"])];
+    let mut flipped = good.clone();
+    flipped[3] ^= 1;
+    let mut newer = good.clone();
+    let version = newer.len() - 10;
+    newer[version] = 200;
+    let payloads: [&[u8]; 6] = [b"", b"short", &good[..good.len() - 1], &flipped, &newer, &good];
+    let tails: [&[&str]; 13] = [
+        &[],
+        &["REPLACE"],
+        &["ABSTTL"],
+        &["replace", "absttl"],
+        &["IDLETIME"],
+        &["IDLETIME", "-1"],
+        &["IDLETIME", "x"],
+        &["IDLETIME", "1000", "REPLACE"],
+        &["FREQ", "256"],
+        &["FREQ", "255", "REPLACE"],
+        &["FREQ", "1", "IDLETIME", "1"],
+        &["REPLACE", "REPLACE"],
+        &["WHAT"],
+    ];
+    for payload in payloads {
+        for ttl in ["0", "100000", "-1", "abc", "9999999999999"] {
+            for tail in tails {
+                let mut args: Vec<&[u8]> = vec![b"RESTORE", b"new", ttl.as_bytes(), payload];
+                args.extend(tail.iter().map(|word| word.as_bytes()));
+                replies.push(client.cmd(&args));
+                replies.push(client.ask("LRANGE new 0 -1"));
+                replies.push(client.ask("TYPE string"));
+            }
+        }
+    }
+    replies.push(client.cmd::<&[u8]>(&[b"RESTORE", b"string", b"1", &good, b"ABSTTL", b"REPLACE"]));
+    replies.push(client.ask("EXISTS string"));
+    replies.push(client.cmd::<&[u8]>(&[b"RESTORE", b"string", b"9999999999999", &good, b"ABSTTL"]));
+    replies.push(client.ask("PEXPIRETIME string"));
+    replies
+}
+
+#[test]
+fn a_restored_list_serves_those_who_wait() {
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut client, mut waiting) = (server.client(), server.client());
+    client.ask("RPUSH list a b");
+    let bytes = payload(&mut client, "list");
+    waiting.send(&["BLPOP", "other", "0"]);
+    while !client.ask("INFO clients").text().contains("blocked_clients:1") {}
+    client.cmd::<&[u8]>(&[b"RESTORE", b"other", b"0", &bytes]);
+    assert_eq!(waiting.read().expect("it is served").items()[1].text(), "a");
+    assert_eq!(client.ask("LLEN other"), Value::Int(1));
+}
