@@ -42,7 +42,7 @@
 
 mod directory;
 mod page;
-mod probe;
+pub(crate) mod probe;
 mod record;
 mod records;
 mod thin;
