@@ -4,6 +4,7 @@
 //! `unsafe`: it takes back the pointers that it gave away, by the kind byte that it gave with them.
 
 use crate::list::List;
+use crate::sorted_set::SortedSet;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::segment::Thin;
 use std::ptr::NonNull;
@@ -15,6 +16,8 @@ pub enum Value {
     String(SharedBytes),
     /// A list.
     List(List),
+    /// A sorted set.
+    SortedSet(SortedSet),
 }
 
 /// Kind bytes of values out of line; below 4 are the table's inline strings.
@@ -22,6 +25,8 @@ mod kind {
     pub const STRING: u8 = 4;
     pub const LIST_BLOCK: u8 = 5;
     pub const LIST_TREE: u8 = 6;
+    pub const SORTED_SET_LEAF: u8 = 19;
+    pub const SORTED_SET_TREE: u8 = 20;
 }
 
 // SAFETY: `from_thin` rebuilds exactly the variant that `into_thin` took apart, by its kind.
@@ -33,6 +38,10 @@ unsafe impl Thin for Value {
                 (false, ptr) => (kind::LIST_BLOCK, ptr),
                 (true, ptr) => (kind::LIST_TREE, ptr),
             },
+            Value::SortedSet(set) => match set.into_thin() {
+                (false, ptr) => (kind::SORTED_SET_LEAF, ptr),
+                (true, ptr) => (kind::SORTED_SET_TREE, ptr),
+            },
         }
     }
 
@@ -43,6 +52,8 @@ unsafe impl Thin for Value {
                 kind::STRING => Value::String(SharedBytes::from_raw(ptr)),
                 kind::LIST_BLOCK => Value::List(List::from_thin(false, ptr)),
                 kind::LIST_TREE => Value::List(List::from_thin(true, ptr)),
+                kind::SORTED_SET_LEAF => Value::SortedSet(SortedSet::from_thin(false, ptr)),
+                kind::SORTED_SET_TREE => Value::SortedSet(SortedSet::from_thin(true, ptr)),
                 _ => unreachable!("kind {kind} was never given out"),
             }
         }

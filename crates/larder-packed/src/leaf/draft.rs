@@ -144,7 +144,7 @@ impl Draft {
         let lw = match most {
             _ if least >= most => 0,
             ..=0xFF => 1,
-            ..=0xFFFF => 2,
+            0x100..=0xFFFF => 2,
             _ => 4,
         };
         let fixed = if lw == 0 { most } else { 0 };

@@ -35,6 +35,19 @@ impl Leaf {
         }
     }
 
+    /// Bytes that the leaf would take with one more entry, if that fits its form; 0 if it does not.
+    pub fn insert_bytes(&self, key: u64, member: &[u8]) -> usize {
+        let form = self.form();
+        let fits = form.n > 1
+            && form.delta_of(key).is_some()
+            && member.starts_with(form.prefix(&self.0))
+            && form.fits_len(member.len() - form.prefix_len);
+        if !fits {
+            return 0;
+        }
+        buffer::HEADER + form.end() + 1 + form.sw + form.lw + member.len() - form.prefix_len
+    }
+
     /// Removes the entries of `range`.
     pub fn remove(&mut self, range: Range<usize>) {
         let form = self.form();
@@ -59,6 +72,12 @@ impl Leaf {
         }
         new.write(body);
         self.shrink(&new);
+    }
+
+    /// Whether the leaf can take this key without being encoded anew.
+    #[inline]
+    pub fn fits_key(&self, key: u64) -> bool {
+        self.form().delta_of(key).is_some()
     }
 
     /// Gives entry `i` another key that does not change its place.

@@ -70,7 +70,7 @@ fn run(seed: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let (keys, members) = (rng.usize(..6), rng.usize(..4));
     let (mut leaf, mut model) = (Leaf::new(), Vec::<Entry>::new());
-    leaf.set_mark(seed % 2 == 0);
+    leaf.set_mark(seed.is_multiple_of(2));
     let mut kept = None;
     for _ in 0..rng.usize(1..150) {
         let (key, member) = (random_key(&mut rng, keys), random_member(&mut rng, members));
@@ -109,7 +109,7 @@ fn run(seed: u64) {
             _ => assert!(leaf.find(tag(&member), &member).is_some()),
         }
         check(&leaf, &model, &mut rng);
-        assert_eq!(leaf.mark(), seed % 2 == 0);
+        assert_eq!(leaf.mark(), seed.is_multiple_of(2));
         if let Some((leaf, model)) = &kept {
             check(leaf, model, &mut rng);
         }
@@ -149,7 +149,7 @@ fn forms_are_as_narrow_as_the_entries_allow() {
         leaf.content_bytes() - super::OVERHEAD_BYTES
     };
     let equal = build(&mut std::iter::repeat_n(1.5, 40));
-    assert_eq!(equal, 40 * (1 + 3) + 9, "the prefix was cut once, by the eleventh member");
+    assert_eq!(equal, 40 * (1 + 2) + 10, "the eleventh member cut the prefix, once");
     let integers = build(&mut (100..140).map(f64::from));
     assert_eq!(integers - equal, 40, "one byte a score");
 }
