@@ -66,6 +66,7 @@ impl Value {
         match self {
             Value::String(bytes) => bytes.heap_bytes() as u64,
             Value::List(list) => list.memory_bytes(samples),
+            Value::SortedSet(set) => set.memory_bytes(samples),
         }
     }
 
@@ -74,6 +75,7 @@ impl Value {
         match self {
             Value::String(_) => 1,
             Value::List(list) => list.node_count() as usize,
+            Value::SortedSet(set) => set.node_count() as usize,
         }
     }
 }
