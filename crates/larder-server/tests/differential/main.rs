@@ -2,6 +2,7 @@
 
 mod random;
 mod scripts;
+mod sorted_sets;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;

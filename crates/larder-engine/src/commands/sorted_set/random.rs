@@ -57,7 +57,7 @@ fn parse(args: Args<'_>) -> CommandResult<(i64, Scores)> {
 fn write_distinct(reply: &mut Reply<'_>, set: &SortedSet, count: u64, scores: Scores) {
     let len = set.len();
     if count >= len {
-        return write_ranks(reply, set, 0..len, Order::Ascending, scores);
+        return write_ranks(reply, set, 0..len, Order::Descending, scores);
     }
     open_entries(reply, count as usize, scores);
     // Floyd's way: each step draws among one more and takes the newest in place of a repetition.
