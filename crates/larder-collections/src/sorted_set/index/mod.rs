@@ -23,7 +23,7 @@
 mod segment;
 
 use super::slab::Slab;
-use larder_packed::leaf::Leaf;
+use larder_packed::leaf::{Leaf, Member};
 use segment::{Pair, Segment};
 
 /// Entries at which a segment splits.
@@ -265,19 +265,20 @@ pub(super) fn hashes_of(
     hash: fn(&[u8]) -> u64,
     mut f: impl FnMut(u64, usize),
 ) {
-    let mut member = Vec::new();
-    let shift = 8_u32.saturating_sub(bits);
-    let wanted = if bits > 8 { prefix >> (bits - 8) } else { prefix };
-    for i in 0..leaf.len() {
-        if u64::from(leaf.tag(i)) >> shift != wanted {
-            continue;
-        }
-        member.clear();
-        leaf.member(i).append_to(&mut member);
-        let hash = hash(&member);
+    let mut scratch = Vec::new();
+    let mut look = |i: usize, member: Member<'_>| {
+        scratch.clear();
+        member.append_to(&mut scratch);
+        let hash = hash(&scratch);
         if bits == 0 || hash >> (64 - bits) == prefix {
             f(hash, i);
         }
+    };
+    if bits >= 8 {
+        return leaf.for_each_tag((prefix >> (bits - 8)) as u8, look);
+    }
+    for i in (0..leaf.len()).filter(|&i| u64::from(leaf.tag(i)) >> (8 - bits) == prefix) {
+        look(i, leaf.member(i));
     }
 }
 
