@@ -2,4 +2,8 @@
 
 pub mod key_table;
 pub mod list;
+pub mod member_hash;
+pub mod table;
 pub mod value;
+
+pub use member_hash::member_hash;
