@@ -1,5 +1,6 @@
-//! The collections: `List` and the packed key table. They know nothing of RESP, time, configuration or keys.
+//! The collections: `Hash`, `List` and the packed tables. They know nothing of RESP, time, configuration or keys.
 
+pub mod hash;
 pub mod key_table;
 pub mod list;
 pub mod member_hash;

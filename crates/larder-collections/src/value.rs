@@ -3,7 +3,9 @@
 //! Short strings are not here: the table keeps them inside its segments. This is the one module of the crate with
 //! `unsafe`: it takes back the pointers that it gave away, by the kind byte that it gave with them.
 
+use crate::hash::Hash;
 use crate::list::List;
+use crate::table::TableKind;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::segment::Thin;
 use std::ptr::NonNull;
@@ -13,6 +15,8 @@ use std::ptr::NonNull;
 pub enum Value {
     /// A string too long to be kept inside the table; `raw` when it was edited in place, which OBJECT ENCODING shows.
     String(SharedBytes),
+    /// A hash.
+    Hash(Hash),
     /// A list.
     List(List),
 }
@@ -22,6 +26,7 @@ mod kind {
     pub const STRING: u8 = 4;
     pub const LIST_BLOCK: u8 = 5;
     pub const LIST_TREE: u8 = 6;
+    pub const HASH: u8 = 8;
 }
 
 // SAFETY: `from_thin` rebuilds exactly the variant that `into_thin` took apart, by its kind.
@@ -29,6 +34,7 @@ unsafe impl Thin for Value {
     fn into_thin(self) -> (u8, NonNull<u8>) {
         match self {
             Value::String(bytes) => (kind::STRING, bytes.into_raw()),
+            Value::Hash(hash) => with_table_kind(kind::HASH, hash.into_thin()),
             Value::List(list) => match list.into_thin() {
                 (false, ptr) => (kind::LIST_BLOCK, ptr),
                 (true, ptr) => (kind::LIST_TREE, ptr),
@@ -43,10 +49,26 @@ unsafe impl Thin for Value {
                 kind::STRING => Value::String(SharedBytes::from_raw(ptr)),
                 kind::LIST_BLOCK => Value::List(List::from_thin(false, ptr)),
                 kind::LIST_TREE => Value::List(List::from_thin(true, ptr)),
-                _ => unreachable!("kind {kind} was never given out"),
+                _ => {
+                    let table = table_kind(kind, kind::HASH).expect("no other kind was ever given out");
+                    Value::Hash(Hash::from_thin(table, ptr))
+                }
             }
         }
     }
+}
+
+/// The three kinds of tables, in the order in which a type's kind bytes number them.
+const TABLE_KINDS: [TableKind; 3] = [TableKind::Small, TableKind::SmallMarked, TableKind::Tree];
+
+/// The kind byte of a table, for a type whose kinds start at `first`.
+fn with_table_kind(first: u8, (kind, ptr): (TableKind, NonNull<u8>)) -> (u8, NonNull<u8>) {
+    (first + kind as u8, ptr)
+}
+
+/// The table that a kind byte stands for, if it is one of a type whose kinds start at `first`.
+fn table_kind(kind: u8, first: u8) -> Option<TableKind> {
+    TABLE_KINDS.get(usize::from(kind.checked_sub(first)?)).copied()
 }
 
 impl Value {
@@ -54,6 +76,7 @@ impl Value {
     pub fn memory_bytes(&self, samples: u64) -> u64 {
         match self {
             Value::String(bytes) => bytes.heap_bytes() as u64,
+            Value::Hash(hash) => hash.memory_bytes() as u64,
             Value::List(list) => list.memory_bytes(samples),
         }
     }
@@ -62,6 +85,7 @@ impl Value {
     pub fn free_effort(&self) -> usize {
         match self {
             Value::String(_) => 1,
+            Value::Hash(hash) => hash.node_count(),
             Value::List(list) => list.node_count() as usize,
         }
     }

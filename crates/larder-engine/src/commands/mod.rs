@@ -2,6 +2,7 @@
 
 pub(crate) mod connection;
 pub(crate) mod generic;
+pub(crate) mod hash;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod server;
@@ -18,6 +19,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
         connection::TABLE,
         generic::TABLE,
+        hash::TABLE,
         introspection::TABLE,
         list::TABLE,
         server::TABLE,

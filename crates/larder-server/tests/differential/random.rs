@@ -10,13 +10,14 @@ use std::fmt::Write;
 enum Arg {
     Word(&'static str),
     Key,
+    Field,
     Value,
     Index,
     Count,
     End,
 }
 
-use Arg::{Count, End, Index, Key, Value, Word};
+use Arg::{Count, End, Field, Index, Key, Value, Word};
 
 /// Commands with their arguments; `Count` is a small positive number.
 const COMMANDS: &[(&str, &[Arg])] = &[
@@ -67,6 +68,21 @@ const COMMANDS: &[(&str, &[Arg])] = &[
     ("LMPOP", &[Word("2"), Key, Key, End, Word("COUNT"), Count]),
     ("BLPOP", &[Key, Word("0.001")]),
     ("BLMOVE", &[Key, Key, End, End, Word("0.001")]),
+    ("HSET", &[Key, Field, Value]),
+    ("HSET", &[Key, Field, Value, Field, Value, Field, Value]),
+    ("HMSET", &[Key, Field, Value, Field, Value]),
+    ("HSETNX", &[Key, Field, Value]),
+    ("HGET", &[Key, Field]),
+    ("HMGET", &[Key, Field, Field]),
+    ("HDEL", &[Key, Field, Field]),
+    ("HLEN", &[Key]),
+    ("HSTRLEN", &[Key, Field]),
+    ("HEXISTS", &[Key, Field]),
+    ("HINCRBY", &[Key, Field, Index]),
+    ("HINCRBYFLOAT", &[Key, Field, Word("0.75")]),
+    ("HGETALL", &[Key]),
+    ("HKEYS", &[Key]),
+    ("HVALS", &[Key]),
     ("DEL", &[Key]),
     ("EXISTS", &[Key, Key]),
     ("TYPE", &[Key]),
@@ -101,6 +117,7 @@ fn argument(arg: Arg, rng: &mut Rng) -> Vec<u8> {
     match arg {
         Arg::Word(word) => word.as_bytes().to_vec(),
         Arg::Key => format!("k{}", rng.u8(..8)).into_bytes(),
+        Arg::Field => format!("f{}", rng.u8(..30)).into_bytes(),
         Arg::Value => value(rng),
         Arg::Index if rng.u8(..20) == 0 => b"notanumber".to_vec(),
         Arg::Index => rng.i64(-30..30).to_string().into_bytes(),

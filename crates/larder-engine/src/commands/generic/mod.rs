@@ -6,6 +6,6 @@ mod object;
 mod table;
 mod walk;
 
-pub(crate) use expire::set_expiry;
+pub(crate) use expire::{Conditions, set_expiry};
 pub(crate) use object::encoding_name;
 pub(crate) use table::TABLE;

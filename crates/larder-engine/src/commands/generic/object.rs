@@ -3,6 +3,7 @@
 use crate::context::{Context, inline};
 use crate::error::{CommandError, CommandResult};
 use crate::number;
+use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::ListEncoding;
 use larder_collections::value::Value;
@@ -20,6 +21,10 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
         ValueRef::Inline { .. } => "raw",
         ValueRef::Out(value) => match &**value {
             Value::String(_) => "raw",
+            Value::Hash(hash) => match hash.encoding() {
+                HashEncoding::Listpack => "listpack",
+                HashEncoding::Hashtable => "hashtable",
+            },
             Value::List(list) => match list.encoding() {
                 ListEncoding::Listpack => "listpack",
                 ListEncoding::Quicklist => "quicklist",

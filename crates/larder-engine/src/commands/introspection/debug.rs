@@ -9,6 +9,7 @@ use crate::glob;
 use crate::host::LogLevel;
 use crate::number;
 use crate::shard::{SHARDS, Table};
+use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::{Entry, TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
 use larder_collections::value::Value;
@@ -167,6 +168,7 @@ fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
         ValueRef::Inline { bytes, .. } => bytes.len() + 1,
         ValueRef::Out(value) => match &**value {
             Value::String(bytes) => bytes.len() + 5,
+            Value::Hash(hash) => hash.memory_bytes(),
             Value::List(list) => list.memory_bytes(0) as usize,
         },
     }
@@ -186,9 +188,13 @@ fn with_list_of(
             list.memory_bytes(0)
         )
     };
+    let is_listpack = wanted == ListEncoding::Listpack;
     let text = look(context, name, |entry| match entry.value() {
         ValueRef::Out(value) => match &*value {
             Value::List(list) if list.encoding() == wanted => Ok(describe(list)),
+            Value::Hash(hash) if is_listpack && hash.encoding() == HashEncoding::Listpack => {
+                Ok(format!("hash of {} fields, {} bytes", hash.len(), hash.memory_bytes()))
+            }
             _ => Err(CommandError::Fixed(error)),
         },
         ValueRef::Inline { .. } => Err(CommandError::Fixed(error)),
@@ -236,7 +242,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "HTSTATS <dbid>",
         "    Return the shape of the tables of a database.",
         "LISTPACK <key>",
-        "    Describe a list of one block in the log.",
+        "    Describe a small list or hash in the log.",
         "OBJECT <key>",
         "    Show low level info about `key` and associated value.",
         "QUICKLIST <key> [0|1]",

@@ -4,6 +4,7 @@
 
 use crate::context::{Context, Kind};
 use crate::shard::SHARDS;
+use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::Element;
 use larder_collections::value::Value;
@@ -35,11 +36,22 @@ impl Digest {
             ValueRef::Inline { bytes, .. } => self.mix(bytes),
             ValueRef::Out(value) => match &**value {
                 Value::String(bytes) => self.mix(bytes),
+                Value::Hash(hash) => self.mix_hash(hash),
                 Value::List(list) => self.mix_list(list),
             },
         }
         if entry.expire_at_ms().is_some() {
             self.xor(b"!!expire!!");
+        }
+    }
+
+    /// Fields in any order; each with its value.
+    fn mix_hash(&mut self, hash: &Hash) {
+        for field in hash.iter(crate::clock::wall_ms()) {
+            let mut digest = Digest::default();
+            digest.mix(field.name);
+            digest.mix(field.value);
+            self.xor(&digest.0);
         }
     }
 
