@@ -5,6 +5,7 @@ pub mod bytes;
 pub mod codec;
 pub mod heap;
 pub mod int;
+pub mod int_block;
 pub mod listpack;
 pub mod lzf;
 pub mod segment;
