@@ -50,11 +50,11 @@ unsafe impl Thin for Value {
 }
 
 impl Value {
-    /// Bytes of heap behind the pointer.
-    pub fn heap_bytes(&self) -> usize {
+    /// Bytes of heap behind the pointer, estimated from `samples` blocks of a big value; 0 looks at all of them.
+    pub fn memory_bytes(&self, samples: u64) -> u64 {
         match self {
-            Value::String(bytes) => bytes.heap_bytes(),
-            Value::List(list) => list.memory_bytes(0) as usize,
+            Value::String(bytes) => bytes.heap_bytes() as u64,
+            Value::List(list) => list.memory_bytes(samples),
         }
     }
 

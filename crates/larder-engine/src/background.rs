@@ -122,7 +122,7 @@ fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mute
 
 /// One round over a list; false when nothing is left to do.
 fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
-    let options = crate::worker::list_options(engine);
+    let options = crate::thresholds::list_options(engine);
     let shard = &engine.shards[key.shard()];
     let jobs = match shard.lock().table_mut(db).get_mut(key.hash, key.bytes).as_deref_mut() {
         Some(Value::List(list)) => list.compression_work(&options, BLOCKS_PER_HOLD),

@@ -66,8 +66,11 @@ pub mod flags {
 pub enum Group {
     Connection,
     Generic,
+    Hash,
     List,
     Server,
+    Set,
+    SortedSet,
     String,
     Transactions,
 }
@@ -78,8 +81,11 @@ impl Group {
         match self {
             Group::Connection => "connection",
             Group::Generic => "generic",
+            Group::Hash => "hash",
             Group::List => "list",
             Group::Server => "server",
+            Group::Set => "set",
+            Group::SortedSet => "sorted-set",
             Group::String => "string",
             Group::Transactions => "transactions",
         }

@@ -34,6 +34,7 @@ mod session;
 mod shard;
 mod stats;
 pub mod table;
+mod thresholds;
 mod transaction;
 mod watch;
 mod worker;

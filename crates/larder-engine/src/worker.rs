@@ -9,9 +9,8 @@ use crate::serve;
 use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
 use crate::stats::ThreadStats;
+use crate::thresholds::{Thresholds, list_options};
 use crate::{dispatch, transaction};
-use larder_collections::list::{Fill, ListOptions};
-use larder_packed::codec::Codec;
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -59,6 +58,7 @@ impl Worker {
             clock: Clock::new(engine.started),
             rng: fastrand::Rng::new(),
             list_options: list_options(&engine),
+            thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
             last_found: None,
         };
@@ -68,7 +68,7 @@ impl Worker {
     /// Reads the clocks and the options; once an iteration of the event loop, before the commands.
     pub fn tick(&mut self) {
         self.state.clock.tick();
-        self.state.list_options = list_options(&self.engine);
+        self.state.read_options(&self.engine);
         self.state.stats.loops.add(1);
     }
 
@@ -195,19 +195,4 @@ fn end_wait(session: &mut Session) -> Option<Arc<Waiter>> {
     session.shared.set_flag(client_flags::BLOCKED, false);
     *session.shared.waiter.lock() = None;
     Some(waiter)
-}
-
-/// The options of lists as configured now.
-pub(crate) fn list_options(engine: &Engine) -> ListOptions {
-    let hot = &engine.config.hot;
-    let codec = match hot.list_compress_codec.load(Relaxed) {
-        0 => Codec::Lzf,
-        1 => Codec::Lz4,
-        _ => Codec::Zstd,
-    };
-    ListOptions {
-        fill: Fill::new(hot.list_max_listpack_size.load(Relaxed) as i32),
-        compress_depth: hot.list_compress_depth.load(Relaxed) as u32,
-        codec,
-    }
 }

@@ -27,7 +27,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         crate::dispatch::is_local_option_allowed(context.engine, context.session, "enable-protected-configs");
     let result = context.engine.config.set_for(&pairs, open, |name, value| host.apply_config(name, value));
     result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
-    context.worker.list_options = crate::worker::list_options(context.engine);
+    context.worker.read_options(context.engine);
     context.reply.ok();
     Ok(())
 }

@@ -30,11 +30,7 @@ impl Digest {
     /// Mixes in a value with its type and whether it expires.
     fn mix_value(&mut self, entry: &Entry<'_, Value>) {
         let value = entry.value();
-        let type_number: u32 = match Kind::of(&value) {
-            Kind::String => 0,
-            Kind::List => 1,
-        };
-        self.mix(&type_number.to_be_bytes());
+        self.mix(&type_number(Kind::of(&value)).to_be_bytes());
         match &value {
             ValueRef::Inline { bytes, .. } => self.mix(bytes),
             ValueRef::Out(value) => match &**value {
@@ -57,6 +53,17 @@ impl Digest {
 
     pub(super) fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The number of a type in Redis's sources and dumps, which the digest starts with.
+fn type_number(kind: Kind) -> u32 {
+    match kind {
+        Kind::String => 0,
+        Kind::List => 1,
+        Kind::Set => 2,
+        Kind::SortedSet => 3,
+        Kind::Hash => 4,
     }
 }
 

@@ -34,10 +34,7 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 fn entry_bytes(entry: Entry<'_, Value>, samples: u64) -> u64 {
     let own = match entry.value() {
         ValueRef::Inline { .. } => 0,
-        ValueRef::Out(value) => match &*value {
-            Value::String(bytes) => bytes.heap_bytes() as u64,
-            Value::List(list) => list.memory_bytes(samples),
-        },
+        ValueRef::Out(value) => value.memory_bytes(samples),
     };
     Table::entry_bytes(entry) as u64 + own
 }

@@ -7,35 +7,14 @@ use crate::error::{CommandError, CommandResult};
 use crate::glob;
 use crate::number;
 use crate::serve::{element_bytes, write_element};
-use crate::shard::Key;
-use larder_collections::key_table::ValueRef;
 use larder_collections::list::{Element, List};
-use larder_collections::value::Value;
 use larder_packed::block::{Direction, Needle};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
-/// Reads the list of a key, counting the hit or miss.
-fn read_list<R>(
-    context: &mut Context<'_>,
-    key: &Key<'_>,
-    f: impl FnOnce(Option<&List>, &mut Reply<'_>) -> CommandResult<R>,
-) -> CommandResult<R> {
-    context.read(key, |entry, reply| {
-        let Some(entry) = entry else { return f(None, reply) };
-        match entry.value() {
-            ValueRef::Out(value) => match &*value {
-                Value::List(list) => f(Some(list), reply),
-                Value::String(_) => Err(CommandError::WRONG_TYPE),
-            },
-            ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
-        }
-    })
-}
-
 pub(super) fn llen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    read_list(context, &key, |list, reply| {
+    context.read_value(&key, |list: Option<&List>, reply| {
         reply.int(list.map_or(0, |list| list.len() as i64));
         Ok(())
     })
@@ -43,7 +22,7 @@ pub(super) fn llen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    read_list(context, &key, |list, reply| {
+    context.read_value(&key, |list: Option<&List>, reply| {
         let Some(list) = list else {
             reply.null();
             return Ok(());
@@ -59,7 +38,7 @@ pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
     let key = context.key(args.at(1));
-    read_list(context, &key, |list, reply| {
+    context.read_value(&key, |list: Option<&List>, reply| {
         let (from, count) = list.map_or((0, 0), |list| range(start, end, list.len()));
         reply.array(count as usize);
         if let Some(list) = list.filter(|_| count > 0) {
@@ -215,7 +194,7 @@ impl Search {
 pub(super) fn lpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let search = Search::parse(args.from(3))?;
     let key = context.key(args.at(1));
-    read_list(context, &key, |list, reply| {
+    context.read_value(&key, |list: Option<&List>, reply| {
         let found = list.map_or_else(Vec::new, |list| search.run(list, &args[2]));
         match (search.count, found.first()) {
             (None, Some(&at)) => reply.int(at as i64),
@@ -267,7 +246,7 @@ pub(super) fn lscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let mut items = std::mem::take(&mut context.worker.scratch);
     items.clear();
     let protocol = context.reply.protocol();
-    let result = read_list(context, &key, |list, reply| {
+    let result = context.read_value(&key, |list: Option<&List>, reply| {
         let (next, count) = match list {
             Some(list) => collect(list, &scan, &mut Reply::new(&mut items, protocol))?,
             None => (0, 0),

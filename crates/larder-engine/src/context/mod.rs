@@ -2,6 +2,11 @@
 //!
 //! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
 
+mod typed;
+
+#[allow(unused_imports, reason = "the families that use it are on their way")]
+pub(crate) use typed::Typed;
+
 use crate::clock::Clock;
 use crate::command::Found;
 use crate::engine::Engine;
@@ -10,6 +15,7 @@ use crate::mailbox::Mailbox;
 use crate::session::Session;
 use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
+use crate::thresholds::{Thresholds, list_options};
 use crate::worker::Flow;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, ValueRef};
 use larder_collections::list::{List, ListOptions};
@@ -34,10 +40,19 @@ pub(crate) struct WorkerState {
     pub clock: Clock,
     pub rng: fastrand::Rng,
     pub list_options: ListOptions,
+    pub thresholds: Thresholds,
     /// The command before this one.
     pub last_found: Option<Found>,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
+}
+
+impl WorkerState {
+    /// Takes over the options as configured now.
+    pub(crate) fn read_options(&mut self, engine: &Engine) {
+        self.list_options = list_options(engine);
+        self.thresholds = Thresholds::load(engine);
+    }
 }
 
 /// The surroundings of one command.
@@ -59,9 +74,13 @@ pub struct Context<'a> {
 
 /// The type of a value, as TYPE names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the families of the other types are on their way")]
 pub(crate) enum Kind {
-    String,
+    Hash,
     List,
+    Set,
+    SortedSet,
+    String,
 }
 
 impl Kind {
@@ -77,8 +96,11 @@ impl Kind {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::String => "string",
+            Kind::Hash => "hash",
             Kind::List => "list",
+            Kind::Set => "set",
+            Kind::SortedSet => "zset",
+            Kind::String => "string",
         }
     }
 }
@@ -89,7 +111,7 @@ pub(crate) fn string_bytes<'v>(value: &'v ValueRef<'_, Value>) -> CommandResult<
         ValueRef::Inline { bytes, .. } => Ok(bytes),
         ValueRef::Out(value) => match &**value {
             Value::String(bytes) => Ok(bytes),
-            Value::List(_) => Err(CommandError::WRONG_TYPE),
+            _ => Err(CommandError::WRONG_TYPE),
         },
     }
 }
@@ -262,26 +284,17 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut List, &ListOptions, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
-        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
-        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
-        let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
-        if is_due(&entry.record(), now) {
-            self.expire(key);
-            return Ok(None);
+        let options = self.worker.list_options;
+        let mut compress = false;
+        let done = self.with_value(key, |list: &mut List, reply| {
+            let done = f(list, &options, reply);
+            compress = !list.is_empty() && list.wants_compression(&options);
+            done
+        });
+        if compress {
+            self.engine.background.compress(self.db, key.bytes);
         }
-        entry.set_access(access);
-        let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
-        let Value::List(list) = &mut *value else { return Err(CommandError::WRONG_TYPE) };
-        let options = &self.worker.list_options;
-        let result = f(list, options, &mut self.reply);
-        let (is_empty, compress) = (list.is_empty(), list.wants_compression(options));
-        drop(value);
-        if is_empty {
-            self.remove_entry(key);
-        } else if compress {
-            self.engine.background.compress(db, key.bytes);
-        }
-        result.map(Some)
+        done
     }
 
     /// Works on the list of a key, which is created when there is none.

@@ -1,0 +1,124 @@
+//! Working on the value of a key as one type of collection: look at it, change it, create it, take a clone of it.
+//!
+//! Lists have their own forms of these in the parent module, since they also ask for compression.
+
+use super::{Context, is_due};
+use crate::error::{CommandError, CommandResult};
+use crate::shard::Key;
+use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
+use larder_collections::list::List;
+use larder_collections::value::Value;
+use larder_resp::Reply;
+
+/// A type of collection that a key can hold.
+pub(crate) trait Typed: Clone + Default {
+    /// The value, if it is of this type.
+    fn of(value: &Value) -> Option<&Self>;
+
+    /// The value, if it is of this type, to be changed.
+    fn of_mut(value: &mut Value) -> Option<&mut Self>;
+
+    /// Makes it a value.
+    #[allow(dead_code, reason = "the families that use all of these are on their way")]
+    fn into_value(self) -> Value;
+
+    /// Whether nothing is left: such a value is removed with its key.
+    fn is_empty(&self) -> bool;
+}
+
+#[allow(dead_code, reason = "the families that use all of these are on their way")]
+impl<'a> Context<'a> {
+    /// Looks a collection up for reading, counts the hit or the miss, and marks the key as used.
+    #[inline]
+    pub(crate) fn read_value<T: Typed, R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(Option<&T>, &mut Reply<'a>) -> CommandResult<R>,
+    ) -> CommandResult<R> {
+        self.read(key, |entry, reply| {
+            let Some(entry) = entry else { return f(None, reply) };
+            match entry.value() {
+                ValueRef::Out(value) => f(Some(T::of(&value).ok_or(CommandError::WRONG_TYPE)?), reply),
+                ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
+            }
+        })
+    }
+
+    /// A clone of a collection, in O(1); counts as reading it. For commands that read several keys.
+    pub(crate) fn value_clone<T: Typed>(&mut self, key: &Key<'_>) -> CommandResult<Option<T>> {
+        self.read_value(key, |value: Option<&T>, _| Ok(value.cloned()))
+    }
+
+    /// Works on the collection of a key; `None` if there is no such key. One that is empty afterwards is removed.
+    #[inline]
+    pub(crate) fn with_value<T: Typed, R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(&mut T, &mut Reply<'a>) -> CommandResult<R>,
+    ) -> CommandResult<Option<R>> {
+        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
+        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
+        if is_due(&entry.record(), now) {
+            self.expire(key);
+            return Ok(None);
+        }
+        entry.set_access(access);
+        let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
+        let typed = T::of_mut(&mut value).ok_or(CommandError::WRONG_TYPE)?;
+        let result = f(typed, &mut self.reply);
+        let is_empty = typed.is_empty();
+        drop(value);
+        if is_empty {
+            self.remove_entry(key);
+        }
+        result.map(Some)
+    }
+
+    /// Works on the collection of a key, which is created when there is none; an empty one is not kept.
+    #[inline]
+    pub(crate) fn with_value_or_new<T: Typed, R>(
+        &mut self,
+        key: &Key<'_>,
+        mut f: impl FnMut(&mut T, &mut Reply<'a>) -> CommandResult<R>,
+    ) -> CommandResult<R> {
+        if let Some(done) = self.with_value(key, &mut f)? {
+            return Ok(done);
+        }
+        let mut value = T::default();
+        let done = f(&mut value, &mut self.reply)?;
+        if !value.is_empty() {
+            self.put_value(key, value);
+        }
+        Ok(done)
+    }
+
+    /// Puts a collection, replacing whatever the key holds, without an expiry.
+    pub(crate) fn put_value<T: Typed>(&mut self, key: &Key<'_>, value: T) {
+        self.put(key, NewValue::Out(value.into_value()), ExpireChange::Clear);
+    }
+}
+
+impl Typed for List {
+    fn of(value: &Value) -> Option<&List> {
+        match value {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    fn of_mut(value: &mut Value) -> Option<&mut List> {
+        match value {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::List(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        List::is_empty(self)
+    }
+}

@@ -1,0 +1,63 @@
+//! The options of the types as configured now, copied once an iteration so that commands need not read atomics.
+
+use crate::engine::Engine;
+use larder_collections::list::{Fill, ListOptions};
+use larder_packed::codec::Codec;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// Up to where a collection counts as small: OBJECT ENCODING calls it listpack or intset until it exceeds one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the families that read them are on their way")]
+pub(crate) struct Small {
+    /// Elements, fields or members.
+    pub count_max: u64,
+    /// Bytes of the longest field, value or member.
+    pub bytes_max: usize,
+}
+
+impl Small {
+    fn load(count: &AtomicI64, bytes: &AtomicI64) -> Small {
+        Small {
+            count_max: count.load(Relaxed).max(0) as u64,
+            bytes_max: usize::try_from(bytes.load(Relaxed)).unwrap_or(0),
+        }
+    }
+}
+
+/// The thresholds of all types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the families that read them are on their way")]
+pub(crate) struct Thresholds {
+    pub hash: Small,
+    pub set: Small,
+    pub sorted_set: Small,
+    /// Members up to which a set of integers is an intset.
+    pub intset_count_max: u64,
+}
+
+impl Thresholds {
+    pub(crate) fn load(engine: &Engine) -> Thresholds {
+        let hot = &engine.config.hot;
+        Thresholds {
+            hash: Small::load(&hot.hash_max_listpack_entries, &hot.hash_max_listpack_value),
+            set: Small::load(&hot.set_max_listpack_entries, &hot.set_max_listpack_value),
+            sorted_set: Small::load(&hot.zset_max_listpack_entries, &hot.zset_max_listpack_value),
+            intset_count_max: hot.set_max_intset_entries.load(Relaxed).max(0) as u64,
+        }
+    }
+}
+
+/// The options of lists.
+pub(crate) fn list_options(engine: &Engine) -> ListOptions {
+    let hot = &engine.config.hot;
+    let codec = match hot.list_compress_codec.load(Relaxed) {
+        0 => Codec::Lzf,
+        1 => Codec::Lz4,
+        _ => Codec::Zstd,
+    };
+    ListOptions {
+        fill: Fill::new(hot.list_max_listpack_size.load(Relaxed) as i32),
+        compress_depth: hot.list_compress_depth.load(Relaxed) as u32,
+        codec,
+    }
+}
