@@ -26,22 +26,25 @@ impl IntSet {
     }
 
     /// One step of a scan: calls `f` with at least `count` values if there are so many left, and returns the cursor for
-    /// the next step, 0 at the end. The first step has cursor 0; cursors are below 2^63.
+    /// the next step, 0 at the end. The first step has cursor 0; cursors are below [`CURSOR_END`], and every number is
+    /// a valid one.
     ///
-    /// The order is that of the values taken as `u64`, so that small numbers have small cursors. A cursor is half of the
-    /// value to go on from, so it stays good whatever happens to the set, and a value that is in the set during the
-    /// whole scan is seen exactly once.
+    /// A cursor names the value to go on from, so it stays good whatever happens to the set, and a value that is in the
+    /// set during the whole scan is seen exactly once.
     pub fn scan(&self, cursor: u64, count: usize, mut f: impl FnMut(i64)) -> u64 {
-        let mut from = (cursor << 1) as i64;
+        if cursor >= CURSOR_END {
+            return 0;
+        }
+        let mut from = first_at(cursor);
         let (mut left, mut last) = (count.max(1), None);
         loop {
             for value in self.iter_from(from).take_while(|&value| from >= 0 || value < 0) {
-                let pair = value as u64 >> 1;
-                if left == 0 && last != Some(pair) {
-                    return pair;
+                let cursor = cursor_of(value);
+                if left == 0 && last != Some(cursor) {
+                    return cursor;
                 }
                 left = left.saturating_sub(1);
-                last = Some(pair);
+                last = Some(cursor);
                 f(value);
             }
             if from < 0 {
@@ -52,12 +55,55 @@ impl IntSet {
     }
 }
 
+/// Cursors of [`IntSet::scan`] are below this: with one more bit they still fit the numbers of every client, many of
+/// which keep 53 bits.
+pub const CURSOR_END: u64 = 3 * NEAR;
+
+/// Values less than this far from zero have a cursor each; further out, 2^14 neighbours share one.
+const NEAR: u64 = 1 << 50;
+const FAR_BITS: u32 = 14;
+
+/// Where a value stands in a scan: first 0 and up, then the negative ones, which is the order of `u64`.
+fn cursor_of(value: i64) -> u64 {
+    let order = value as u64;
+    if order < NEAR {
+        order
+    } else if order < NEAR.wrapping_neg() {
+        NEAR + ((order - NEAR) >> FAR_BITS)
+    } else {
+        2 * NEAR + (order - NEAR.wrapping_neg())
+    }
+}
+
+/// The first value at a cursor.
+fn first_at(cursor: u64) -> i64 {
+    let order = match cursor / NEAR {
+        0 => cursor,
+        1 => NEAR.saturating_add((cursor - NEAR) << FAR_BITS).min(NEAR.wrapping_neg()),
+        _ => NEAR.wrapping_neg() + (cursor - 2 * NEAR),
+    };
+    order as i64
+}
+
 /// Blocks in order, see [`IntSet::blocks_from`].
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     set: &'a IntSet,
     /// The next block is the one that this value belongs to.
     from: Option<i64>,
+}
+
+impl Blocks<'_> {
+    /// The lower bound of the block that comes next; `None` if there is none.
+    #[inline]
+    pub(super) fn next_low(&self) -> Option<i64> {
+        self.from
+    }
+
+    /// Goes on with the block that `value` belongs to.
+    pub(super) fn skip_to(&mut self, value: i64) {
+        self.from = Some(value);
+    }
 }
 
 impl<'a> Iterator for Blocks<'a> {

@@ -37,6 +37,7 @@ mod edit;
 mod iter;
 mod node;
 mod sample;
+mod seek;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -45,7 +46,8 @@ use larder_packed::int_block::{Insert, IntBlock};
 use node::{Leaf, Node};
 use std::sync::Arc;
 
-pub use iter::{Blocks, Iter};
+pub use iter::{Blocks, CURSOR_END, Iter};
+pub use seek::Seeker;
 
 /// Most children of a node.
 const FANOUT: usize = 128;

@@ -102,7 +102,7 @@ impl Run {
             let (before, count) = (seen.len(), self.rng.usize(1..60));
             cursor = self.set.scan(cursor, count, |value| seen.push(value));
             assert!(cursor == 0 || seen.len() - before >= count);
-            assert!(seen.len() - before <= count + 1 && cursor < 1 << 63);
+            assert!(cursor < crate::int_set::CURSOR_END);
             if cursor == 0 {
                 break;
             }

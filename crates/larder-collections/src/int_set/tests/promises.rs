@@ -61,3 +61,17 @@ fn memory_follows_the_values() {
     set.check_invariants();
     assert!(set.memory_bytes(0) < full / 4, "{} of {full}", set.memory_bytes(0));
 }
+
+#[test]
+fn a_seeker_finds_what_contains_finds() {
+    let mut rng = fastrand::Rng::with_seed(8);
+    for range in [100, 10_000, 1 << 40] {
+        let set: IntSet = (0..3000).map(|_| rng.i64(-range..range)).collect();
+        let mut probes: Vec<i64> = (0..3000).map(|_| rng.i64(-range..range)).collect();
+        probes.extend(set.iter().filter(|_| rng.bool()));
+        probes.sort_unstable();
+        let mut seeker = set.seeker();
+        assert!(probes.iter().all(|&value| seeker.contains(value) == set.contains(value)));
+    }
+    assert!(!IntSet::new().seeker().contains(5));
+}
