@@ -1,8 +1,12 @@
-//! The collections: `List`, `IntSet` and the packed key table. They know nothing of RESP, time, configuration or keys.
+//! The collections: lists, sets, the packed tables. They know nothing of RESP, time, configuration or keys.
 
 pub mod int_set;
 pub mod key_table;
 pub mod list;
+pub mod member_hash;
+pub mod table;
 #[cfg(test)]
 mod test_seeds;
 pub mod value;
+
+pub use member_hash::member_hash;

@@ -3,6 +3,9 @@
 //! Two threads. One drops what it is sent. The other takes the names of lists that have blocks to compress, fetches
 //! those blocks as clones under the shard's lock, compresses them without any lock, and puts the results in place under
 //! the lock again if the blocks are still the same.
+//!
+//! Waking a thread costs a worker more than a push, so the second thread does not wait to be woken while lists
+//! keep coming: it looks for them every [`POLL`], and sleeps for good only after [`IDLE_POLLS_MAX`] times in vain.
 
 use crate::engine::Engine;
 use crate::shard::{Key, Table};
@@ -11,13 +14,19 @@ use larder_collections::value::Value;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// A value whose drop frees more allocations than this is dropped in the background.
 const FREE_EFFORT_MAX: usize = 64;
 /// Blocks fetched from a list in one lock hold.
 const BLOCKS_PER_HOLD: usize = 16;
+
+/// How long the compressing thread waits before it looks again.
+const POLL: Duration = Duration::from_micros(500);
+/// How often it looks in vain before it waits to be woken.
+const IDLE_POLLS_MAX: u32 = 40;
 
 enum Garbage {
     Value(#[expect(dead_code, reason = "it is only there to be dropped")] Value),
@@ -111,8 +120,21 @@ fn free_all(garbage: &Receiver<Garbage>, counts: &Counts) {
     }
 }
 
+/// The next name; None when nobody is left to send one.
+fn next_name(names: &Receiver<ListName>) -> Option<ListName> {
+    for _ in 0..IDLE_POLLS_MAX {
+        match names.try_recv() {
+            Ok(name) => return Some(name),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => std::thread::sleep(POLL),
+        }
+    }
+    larder_packed::codec::release_contexts();
+    names.recv().ok()
+}
+
 fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mutex<HashSet<ListName>>) {
-    for name in lists {
+    while let Some(name) = next_name(lists) {
         queued.lock().remove(&name);
         let Some(engine) = engine.upgrade() else { return };
         let key = engine.key(&name.1);
@@ -120,7 +142,8 @@ fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mute
     }
 }
 
-/// One round over a list; false when nothing is left to do.
+/// One round over a list; false when nothing is left to do. A result that comes too late is no reason to stop: the list
+/// tells of work only once.
 fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     let options = crate::thresholds::list_options(engine);
     let shard = &engine.shards[key.shard()];
@@ -135,9 +158,8 @@ fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     let mut data = shard.lock();
     let mut value = data.table_mut(db).get_mut(key.hash, key.bytes);
     let Some(Value::List(list)) = value.as_deref_mut() else { return false };
-    let mut applied = false;
     for one in done {
-        applied |= list.apply(one, &options);
+        list.apply(one, &options);
     }
-    applied
+    true
 }

@@ -92,6 +92,13 @@ impl Codec {
     }
 }
 
+/// Frees the contexts that this thread has kept, some 0.6 MB once it has compressed: for a thread that has nothing to do
+/// for a while.
+pub fn release_contexts() {
+    COMPRESSOR.with_borrow_mut(Option::take);
+    DECOMPRESSOR.with_borrow_mut(Option::take);
+}
+
 /// As [`Codec::compress`], at any level.
 pub fn compress_zstd(src: &[u8], out: &mut Vec<u8>, max: usize, level: i32) -> bool {
     let start = out.len();

@@ -22,15 +22,18 @@
 //!  +--------+--------+--------+--------+-------------+-------------+---- - - ----+
 //!  | free   | bump   | live   | unused | block       | block       | untouched   |
 //!  +--------+--------+--------+--------+-------------+-------------+---- - - ----+
-//!    |        first untouched offset       ^ a free block's first 4 bytes: offset of the next free one, 0 at the end
-//!    offset of the first free block, 0 when none
+//!    |        first untouched offset       ^ a free block's first 8 bytes: offset of the next free one, 0 at the end;
+//!    offset of the first free block, 0 when none           1 if its other pages were given back to the system, else 0
 //! ```
+//! A slab with one live block left would otherwise keep all the memory that it ever touched: [`trim`] gives the whole
+//! pages inside free blocks back to the system.
 //!
 //! Invariants:
 //! - H1: a block handed out lies wholly inside its slab, at `64 + k * size`, below `bump`.
 //! - H2: `live` blocks are out; a slab is in its class's `partial` set exactly if it has room and `live > 0`.
 //! - H3: the partial slab of the lowest address serves first, so that high slabs run empty and are given back.
-//! - H4: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class, until [`trim`].
+//! - H4: a free block's link is never given back: pages are only if they lie wholly behind it.
+//! - H5: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class, until [`trim`].
 //!
 //! Tested at the foot of this file, and by every structure on top.
 
@@ -52,6 +55,8 @@ const LARGE_MIN: usize = 72 << 10;
 const SLAB_SIZE: usize = 1 << 20;
 /// Bytes before the first block of a slab.
 const SLAB_HEADER: usize = 64;
+/// The system's pages are this long or, where they are longer, giving back what is shorter does nothing.
+const PAGE_SIZE: usize = 4096;
 /// All empty slabs that are kept for the next allocation hold at most this together.
 const SPARE_BYTES_MAX: usize = 2 << 20;
 /// Class ranges: upper bound and step. Each range starts where the one before ends, the first at [`SMALL_MAX`].
@@ -120,6 +125,15 @@ struct Class {
     spare: usize,
     slabs: usize,
     live: usize,
+    /// Whether a block was freed since free pages were last given back.
+    freed: bool,
+}
+
+/// The start of a block that is free.
+#[repr(C)]
+struct FreeBlock {
+    next: u32,
+    given_back: u32,
 }
 
 /// The header at a slab's start.
@@ -132,7 +146,7 @@ struct Slab {
 
 impl Class {
     const fn new() -> Self {
-        Class { partial: BTreeSet::new(), spare: 0, slabs: 0, live: 0 }
+        Class { partial: BTreeSet::new(), spare: 0, slabs: 0, live: 0, freed: false }
     }
 
     fn alloc(&mut self, size: usize) -> NonNull<u8> {
@@ -145,8 +159,8 @@ impl Class {
         let slab = unsafe { &mut *(base as *mut Slab) };
         let offset = if slab.free != 0 {
             let offset = slab.free;
-            // SAFETY: H1: a free block lies inside the slab, and its first 4 bytes hold the next free offset.
-            slab.free = unsafe { *((base + offset as usize) as *const u32) };
+            // SAFETY: H1, H4: a free block lies inside the slab and starts with its link.
+            slab.free = unsafe { (*((base + offset as usize) as *const FreeBlock)).next };
             offset
         } else {
             slab.bump += size as u32;
@@ -169,8 +183,9 @@ impl Class {
         let slab = unsafe { &mut *(base as *mut Slab) };
         assert!(slab.live > 0 && offset < slab.bump as usize, "block is not of this slab");
         let was_full = slab.free == 0 && slab.bump as usize + size > SLAB_SIZE;
-        // SAFETY: the block is dead by the caller's promise, and at least 4 bytes long.
-        unsafe { *(ptr.as_ptr().cast::<u32>()) = slab.free };
+        // SAFETY: the block is dead by the caller's promise, and at least 8 bytes long.
+        unsafe { ptr.as_ptr().cast::<FreeBlock>().write(FreeBlock { next: slab.free, given_back: 0 }) };
+        self.freed = true;
         slab.free = offset as u32;
         slab.live -= 1;
         self.live -= 1;
@@ -215,6 +230,23 @@ impl Class {
         }
     }
 
+    /// Gives the pages inside the free blocks of a slab back to the system.
+    fn give_back_pages(&mut self, base: usize, size: usize) {
+        // SAFETY: `base` is in `partial`, and the class lock is held.
+        let mut offset = unsafe { &*(base as *const Slab) }.free as usize;
+        while offset != 0 {
+            // SAFETY: H1, H4: the offsets of the free list are those of free blocks, which nobody else looks at.
+            let block = unsafe { &mut *((base + offset) as *mut FreeBlock) };
+            if block.given_back == 0 {
+                block.given_back = 1;
+                let from = (base + offset + size_of::<FreeBlock>()).next_multiple_of(PAGE_SIZE);
+                let until = (base + offset + size) & !(PAGE_SIZE - 1);
+                give_back_range(from, until);
+            }
+            offset = block.next as usize;
+        }
+    }
+
     fn give_back(&mut self, base: usize) {
         self.slabs -= 1;
         // SAFETY: both callers pass a slab that came from `raw_alloc` with this layout and has no live block.
@@ -222,9 +254,37 @@ impl Class {
     }
 }
 
-/// Gives all empty slabs back to the global allocator. Meant for a timer: at once they are worth keeping.
+/// Gives empty slabs back to the global allocator, and the pages of free blocks to the system. Meant for a timer: at
+/// once they are worth keeping. Holds a class's lock for one slab at a time, some 0.1 ms.
 pub fn trim() {
-    (0..CLASS_COUNT).for_each(|index| lock(index).trim());
+    for index in 0..CLASS_COUNT {
+        let mut class = lock(index);
+        class.trim();
+        let size = size_of_class(index);
+        // Smaller blocks need not contain a whole page.
+        if size < 2 * PAGE_SIZE || !std::mem::take(&mut class.freed) {
+            continue;
+        }
+        let slabs: Vec<usize> = class.partial.iter().copied().collect();
+        drop(class);
+        for base in slabs {
+            let mut class = lock(index);
+            if class.partial.contains(&base) {
+                class.give_back_pages(base, size);
+            }
+        }
+    }
+}
+
+/// Gives whole pages back to the system; they read as zeros when they are touched again.
+fn give_back_range(from: usize, until: usize) {
+    #[cfg(target_os = "linux")]
+    if from < until {
+        // SAFETY: the caller owns these pages, nothing in them is needed, and they stay mapped.
+        unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_DONTNEED) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (from, until);
 }
 
 fn lock(index: usize) -> MutexGuard<'static, Class> {
@@ -341,6 +401,35 @@ mod tests {
             // SAFETY: each is live and freed once.
             unsafe { free(ptr, size) };
         }
+    }
+
+    #[test]
+    fn pages_of_free_blocks_go_and_come_back() {
+        const SIZE: usize = 40_960;
+        let blocks: Vec<NonNull<u8>> = (0..60).map(|_| alloc(SIZE)).collect();
+        for (i, ptr) in blocks.iter().enumerate() {
+            // SAFETY: `SIZE` bytes were just allocated.
+            unsafe { ptr.as_ptr().write_bytes(i as u8, SIZE) };
+        }
+        for ptr in blocks.iter().skip(1).step_by(2) {
+            // SAFETY: live, and freed once.
+            unsafe { free(*ptr, SIZE) };
+        }
+        trim();
+        let again: Vec<NonNull<u8>> = (0..30).map(|_| alloc(SIZE)).collect();
+        for ptr in &again {
+            // SAFETY: `SIZE` bytes were just allocated.
+            unsafe { ptr.as_ptr().write_bytes(0xEE, SIZE) };
+        }
+        for (i, ptr) in blocks.iter().enumerate().step_by(2) {
+            // SAFETY: live, wholly written, and freed once.
+            unsafe {
+                assert!(std::slice::from_raw_parts(ptr.as_ptr(), SIZE).iter().all(|&b| b == i as u8));
+                free(*ptr, SIZE);
+            }
+        }
+        // SAFETY: live, and freed once.
+        again.into_iter().for_each(|ptr| unsafe { free(ptr, SIZE) });
     }
 
     #[test]

@@ -6,8 +6,10 @@
 //! A writer that came in between has copied the block, as it was shared; the result is then dropped.
 //!
 //! Blocks within `compress_depth` of either end stay plain. When pops run through whole blocks at an end, some more
-//! blocks there are kept plain ([`AHEAD`]) so that the popping thread finds them ready; pushing block after block
-//! takes that back, one by one. A block that would not shrink enough stays plain and is not tried again.
+//! blocks there are kept plain so that the popping thread finds them ready: [`AHEAD_MIN`] at first, and twice as many
+//! whenever it comes to a block that is still compressed, up to [`AHEAD_BYTES_MAX`] or an eighth of the list. The
+//! background refills that stock when half of it is used up, and pushing block after block takes it back, one by one.
+//! A block that would not shrink enough stays plain and is not tried again.
 //!
 //! Small neighbours are compressed together, up to [`UNIT_BYTES`], as one block from then on: 16 KB of documents shrink
 //! by 8 % more than 8 KB do. So that there are neighbours, a single new block beside a plain end waits for the next.
@@ -22,39 +24,60 @@ use super::directory::ListTree;
 use super::tree::Tree;
 use super::{List, ListOptions};
 
-/// Blocks that are decompressed ahead of pops at an end.
-const AHEAD: u8 = 4;
+/// Blocks that are decompressed ahead of pops at an end, to begin with.
+const AHEAD_MIN: u32 = 4;
+/// So much is decompressed ahead of pops that are faster than the background: more than they consume while it waits for
+/// a processor.
+const AHEAD_BYTES_MAX: usize = 2 << 20;
 /// Neighbours whose plain sizes sum up to at most this are compressed as one.
 const UNIT_BYTES: usize = 16 << 10;
 
 /// How many blocks are kept plain at either end beyond the depth, see the module's comment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
-    front: u8,
-    back: u8,
+    front: u32,
+    back: u32,
 }
 
 impl Ahead {
-    fn of(&mut self, end: End) -> &mut u8 {
+    fn of(&mut self, end: End) -> &mut u32 {
         if end == End::Front { &mut self.front } else { &mut self.back }
     }
 
-    /// A block was used up by pops.
-    pub(super) fn block_popped(&mut self, end: End) {
-        *self.of(end) = AHEAD;
+    /// A block was used up by pops, and `next` comes after it, in a list of so many inner blocks.
+    pub(super) fn block_popped(&mut self, end: End, next: &Block, blocks: usize) {
+        let ahead = self.of(end);
+        if next.is_compressed() {
+            let affordable = (AHEAD_BYTES_MAX / next.size_bytes().max(1)).min(blocks / 8) as u32;
+            *ahead = (*ahead * 2).min(affordable);
+        }
+        *ahead = (*ahead).max(AHEAD_MIN);
     }
 
     /// A block was opened by a push.
     pub(super) fn block_pushed(&mut self, end: End) {
         *self.of(end) = self.of(end).saturating_sub(1);
     }
+
+    /// So many blocks that are still plain are no reason to decompress more.
+    fn low(self) -> Ahead {
+        Ahead { front: self.front.div_ceil(2), back: self.back.div_ceil(2) }
+    }
+
+    /// So many blocks may be plain: a little more than are wanted, so that a block on the border is not packed and
+    /// unpacked in turns.
+    fn high(self) -> Ahead {
+        let high = |ahead: u32| ahead + ahead.div_ceil(4);
+        Ahead { front: high(self.front), back: high(self.back) }
+    }
 }
 
-/// Whether there is work, remembered while the inner blocks stay the same: the question comes after every write.
+/// Whether the background is to be asked for help, remembered while the inner blocks stay the same: the question comes
+/// after every write, and need not be asked twice.
 #[derive(Debug)]
 pub(super) struct WorkCache(AtomicU32);
 
-/// Nothing is remembered. Else depth << 1 | answer.
+/// Nothing is remembered.
 const UNKNOWN: u32 = u32::MAX;
 
 impl WorkCache {
@@ -62,15 +85,15 @@ impl WorkCache {
         *self.0.get_mut() = UNKNOWN;
     }
 
+    /// True when `compute` says so, and it has not been asked for this depth since the blocks changed.
     #[inline]
-    fn get_or_compute(&self, depth: u32, compute: impl FnOnce() -> bool) -> bool {
+    fn is_news(&self, depth: u32, compute: impl FnOnce() -> bool) -> bool {
         let known = self.0.load(Ordering::Relaxed);
-        if known != UNKNOWN && known >> 1 == depth & UNKNOWN >> 1 {
-            return known & 1 == 1;
+        if known == depth & UNKNOWN >> 1 {
+            return false;
         }
-        let answer = compute();
-        self.0.store(depth << 1 | u32::from(answer), Ordering::Relaxed);
-        answer
+        self.0.store(depth & UNKNOWN >> 1, Ordering::Relaxed);
+        compute()
     }
 }
 
@@ -136,10 +159,19 @@ impl Job {
 
 impl List {
     /// True if [`List::compression_work`] has something to do. O(log n), and O(1) when nothing is pending.
-    #[inline]
     pub fn wants_compression(&self, options: &ListOptions) -> bool {
         match self {
-            List::Tree(tree) if options.compress_depth > 0 => tree.0.wants_compression(options),
+            List::Tree(tree) if options.compress_depth > 0 => tree.0.has_work(options),
+            _ => false,
+        }
+    }
+
+    /// As [`List::wants_compression`], but true only once until the list opens or closes a block: whoever asks after every
+    /// write passes the news on once. O(1) mostly.
+    #[inline]
+    pub fn news_of_compression(&self, options: &ListOptions) -> bool {
+        match self {
+            List::Tree(tree) if options.compress_depth > 0 => tree.0.news_of_work(options),
             _ => false,
         }
     }
@@ -166,20 +198,21 @@ impl List {
 
 impl ListTree {
     #[inline]
-    fn wants_compression(&self, options: &ListOptions) -> bool {
-        let sum = self.inner.sum();
-        let possible = sum.pending > 0 || sum.compressed > 0;
-        possible && self.work.get_or_compute(options.compress_depth, || self.has_work(options))
+    fn news_of_work(&self, options: &ListOptions) -> bool {
+        self.work.is_news(options.compress_depth, || self.has_work(options))
     }
 
     fn has_work(&self, options: &ListOptions) -> bool {
         let sum = self.inner.sum();
-        let packed = self.packed_range(options);
-        let pending = |until: usize| self.inner.prefix(until).pending;
-        let (front, back) = self.plain_ends(options);
+        let pending = |range: Range<usize>| {
+            !range.is_empty() && self.inner.prefix(range.end).pending > self.inner.prefix(range.start).pending
+        };
+        if sum.pending > 0 && pending(self.packed_range(options)) {
+            return true;
+        }
+        let (front, back) = self.margins(options.compress_depth, self.ahead.low());
         let compressed = |until: usize| self.inner.prefix(until).compressed;
-        sum.pending > 0 && pending(packed.end) > pending(packed.start)
-            || sum.compressed > 0 && (compressed(front) > 0 || sum.compressed > compressed(back))
+        sum.compressed > 0 && (compressed(front) > 0 || sum.compressed > compressed(back))
     }
 
     fn compression_work(&self, options: &ListOptions, max_blocks: usize) -> Vec<Job> {
@@ -244,14 +277,12 @@ impl ListTree {
 
     /// Inner blocks before the first number, and from the second on, are to be plain.
     fn plain_ends(&self, options: &ListOptions) -> (usize, usize) {
-        self.margins(options.compress_depth, u32::from(self.ahead.front), u32::from(self.ahead.back))
+        self.margins(options.compress_depth, self.ahead)
     }
 
-    /// Inner blocks in this range are to be compressed. Narrower than what `plain_ends` leaves, so that a block on the
-    /// border is not packed and unpacked in turns.
+    /// Inner blocks in this range are to be compressed.
     fn packed_range(&self, options: &ListOptions) -> Range<usize> {
-        let (front, back) = (u32::from(self.ahead.front) * 2, u32::from(self.ahead.back) * 2);
-        let (mut start, mut end) = self.margins(options.compress_depth, front, back);
+        let (mut start, mut end) = self.margins(options.compress_depth, self.ahead.high());
         if start < end && self.waits(start, start + 1) {
             start += 1;
         }
@@ -271,10 +302,11 @@ impl ListTree {
             && !is_pending(inner)
     }
 
-    fn margins(&self, depth: u32, front: u32, back: u32) -> (usize, usize) {
+    /// Inner blocks before the first number, and from the second on, are within the depth and `ahead`.
+    fn margins(&self, depth: u32, ahead: Ahead) -> (usize, usize) {
         let blocks = self.inner.blocks();
         let margin = |ahead: u32| (depth.saturating_sub(1).saturating_add(ahead) as usize).min(blocks);
-        (margin(front), blocks - margin(back))
+        (margin(ahead.front), blocks - margin(ahead.back))
     }
 }
 

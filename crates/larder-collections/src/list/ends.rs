@@ -188,7 +188,7 @@ impl ListTree {
             block.pop(end);
             self.len -= 1;
         } else {
-            self.ahead.block_popped(end);
+            self.note_block_popped(end);
             self.remove(if end == End::Front { 0 } else { self.blocks() - 1 });
         }
         if end == End::Front {
@@ -196,6 +196,15 @@ impl ListTree {
         }
         if self.tail.is_none() {
             self.settle(options);
+        }
+    }
+
+    /// The last element of an end block goes: tells how far ahead of pops to decompress.
+    fn note_block_popped(&mut self, end: End) {
+        let blocks = self.inner.blocks();
+        let next = if end == End::Front { 0 } else { blocks.wrapping_sub(1) };
+        if let Some(next) = self.inner.get(next) {
+            self.ahead.block_popped(end, next, blocks);
         }
     }
 

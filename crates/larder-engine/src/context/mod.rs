@@ -288,7 +288,7 @@ impl<'a> Context<'a> {
         let mut compress = false;
         let done = self.with_value(key, |list: &mut List, reply| {
             let done = f(list, &options, reply);
-            compress = !list.is_empty() && list.wants_compression(&options);
+            compress = !list.is_empty() && list.news_of_compression(&options);
             done
         });
         if compress {
