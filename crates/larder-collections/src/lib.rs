@@ -4,6 +4,7 @@ pub mod int_set;
 pub mod key_table;
 pub mod list;
 pub mod member_hash;
+pub mod set;
 pub mod table;
 #[cfg(test)]
 mod test_seeds;

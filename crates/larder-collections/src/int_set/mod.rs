@@ -171,7 +171,8 @@ impl IntSet {
         if let IntSet::Packed(block) = self {
             let block = std::mem::replace(block, IntBlock::empty());
             let len = block.len() as u64;
-            let root = Arc::new(Node::Leaf(Leaf::of(block)));
+            let leaf = if block.is_empty() { Leaf::empty() } else { Leaf::of(block) };
+            let root = Arc::new(Node::Leaf(leaf));
             *self = IntSet::Tree(Tree(Arc::new(IntTree { root, len, overgrown: false })));
         }
         match self {

@@ -130,6 +130,10 @@ impl<K, C> Branch<K, C> {
 }
 
 impl Leaf {
+    pub(super) fn empty() -> Leaf {
+        Leaf(Branch { lows: Vec::new(), counts: Vec::new(), kids: Vec::new() })
+    }
+
     pub(super) fn of(block: IntBlock) -> Leaf {
         let low = block.first().unwrap_or(i64::MIN);
         Leaf(Branch { lows: vec![low], counts: vec![block.len() as u16], kids: vec![block] })
