@@ -4,6 +4,8 @@
 //! `unsafe`: it takes back the pointers that it gave away, by the kind byte that it gave with them.
 
 use crate::list::List;
+use crate::set::{Set, SetKind};
+use crate::table::TableKind;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::segment::Thin;
 use std::ptr::NonNull;
@@ -15,6 +17,8 @@ pub enum Value {
     String(SharedBytes),
     /// A list.
     List(List),
+    /// A set.
+    Set(Set),
 }
 
 /// Kind bytes of values out of line; below 4 are the table's inline strings.
@@ -22,6 +26,12 @@ mod kind {
     pub const STRING: u8 = 4;
     pub const LIST_BLOCK: u8 = 5;
     pub const LIST_TREE: u8 = 6;
+    pub const SET_INT_BLOCK: u8 = 13;
+    pub const SET_INT_TREE: u8 = 14;
+    pub const SET_SMALL: u8 = 15;
+    pub const SET_SMALL_MARKED: u8 = 16;
+    pub const SET_TABLE: u8 = 17;
+    pub const SET_BOTH: u8 = 18;
 }
 
 // SAFETY: `from_thin` rebuilds exactly the variant that `into_thin` took apart, by its kind.
@@ -33,6 +43,10 @@ unsafe impl Thin for Value {
                 (false, ptr) => (kind::LIST_BLOCK, ptr),
                 (true, ptr) => (kind::LIST_TREE, ptr),
             },
+            Value::Set(set) => {
+                let (kind, ptr) = set.into_thin();
+                (set_kind_byte(kind), ptr)
+            }
         }
     }
 
@@ -43,9 +57,32 @@ unsafe impl Thin for Value {
                 kind::STRING => Value::String(SharedBytes::from_raw(ptr)),
                 kind::LIST_BLOCK => Value::List(List::from_thin(false, ptr)),
                 kind::LIST_TREE => Value::List(List::from_thin(true, ptr)),
-                _ => unreachable!("kind {kind} was never given out"),
+                _ => Value::Set(Set::from_thin(set_kind(kind), ptr)),
             }
         }
+    }
+}
+
+fn set_kind_byte(set: SetKind) -> u8 {
+    match set {
+        SetKind::IntBlock => kind::SET_INT_BLOCK,
+        SetKind::IntTree => kind::SET_INT_TREE,
+        SetKind::Table(TableKind::Small) => kind::SET_SMALL,
+        SetKind::Table(TableKind::SmallMarked) => kind::SET_SMALL_MARKED,
+        SetKind::Table(TableKind::Tree) => kind::SET_TABLE,
+        SetKind::Both => kind::SET_BOTH,
+    }
+}
+
+fn set_kind(byte: u8) -> SetKind {
+    match byte {
+        kind::SET_INT_BLOCK => SetKind::IntBlock,
+        kind::SET_INT_TREE => SetKind::IntTree,
+        kind::SET_SMALL => SetKind::Table(TableKind::Small),
+        kind::SET_SMALL_MARKED => SetKind::Table(TableKind::SmallMarked),
+        kind::SET_TABLE => SetKind::Table(TableKind::Tree),
+        kind::SET_BOTH => SetKind::Both,
+        _ => unreachable!("kind {byte} was never given out"),
     }
 }
 
@@ -55,6 +92,7 @@ impl Value {
         match self {
             Value::String(bytes) => bytes.heap_bytes() as u64,
             Value::List(list) => list.memory_bytes(samples),
+            Value::Set(set) => set.memory_bytes(samples),
         }
     }
 
@@ -63,6 +101,7 @@ impl Value {
         match self {
             Value::String(_) => 1,
             Value::List(list) => list.node_count() as usize,
+            Value::Set(set) => set.node_count() as usize,
         }
     }
 }

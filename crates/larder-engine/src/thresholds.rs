@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use larder_collections::list::{Fill, ListOptions};
+use larder_collections::set::SetLimits;
 use larder_packed::codec::Codec;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -43,6 +44,15 @@ impl Thresholds {
             set: Small::load(&hot.set_max_listpack_entries, &hot.set_max_listpack_value),
             sorted_set: Small::load(&hot.zset_max_listpack_entries, &hot.zset_max_listpack_value),
             intset_count_max: hot.set_max_intset_entries.load(Relaxed).max(0) as u64,
+        }
+    }
+
+    /// Those of sets.
+    pub(crate) fn set_limits(&self) -> SetLimits {
+        SetLimits {
+            intset_count_max: self.intset_count_max,
+            listpack_count_max: self.set.count_max,
+            listpack_bytes_max: self.set.bytes_max,
         }
     }
 }

@@ -53,6 +53,23 @@ impl Set {
         Set::Strings(strings)
     }
 
+    /// Tells the set that a command is about to add `count` members, of which this is the first.
+    #[inline]
+    pub fn expect_members(&mut self, first: &[u8], count: u64, limits: &SetLimits) {
+        if self.is_empty() {
+            *self = Set::for_members(first, count, limits);
+            return;
+        }
+        let count_max = match self.encoding() {
+            SetEncoding::Hashtable => return,
+            SetEncoding::Intset => limits.intset_count_max,
+            SetEncoding::Listpack => limits.listpack_count_max,
+        };
+        if count > count_max {
+            self.become_hashtable();
+        }
+    }
+
     /// What OBJECT ENCODING calls the set.
     pub fn encoding(&self) -> SetEncoding {
         match self {
@@ -127,7 +144,8 @@ impl Set {
 /// Whether integers and a string would be a listpack together.
 fn fits_listpack(ints: &IntSet, member: &[u8], limits: &SetLimits) -> bool {
     let text_len = |value: Option<i64>| value.map_or(0, int::text_len);
-    let longest = text_len(ints.select(0)).max(text_len(ints.len().checked_sub(1).and_then(|n| ints.select(n))));
+    let longest =
+        text_len(ints.select(0)).max(text_len(ints.len().checked_sub(1).and_then(|n| ints.select(n))));
     !ints.is_overgrown()
         && ints.len() < limits.listpack_count_max
         && member.len().max(longest) <= limits.listpack_bytes_max

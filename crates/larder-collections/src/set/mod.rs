@@ -105,7 +105,9 @@ impl Set {
             (Set::Ints(ints), Element::Int(value)) => ints.contains(value),
             (Set::Both(parts), Element::Int(value)) => parts.ints.contains(value),
             (Set::Strings(strings), Element::Int(_)) if strings.mark() => false,
-            (Set::Strings(strings), Element::Int(value)) => int::with_text(value, |text| strings.contains(text)),
+            (Set::Strings(strings), Element::Int(value)) => {
+                int::with_text(value, |text| strings.contains(text))
+            }
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod generic;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod server;
+pub(crate) mod set;
 pub(crate) mod string;
 pub(crate) mod transaction;
 
@@ -21,6 +22,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         introspection::TABLE,
         list::TABLE,
         server::TABLE,
+        set::TABLE,
         string::TABLE,
         transaction::TABLE,
     ]

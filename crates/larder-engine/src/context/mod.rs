@@ -90,6 +90,7 @@ impl Kind {
             ValueRef::Out(value) => match **value {
                 Value::String(_) => Kind::String,
                 Value::List(_) => Kind::List,
+                Value::Set(_) => Kind::Set,
             },
         }
     }

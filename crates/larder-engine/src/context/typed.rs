@@ -7,6 +7,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::shard::Key;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_collections::list::List;
+use larder_collections::set::Set;
 use larder_collections::value::Value;
 use larder_resp::Reply;
 
@@ -120,5 +121,29 @@ impl Typed for List {
 
     fn is_empty(&self) -> bool {
         List::is_empty(self)
+    }
+}
+
+impl Typed for Set {
+    fn of(value: &Value) -> Option<&Set> {
+        match value {
+            Value::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    fn of_mut(value: &mut Value) -> Option<&mut Set> {
+        match value {
+            Value::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Set(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        Set::is_empty(self)
     }
 }

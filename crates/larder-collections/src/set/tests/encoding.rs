@@ -3,7 +3,8 @@
 use super::{Set, SetLimits, members, set_of};
 use crate::set::SetEncoding::{self, Hashtable, Intset, Listpack};
 
-const LIMITS: SetLimits = SetLimits { intset_count_max: 512, listpack_count_max: 128, listpack_bytes_max: 64 };
+const LIMITS: SetLimits =
+    SetLimits { intset_count_max: 512, listpack_count_max: 128, listpack_bytes_max: 64 };
 
 fn numbers(range: std::ops::Range<i64>) -> Set {
     let texts: Vec<String> = range.map(|n| n.to_string()).collect();
@@ -66,8 +67,7 @@ fn small_sets_keep_their_order() {
     let mut set = set_of(["banana", "10", "apple", "9", "cherry"]);
     set.remove(b"apple");
     set.insert(b"apple", &LIMITS);
-    let order: Vec<String> =
-        set.iter().map(|e| String::from_utf8_lossy(&e.to_vec()).into_owned()).collect();
+    let order: Vec<String> = set.iter().map(|e| String::from_utf8_lossy(&e.to_vec()).into_owned()).collect();
     assert_eq!(order, ["banana", "10", "9", "cherry", "apple"]);
     let mut set = set_of(["3", "1", "2"]);
     set.insert(b"x", &LIMITS);

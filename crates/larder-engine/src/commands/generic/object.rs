@@ -5,6 +5,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::number;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::ListEncoding;
+use larder_collections::set::SetEncoding;
 use larder_collections::value::Value;
 use larder_resp::Args;
 
@@ -23,6 +24,11 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
             Value::List(list) => match list.encoding() {
                 ListEncoding::Listpack => "listpack",
                 ListEncoding::Quicklist => "quicklist",
+            },
+            Value::Set(set) => match set.encoding() {
+                SetEncoding::Hashtable => "hashtable",
+                SetEncoding::Intset => "intset",
+                SetEncoding::Listpack => "listpack",
             },
         },
     }

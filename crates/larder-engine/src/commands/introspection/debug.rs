@@ -11,6 +11,7 @@ use crate::number;
 use crate::shard::{SHARDS, Table};
 use larder_collections::key_table::{Entry, TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
+use larder_collections::set::SetEncoding;
 use larder_collections::value::Value;
 use larder_resp::Args;
 use std::fmt::Write;
@@ -168,6 +169,7 @@ fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
         ValueRef::Out(value) => match &**value {
             Value::String(bytes) => bytes.len() + 5,
             Value::List(list) => list.memory_bytes(0) as usize,
+            Value::Set(set) => set.memory_bytes(0) as usize,
         },
     }
 }
@@ -189,6 +191,11 @@ fn with_list_of(
     let text = look(context, name, |entry| match entry.value() {
         ValueRef::Out(value) => match &*value {
             Value::List(list) if list.encoding() == wanted => Ok(describe(list)),
+            Value::Set(set)
+                if wanted == ListEncoding::Listpack && set.encoding() == SetEncoding::Listpack =>
+            {
+                Ok(format!("set of {} members, {} bytes", set.len(), set.memory_bytes(0)))
+            }
             _ => Err(CommandError::Fixed(error)),
         },
         ValueRef::Inline { .. } => Err(CommandError::Fixed(error)),

@@ -36,6 +36,7 @@ impl Digest {
             ValueRef::Out(value) => match &**value {
                 Value::String(bytes) => self.mix(bytes),
                 Value::List(list) => self.mix_list(list),
+                Value::Set(set) => set.iter().for_each(|member| member.with_bytes(|bytes| self.xor(bytes))),
             },
         }
         if entry.expire_at_ms().is_some() {
