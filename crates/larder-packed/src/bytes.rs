@@ -116,6 +116,11 @@ impl SharedBytes {
         HEADER + self.header().cap
     }
 
+    /// Bytes of heap that a new string of so many bytes takes.
+    pub fn heap_bytes_for(len: usize) -> usize {
+        heap::class_size(HEADER + len)
+    }
+
     /// Number of references.
     pub fn references(&self) -> u32 {
         self.header().rc.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@ use crate::Crc64;
 use crate::error::{Error, Result};
 use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, Version, kind};
 use crate::read::{Input, Loaded, Options, read_value};
-use crate::write::{Output, type_of, write_value};
+use crate::write::{Output, type_of, version_for, write_value};
 use larder_collections::value::Value;
 
 const FOOTER_BYTES: usize = 10;
@@ -18,9 +18,11 @@ pub fn of_string(bytes: &[u8], version: Version, compress: bool) -> Vec<u8> {
     payload(kind::STRING, version, compress, |output| output.string(bytes))
 }
 
-/// The payload of any value.
+/// The payload of any value, of a newer version where it would lose something.
 pub fn of_value(value: &Value, version: Version, compress: bool) -> Vec<u8> {
-    payload(type_of(value), version, compress, |output| write_value(output, value))
+    let version = version_for(value, version);
+    let kind = type_of(value, version);
+    payload(kind, version, compress, |output| write_value(output, value, kind))
 }
 
 /// Whether the footer is right: a version that can be read, and the checksum of the bytes.

@@ -11,7 +11,7 @@ fn list_options(depth: u32) -> ListOptions {
 }
 
 fn options(depth: u32) -> Options {
-    Options { list: list_options(depth) }
+    Options { list: list_options(depth), ..Options::default() }
 }
 
 /// Elements that are integers, short and long, compressible and not, empty, and too big for a block.

@@ -3,10 +3,11 @@
 use larder_testkit::{Client, Server, Value};
 
 /// Options of both servers that make the encodings of one round.
-const ROUNDS: [&[&str]; 3] = [
+const ROUNDS: [&[&str]; 4] = [
     &[],
     &["--list-max-listpack-size", "3", "--list-compress-depth", "1"],
     &["--rdbcompression", "no", "--list-max-listpack-size", "-1"],
+    &["--hash-max-listpack-entries", "0", "--zset-max-listpack-value", "4", "--set-max-intset-entries", "10"],
 ];
 
 /// Fills a server with values of every type in small and large encodings; the names of the keys.
@@ -29,6 +30,29 @@ fn fill(client: &mut Client) -> Vec<String> {
         let all: Vec<String> = ["RPUSH".to_owned(), key].into_iter().chain(elements).collect();
         assert_eq!(client.cmd(&all), Value::Int(count as i64));
     }
+    for (count, len) in [(1, 1), (5, 10), (5, 100), (500, 3), (3000, 20)] {
+        let member = |i: usize| format!("{}{i}", text(len));
+        let mut put = |name: &str, args: Vec<String>| {
+            let key = format!("{name}:{count}:{len}");
+            client.cmd(&[vec![name.to_owned(), key.clone()], args].concat());
+            keys.push(key);
+        };
+        put("SADD", (0..count).map(member).collect());
+        put("HSET", (0..count).flat_map(|i| [member(i), (i * 7).to_string()]).collect());
+        put("ZADD", (0..count).flat_map(|i| [format!("{}", i as f64 / 3.0 - 50.0), member(i)]).collect());
+    }
+    for (name, first, step, count) in
+        [("small", -5, 3, 20), ("wide", 1, 70_000, 300), ("huge", i64::MIN, 1 << 52, 3000)]
+    {
+        let numbers = (0..count).map(|i| (first + step * i).to_string()).collect::<Vec<_>>();
+        let sadd = [vec!["SADD".to_owned(), name.to_owned()], numbers].concat();
+        client.cmd(&sadd);
+        keys.push(name.to_owned());
+    }
+    client.ask("SADD mixed 1 2 three 4 -5");
+    client.ask("ZADD scores inf a -inf b 0 c 3.14 d 1e300 e -1e-300 f 9007199254740993 g 17 h 0.1 17");
+    client.ask("HSET hash 1 2 3 four five 6");
+    keys.extend(["mixed", "scores", "hash"].map(str::to_owned));
     keys
 }
 
@@ -119,6 +143,23 @@ fn replies(client: &mut Client) -> Vec<Value> {
     replies.push(client.cmd::<&[u8]>(&[b"RESTORE", b"string", b"9999999999999", &good, b"ABSTTL"]));
     replies.push(client.ask("PEXPIRETIME string"));
     replies
+}
+
+#[test]
+fn times_of_fields_survive() {
+    let server = Server::larder(&["--rdb-target-version", "10"]);
+    let mut client = server.client();
+    client.ask("HSET h a 1 b 2 c 3");
+    client.ask("HPEXPIREAT h 99999999999999 FIELDS 2 a c");
+    let bytes = payload(&mut client, "h");
+    assert_eq!(bytes[0], 22, "the type of Valkey 9 that keeps them");
+    client.cmd::<&[u8]>(&[b"RESTORE", b"again", b"0", &bytes]);
+    let times = |client: &mut Client, key: &str| client.ask(&format!("HPEXPIRETIME {key} FIELDS 3 a b c"));
+    let expected = vec![Value::Int(99_999_999_999_999), Value::Int(-1), Value::Int(99_999_999_999_999)];
+    assert_eq!(times(&mut client, "again"), Value::Array(expected));
+    assert_eq!(times(&mut client, "again"), times(&mut client, "h"));
+    client.ask("HPERSIST h FIELDS 2 a c");
+    assert_eq!(payload(&mut client, "h")[0], 4);
 }
 
 #[test]

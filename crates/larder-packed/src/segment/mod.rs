@@ -6,7 +6,7 @@
 //! bytes, which costs the processor about as much as loading it.
 //!
 //! What an entry is, the users say: [`Segment`] and [`Page`] move opaque bytes. [`Records`] makes them records of a
-//! keyspace, and [`Directory`] keeps such segments in hash order.
+//! keyspace, and [`Directory`] keeps such segments in hash order; [`Rows`] are the counted segments of hashes and sets.
 //!
 //! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries behind.
 //!
@@ -18,7 +18,7 @@
 //!
 //!  header  0          4            8             12         15          16
 //!          +----------+------------+-------------+----------+-----------+
-//!          | refs u32 | used u32   | capacity u32| slots u24| depth u8  |  depth's top bit: there may be holes
+//!          | refs u32 | used u32   | capacity u32| slots u24| depth u8  |  depth's top bits: holes, mark
 //!          +----------+------------+-------------+----------+-----------+  (bytes 12..16 are one u32: slots << 8 | depth)
 //!  group   0          16           32           34
 //!          +----------+------------+------------+
@@ -27,14 +27,15 @@
 //!  entry i starts at capacity - anchor - (lengths 0..=i of its group)
 //!  long    | bytes (255 and more) | true length u16 |, its length byte being 255
 //! ```
-//! Offsets count from the end, so a segment grows by two copies and nothing in it changes. `refs` is 1 here: it is kept
-//! for tables that share segments between copies.
+//! Offsets count from the end, so a segment grows by two copies and nothing in it changes. `refs` stays 1 in a keyspace;
+//! [`Rows`] share segments between copies of a collection and count there. It is the one word that another thread may
+//! change while this one reads, so a [`Page`] begins behind it.
 //!
 //! Invariants:
 //! - I1: the capacity is the allocation's size, all of it initialised bytes, and a size class of [`crate::heap`].
 //! - I2: header, groups and `used` bytes of entries fit; the footprints of all slots add up to `used`.
 //! - I3: the last slot is not a hole.
-//! - I4: a hole has tag 0 and length 0, and the mark in the depth byte says that there may be one.
+//! - I4: a hole has tag 0 and length 0, and the top bit of the depth byte says that there may be one.
 //! - I5: an anchor is the sum of the footprints before its group, modulo 2^16, and a group holds less than 2^16 bytes;
 //!   so anchors of a segment that has outgrown 64 KB (equal hashes can do that) unroll from the first one.
 //!
@@ -42,9 +43,10 @@
 
 mod directory;
 mod page;
-mod probe;
+pub(crate) mod probe;
 mod record;
 mod records;
+mod rows;
 mod thin;
 
 pub use directory::Directory;
@@ -55,13 +57,18 @@ pub use record::{
     Record, Removed, ValueRef, long_key_heap_bytes,
 };
 pub use records::{RecordMut, RecordPage, Records};
+pub use rows::{
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, Rows,
+    VALUE_INLINE_MAX,
+};
 pub use thin::{Borrowed, KINDS, OutMut, Thin};
 
 use crate::heap;
-use page::{GROUP_BYTES, HEADER_BYTES, capacity_for, footprint_of};
+use page::{GROUP_BYTES, HEADER_BYTES, REFS_BYTES, capacity_for, footprint_of};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
+use std::sync::atomic::AtomicU32;
 
 /// A segment that owns its allocation. Reading and in-place changes are those of [`Page`].
 #[repr(transparent)]
@@ -77,7 +84,8 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// An empty segment with room for `slots` entries of `entry_bytes` bytes in all.
     pub fn with_room(slots: usize, entry_bytes: usize) -> Segment {
-        Segment::with_capacity(HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES + entry_bytes)
+        let front = REFS_BYTES + HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES;
+        Segment::with_capacity(front + entry_bytes)
     }
 
     /// Adds an entry of `len` bytes, to be filled through [`Page::entry_mut`].
@@ -169,13 +177,14 @@ impl Segment {
         let capacity = capacity_for(bytes);
         assert!(u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
         let ptr = heap::alloc(capacity);
-        // SAFETY: `capacity` bytes were just allocated; zeroing makes them all initialised (I1), and nobody else
-        // knows them yet.
+        // SAFETY: `capacity` bytes were just allocated, and nobody else knows them yet; zeroing makes them all
+        // initialised (I1). The slice is that of `Segment::bytes`.
         let bytes = unsafe {
-            ptr.as_ptr().write_bytes(0, capacity);
-            slice::from_raw_parts_mut(ptr.as_ptr(), capacity)
+            ptr.write_bytes(0, capacity);
+            ptr.cast::<u32>().write(1);
+            slice::from_raw_parts_mut(ptr.add(REFS_BYTES).as_ptr(), capacity - REFS_BYTES)
         };
-        Page::of_mut(bytes).format();
+        Page::of_mut(bytes).note_capacity();
         Segment { ptr }
     }
 
@@ -186,21 +195,33 @@ impl Segment {
     }
 
     fn move_to(&mut self, bytes: usize) {
+        *self = self.copy(bytes);
+    }
+
+    /// The same content in an allocation for `bytes` bytes, which are enough.
+    fn copy(&self, bytes: usize) -> Segment {
         let capacity = capacity_for(bytes);
-        let (front, used) = (self.front_bytes(), self.used_bytes());
+        let (front, used) = (REFS_BYTES + self.front_bytes(), self.used_bytes());
         assert!(front + used <= capacity && u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
         let ptr = heap::alloc(capacity);
         // SAFETY: both allocations are as long as their capacities, which hold the front and the entries (I2, and the
-        // assertion). The three writes cover the new one from its start to its end: it is initialised (I1).
+        // assertion). The four writes cover the new one from its start to its end: it is initialised (I1).
         let bytes = unsafe {
-            let entries = self.ptr.add(self.capacity() - used);
-            ptr.copy_from_nonoverlapping(self.ptr, front);
+            ptr.cast::<u32>().write(1);
+            ptr.add(REFS_BYTES).copy_from_nonoverlapping(self.ptr.add(REFS_BYTES), front - REFS_BYTES);
             ptr.add(front).write_bytes(0, capacity - front - used);
-            ptr.add(capacity - used).copy_from_nonoverlapping(entries, used);
-            slice::from_raw_parts_mut(ptr.as_ptr(), capacity)
+            ptr.add(capacity - used).copy_from_nonoverlapping(self.ptr.add(self.capacity() - used), used);
+            slice::from_raw_parts_mut(ptr.add(REFS_BYTES).as_ptr(), capacity - REFS_BYTES)
         };
         Page::of_mut(bytes).note_capacity();
-        *self = Segment { ptr };
+        Segment { ptr }
+    }
+
+    /// The count of references, for owners that share segments; 1 in a new one.
+    #[inline]
+    fn refs(&self) -> &AtomicU32 {
+        // SAFETY: I1: the first four bytes are initialised, aligned, live as long as `self`, and no page covers them.
+        unsafe { self.ptr.cast::<AtomicU32>().as_ref() }
     }
 
     #[inline]
@@ -211,7 +232,7 @@ impl Segment {
 }
 
 #[inline]
-fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -234,15 +255,17 @@ impl Deref for Segment {
 
     #[inline]
     fn deref(&self) -> &Page {
+        let len = self.capacity() - REFS_BYTES;
         // SAFETY: I1: so many initialised bytes, owned by `self` and unchanged while it is borrowed.
-        Page::of(unsafe { slice::from_raw_parts(self.ptr.as_ptr(), self.capacity()) })
+        Page::of(unsafe { slice::from_raw_parts(self.ptr.add(REFS_BYTES).as_ptr(), len) })
     }
 }
 
 impl DerefMut for Segment {
     #[inline]
     fn deref_mut(&mut self) -> &mut Page {
+        let len = self.capacity() - REFS_BYTES;
         // SAFETY: as in `deref`, and `self` is borrowed exclusively.
-        Page::of_mut(unsafe { slice::from_raw_parts_mut(self.ptr.as_ptr(), self.capacity()) })
+        Page::of_mut(unsafe { slice::from_raw_parts_mut(self.ptr.add(REFS_BYTES).as_ptr(), len) })
     }
 }

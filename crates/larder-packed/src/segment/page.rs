@@ -3,8 +3,10 @@
 use super::probe::{self, LANES};
 use crate::heap;
 
-/// Bytes before the first group.
-pub(super) const HEADER_BYTES: usize = 16;
+/// Bytes of the count of references, which come before the page in a segment's allocation.
+pub(super) const REFS_BYTES: usize = 4;
+/// Bytes of a page before the first group.
+pub(super) const HEADER_BYTES: usize = 12;
 /// Bytes of one group: 16 tags, 16 lengths, a u16 anchor.
 pub(super) const GROUP_BYTES: usize = 2 * LANES + 2;
 /// The longest entry. 16 of them stay below 64 KB, so that wrapped anchors can be unrolled (I5).
@@ -18,17 +20,21 @@ const SHRINK_SPARE: usize = 16;
 const STEPS_FROM: usize = 65;
 /// Length byte of an entry whose true length stands in a u16 behind it.
 const LONG: u8 = 255;
+/// Bits of the depth byte that are the depth.
+const DEPTH: u32 = 0x3F;
 /// Bit of the depth byte: there may be holes below `slots`.
 const HOLES: u32 = 0x80;
+/// Bit of the depth byte, free for the owner of the entries.
+const MARK: u32 = 0x40;
 
-const USED_AT: usize = 4;
-const CAP_AT: usize = 8;
-const SHAPE_AT: usize = 12;
+const USED_AT: usize = 0;
+const CAP_AT: usize = 4;
+const SHAPE_AT: usize = 8;
 
 const _: () = assert!(LANES * (ENTRY_BYTES_MAX + 2) < 1 << 16);
 const _: () = assert!(HEADER_BYTES == SHAPE_AT + 4 && GROUP_BYTES == 34);
 
-/// A segment's bytes. Entries are opaque; see the head of the [module](super) for the layout and the invariants.
+/// A segment's bytes behind its count of references, which other threads may be changing. Entries are opaque; see the head of the [module](super) for the layout and the invariants.
 #[repr(transparent)]
 pub struct Page([u8]);
 
@@ -44,6 +50,10 @@ impl Slot {
     /// The slot's number; it stays the same as long as the entry lives in this segment.
     pub fn index(self) -> usize {
         self.index as usize
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.len as usize
     }
 
     pub(super) fn start(self) -> usize {
@@ -67,15 +77,9 @@ impl Page {
         unsafe { &mut *(std::ptr::from_mut(bytes) as *mut Page) }
     }
 
-    /// Writes the header of an empty page over zeroed bytes.
-    pub(super) fn format(&mut self) {
-        self.set_word(0, 1);
-        self.note_capacity();
-    }
-
-    /// Writes how long the page is.
+    /// Writes how long the segment is: all that the header of an empty page holds.
     pub(super) fn note_capacity(&mut self) {
-        self.set_word(CAP_AT, self.0.len() as u32);
+        self.set_word(CAP_AT, self.capacity_bytes() as u32);
     }
 
     /// Slots in use, holes among them.
@@ -93,24 +97,24 @@ impl Page {
     /// Bytes of the segment's allocation.
     #[inline]
     pub fn capacity_bytes(&self) -> usize {
-        self.0.len()
+        REFS_BYTES + self.0.len()
     }
 
     /// Bytes that the content needs: header, groups and entries.
     #[inline]
     pub fn content_bytes(&self) -> usize {
-        self.front_bytes() + self.used_bytes()
+        REFS_BYTES + self.front_bytes() + self.used_bytes()
     }
 
     /// How often the hash space was halved to get here: free for the directory's use, below 64.
     #[inline]
     pub fn depth(&self) -> u32 {
-        self.word(SHAPE_AT) & 0x3F
+        self.word(SHAPE_AT) & DEPTH
     }
 
     pub(super) fn set_depth(&mut self, depth: u32) {
         debug_assert!(depth < 64);
-        self.set_word(SHAPE_AT, self.word(SHAPE_AT) & !0x3F | depth);
+        self.set_word(SHAPE_AT, self.word(SHAPE_AT) & !DEPTH | depth);
     }
 
     /// Number of entries.
@@ -126,7 +130,7 @@ impl Page {
     pub fn is_sparse(&self) -> bool {
         let needed = self.content_bytes() + self.content_bytes() / SHRINK_SPARE;
         // The next smaller capacity is at most 7/8 of this one: mostly there is no need to look closer.
-        needed <= self.0.len() / 8 * 7 && capacity_for(needed) < self.0.len()
+        needed <= self.capacity_bytes() / 8 * 7 && capacity_for(needed) < self.capacity_bytes()
     }
 
     /// The first entry with this tag that `is` accepts.
@@ -219,7 +223,7 @@ impl Page {
 
     /// Bytes between groups and entries.
     pub(super) fn free_bytes(&self) -> usize {
-        self.0.len() - self.content_bytes()
+        self.capacity_bytes() - self.content_bytes()
     }
 
     /// Adds an entry of `len` bytes of any content. The caller has made room for it.
@@ -260,13 +264,52 @@ impl Page {
         }
         let slots = (0..index).rev().find(|&i| self.tag(i) != 0).map_or(0, |i| i + 1);
         let holes = if slots == 0 { 0 } else { shape & HOLES };
-        self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & 0x3F | holes);
+        self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & (DEPTH | MARK) | holes);
+    }
+
+    /// Removes an entry and its slot too, so that those behind it keep their order. O(slots).
+    pub(super) fn close_slot(&mut self, slot: Slot) {
+        self.resize(slot, 0);
+        let (index, last) = (slot.index(), self.slots() - 1);
+        for g in index / LANES..=last / LANES {
+            let from = if g == index / LANES { index % LANES } else { 0 };
+            let next = (g + 1) * LANES;
+            let moves_in = (next <= last).then(|| self.first_of(g + 1));
+            let group = self.group_mut(g * LANES);
+            group.copy_within(from + 1..LANES, from);
+            group.copy_within(LANES + from + 1..2 * LANES, LANES + from);
+            let (tag, len, footprint) = moves_in.unwrap_or_default();
+            (group[LANES - 1], group[2 * LANES - 1]) = (tag, len);
+            if next <= last {
+                let group = self.group_mut(next);
+                let anchor = anchor_of(group).wrapping_add(footprint as u16);
+                group[2 * LANES..].copy_from_slice(&anchor.to_le_bytes());
+            }
+        }
+        self.set_word(SHAPE_AT, self.word(SHAPE_AT) - (1 << 8));
+    }
+
+    /// Tag, length byte and footprint of the first slot of a group.
+    fn first_of(&self, g: usize) -> (u8, u8, usize) {
+        let group = &self.groups()[g];
+        (group[0], group[LANES], self.footprint_below(g * LANES, self.anchor(g)))
+    }
+
+    /// Whether the owner of the entries has set its mark.
+    #[inline]
+    pub(super) fn is_marked(&self) -> bool {
+        self.word(SHAPE_AT) & MARK != 0
+    }
+
+    /// Sets the mark of the owner of the entries; copies inherit it, splits and joins do not.
+    pub(super) fn set_mark(&mut self) {
+        self.set_word(SHAPE_AT, self.word(SHAPE_AT) | MARK);
     }
 
     /// Panics unless the invariants of the [module](super) hold.
     pub fn check_invariants(&self) {
-        assert_eq!(self.word(CAP_AT) as usize, self.0.len(), "I1");
-        assert!(self.content_bytes() <= self.0.len(), "I2");
+        assert_eq!(self.word(CAP_AT) as usize, self.capacity_bytes(), "I1");
+        assert!(self.content_bytes() <= self.capacity_bytes(), "I2");
         let (slots, mut below) = (self.slots(), 0);
         assert!(slots == 0 || self.tag(slots - 1) != 0, "I3: the last slot is a hole");
         for index in 0..self.groups().len() * LANES {

@@ -21,6 +21,7 @@ pub struct KeyHeader {
 /// Writes a file from start to end.
 pub struct FileWriter<W> {
     output: Output<Summed<W>>,
+    version: Version,
 }
 
 impl<W: Write> FileWriter<W> {
@@ -32,7 +33,7 @@ impl<W: Write> FileWriter<W> {
             Version::V80 => output.raw(b"VALKEY080")?,
             older => output.raw(format!("REDIS{:04}", older.number()).as_bytes())?,
         }
-        Ok(FileWriter { output })
+        Ok(FileWriter { output, version })
     }
 
     /// A field about the file and its writer.
@@ -65,8 +66,9 @@ impl<W: Write> FileWriter<W> {
 
     /// A key with any value.
     pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
-        self.key(header, type_of(value), key)?;
-        write_value(&mut self.output, value)
+        let kind = type_of(value, self.version);
+        self.key(header, kind, key)?;
+        write_value(&mut self.output, value, kind)
     }
 
     /// Bytes written so far.

@@ -1,7 +1,10 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
+mod hashes;
 mod random;
 mod scripts;
+mod sets;
+mod sorted_sets;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;
@@ -81,16 +84,42 @@ fn unquote(text: &str) -> (Vec<u8>, &str) {
     (word, "")
 }
 
-/// What differs, or nothing. redis-server lists options in the order of a randomly seeded table, so the pairs of CONFIG
-/// GET are compared whatever their order.
+/// What differs, or nothing. redis-server lists options in the order of a randomly seeded table, and the fields of large
+/// hashes and the members of sets too, so these and the pairs of CONFIG GET are compared whatever their order.
 pub fn compare(line: &str, (ours, theirs): &(Value, Value)) -> Option<String> {
-    let same = if line.starts_with("CONFIG GET") { pairs(ours) == pairs(theirs) } else { ours == theirs };
+    let same = match pair_size(line) {
+        Some(size) => pairs(ours, size) == pairs(theirs, size),
+        None if line.starts_with("EXEC") || line.contains("SCAN ") => same_replies(ours, theirs),
+        None => ours == theirs,
+    };
     (!same).then(|| format!("> {line}\n  larder: {ours}\n  redis:  {theirs}\n"))
 }
 
+/// Whether the replies of a transaction, or the parts of a scan's, are the same, but for the order in each.
+fn same_replies(ours: &Value, theirs: &Value) -> bool {
+    let same = |(ours, theirs): (&Value, &Value)| {
+        ours == theirs || !ours.items().is_empty() && pairs(ours, 1) == pairs(theirs, 1)
+    };
+    ours == theirs
+        || !ours.items().is_empty()
+            && ours.items().len() == theirs.items().len()
+            && ours.items().iter().zip(theirs.items()).all(same)
+}
+
+/// How many items belong together in a reply whose order is not compared.
+fn pair_size(line: &str) -> Option<usize> {
+    match line.split_once(' ')? {
+        ("CONFIG", rest) if rest.starts_with("GET") => Some(2),
+        ("HGETALL", key) if !key.starts_with("ord") => Some(2),
+        ("HKEYS" | "HVALS", key) if !key.starts_with("ord") => Some(1),
+        ("SMEMBERS" | "SINTER" | "SUNION" | "SDIFF" | "SPOP" | "SRANDMEMBER", _) => Some(1),
+        _ => None,
+    }
+}
+
 /// A reply with its pairs in order: its kind, and name and value of each.
-fn pairs(value: &Value) -> (std::mem::Discriminant<Value>, Vec<String>, String) {
-    let mut pairs: Vec<String> = value.items().chunks(2).map(|pair| format!("{pair:?}")).collect();
+fn pairs(value: &Value, size: usize) -> (std::mem::Discriminant<Value>, Vec<String>, String) {
+    let mut pairs: Vec<String> = value.items().chunks(size).map(|pair| format!("{pair:?}")).collect();
     pairs.sort();
     (std::mem::discriminant(value), pairs, value.text())
 }

@@ -490,6 +490,51 @@ pub(crate) const TABLE: &[Command] = &[
         ..Command::DEFAULT
     },
     Command {
+        name: "sort",
+        arity: -2,
+        flags: DENYOOM | WRITE,
+        acl: "dangerous list set sortedset",
+        scope: Scope::Sort,
+        keys: &[
+            KeySpec {
+                begin: Begin::Index(1),
+                find: Find::Range { last: 0, step: 1, limit: 0 },
+                flags: "RO ACCESS",
+            },
+            KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags: "RO ACCESS" },
+            KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags: "OW UPDATE" },
+        ],
+        group: Group::Generic,
+        since: "1.0.0",
+        summary: "Sorts the elements of a list, set or sorted set; replies with them or stores them.",
+        complexity: "O(n*log(n)+m) for n elements and m returned ones",
+        args: "key:key#0 by-pattern:pattern=BY?#1 limit:block=LIMIT?(offset:integer count:integer) get-pattern:pattern=GET?*+#1 order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) sorting:pure-token=ALPHA? destination:key=STORE?#2",
+        run: super::sort::sort,
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "sort_ro",
+        arity: -2,
+        flags: READONLY,
+        acl: "dangerous list set sortedset",
+        scope: Scope::Sort,
+        keys: &[
+            KeySpec {
+                begin: Begin::Index(1),
+                find: Find::Range { last: 0, step: 1, limit: 0 },
+                flags: "RO ACCESS",
+            },
+            KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags: "RO ACCESS" },
+        ],
+        group: Group::Generic,
+        since: "7.0.0",
+        summary: "Sorts the elements of a list, set or sorted set without storing them.",
+        complexity: "O(n*log(n)+m) for n elements and m returned ones",
+        args: "key:key#0 by-pattern:pattern=BY?#1 limit:block=LIMIT?(offset:integer count:integer) get-pattern:pattern=GET?*+#1 order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) sorting:pure-token=ALPHA?",
+        run: super::sort::sort_ro,
+        ..Command::DEFAULT
+    },
+    Command {
         name: "touch",
         arity: -2,
         flags: FAST | READONLY,

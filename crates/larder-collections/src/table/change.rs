@@ -1,0 +1,123 @@
+//! Changes: put, insert, remove, and the way between the two shapes.
+
+use super::tree::Tree;
+use super::{Place, Row, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Shape, Table};
+use crate::key_table::KeyHash;
+use larder_packed::segment::{Layout, Rows};
+use std::sync::Arc;
+
+impl<L: Layout, H: KeyHash> Table<L, H> {
+    /// Adds an entry or replaces the one of the same key; true if the key was not there. A replaced entry keeps its place
+    /// in the order of a small table.
+    #[inline]
+    pub fn put(&mut self, new: L::New<'_>) -> bool {
+        self.add(H::hash(L::new_key(new)), new, true)
+    }
+
+    /// Adds an entry unless its key is there; true if it was not.
+    #[inline]
+    pub fn insert(&mut self, new: L::New<'_>) -> bool {
+        self.add(H::hash(L::new_key(new)), new, false)
+    }
+
+    /// The same for a key whose hash is known.
+    #[inline]
+    pub fn insert_hashed(&mut self, hash: u64, new: L::New<'_>) -> bool {
+        self.add(hash, new, false)
+    }
+
+    /// Removes a key; true if it was there.
+    #[inline]
+    pub fn remove(&mut self, key: &[u8]) -> bool {
+        self.take(key, |_| ()).is_some()
+    }
+
+    /// Removes a key after showing its entry to `visit`.
+    pub fn take<R>(&mut self, key: &[u8], visit: impl FnOnce(Row<'_, L>) -> R) -> Option<R> {
+        let place = Place::of(H::hash(key));
+        match &mut self.shape {
+            Shape::Small { rows, .. } => {
+                let row = rows.find(place.tag, key)?;
+                let result = visit(row);
+                rows.remove_in_order(row.slot());
+                rows.shrink();
+                Some(result)
+            }
+            Shape::Tree(tree) => {
+                let result = Arc::make_mut(tree).take(place, key, visit)?;
+                self.settle(place.position);
+                Some(result)
+            }
+        }
+    }
+
+    fn add(&mut self, hash: u64, new: L::New<'_>, replaces: bool) -> bool {
+        let place = Place::of(hash);
+        if let Shape::Small { rows, .. } = &mut self.shape {
+            if let Some(added) = add_small(rows, place, new, replaces) {
+                return added;
+            }
+            self.become_tree();
+        }
+        let added = self.tree_mut().put::<H>(place, new, replaces);
+        if !added && replaces {
+            self.become_small_if_it_can();
+        }
+        added
+    }
+
+    /// The tree of a table that is one.
+    pub(super) fn tree_mut(&mut self) -> &mut Tree<L> {
+        match &mut self.shape {
+            Shape::Small { .. } => unreachable!("the caller has made it a tree"),
+            Shape::Tree(tree) => Arc::make_mut(tree),
+        }
+    }
+
+    /// Makes a small table a tree of one segment. O(1).
+    pub(super) fn become_tree(&mut self) {
+        if let Shape::Small { rows, mark } = &mut self.shape {
+            let rows = std::mem::replace(rows, Rows::with_room(0, 0));
+            self.shape = Shape::Tree(Arc::new(Tree::of(rows, *mark)));
+        }
+    }
+
+    /// Gives memory back around a position where something has gone.
+    pub(super) fn settle(&mut self, position: u32) {
+        if let Shape::Tree(tree) = &mut self.shape {
+            Arc::make_mut(tree).settle(position);
+        }
+        self.become_small_if_it_can();
+    }
+
+    fn become_small_if_it_can(&mut self) {
+        let Shape::Tree(tree) = &mut self.shape else { return };
+        if tree.segments > 1 || tree.expiring > 0 {
+            return;
+        }
+        let (mark, rows) = (tree.mark, tree.root.leaf(0).rows());
+        // An overflowing segment stays a tree's: a small table promises the limits.
+        if rows.page().content_bytes() <= SEGMENT_BYTES_MAX && rows.page().slots() <= SEGMENT_SLOTS_MAX {
+            self.shape = Shape::Small { rows: rows.clone(), mark };
+        }
+    }
+}
+
+/// Adds an entry to the segment of a small table; None if the table has to become a tree before.
+fn add_small<L: Layout>(rows: &mut Rows<L>, place: Place, new: L::New<'_>, replaces: bool) -> Option<bool> {
+    let found = rows.find(place.tag, L::new_key(new)).map(|row| (row.slot(), row.entry_bytes()));
+    if found.is_some() && !replaces {
+        return Some(false);
+    }
+    let added_bytes = L::entry_bytes(new).saturating_sub(found.map_or(0, |(_, bytes)| bytes));
+    let large = rows.page().content_bytes() + rows.page().insert_bytes(added_bytes) > SEGMENT_BYTES_MAX;
+    if large || L::new_expiry(new).is_some() {
+        return None;
+    }
+    match found {
+        Some((slot, _)) => rows.replace(slot, new),
+        None if rows.page().slots() >= SEGMENT_SLOTS_MAX => return None,
+        None => rows.insert(place.tag, new),
+    }
+    Some(found.is_none())
+}

@@ -1,0 +1,209 @@
+//! The packed table of hashes and sets: a hash-ordered tree of counted segments.
+//!
+//! Why this and not the keyspace's table: that one's flat directory cannot be shared between clones, and doubles at once.
+//! Here the directory is a radix tree of the position, six bits a level; a write to a clone copies the path to its
+//! segment, and no insert moves more than one segment and one node. Why not an open-addressing table: see
+//! [`larder_packed::segment`].
+//!
+//! Cost: 2.1 bytes per entry, the slack of the segments, and 24 to 40 bytes of directory per segment of about 90 entries. A
+//! table of one segment is that segment and nothing else: one allocation, one thin pointer. Get, insert, remove O(1)
+//! with a cache miss per level (one up to 64 segments, three at a million entries); clone O(1); the first write after it
+//! O(levels) nodes of at most 1.5 KB and one segment.
+//!
+//! ```text
+//!  Small --> segment                          up to 128 entries or 4 KB, in the order of their insertion
+//!
+//!  Tree --> len, bytes, soonest, .. | root --> Node    starts: bit s set where a run of slots starts
+//!                                              | 1000 1100 .. |          child = children[popcount(starts up to s) - 1]
+//!                                              +--+---+--+----+
+//!                                    children: | a| b | c | ..|          each 24 bytes: a leaf (segment pointer, earliest
+//!                                              +--+---+---+---+          expiry), or a node (starts, children)
+//! ```
+//! A segment of depth d holds the positions that share its first d bits, so within its node it is a run of slots.
+//!
+//! Policies: those of [`crate::key_table`]: split at [`SEGMENT_SLOTS_MAX`] or [`SEGMENT_BYTES_MAX`] but not deeper than
+//! log2(segments) + [`DEPTH_SLACK`], merge buddies that fit into one segment with room to spare.
+//!
+//! Invariants:
+//! - T1: each entry's position lies in its segment's positions, and its slot has the tag of its hash. No key is twice.
+//! - T2: a child of a node at level k (root: 0) has a run of 2^(6(k+1) - depth) slots, a node one of a single slot and at
+//!   least two children.
+//! - T3: a small table has no holes and no expiry. A tree's counts are those of its entries, leaves and nodes.
+//! - T4: a leaf's `soonest` is at most its earliest expiry, a tree's at most that of its leaves.
+//! - T5: no leaf is deeper than `deepest` or has more than `2^sample_bits` slots.
+//!
+//! Tested by `tests/` here: a model with clones, hostile hashes, scans under change, chi-square, drops.
+
+mod change;
+mod expiry;
+mod node;
+mod stats;
+mod thin;
+mod tree;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use larder_packed::segment::{
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, VALUE_INLINE_MAX,
+};
+pub use thin::TableKind;
+
+use crate::key_table::{KeyHash, position};
+use crate::member_hash::MemberHash;
+use larder_packed::segment::Rows;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use tree::Tree;
+
+/// A segment of so many entries is split. Fewer make clones cheaper to write to, more leave less air.
+pub const SEGMENT_SLOTS_MAX: usize = 128;
+/// A segment of so many bytes is split.
+pub const SEGMENT_BYTES_MAX: usize = 4096;
+/// How much deeper than the average a segment may lie.
+pub const DEPTH_SLACK: u32 = 4;
+
+/// A table of entries of a layout, each found by its key. Clones are O(1) and independent.
+pub struct Table<L: Layout, H: KeyHash = MemberHash> {
+    shape: Shape<L>,
+    hash: PhantomData<fn() -> H>,
+}
+
+enum Shape<L: Layout> {
+    Small { rows: Rows<L>, mark: bool },
+    Tree(Arc<Tree<L>>),
+}
+
+/// Where a hash belongs in a table.
+#[derive(Clone, Copy)]
+struct Place {
+    position: u32,
+    tag: u8,
+}
+
+impl Place {
+    #[inline]
+    fn of(hash: u64) -> Self {
+        Place { position: position(hash), tag: (hash as u8).max(1) }
+    }
+}
+
+impl<L: Layout, H: KeyHash> Table<L, H> {
+    /// An empty table.
+    pub fn new() -> Self {
+        Table::with_room(0, 0)
+    }
+
+    /// An empty table with room for so many entries of so many bytes in all, if that is one segment at most.
+    pub fn with_room(slots: usize, entry_bytes: usize) -> Self {
+        let fits = slots <= SEGMENT_SLOTS_MAX && entry_bytes <= SEGMENT_BYTES_MAX;
+        let rows = if fits { Rows::with_room(slots, entry_bytes) } else { Rows::with_room(0, 0) };
+        Table::of(Shape::Small { rows, mark: false })
+    }
+
+    /// Number of entries. O(1).
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.shape {
+            Shape::Small { rows, .. } => rows.page().live(),
+            Shape::Tree(tree) => tree.len,
+        }
+    }
+
+    /// Whether there is no entry.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A bit for the owner, that stays with the table: sets and hashes note here that they have once been large.
+    #[inline]
+    pub fn mark(&self) -> bool {
+        match &self.shape {
+            Shape::Small { mark, .. } => *mark,
+            Shape::Tree(tree) => tree.mark,
+        }
+    }
+
+    /// Sets the owner's bit.
+    pub fn set_mark(&mut self) {
+        match &mut self.shape {
+            Shape::Small { mark, .. } => *mark = true,
+            Shape::Tree(tree) if tree.mark => {}
+            Shape::Tree(tree) => Arc::make_mut(tree).mark = true,
+        }
+    }
+
+    /// Whether the entries come in the order in which they were inserted.
+    pub fn is_in_order(&self) -> bool {
+        matches!(self.shape, Shape::Small { .. })
+    }
+
+    /// The hash by which the table finds a key, for [`get_hashed`](Self::get_hashed).
+    #[inline]
+    pub fn hash_of(key: &[u8]) -> u64 {
+        H::hash(key)
+    }
+
+    /// The entry of a key.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Option<Row<'_, L>> {
+        self.get_hashed(H::hash(key), key)
+    }
+
+    /// The entry of a key whose hash is known.
+    #[inline]
+    pub fn get_hashed(&self, hash: u64, key: &[u8]) -> Option<Row<'_, L>> {
+        let place = Place::of(hash);
+        self.rows_at(place.position).find(place.tag, key)
+    }
+
+    /// Whether a key is there.
+    #[inline]
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Asks the processor to load what a lookup of this hash reads first. Many lookups whose keys are known ahead are
+    /// faster after a round of this for all, and a round of [`prefetch_entry`](Self::prefetch_entry).
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.rows_at(position(hash)).prefetch();
+    }
+
+    /// Asks the processor to load the entry that a lookup of this hash looks at first.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: u64) {
+        let place = Place::of(hash);
+        self.rows_at(place.position).prefetch_entry(place.tag);
+    }
+
+    /// The segment of a position.
+    #[inline]
+    fn rows_at(&self, position: u32) -> &Rows<L> {
+        match &self.shape {
+            Shape::Small { rows, .. } => rows,
+            Shape::Tree(tree) => tree.root.leaf(position).rows(),
+        }
+    }
+
+    fn of(shape: Shape<L>) -> Self {
+        Table { shape, hash: PhantomData }
+    }
+}
+
+impl<L: Layout, H: KeyHash> Clone for Table<L, H> {
+    fn clone(&self) -> Self {
+        Table::of(match &self.shape {
+            Shape::Small { rows, mark } => Shape::Small { rows: rows.clone(), mark: *mark },
+            Shape::Tree(tree) => Shape::Tree(Arc::clone(tree)),
+        })
+    }
+}
+
+impl<L: Layout, H: KeyHash> Default for Table<L, H> {
+    fn default() -> Self {
+        Table::new()
+    }
+}

@@ -1,0 +1,85 @@
+//! Walks: a scan by cursor, all entries, a random one.
+
+use super::node::{Child, POSITION_BITS};
+use super::tree::leaf_start;
+use super::{Row, Shape, Table};
+use crate::key_table::{KeyHash, position};
+use larder_packed::segment::{Layout, Rows};
+use std::slice;
+
+impl<L: Layout, H: KeyHash> Table<L, H> {
+    /// Visits the entries of one segment from a cursor on and returns the next cursor; 0 starts, and 0 means done.
+    ///
+    /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the
+    /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
+    pub fn scan(&self, cursor: u64, mut visit: impl FnMut(Row<'_, L>)) -> u64 {
+        let Ok(from) = u32::try_from(cursor) else { return 0 };
+        let rows = self.rows_at(from);
+        let start = leaf_start(from, rows.depth());
+        for row in rows.rows() {
+            // A merge may have put the cursor into the middle of a segment.
+            if start == from || position(H::hash(row.key())) >= from {
+                visit(row);
+            }
+        }
+        let end = u64::from(start) + (1 << (POSITION_BITS - rows.depth()));
+        if end > u64::from(u32::MAX) { 0 } else { end }
+    }
+
+    /// All entries: of a small table in the order of their insertion, else by position of their segments.
+    pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> {
+        self.segments().flat_map(Rows::rows)
+    }
+
+    /// An entry, each with the same chance; None when there is none. O(1) on average.
+    ///
+    /// A random position names a segment of depth d with chance 2^-d; it is taken with 2^(d - deepest), and of its
+    /// possible slots one. A hole, or a number beyond the last, starts anew.
+    pub fn sample(&self, rng: &mut fastrand::Rng) -> Option<Row<'_, L>> {
+        if self.is_empty() {
+            return None;
+        }
+        let tree = match &self.shape {
+            Shape::Small { rows, .. } => return rows.row(rng.usize(..rows.page().slots())),
+            Shape::Tree(tree) => tree,
+        };
+        loop {
+            let (leaf, depth) = tree.root.leaf_with_depth(rng.u32(..));
+            let lost = u32::from(tree.deepest) - depth;
+            if lost > 0 && rng.u64(..) >> (64 - lost) != 0 {
+                continue;
+            }
+            if let Some(row) = leaf.rows().row(rng.usize(..1 << tree.sample_bits)) {
+                return Some(row);
+            }
+        }
+    }
+
+    /// The segments, in order.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> {
+        let (small, root) = match &self.shape {
+            Shape::Small { rows, .. } => (Some(rows), &[][..]),
+            Shape::Tree(tree) => (None, slice::from_ref(&tree.root)),
+        };
+        small.into_iter().chain(Leaves { stack: vec![root.iter()] })
+    }
+}
+
+/// Walks over a tree's leaves.
+struct Leaves<'a, L: Layout> {
+    stack: Vec<slice::Iter<'a, Child<L>>>,
+}
+
+impl<'a, L: Layout> Iterator for Leaves<'a, L> {
+    type Item = &'a Rows<L>;
+
+    fn next(&mut self) -> Option<&'a Rows<L>> {
+        loop {
+            match self.stack.last_mut()?.next() {
+                Some(Child::Leaf(leaf)) => return Some(leaf.rows()),
+                Some(node) => self.stack.push(node.children().iter()),
+                None => drop(self.stack.pop()),
+            }
+        }
+    }
+}
