@@ -7,7 +7,7 @@ use crate::buffer::{self, Buffer};
 use crate::heap;
 
 /// A leaf keeps this share of its content free before it is moved to a smaller class.
-const SHRINK_SPARE: usize = 8;
+const SHRINK_SPARE: usize = 24;
 
 impl Leaf {
     /// A leaf with one entry.

@@ -141,7 +141,7 @@ impl Segment {
         let body = self.0.make_mut();
         body.copy_within(HEADER + (at + 1) * width..end, HEADER + at * width);
         body[..4].copy_from_slice(&(n as u32 - 1).to_le_bytes());
-        if end + end / 4 + 64 < self.0.len() {
+        if end + end / 8 + 64 < self.0.len() {
             self.0 = Buffer::of(&self.0[..end], end);
         }
     }

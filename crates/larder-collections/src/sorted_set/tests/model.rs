@@ -249,7 +249,7 @@ fn run<H: KeyHash>(seed: u64) {
 fn a_sorted_set_behaves_like_a_btree() {
     let seeds = match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
-        None => 0..if std::env::var_os("LARDER_TEST_FULL").is_some() { 30_000 } else { 100 },
+        None => 0..if std::env::var_os("LARDER_TEST_FULL").is_some() { 10_000 } else { 100 },
     };
     for seed in seeds {
         println!("SEED={seed}");

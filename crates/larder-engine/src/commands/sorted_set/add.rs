@@ -114,16 +114,16 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
             Ok(outcome)
         })?
     };
-    if outcome.nan {
-        return Err(CommandError::Fixed("ERR resulting score is not a number (NaN)"));
-    }
-    reply(context, &options, &outcome);
     if outcome.added + outcome.updated > 0 {
         context.modified(&key);
     }
     if outcome.added > 0 {
         context.signal_ready(&key);
     }
+    if outcome.nan {
+        return Err(CommandError::Fixed("ERR resulting score is not a number (NaN)"));
+    }
+    reply(context, &options, &outcome);
     Ok(())
 }
 

@@ -60,18 +60,24 @@ fn write_distinct(reply: &mut Reply<'_>, set: &SortedSet, count: u64, scores: Sc
         return write_ranks(reply, set, 0..len, Order::Descending, scores);
     }
     open_entries(reply, count as usize, scores);
+    let ranks = distinct_ranks(&mut fastrand::Rng::new(), len, count);
+    ranks.into_iter().for_each(|rank| write_rank(reply, set, rank, scores));
+}
+
+/// `count` different ranks below `len`, every choice and every order as likely as any other.
+fn distinct_ranks(rng: &mut fastrand::Rng, len: u64, count: u64) -> Vec<u64> {
     // Floyd's way: each step draws among one more and takes the newest in place of a repetition.
     let mut drawn = HashSet::with_capacity(count as usize);
     let mut ranks: Vec<u64> = (len - count..len)
         .map(|newest| {
-            let rank = fastrand::u64(..=newest);
-            let rank = if drawn.insert(rank) { rank } else { newest };
+            let rank = rng.u64(..=newest);
+            let rank = if drawn.contains(&rank) { newest } else { rank };
             drawn.insert(rank);
             rank
         })
         .collect();
-    fastrand::shuffle(&mut ranks);
-    ranks.into_iter().for_each(|rank| write_rank(reply, set, rank, scores));
+    rng.shuffle(&mut ranks);
+    ranks
 }
 
 /// Writes `count` entries, the same ones more than once perhaps.
@@ -87,4 +93,31 @@ fn write_repeated(reply: &mut Reply<'_>, set: &SortedSet, count: u64, scores: Sc
 fn write_rank(reply: &mut Reply<'_>, set: &SortedSet, rank: u64, scores: Scores) {
     let written = set.with_entry(rank, |score, member| write_entry(reply, score, member, scores));
     debug_assert!(written.is_some(), "ranks are drawn below the length");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct_ranks;
+
+    #[test]
+    fn every_rank_is_drawn_as_often_in_every_place() {
+        const LEN: usize = 12;
+        const COUNT: usize = 5;
+        const ROUNDS: usize = 60_000;
+        let mut rng = fastrand::Rng::with_seed(11);
+        let mut counts = [[0_u32; LEN]; COUNT];
+        for _ in 0..ROUNDS {
+            let ranks = distinct_ranks(&mut rng, LEN as u64, COUNT as u64);
+            for (place, &rank) in ranks.iter().enumerate() {
+                assert!(!ranks[..place].contains(&rank));
+                counts[place][rank as usize] += 1;
+            }
+        }
+        let expected = ROUNDS as f64 / LEN as f64;
+        for counts in counts {
+            let chi2: f64 = counts.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+            // 11 degrees of freedom: above 31 once in a thousand times.
+            assert!(chi2 < 31.0, "{chi2}");
+        }
+    }
 }
