@@ -36,6 +36,9 @@ pub const STRINGS: Shape = Shape { row: "strings", options: PLAIN, load: strings
 pub const STRINGS_TTL: Shape =
     Shape { row: "strings with a time to live", options: PLAIN, load: strings_ttl, target: 118.0 };
 
+pub const HASH: Shape = Shape { row: "1 hash", options: PLAIN, load: hash, target: 80.0 };
+pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
+
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
     let mut session = context.start()?;
@@ -101,6 +104,31 @@ fn strings(context: &Context, loader: &mut Loader) -> io::Result<u64> {
 fn strings_ttl(context: &Context, loader: &mut Loader) -> io::Result<u64> {
     let count = context.scaled(2_000_000, 1000);
     set_all(context, loader, "ttl", count, &[b"EX", b"100000"])
+}
+
+fn hash(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    let mut total = 0;
+    for first in watched(context, (0..count).step_by(50), count / 50) {
+        let pairs = first..count.min(first + 50);
+        let pair = |i: usize| (format!("field:{:010}", i * 7919 % 10_000_000_000), format!("value:{i:010}"));
+        total += loader.set_fields("hash", pairs.map(pair))?;
+    }
+    Ok(total)
+}
+
+fn hashes(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(10_000, 10);
+    let (mut rng, mut total) = (fastrand::Rng::with_seed(data::SEED), 0);
+    for hash in watched(context, 0..count, count) {
+        let (key, fields) = (format!("hash:{hash:06}"), rng.usize(600..=1000));
+        for first in (0..fields).step_by(100) {
+            let pairs = first..fields.min(first + 100);
+            let pair = |i: usize| (format!("field:{i:04}"), format!("{:08}", i * 7919 % 100_000_000));
+            total += loader.set_fields(&key, pairs.map(pair))?;
+        }
+    }
+    Ok(total)
 }
 
 fn set_all(

@@ -2,6 +2,7 @@
 
 mod copy;
 mod ends;
+mod hash;
 mod idle;
 mod index;
 mod memory;
@@ -50,6 +51,8 @@ const TABLE: &[Entry] = &[
     ("memory/x1k-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::X1K_COMPRESSED)),
     ("memory/strings", "5M keys, 16-byte key, 20-byte value", |c| memory::run(c, &memory::STRINGS)),
     ("memory/strings-ttl", "2M of those with a time to live", |c| memory::run(c, &memory::STRINGS_TTL)),
+    ("memory/hash", "1 hash of 2M fields of 16 bytes, values of 16", |c| memory::run(c, &memory::HASH)),
+    ("memory/hashes", "10k hashes of 600-1,000 fields, 10 + 8 bytes", |c| memory::run(c, &memory::HASHES)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
     ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
     ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),
@@ -64,6 +67,8 @@ const TABLE: &[Entry] = &[
     ("rotate/p16", "the same with a pipeline of 16", |c| rotate::run(c, 16)),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
+    ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
+    ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];
