@@ -54,6 +54,26 @@ impl Loader {
         Ok(total)
     }
 
+    /// Sets fields of a hash with one command; returns how many there were.
+    pub fn set_fields<F: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        key: &str,
+        pairs: impl Iterator<Item = (F, V)>,
+    ) -> io::Result<u64> {
+        let (mut body, mut count) = (Vec::new(), 0);
+        for (field, value) in pairs {
+            resp::bulk(&mut body, field.as_ref());
+            resp::bulk(&mut body, value.as_ref());
+            count += 1;
+        }
+        resp::array(&mut self.buffer, 2 * count + 2);
+        resp::bulk(&mut self.buffer, b"HSET");
+        resp::bulk(&mut self.buffer, key.as_bytes());
+        self.buffer.append(&mut body);
+        self.sent()?;
+        Ok(count as u64)
+    }
+
     fn push_batch(&mut self, key: &str, items: usize, body: &mut Vec<u8>) -> io::Result<()> {
         resp::array(&mut self.buffer, items + 2);
         resp::bulk(&mut self.buffer, b"RPUSH");

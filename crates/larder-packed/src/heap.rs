@@ -48,6 +48,8 @@ pub const ALIGN: usize = 8;
 
 /// Sizes up to this pass through to the global allocator.
 const SMALL_MAX: usize = 1024;
+/// The largest block that [`alloc_growing`] takes from the global allocator instead of a slab.
+const SHARED_MAX: usize = 4096;
 /// Sizes above this pass through to the global allocator.
 const LARGE_MIN: usize = 72 << 10;
 /// Bytes of a slab. Quarter that size and filling memory costs half as much again: the global allocator hands out big
@@ -105,6 +107,32 @@ pub unsafe fn free(ptr: NonNull<u8>, size: usize) {
         // SAFETY: the caller promises the same class, hence the same layout that `alloc` used.
         None => unsafe { dealloc(ptr.as_ptr(), plain_layout(size)) },
     }
+}
+
+/// As [`alloc`] for `class_size(size)` bytes, but what the global allocator has a class of just that size for comes from
+/// there, up to [`SHARED_MAX`]. For owners of very many blocks that pass through the sizes as they grow: a slab belongs
+/// to one size for good, while the allocator turns small runs of one size into runs of another.
+pub fn alloc_growing(size: usize) -> NonNull<u8> {
+    if is_shared(size) { raw_alloc(plain_layout(size)) } else { alloc(size) }
+}
+
+/// Gives back what [`alloc_growing`] returned.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe fn free_growing(ptr: NonNull<u8>, size: usize) {
+    if is_shared(size) {
+        // SAFETY: the caller promises the same class, hence the same layout that `alloc_growing` used.
+        unsafe { dealloc(ptr.as_ptr(), plain_layout(size)) };
+    } else {
+        // SAFETY: passed on to the caller.
+        unsafe { free(ptr, size) };
+    }
+}
+
+/// Whether [`alloc_growing`] takes this size from the global allocator though there are slabs of it.
+fn is_shared(size: usize) -> bool {
+    size <= SHARED_MAX && small_class(size) == size
 }
 
 /// Sums up all slabs. Walks the classes (a few hundred locks): for INFO, not for every command.

@@ -43,6 +43,8 @@ pub const ZSET_MEDIUM: Shape =
     Shape { row: "sorted sets of 129-200", options: PLAIN, load: zset_medium, target: 85.0 };
 pub const ZSET_SMALL: Shape =
     Shape { row: "sorted sets of 10-128", options: PLAIN, load: zset_small, target: 36.0 };
+pub const HASH: Shape = Shape { row: "1 hash", options: PLAIN, load: hash, target: 80.0 };
+pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
 
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
@@ -121,6 +123,31 @@ fn zset_medium(context: &Context, loader: &mut Loader) -> io::Result<u64> {
 
 fn zset_small(context: &Context, loader: &mut Loader) -> io::Result<u64> {
     sorted_sets::load_bands(loader, context.scaled(20_000, 20), 10, 128)
+}
+
+fn hash(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    let mut total = 0;
+    for first in watched(context, (0..count).step_by(50), count / 50) {
+        let pairs = first..count.min(first + 50);
+        let pair = |i: usize| (format!("field:{:010}", i * 7919 % 10_000_000_000), format!("value:{i:010}"));
+        total += loader.set_fields("hash", pairs.map(pair))?;
+    }
+    Ok(total)
+}
+
+fn hashes(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(10_000, 10);
+    let (mut rng, mut total) = (fastrand::Rng::with_seed(data::SEED), 0);
+    for hash in watched(context, 0..count, count) {
+        let (key, fields) = (format!("hash:{hash:06}"), rng.usize(600..=1000));
+        for first in (0..fields).step_by(100) {
+            let pairs = first..fields.min(first + 100);
+            let pair = |i: usize| (format!("field:{i:04}"), format!("{:08}", i * 7919 % 100_000_000));
+            total += loader.set_fields(&key, pairs.map(pair))?;
+        }
+    }
+    Ok(total)
 }
 
 fn set_all(

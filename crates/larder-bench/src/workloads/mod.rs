@@ -2,6 +2,7 @@
 
 mod copy;
 mod ends;
+mod hash;
 mod idle;
 mod index;
 mod memory;
@@ -54,6 +55,8 @@ const TABLE: &[Entry] = &[
     ("memory/zset-large", "1 sorted set of 2M members of 16 bytes", |c| memory::run(c, &memory::ZSET_LARGE)),
     ("memory/zset-medium", "20,000 sorted sets of 129 to 200 members of 14 bytes", |c| memory::run(c, &memory::ZSET_MEDIUM)),
     ("memory/zset-small", "20,000 sorted sets of 10 to 128 members of 14 bytes", |c| memory::run(c, &memory::ZSET_SMALL)),
+    ("memory/hash", "1 hash of 2M fields of 16 bytes, values of 16", |c| memory::run(c, &memory::HASH)),
+    ("memory/hashes", "10k hashes of 600-1,000 fields, 10 + 8 bytes", |c| memory::run(c, &memory::HASHES)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
     ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
     ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),
@@ -72,6 +75,8 @@ const TABLE: &[Entry] = &[
     ("zset/churn", "10M insertions and removals at 1M members: memory", sorted_sets::churn),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
+    ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
+    ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

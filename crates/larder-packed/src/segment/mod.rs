@@ -176,7 +176,7 @@ impl Segment {
     fn with_capacity(bytes: usize) -> Segment {
         let capacity = capacity_for(bytes);
         assert!(u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
-        let ptr = heap::alloc(capacity);
+        let ptr = heap::alloc_growing(capacity);
         // SAFETY: `capacity` bytes were just allocated, and nobody else knows them yet; zeroing makes them all
         // initialised (I1). The slice is that of `Segment::bytes`.
         let bytes = unsafe {
@@ -203,7 +203,7 @@ impl Segment {
         let capacity = capacity_for(bytes);
         let (front, used) = (REFS_BYTES + self.front_bytes(), self.used_bytes());
         assert!(front + used <= capacity && u32::try_from(capacity).is_ok(), "a segment of {capacity} bytes");
-        let ptr = heap::alloc(capacity);
+        let ptr = heap::alloc_growing(capacity);
         // SAFETY: both allocations are as long as their capacities, which hold the front and the entries (I2, and the
         // assertion). The four writes cover the new one from its start to its end: it is initialised (I1).
         let bytes = unsafe {
@@ -245,8 +245,8 @@ pub(crate) fn prefetch(address: *const u8) {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: I1: the pointer came from `heap::alloc` with this capacity, and nobody uses it after the owner.
-        unsafe { heap::free(self.ptr, self.capacity()) };
+        // SAFETY: I1: the pointer came from `heap::alloc_growing` with this capacity, and nobody uses it after the owner.
+        unsafe { heap::free_growing(self.ptr, self.capacity()) };
     }
 }
 

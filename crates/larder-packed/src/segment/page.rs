@@ -486,11 +486,11 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// The capacity that a segment of so many bytes gets: one of four per doubling, whatever finer sizes the heap has. Each
+/// The capacity that a segment of so many bytes gets: one of eight per doubling, whatever finer sizes the heap has. Each
 /// size in use leaves some free blocks behind, and segments pass through many: finer steps cost more than they save.
 #[inline]
 pub(super) fn capacity_for(bytes: usize) -> usize {
-    let step = 1 << ((bytes.max(STEPS_FROM) - 1).ilog2() - 2);
+    let step = 1 << ((bytes.max(STEPS_FROM) - 1).ilog2() - 3);
     heap::class_size(bytes.next_multiple_of(step))
 }
 

@@ -1,0 +1,125 @@
+//! Server CPU of the hash commands, on one hash of a million fields and on ten thousand hashes of a hundred.
+
+use super::operations::{CONNECTIONS, timed};
+use crate::context::Context;
+use crate::data::SEED;
+use crate::figure::{Target, median_cost};
+use crate::resp;
+use crate::session::Session;
+use fastrand::Rng;
+use std::io;
+
+const PIPELINE: usize = 16;
+/// Fields of a hash that HGETALL reads.
+const SMALL: usize = 100;
+
+/// The hashes of one run.
+#[derive(Clone, Copy)]
+pub enum Many {
+    /// One, of a million fields.
+    One,
+    /// Ten thousand, of a hundred fields each.
+    TenThousand,
+}
+
+/// Hashes and the fields of each.
+struct Shape {
+    name: &'static str,
+    hashes: usize,
+    fields: usize,
+}
+
+impl Shape {
+    fn of(context: &Context, many: Many) -> Self {
+        match many {
+            Many::One => Shape { name: "one hash", hashes: 1, fields: context.scaled(1_000_000, 2000) },
+            Many::TenThousand => {
+                Shape { name: "many hashes", hashes: context.scaled(10_000, 20), fields: SMALL }
+            }
+        }
+    }
+
+    fn key(&self, rng: &mut Rng) -> String {
+        key(rng.usize(..self.hashes))
+    }
+
+    fn field(&self, rng: &mut Rng) -> String {
+        field(rng.usize(..self.fields))
+    }
+}
+
+fn key(n: usize) -> String {
+    format!("hash:{n}")
+}
+
+fn field(n: usize) -> String {
+    format!("field:{n:010}")
+}
+
+/// Loads the hashes, and measures each command in three turns.
+pub fn run(context: &mut Context, many: Many) -> io::Result<()> {
+    let mut session = context.start()?;
+    let shape = Shape::of(context, many);
+    load(context, &mut session, &shape)?;
+    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut commands = vec!["HSET", "HGET", "HINCRBY", "HSET new, HDEL"];
+    if shape.fields == SMALL {
+        commands.push("HGETALL");
+    }
+    let mut rng = Rng::with_seed(SEED);
+    for command in commands {
+        let operations = if command == "HGETALL" { 100_000 } else { 400_000 };
+        let rounds = fleet.rounds(context.scaled(operations, 2000), PIPELINE);
+        context.stage(command);
+        let mut next = 0;
+        let mut write = |out: &mut Vec<u8>| {
+            let (key, field) = (shape.key(&mut rng), shape.field(&mut rng));
+            next += 1;
+            match command {
+                "HSET" => resp::command(out, &[b"HSET", key.as_bytes(), field.as_bytes(), &value(next)]),
+                "HGET" => resp::command(out, &[b"HGET", key.as_bytes(), field.as_bytes()]),
+                "HINCRBY" => {
+                    let counter = format!("{field}c");
+                    resp::command(out, &[b"HINCRBY", key.as_bytes(), counter[8..].as_bytes(), b"1"]);
+                }
+                "HGETALL" => resp::command(out, &[b"HGETALL", key.as_bytes()]),
+                _ => add_and_remove(out, &shape, next),
+            }
+        };
+        fleet.run(rounds.div_ceil(10), PIPELINE, &mut write)?;
+        let mut costs = Vec::new();
+        for _ in 0..context.rounds(3) {
+            costs.push(timed(&mut session, &mut fleet, rounds, PIPELINE, &mut write)?.0);
+        }
+        context.cost(format!("{command}, {}", shape.name), median_cost(&costs), Target::OfRedis(0.9));
+    }
+    Ok(())
+}
+
+/// A new field and the removal of an older one in turn, so that the size stays.
+fn add_and_remove(out: &mut Vec<u8>, shape: &Shape, next: usize) {
+    let n = next / 2;
+    let (n, command) = if next.is_multiple_of(2) { (n, "HSET") } else { (n.saturating_sub(1000), "HDEL") };
+    let (key, field) = (key(n % shape.hashes), format!("new:{n:012}"));
+    match command {
+        "HSET" => resp::command(out, &[b"HSET", key.as_bytes(), field.as_bytes(), &value(n)]),
+        _ => resp::command(out, &[b"HDEL", key.as_bytes(), field.as_bytes()]),
+    }
+}
+
+fn load(context: &Context, session: &mut Session, shape: &Shape) -> io::Result<()> {
+    let mut loader = session.loader()?;
+    for hash in 0..shape.hashes {
+        context.progress("loading", hash, shape.hashes);
+        let key = key(hash);
+        for first in (0..shape.fields).step_by(SMALL) {
+            let fields = first..shape.fields.min(first + SMALL);
+            loader.set_fields(&key, fields.map(|n| (field(n), value(n))))?;
+        }
+    }
+    loader.finish()
+}
+
+fn value(n: usize) -> Vec<u8> {
+    format!("value:{:010}", n * 7919 % 10_000_000_000).into_bytes()
+}
