@@ -36,6 +36,9 @@ pub const STRINGS: Shape = Shape { row: "strings", options: PLAIN, load: strings
 pub const STRINGS_TTL: Shape =
     Shape { row: "strings with a time to live", options: PLAIN, load: strings_ttl, target: 118.0 };
 
+pub const SET: Shape = Shape { row: "1 set of strings", options: PLAIN, load: set, target: 45.0 };
+pub const SET_INTS: Shape = Shape { row: "1 set of integers", options: PLAIN, load: set_ints, target: 10.0 };
+
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
     let mut session = context.start()?;
@@ -101,6 +104,19 @@ fn strings(context: &Context, loader: &mut Loader) -> io::Result<u64> {
 fn strings_ttl(context: &Context, loader: &mut Loader) -> io::Result<u64> {
     let count = context.scaled(2_000_000, 1000);
     set_all(context, loader, "ttl", count, &[b"EX", b"100000"])
+}
+
+fn set(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    let member = |i: usize| format!("member:{:09}", i as u64 * 7919 % 1_000_000_000);
+    loader.send_all("SADD", "set", watched(context, 0..count, count).map(member), 100)
+}
+
+fn set_ints(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    let mut rng = fastrand::Rng::with_seed(data::SEED);
+    let members = watched(context, 0..count, count).map(|_| rng.u32(..1_000_000_000).to_string());
+    loader.send_all("SADD", "set", members, 100)
 }
 
 fn set_all(

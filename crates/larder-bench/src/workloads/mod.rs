@@ -8,6 +8,7 @@ mod memory;
 mod operations;
 mod packing;
 mod rotate;
+mod set;
 mod startup;
 
 use crate::context::Context;
@@ -50,6 +51,8 @@ const TABLE: &[Entry] = &[
     ("memory/x1k-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::X1K_COMPRESSED)),
     ("memory/strings", "5M keys, 16-byte key, 20-byte value", |c| memory::run(c, &memory::STRINGS)),
     ("memory/strings-ttl", "2M of those with a time to live", |c| memory::run(c, &memory::STRINGS_TTL)),
+    ("memory/set", "1 set of 2M 16-byte strings", |c| memory::run(c, &memory::SET)),
+    ("memory/set-ints", "1 set of 2M integers below 10^9", |c| memory::run(c, &memory::SET_INTS)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
     ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
     ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),
@@ -64,6 +67,10 @@ const TABLE: &[Entry] = &[
     ("rotate/p16", "the same with a pipeline of 16", |c| rotate::run(c, 16)),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
+    ("set/one", "set commands on one set of 1M members, strings and integers", |c| set::run(c, 1, 1_000_000)),
+    ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),
+    ("set/inter", "SINTER of two sets of 100,000", set::intersect),
+    ("set/churn", "memory after 10M members were replaced in a set of 1M", set::churn),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -23,7 +23,7 @@ impl Set {
         let (smallest, others) = sets.split_first().expect("an intersection has at least one set");
         if let Some(ints) = smallest.ints() {
             let mut probes: Vec<_> = others.iter().map(|other| Probe::of(other)).collect();
-            for value in ints.iter() {
+            for value in ints {
                 if probes.iter_mut().all(|probe| probe.contains(value)) {
                     f(Element::Int(value))?;
                 }

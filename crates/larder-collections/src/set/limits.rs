@@ -131,7 +131,7 @@ impl Set {
             Set::Strings(strings) => {
                 let mut strings = std::mem::take(strings);
                 let ints: IntSet = strings.iter().filter_map(|row| int::parse(row.key())).collect();
-                for value in ints.iter() {
+                for value in &ints {
                     int::with_text(value, |text| strings.remove(text));
                 }
                 *self = Set::of_parts(ints, strings);
