@@ -1,6 +1,9 @@
 //! What happens ten times a second, whatever the clients do: expiry, rates, peaks.
 
 use crate::engine::Engine;
+use crate::field_expiry::NEVER;
+use crate::shard::ShardData;
+use larder_collections::value::Value;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -147,6 +150,30 @@ impl Engine {
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }
+        more |= self.expire_fields(&mut data, now_ms);
         (count, more)
+    }
+
+    /// Takes out up to a batch of fields in the hashes of a shard; says whether there may be more.
+    fn expire_fields(&self, data: &mut ShardData, now_ms: u64) -> bool {
+        let mut left = EXPIRE_BATCH;
+        while left > 0 {
+            let Some((db, name)) = data.field_expiry.pop_due(now_ms) else { return false };
+            let (key, table) = (self.key(&name), data.table_mut(db));
+            let Some(mut value) = table.get_mut(key.hash, &name) else { continue };
+            let Value::Hash(hash) = &mut *value else { continue };
+            let taken = hash.take_due(now_ms, left);
+            let (is_empty, soonest) = (hash.is_empty(), hash.soonest());
+            drop(value);
+            left -= taken;
+            if is_empty {
+                table.remove(key.hash, &name);
+            }
+            data.field_expiry.note(db, &name, NEVER, soonest);
+            if taken > 0 {
+                data.watched.touch(db, &name);
+            }
+        }
+        true
     }
 }

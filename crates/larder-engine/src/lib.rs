@@ -19,6 +19,7 @@ mod dispatch;
 mod engine;
 mod error;
 mod error_stats;
+mod field_expiry;
 mod glob;
 mod hash;
 mod histogram;

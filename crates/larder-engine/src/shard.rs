@@ -5,6 +5,7 @@
 //! that wait for them: whoever changes a key holds the lock that both need.
 
 use crate::blocking::WaitMap;
+use crate::field_expiry::FieldExpiries;
 use crate::watch::WatchMap;
 use larder_collections::key_table::KeyTable;
 use larder_collections::value::Value;
@@ -40,6 +41,7 @@ pub struct ShardData {
     tables: Vec<Table>,
     pub(crate) watched: WatchMap,
     pub(crate) waiting: WaitMap,
+    pub(crate) field_expiry: FieldExpiries,
 }
 
 impl ShardData {
@@ -65,6 +67,7 @@ impl ShardData {
     pub fn swap_tables(&mut self, a: usize, b: usize) {
         self.table_mut(a.max(b));
         self.tables.swap(a, b);
+        self.field_expiry.swap(a, b);
     }
 }
 

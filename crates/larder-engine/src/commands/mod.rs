@@ -2,10 +2,12 @@
 
 pub(crate) mod connection;
 pub(crate) mod generic;
+pub(crate) mod hash;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod server;
 pub(crate) mod set;
+pub(crate) mod sorted_set;
 pub(crate) mod string;
 pub(crate) mod transaction;
 
@@ -19,10 +21,12 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
         connection::TABLE,
         generic::TABLE,
+        hash::TABLE,
         introspection::TABLE,
         list::TABLE,
         server::TABLE,
         set::TABLE,
+        sorted_set::TABLE,
         string::TABLE,
         transaction::TABLE,
     ]

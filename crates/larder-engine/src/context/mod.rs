@@ -2,22 +2,24 @@
 //!
 //! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
 
+mod hash;
 mod typed;
 
-#[allow(unused_imports, reason = "the families that use it are on their way")]
 pub(crate) use typed::Typed;
 
 use crate::clock::Clock;
 use crate::command::Found;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::field_expiry::NEVER;
 use crate::mailbox::Mailbox;
 use crate::session::Session;
 use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
 use crate::worker::Flow;
-use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, ValueRef};
+use hash::soonest_field;
+use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed, ValueRef};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
@@ -74,7 +76,6 @@ pub struct Context<'a> {
 
 /// The type of a value, as TYPE names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "the families of the other types are on their way")]
 pub(crate) enum Kind {
     Hash,
     List,
@@ -89,7 +90,9 @@ impl Kind {
             ValueRef::Inline { .. } => Kind::String,
             ValueRef::Out(value) => match **value {
                 Value::String(_) => Kind::String,
+                Value::Hash(_) => Kind::Hash,
                 Value::List(_) => Kind::List,
+                Value::SortedSet(_) => Kind::SortedSet,
                 Value::Set(_) => Kind::Set,
             },
         }
@@ -222,9 +225,20 @@ impl<'a> Context<'a> {
     /// Puts a value, replacing whatever the key holds.
     pub(crate) fn put(&mut self, key: &Key<'_>, value: NewValue<'_, Value>, expire: ExpireChange) {
         let access = self.access_now();
+        let options = self.worker.list_options;
+        let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
+        let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
+        let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
+            before = soonest_field(&value);
             self.engine.background.discard(value);
+        }
+        if compress {
+            self.engine.background.compress(self.db, key.bytes);
+        }
+        if before != after {
+            self.note_field_expiry(key, before, after);
         }
     }
 
@@ -239,9 +253,21 @@ impl<'a> Context<'a> {
     }
 
     fn remove_entry(&mut self, key: &Key<'_>) {
-        if let Some(removed) = self.table(key).remove(key.hash, key.bytes) {
+        if let Some(removed) = self.take_entry(key) {
             self.engine.background.discard_owned(removed.value);
         }
+    }
+
+    /// Takes the entry of a key out of its table, and nothing else.
+    pub(crate) fn take_entry(&mut self, key: &Key<'_>) -> Option<Removed<Value>> {
+        let removed = self.table(key).remove(key.hash, key.bytes)?;
+        if let OwnedValue::Out(value) = &removed.value {
+            let before = soonest_field(value);
+            if before != NEVER {
+                self.note_field_expiry(key, before, NEVER);
+            }
+        }
+        Some(removed)
     }
 
     /// Removes a key whose time is over.
@@ -310,11 +336,7 @@ impl<'a> Context<'a> {
         }
         let mut list = List::new();
         let done = f(&mut list, &self.worker.list_options, &mut self.reply)?;
-        let compress = list.wants_compression(&self.worker.list_options);
         self.put(key, NewValue::Out(Value::List(list)), ExpireChange::Clear);
-        if compress {
-            self.engine.background.compress(self.db, key.bytes);
-        }
         Ok(done)
     }
 

@@ -43,7 +43,7 @@
 
 mod directory;
 mod page;
-mod probe;
+pub(crate) mod probe;
 mod record;
 mod records;
 mod rows;

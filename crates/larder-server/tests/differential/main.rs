@@ -1,8 +1,10 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
+mod hashes;
 mod random;
 mod scripts;
 mod sets;
+mod sorted_sets;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;
@@ -83,7 +85,7 @@ fn unquote(text: &str) -> (Vec<u8>, &str) {
 }
 
 /// What differs, or nothing. redis-server lists options in the order of a randomly seeded table, and the fields of large
-/// hashes and the members of sets too, so these are compared whatever their order.
+/// hashes and the members of sets too, so these and the pairs of CONFIG GET are compared whatever their order.
 pub fn compare(line: &str, (ours, theirs): &(Value, Value)) -> Option<String> {
     let same = match pair_size(line) {
         Some(size) => pairs(ours, size) == pairs(theirs, size),

@@ -482,3 +482,53 @@ fn random_set_commands() {
         assert!(difference.is_none(), "SEED={seed} {}", difference.unwrap_or_default());
     }
 }
+
+#[test]
+fn types_together() {
+    run_script(
+        r#"
+        ZADD z 3 c 1 a 2 b 5 10 4 9
+        SADD s a b 9 x
+        SADD ints 9 10 11
+        HSET w_a v 3 n x
+        HSET w_b v 1
+        HSET w_c v 2
+        SORT z
+        SORT z ALPHA
+        SORT z ALPHA DESC LIMIT 1 2
+        SORT z BY nosort
+        SORT z BY nosort DESC
+        SORT z BY nosort LIMIT 1 2
+        SORT z BY nosort DESC LIMIT 1 2
+        SORT z BY nosort DESC LIMIT 0 100
+        SORT z BY nosort LIMIT 7 2
+        SORT z BY w_*->v
+        SORT z BY w_*->v GET # GET w_*->v GET w_*->none
+        SORT z BY w_*->n ALPHA GET w_*->n
+        SORT z BY nosort STORE sorted
+        LRANGE sorted 0 -1
+        SORT_RO z BY nosort DESC
+        SORT w_a
+        ZUNION 2 z s WITHSCORES
+        ZUNION 2 s ints WITHSCORES
+        ZUNION 2 z s WEIGHTS 2 10 AGGREGATE MAX WITHSCORES
+        ZINTER 2 z s WITHSCORES
+        ZINTER 3 s ints z WITHSCORES
+        ZINTER 2 s w_a
+        ZDIFF 2 z s WITHSCORES
+        ZDIFF 2 s z WITHSCORES
+        ZINTERCARD 2 s z
+        ZINTERCARD 2 s z LIMIT 1
+        ZUNIONSTORE d 2 s ints WEIGHTS 2 3
+        ZRANGE d 0 -1 WITHSCORES
+        ZINTERSTORE s 2 s ints
+        TYPE s
+        ZRANGESTORE s z 0 1
+        TYPE s
+        SINTER z s
+        SADD z a
+        HGET s a
+        "#,
+        &[],
+    );
+}

@@ -10,7 +10,7 @@ use larder_resp::Args;
 
 /// Under which condition a time to live is set.
 #[derive(Clone, Copy, Debug, Default)]
-struct Conditions {
+pub(crate) struct Conditions {
     nx: bool,
     xx: bool,
     gt: bool,
@@ -19,8 +19,13 @@ struct Conditions {
 
 impl Conditions {
     fn parse(args: Args<'_>) -> CommandResult<Self> {
+        Conditions::parse_words(args.iter())
+    }
+
+    /// Parses all of these words.
+    pub(crate) fn parse_words<'a>(words: impl Iterator<Item = &'a [u8]>) -> CommandResult<Self> {
         let mut conditions = Conditions::default();
-        for arg in args.iter() {
+        for arg in words {
             match () {
                 () if is_word(arg, "nx") => conditions.nx = true,
                 () if is_word(arg, "xx") => conditions.xx = true,
@@ -46,7 +51,7 @@ impl Conditions {
     }
 
     /// Whether a key that expires at `old` may be made to expire at `new`. No expiry counts as infinitely late.
-    fn hold(self, old: Option<u64>, new: i64) -> bool {
+    pub(crate) fn hold(self, old: Option<u64>, new: i64) -> bool {
         let later = old.is_some_and(|old| new > old as i64);
         let sooner = old.is_none_or(|old| new < old as i64);
         !(self.nx && old.is_some() || self.xx && old.is_none() || self.gt && !later || self.lt && !sooner)

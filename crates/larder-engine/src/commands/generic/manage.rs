@@ -57,7 +57,7 @@ fn take(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
     if !context.exists(key) {
         return None;
     }
-    let removed = context.table(key).remove(key.hash, key.bytes)?;
+    let removed = context.take_entry(key)?;
     Some(Parcel { value: removed.value, expire_at_ms: removed.expire_at_ms })
 }
 

@@ -1,5 +1,6 @@
 //! The commands that work on keys of any type.
 
+mod dump;
 mod expire;
 mod manage;
 mod object;
@@ -7,7 +8,7 @@ mod sort;
 mod table;
 mod walk;
 
-pub(crate) use expire::set_expiry;
+pub(crate) use expire::{Conditions, set_expiry};
 pub(crate) use object::encoding_name;
 pub(crate) use sort::{names_other_keys as sorts_by_other_keys, target as sort_target};
 pub(crate) use table::TABLE;

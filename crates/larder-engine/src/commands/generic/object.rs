@@ -3,9 +3,11 @@
 use crate::context::{Context, inline};
 use crate::error::{CommandError, CommandResult};
 use crate::number;
+use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::ListEncoding;
 use larder_collections::set::SetEncoding;
+use larder_collections::sorted_set::SortedSetEncoding;
 use larder_collections::value::Value;
 use larder_resp::Args;
 
@@ -21,6 +23,10 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
         ValueRef::Inline { .. } => "raw",
         ValueRef::Out(value) => match &**value {
             Value::String(_) => "raw",
+            Value::Hash(hash) => match hash.encoding() {
+                HashEncoding::Listpack => "listpack",
+                HashEncoding::Hashtable => "hashtable",
+            },
             Value::List(list) => match list.encoding() {
                 ListEncoding::Listpack => "listpack",
                 ListEncoding::Quicklist => "quicklist",
@@ -29,6 +35,10 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
                 SetEncoding::Hashtable => "hashtable",
                 SetEncoding::Intset => "intset",
                 SetEncoding::Listpack => "listpack",
+            },
+            Value::SortedSet(set) => match set.encoding() {
+                SortedSetEncoding::Listpack => "listpack",
+                SortedSetEncoding::Skiplist => "skiplist",
             },
         },
     }

@@ -12,11 +12,12 @@ use crate::shard::Key;
 use larder_collections::key_table::ValueRef;
 use larder_collections::list::List;
 use larder_collections::set::Set;
+use larder_collections::sorted_set::{Order, SortedSet};
 use larder_collections::value::Value;
 use larder_packed::block::End;
 use larder_resp::Args;
 use std::cmp::Ordering;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 const NOT_DOUBLE: CommandError = CommandError::Fixed("ERR One or more scores can't be converted into double");
 
@@ -77,6 +78,7 @@ enum Source {
     Nothing,
     List(List),
     Set(Set),
+    SortedSet(SortedSet),
 }
 
 impl Source {
@@ -84,6 +86,7 @@ impl Source {
         Ok(match context.kind(key) {
             Some(Kind::List) => context.value_clone(key)?.map_or(Source::Nothing, Source::List),
             Some(Kind::Set) => context.value_clone(key)?.map_or(Source::Nothing, Source::Set),
+            Some(Kind::SortedSet) => context.value_clone(key)?.map_or(Source::Nothing, Source::SortedSet),
             Some(_) => return Err(CommandError::WRONG_TYPE),
             None => context.read(key, |_, _| Source::Nothing),
         })
@@ -95,6 +98,7 @@ impl Source {
             Source::Nothing => Vec::new(),
             Source::List(list) => list_range(list, 0, list.len()),
             Source::Set(set) => set.iter().map(|member| member.to_vec()).collect(),
+            Source::SortedSet(set) => ranks(set, 0..set.len(), Order::Ascending),
         }
     }
 }
@@ -106,6 +110,15 @@ fn list_range(list: &List, from: u64, count: u64) -> Vec<Vec<u8>> {
         ControlFlow::Continue(())
     });
     elements
+}
+
+fn ranks(set: &SortedSet, range: Range<u64>, order: Order) -> Vec<Vec<u8>> {
+    let mut members = Vec::new();
+    let _ = set.visit::<()>(range, order, |_, member| {
+        members.push(member.to_vec());
+        ControlFlow::Continue(())
+    });
+    members
 }
 
 /// What the elements are compared by.
@@ -162,14 +175,22 @@ impl<'a> Request<'a> {
     }
 
     /// The positions that LIMIT asks for, among `len` elements.
-    fn limit(&self, len: usize) -> std::ops::Range<usize> {
+    fn limit(&self, len: usize) -> Range<usize> {
         let from = usize::try_from(self.offset.max(0)).unwrap_or(usize::MAX).min(len);
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         from..from.saturating_add(count).min(len)
     }
 
-    /// The elements asked for in their own order; a list backwards when descending.
+    /// The elements asked for in their own order; a list or a sorted set backwards when descending.
     fn unsorted(&self, source: &Source) -> Vec<Vec<u8>> {
+        if let Source::SortedSet(set) = source {
+            let Range { start, end } = self.limit(set.len() as usize);
+            let (start, end) = (start as u64, end as u64);
+            return match self.is_descending {
+                false => ranks(set, start..end, Order::Ascending),
+                true => ranks(set, set.len() - end..set.len() - start, Order::Descending),
+            };
+        }
         if let Source::List(list) = source {
             let range = self.limit(list.len() as usize);
             let count = range.len() as u64;
@@ -268,22 +289,25 @@ impl<'a> Pattern<'a> {
             Pattern::Nothing => return None,
             Pattern::Key { prefix, postfix, field } => ([prefix, element, postfix].concat(), field),
         };
-        let key = context.key(&name);
+        let (key, now_ms) = (context.key(&name), context.now_ms());
         context.read(&key, |entry, _| match (entry?.value(), field) {
             (ValueRef::Inline { bytes, .. }, None) => Some(bytes.to_vec()),
             (ValueRef::Out(value), None) => match &*value {
                 Value::String(bytes) => Some(bytes.to_vec()),
                 _ => None,
             },
-            (ValueRef::Out(value), Some(field)) => hash_field(&value, field),
+            (ValueRef::Out(value), Some(field)) => hash_field(&value, field, now_ms),
             (ValueRef::Inline { .. }, Some(_)) => None,
         })
     }
 }
 
 /// The value of a field, if the value is a hash that has it.
-fn hash_field(_value: &Value, _field: &[u8]) -> Option<Vec<u8>> {
-    None
+fn hash_field(value: &Value, field: &[u8], now_ms: u64) -> Option<Vec<u8>> {
+    match value {
+        Value::Hash(hash) => hash.get(field, now_ms).map(<[u8]>::to_vec),
+        _ => None,
+    }
 }
 
 fn reply(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>]) {

@@ -51,6 +51,25 @@ pub(crate) const TABLE: &[Command] = &[
         ..Command::DEFAULT
     },
     Command {
+        name: "dump",
+        arity: 2,
+        flags: READONLY,
+        acl: "keyspace",
+        scope: Scope::Keys,
+        keys: &[KeySpec {
+            begin: Begin::Index(1),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+            flags: "RO ACCESS",
+        }],
+        group: Group::Generic,
+        since: "2.6.0",
+        summary: "Gives the value of a key in a form that RESTORE takes.",
+        complexity: "O(n) for n bytes",
+        args: "key:key#0",
+        run: super::dump::dump,
+        ..Command::DEFAULT
+    },
+    Command {
         name: "exists",
         arity: -2,
         flags: FAST | READONLY,
@@ -433,6 +452,25 @@ pub(crate) const TABLE: &[Command] = &[
         complexity: "O(1)",
         args: "key:key#0 newkey:key#1",
         run: super::manage::renamenx,
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "restore",
+        arity: -4,
+        flags: DENYOOM | WRITE,
+        acl: "dangerous keyspace",
+        scope: Scope::Keys,
+        keys: &[KeySpec {
+            begin: Begin::Index(1),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+            flags: "OW UPDATE",
+        }],
+        group: Group::Generic,
+        since: "2.6.0",
+        summary: "Makes a key of what DUMP gave.",
+        complexity: "O(n) for n bytes",
+        args: "key:key#0 ttl:integer serialized-value:string replace:pure-token=REPLACE?@3.0.0 absttl:pure-token=ABSTTL?@5.0.0 seconds:integer=IDLETIME?@5.0.0 frequency:integer=FREQ?@5.0.0",
+        run: super::dump::restore,
         ..Command::DEFAULT
     },
     Command {

@@ -3,7 +3,7 @@
 use super::digest;
 use crate::commands::generic::encoding_name;
 use crate::commands::is_word;
-use crate::context::Context;
+use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::glob;
 use crate::host::LogLevel;
@@ -11,7 +11,6 @@ use crate::number;
 use crate::shard::{SHARDS, Table};
 use larder_collections::key_table::{Entry, TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
-use larder_collections::set::SetEncoding;
 use larder_collections::value::Value;
 use larder_resp::Args;
 use std::fmt::Write;
@@ -168,18 +167,29 @@ fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
         ValueRef::Inline { bytes, .. } => bytes.len() + 1,
         ValueRef::Out(value) => match &**value {
             Value::String(bytes) => bytes.len() + 5,
+            Value::Hash(hash) => hash.memory_bytes(),
             Value::List(list) => list.memory_bytes(0) as usize,
+            Value::SortedSet(set) => set.memory_bytes(0) as usize,
             Value::Set(set) => set.memory_bytes(0) as usize,
         },
     }
 }
 
-fn with_list_of(
-    context: &mut Context<'_>,
-    name: &[u8],
-    wanted: ListEncoding,
-    error: &'static str,
-) -> CommandResult {
+fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let text = look(context, args.at(2), |entry| {
+        let value = entry.value();
+        if encoding_name(&value) != "listpack" {
+            return Err(CommandError::Fixed("ERR Not a listpack encoded object."));
+        }
+        Ok(format!("a small {} of {} bytes", Kind::of(&value).name(), serialized_length(&value)))
+    })?;
+    context.engine.host.log(LogLevel::Notice, &text);
+    context.reply.simple("Listpack structure printed on stdout");
+    Ok(())
+}
+
+fn quicklist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    const OTHER: CommandError = CommandError::Fixed("ERR Not a quicklist encoded object.");
     let describe = |list: &List| {
         format!(
             "list of {} elements in {} blocks, {} bytes",
@@ -188,30 +198,14 @@ fn with_list_of(
             list.memory_bytes(0)
         )
     };
-    let text = look(context, name, |entry| match entry.value() {
+    let text = look(context, args.at(2), |entry| match entry.value() {
         ValueRef::Out(value) => match &*value {
-            Value::List(list) if list.encoding() == wanted => Ok(describe(list)),
-            Value::Set(set)
-                if wanted == ListEncoding::Listpack && set.encoding() == SetEncoding::Listpack =>
-            {
-                Ok(format!("set of {} members, {} bytes", set.len(), set.memory_bytes(0)))
-            }
-            _ => Err(CommandError::Fixed(error)),
+            Value::List(list) if list.encoding() == ListEncoding::Quicklist => Ok(describe(list)),
+            _ => Err(OTHER),
         },
-        ValueRef::Inline { .. } => Err(CommandError::Fixed(error)),
+        ValueRef::Inline { .. } => Err(OTHER),
     })?;
     context.engine.host.log(LogLevel::Notice, &text);
-    Ok(())
-}
-
-fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    with_list_of(context, args.at(2), ListEncoding::Listpack, "ERR Not a listpack encoded object.")?;
-    context.reply.simple("Listpack structure printed on stdout");
-    Ok(())
-}
-
-fn quicklist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    with_list_of(context, args.at(2), ListEncoding::Quicklist, "ERR Not a quicklist encoded object.")?;
     context.reply.simple("Quicklist structure printed on stdout");
     Ok(())
 }
@@ -243,7 +237,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "HTSTATS <dbid>",
         "    Return the shape of the tables of a database.",
         "LISTPACK <key>",
-        "    Describe a list of one block in the log.",
+        "    Describe a small collection in the log.",
         "OBJECT <key>",
         "    Show low level info about `key` and associated value.",
         "QUICKLIST <key> [0|1]",

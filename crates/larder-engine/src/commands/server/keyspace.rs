@@ -47,6 +47,7 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
     for shard in 0..SHARDS {
         context.with_shard(shard, |data| {
             for &db in databases {
+                data.field_expiry.forget(db);
                 let Some(table) = data.table(db).filter(|table| !table.is_empty()) else { continue };
                 let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
                 data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));

@@ -21,16 +21,16 @@ const FRACTION_DIGITS: u32 = 17;
 
 /// A finite number `mantissa * 2^exponent` with at most 64 bits of mantissa, or an infinity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LongDouble {
+pub(crate) enum LongDouble {
     Finite { mantissa: BigInt, exponent: i64 },
     Infinite,
 }
 
 impl LongDouble {
-    pub(super) const ZERO: LongDouble = LongDouble::Finite { mantissa: BigInt::ZERO, exponent: 0 };
+    pub(crate) const ZERO: LongDouble = LongDouble::Finite { mantissa: BigInt::ZERO, exponent: 0 };
 
     /// Reads what `strtold` reads in full: decimal digits with point and exponent, or an infinity; not NaN.
-    pub(super) fn parse(text: &[u8]) -> Option<LongDouble> {
+    pub(crate) fn parse(text: &[u8]) -> Option<LongDouble> {
         if text.is_empty() || text.len() >= TEXT_MAX {
             return None;
         }
@@ -53,7 +53,7 @@ impl LongDouble {
     }
 
     /// The rounded sum; `None` when it is not finite.
-    pub(super) fn add(&self, other: &LongDouble) -> Option<LongDouble> {
+    pub(crate) fn add(&self, other: &LongDouble) -> Option<LongDouble> {
         let (
             LongDouble::Finite { mantissa: a, exponent: x },
             LongDouble::Finite { mantissa: b, exponent: y },

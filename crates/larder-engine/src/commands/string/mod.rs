@@ -3,7 +3,7 @@
 mod edit;
 mod get;
 mod lcs;
-mod long_double;
+pub(crate) mod long_double;
 mod number;
 mod options;
 mod set;

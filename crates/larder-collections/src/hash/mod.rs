@@ -1,0 +1,289 @@
+//! A hash: fields and their values, packed at every size.
+//!
+//! Why one structure for all sizes: Redis keeps small hashes packed and gives every field of a larger one two allocations
+//! and a slot of a table. Here a hash is a [`Table`] whose entries are field and value in one piece; it grows by
+//! splitting segments, and what OBJECT ENCODING answers is a bit that remembers the thresholds, nothing more.
+//!
+//! Cost: 3.1 bytes per field beside field and value (10 with an expiry), and the slack of the segments; fields above 127
+//! bytes and values above 128 live out of line (32 bytes more). Every operation on one field is O(1), clone O(1).
+//!
+//! ```text
+//!  entry   | klen | field | value |            see `larder_packed::segment`, rows/field.rs
+//! ```
+//!
+//! Times are given, never read. A field whose time has come is not there for any reader, whether it has been taken out
+//! or not; [`Hash::take_due`] takes such fields out, guided by the earliest expiry of each segment.
+//!
+//! Invariants: those of the table; and a hash with an expiry is marked as large.
+//!
+//! Tested by `tests.rs` against a model with a clock, and by the table's tests.
+
+mod random;
+#[cfg(test)]
+mod tests;
+
+use crate::table::{FieldValue, FieldValueNew, Row, Table, TableKind};
+use std::ptr::NonNull;
+
+/// Due fields that a change takes out on its way, at most.
+const TAKEN_BY_CHANGE: usize = 16;
+
+/// Fields and values. Clones are O(1) and independent.
+#[derive(Clone, Default)]
+pub struct Hash {
+    table: Table<FieldValue>,
+}
+
+/// Up to where a hash counts as small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashLimits {
+    /// Number of fields.
+    pub count_max: u64,
+    /// Bytes of the longest field or value.
+    pub bytes_max: usize,
+}
+
+impl Default for HashLimits {
+    /// What Redis and Valkey have by default.
+    fn default() -> Self {
+        HashLimits { count_max: 128, bytes_max: 64 }
+    }
+}
+
+/// How Redis would store the hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashEncoding {
+    /// It has always been within the limits, and no field has expired or may.
+    Listpack,
+    /// It was once beyond them.
+    Hashtable,
+}
+
+/// What becomes of a field's expiry when its value is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldExpiry {
+    /// It has none afterwards.
+    Clear,
+    /// It stays.
+    Keep,
+    /// It expires at this time, in milliseconds.
+    At(u64),
+}
+
+/// A field as a reader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
+    /// When it expires, in milliseconds.
+    pub expire_at_ms: Option<u64>,
+}
+
+impl<'a> Field<'a> {
+    #[inline]
+    fn of(row: Row<'a, FieldValue>) -> Self {
+        Field { name: row.key(), value: row.value(), expire_at_ms: row.expire_at_ms() }
+    }
+
+    #[inline]
+    fn is_live(&self, now_ms: u64) -> bool {
+        self.expire_at_ms.is_none_or(|at| at > now_ms)
+    }
+}
+
+impl Hash {
+    /// An empty hash.
+    pub fn new() -> Self {
+        Hash::default()
+    }
+
+    /// An empty hash with room for so many short fields and values of so many bytes together.
+    pub fn with_room(fields: usize, bytes: usize) -> Self {
+        Hash { table: Table::with_room(fields, bytes + fields) }
+    }
+
+    /// Number of fields, those included whose time has come but which are not taken out yet. O(1).
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether nothing is left, not even fields whose time has come.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Number of fields that readers see. O(1) unless fields are due.
+    pub fn live(&self, now_ms: u64) -> usize {
+        self.table.len() - self.table.due(now_ms)
+    }
+
+    /// The value of a field.
+    #[inline]
+    pub fn get(&self, name: &[u8], now_ms: u64) -> Option<&[u8]> {
+        let row = self.table.get(name)?;
+        match row.expire_at_ms() {
+            Some(at) if at <= now_ms => None,
+            _ => Some(row.value()),
+        }
+    }
+
+    /// A field with its value and expiry.
+    pub fn field(&self, name: &[u8], now_ms: u64) -> Option<Field<'_>> {
+        self.table.get(name).map(Field::of).filter(|field| field.is_live(now_ms))
+    }
+
+    /// Sets the value of a field; true if the field was not there.
+    pub fn set(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        expiry: FieldExpiry,
+        limits: HashLimits,
+        now_ms: u64,
+    ) -> bool {
+        let mut is_new = None;
+        if self.table.expiring() > 0 {
+            let field = self.field(name, now_ms);
+            is_new = Some(field.is_none());
+            if expiry == FieldExpiry::Keep
+                && let Some(at) = field.and_then(|field| field.expire_at_ms)
+            {
+                return self.set(name, value, FieldExpiry::At(at), limits, now_ms);
+            }
+        }
+        let expire_at_ms = if let FieldExpiry::At(at) = expiry { Some(at) } else { None };
+        let added = self.table.put(FieldValueNew { field: name, value, expire_at_ms });
+        self.note_size(name.len().max(value.len()), expire_at_ms.is_some(), limits);
+        is_new.unwrap_or(added)
+    }
+
+    /// Sets the value of a field unless it is there; true if it was not.
+    pub fn set_new(&mut self, name: &[u8], value: &[u8], limits: HashLimits, now_ms: u64) -> bool {
+        if self.table.expiring() > 0 && self.get(name, now_ms).is_none() {
+            self.table.remove(name);
+        }
+        let added = self.table.insert(FieldValueNew { field: name, value, expire_at_ms: None });
+        if added {
+            self.note_size(name.len().max(value.len()), false, limits);
+        }
+        added
+    }
+
+    /// Removes a field; true if readers saw it.
+    pub fn remove(&mut self, name: &[u8], now_ms: u64) -> bool {
+        self.take(name, now_ms, |_| ()).is_some()
+    }
+
+    /// Removes a field after showing its value to `visit`.
+    pub fn take<R>(&mut self, name: &[u8], now_ms: u64, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let taken = self.table.take(name, |row| {
+            let field = Field::of(row);
+            field.is_live(now_ms).then(|| visit(field.value))
+        });
+        taken.flatten()
+    }
+
+    /// Gives a field an expiry, in milliseconds, or takes it away; false if there is no such field.
+    pub fn set_expiry(&mut self, name: &[u8], expire_at_ms: Option<u64>, now_ms: u64) -> bool {
+        let found = self.field(name, now_ms).is_some() && self.table.set_expiry(name, expire_at_ms);
+        if found && expire_at_ms.is_some() {
+            self.table.set_mark();
+        }
+        found
+    }
+
+    /// All fields that readers see: of a small hash in the order in which they came.
+    pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = Field<'_>> {
+        self.table.iter().map(Field::of).filter(move |field| field.is_live(now_ms))
+    }
+
+    /// Visits some fields from a cursor on and returns the next one, as [`Table::scan`] does.
+    pub fn scan(&self, cursor: u64, now_ms: u64, mut visit: impl FnMut(Field<'_>)) -> u64 {
+        self.table.scan(cursor, |row| {
+            let field = Field::of(row);
+            if field.is_live(now_ms) {
+                visit(field);
+            }
+        })
+    }
+
+    /// Whether all fields are in one segment: a scan visits them all at once.
+    pub fn is_one_block(&self) -> bool {
+        self.table.is_in_order()
+    }
+
+    /// How Redis would store the hash.
+    pub fn encoding(&self) -> HashEncoding {
+        if self.table.mark() { HashEncoding::Hashtable } else { HashEncoding::Listpack }
+    }
+
+    /// Number of fields with an expiry. O(1).
+    #[inline]
+    pub fn expiring(&self) -> usize {
+        self.table.expiring()
+    }
+
+    /// A time, in milliseconds, before which no field expires; `u64::MAX` if none ever does. O(1).
+    #[inline]
+    pub fn soonest(&self) -> u64 {
+        self.table.soonest()
+    }
+
+    /// Takes out up to `max` fields whose time has come; returns how many. Fewer than `max`: there are no more.
+    pub fn take_due(&mut self, now_ms: u64, max: usize) -> usize {
+        self.table.take_due(now_ms, max, |_| ())
+    }
+
+    /// Takes out a few fields whose time has come, so that changes of a hash clean it up.
+    #[inline]
+    pub fn clean(&mut self, now_ms: u64) {
+        if self.table.soonest() <= now_ms {
+            self.take_due(now_ms, TAKEN_BY_CHANGE);
+        }
+    }
+
+    /// Asks the processor to load what a lookup of this field reads first.
+    pub fn prefetch(&self, name: &[u8]) {
+        self.table.prefetch(crate::member_hash(name));
+    }
+
+    /// Bytes of heap.
+    pub fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes()
+    }
+
+    /// Allocations beside those of out-of-line strings. O(1).
+    pub fn node_count(&self) -> usize {
+        self.table.node_count()
+    }
+
+    /// Panics unless the invariants hold.
+    pub fn check_invariants(&self) {
+        self.table.check_invariants();
+        assert!(self.expiring() == 0 || self.table.mark(), "a hash with expiries is marked");
+    }
+
+    /// Gives the hash away as a pointer and its kind. [`Hash::from_thin`] takes it back.
+    pub fn into_thin(self) -> (TableKind, NonNull<u8>) {
+        self.table.into_thin()
+    }
+
+    /// Takes back what [`Hash::into_thin`] gave.
+    ///
+    /// # Safety
+    /// As for [`Table::from_thin`].
+    pub unsafe fn from_thin(kind: TableKind, ptr: NonNull<u8>) -> Self {
+        // SAFETY: passed on to the caller.
+        Hash { table: unsafe { Table::from_thin(kind, ptr) } }
+    }
+
+    fn note_size(&mut self, bytes: usize, expires: bool, limits: HashLimits) {
+        if expires || bytes > limits.bytes_max || self.table.len() as u64 > limits.count_max {
+            self.table.set_mark();
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Reading fields: by name, all of them, some at random, by cursor.
+
+use crate::commands::is_word;
+use crate::commands::list::parse_cursor;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::{glob, number};
+use larder_collections::hash::{Field, Hash};
+use larder_resp::{Args, Reply};
+
+const COUNT_RANGE: CommandError = CommandError::Fixed(
+    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+);
+
+/// Reads the hash of the key that the command names.
+fn read<'a>(
+    context: &mut Context<'a>,
+    args: Args<'_>,
+    f: impl FnOnce(Option<&Hash>, u64, &mut Reply<'a>) -> CommandResult,
+) -> CommandResult {
+    let (key, now) = (context.key(args.at(1)), context.now_ms());
+    context.read_value(&key, |hash: Option<&Hash>, reply| f(hash, now, reply))
+}
+
+pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    read(context, args, |hash, now, reply| {
+        reply.bulk_or_null(hash.and_then(|hash| hash.get(args.at(2), now)));
+        Ok(())
+    })
+}
+
+pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    read(context, args, |hash, now, reply| {
+        let names = args.from(2);
+        reply.array(names.len());
+        if let Some(hash) = hash.filter(|hash| !hash.is_one_block()) {
+            names.iter().for_each(|name| hash.prefetch(name));
+        }
+        for name in names.iter() {
+            reply.bulk_or_null(hash.and_then(|hash| hash.get(name, now)));
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    read(context, args, |hash, now, reply| {
+        reply.count(hash.map_or(0, |hash| hash.live(now)));
+        Ok(())
+    })
+}
+
+pub(super) fn hstrlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    read(context, args, |hash, now, reply| {
+        reply.count(hash.and_then(|hash| hash.get(args.at(2), now)).map_or(0, <[u8]>::len));
+        Ok(())
+    })
+}
+
+pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    read(context, args, |hash, now, reply| {
+        let found = hash.is_some_and(|hash| hash.get(args.at(2), now).is_some());
+        reply.int(i64::from(found));
+        Ok(())
+    })
+}
+
+pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    all(
+        context,
+        args,
+        |reply, len| reply.map(len),
+        |field, reply| {
+            reply.bulk(field.name);
+            reply.bulk(field.value);
+        },
+    )
+}
+
+pub(super) fn hkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    all(context, args, |reply, len| reply.array(len), |field, reply| reply.bulk(field.name))
+}
+
+pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    all(context, args, |reply, len| reply.array(len), |field, reply| reply.bulk(field.value))
+}
+
+/// Replies with something of every field.
+fn all(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    open: impl Fn(&mut Reply<'_>, usize),
+    write: impl Fn(Field<'_>, &mut Reply<'_>),
+) -> CommandResult {
+    read(context, args, |hash, now, reply| {
+        open(reply, hash.map_or(0, |hash| hash.live(now)));
+        hash.into_iter().flat_map(|hash| hash.iter(now)).for_each(|field| write(field, reply));
+        Ok(())
+    })
+}
+
+pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut rng = context.worker.rng.fork();
+    let Some(count) = args.get(2) else {
+        return read(context, args, |hash, now, reply| {
+            let field = hash.and_then(|hash| hash.random(now, &mut rng));
+            reply.bulk_or_null(field.map(|field| field.name));
+            Ok(())
+        });
+    };
+    let count = number::integer(count)?;
+    if count == i64::MIN {
+        return Err(COUNT_RANGE);
+    }
+    let with_values = args.get(3).is_some();
+    if args.len() > 4 || with_values && !is_word(args.at(3), "withvalues") {
+        return Err(CommandError::SYNTAX);
+    }
+    if with_values && count.unsigned_abs() > i64::MAX as u64 / 2 {
+        return Err(CommandError::OUT_OF_RANGE);
+    }
+    read(context, args, |hash, now, reply| {
+        let write = |field: Field<'_>, reply: &mut Reply<'_>| write_random(field, with_values, reply);
+        match hash {
+            None => reply.array(0),
+            Some(hash) if hash.live(now) == 0 => reply.array(0),
+            Some(hash) if count < 0 => {
+                let count = count.unsigned_abs() as usize;
+                open_random(count, with_values, reply);
+                draw(hash, count, now, &mut rng, reply, write);
+            }
+            Some(hash) => {
+                let len = hash.live(now).min(count as usize);
+                open_random(len, with_values, reply);
+                hash.random_distinct(len, now, &mut rng, |field| write(field, reply));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Opens the reply of HRANDFIELD: pairs are arrays of their own in RESP3, and lie flat in RESP2.
+fn open_random(fields: usize, with_values: bool, reply: &mut Reply<'_>) {
+    reply.array(if with_values && !reply.is_resp3() { fields * 2 } else { fields });
+}
+
+fn write_random(field: Field<'_>, with_values: bool, reply: &mut Reply<'_>) {
+    if with_values && reply.is_resp3() {
+        reply.array(2);
+    }
+    reply.bulk(field.name);
+    if with_values {
+        reply.bulk(field.value);
+    }
+}
+
+/// Draws fields that may repeat.
+fn draw(
+    hash: &Hash,
+    count: usize,
+    now: u64,
+    rng: &mut fastrand::Rng,
+    reply: &mut Reply<'_>,
+    write: impl Fn(Field<'_>, &mut Reply<'_>),
+) {
+    for _ in 0..count {
+        if let Some(field) = hash.random(now, rng) {
+            write(field, reply);
+        }
+    }
+}
+
+/// The options of HSCAN.
+struct Scan<'a> {
+    count: usize,
+    pattern: Option<&'a [u8]>,
+    values: bool,
+}
+
+impl<'a> Scan<'a> {
+    fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let mut scan = Scan { count: 10, pattern: None, values: true };
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            if is_word(word, "novalues") {
+                scan.values = false;
+                at += 1;
+                continue;
+            }
+            let value = args.get(at + 1).ok_or(CommandError::SYNTAX)?;
+            if is_word(word, "count") {
+                let count = number::integer(value)?;
+                scan.count = usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::SYNTAX)?;
+            } else if is_word(word, "match") {
+                scan.pattern = Some(value);
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+            at += 2;
+        }
+        Ok(scan)
+    }
+}
+
+pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let cursor = parse_cursor(args.at(2))?;
+    let mut items = std::mem::take(&mut context.worker.scratch);
+    items.clear();
+    let protocol = context.reply.protocol();
+    let result = read(context, args, |hash, now, reply| {
+        // As in Redis, a key that is not there is answered before the options are looked at.
+        let (next, count) = match hash {
+            Some(hash) => {
+                collect(hash, cursor, &Scan::parse(args.from(3))?, now, &mut Reply::new(&mut items, protocol))
+            }
+            None => (0, 0),
+        };
+        reply.array(2);
+        reply.bulk(itoa::Buffer::new().format(next).as_bytes());
+        reply.array(count);
+        reply.raw(&items);
+        Ok(())
+    });
+    context.worker.scratch = items;
+    result
+}
+
+/// Writes what the steps of one call find; returns the next cursor and the number of replies written.
+fn collect(hash: &Hash, cursor: u64, scan: &Scan<'_>, now: u64, items: &mut Reply<'_>) -> (u64, usize) {
+    let (mut cursor, mut seen, mut count) = (cursor, 0, 0);
+    loop {
+        cursor = hash.scan(cursor, now, |field| {
+            seen += 1;
+            if scan.pattern.is_some_and(|pattern| !glob::matches(pattern, field.name)) {
+                return;
+            }
+            items.bulk(field.name);
+            count += 1;
+            if scan.values {
+                items.bulk(field.value);
+                count += 1;
+            }
+        });
+        if cursor == 0 || seen >= scan.count {
+            return (cursor, count);
+        }
+    }
+}

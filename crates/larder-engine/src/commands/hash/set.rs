@@ -1,0 +1,65 @@
+//! Setting and removing fields.
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use larder_collections::hash::FieldExpiry;
+use larder_resp::Args;
+
+pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let added = set_all(context, args)?;
+    context.reply.count(added);
+    Ok(())
+}
+
+pub(super) fn hmset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    set_all(context, args)?;
+    context.reply.ok();
+    Ok(())
+}
+
+fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
+    let pairs = args.from(2);
+    if !pairs.len().is_multiple_of(2) {
+        return Err(CommandError::arity(&context.command_name()));
+    }
+    let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
+    let added = context.with_hash_or_new(&key, room(pairs), |hash, _| {
+        let mut added = 0;
+        for at in (0..pairs.len()).step_by(2) {
+            let is_new = hash.set(pairs.at(at), pairs.at(at + 1), FieldExpiry::Clear, limits, now);
+            added += usize::from(is_new);
+        }
+        Ok(added)
+    })?;
+    context.modified(&key);
+    Ok(added)
+}
+
+/// Fields and bytes of pairs.
+pub(super) fn room(pairs: Args<'_>) -> (usize, usize) {
+    (pairs.len() / 2, pairs.size_bytes())
+}
+
+pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
+    let added = context.with_hash_or_new(&key, room(args.from(2)), |hash, _| {
+        Ok(hash.set_new(args.at(2), args.at(3), limits, now))
+    })?;
+    if added {
+        context.modified(&key);
+    }
+    context.reply.int(i64::from(added));
+    Ok(())
+}
+
+pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (key, now) = (context.key(args.at(1)), context.now_ms());
+    let removed = context
+        .with_hash(&key, |hash, _| Ok(args.from(2).iter().filter(|name| hash.remove(name, now)).count()))?;
+    let removed = removed.unwrap_or(0);
+    if removed > 0 {
+        context.modified(&key);
+    }
+    context.reply.count(removed);
+    Ok(())
+}
