@@ -38,18 +38,29 @@ impl Loader {
         items: impl Iterator<Item = T>,
         batch: usize,
     ) -> io::Result<u64> {
+        self.send_all("RPUSH", key, items, batch)
+    }
+
+    /// Sends items with this command and key, so many with a command; returns how many there were.
+    pub fn send_all<T: AsRef<[u8]>>(
+        &mut self,
+        verb: &str,
+        key: &str,
+        items: impl Iterator<Item = T>,
+        batch: usize,
+    ) -> io::Result<u64> {
         let (mut body, mut held, mut total) = (Vec::new(), 0, 0);
         for item in items {
             resp::bulk(&mut body, item.as_ref());
             held += 1;
             total += 1;
             if held == batch {
-                self.push_batch(key, held, &mut body)?;
+                self.send_batch(verb, key, held, &mut body)?;
                 held = 0;
             }
         }
         if held > 0 {
-            self.push_batch(key, held, &mut body)?;
+            self.send_batch(verb, key, held, &mut body)?;
         }
         Ok(total)
     }
@@ -74,9 +85,9 @@ impl Loader {
         Ok(count as u64)
     }
 
-    fn push_batch(&mut self, key: &str, items: usize, body: &mut Vec<u8>) -> io::Result<()> {
+    fn send_batch(&mut self, verb: &str, key: &str, items: usize, body: &mut Vec<u8>) -> io::Result<()> {
         resp::array(&mut self.buffer, items + 2);
-        resp::bulk(&mut self.buffer, b"RPUSH");
+        resp::bulk(&mut self.buffer, verb.as_bytes());
         resp::bulk(&mut self.buffer, key.as_bytes());
         self.buffer.append(body);
         self.sent()

@@ -105,7 +105,7 @@ pub enum Scope {
     All,
     /// The shards of the queued commands and of the watched keys.
     Exec,
-    /// That of the key to sort; all shards together when the arguments name other keys, by pattern or as destination.
+    /// Those of the key to sort and of the destination; all shards together when patterns name other keys.
     Sort,
 }
 

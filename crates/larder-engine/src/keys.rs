@@ -1,6 +1,6 @@
 //! Finds the keys among the arguments of a command, by its key specifications.
 
-use crate::command::{Begin, Command, Find, KeySpec};
+use crate::command::{Begin, Command, Find, KeySpec, Scope};
 use larder_resp::Args;
 
 /// Calls `each` with the position of every key and the specification it comes from. `Err` when the arguments do not
@@ -20,6 +20,12 @@ pub fn positions(
             }
             each(at, spec);
         }
+    }
+    if command.scope == Scope::Sort
+        && let Some(at) = crate::commands::generic::sort_target(args)
+        && let Some(spec) = command.keys.iter().find(|spec| spec.flags.starts_with("OW"))
+    {
+        each(at, spec);
     }
     Ok(())
 }

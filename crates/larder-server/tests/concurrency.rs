@@ -285,3 +285,50 @@ fn consume_scored(server: &Server, at: usize, total: usize, taken: &Mutex<BTreeM
         members.into_iter().for_each(|member| *taken.entry(member).or_default() += 1);
     }
 }
+
+/// Members move between sets, and are popped and put back, while others read all sets at once: each is always in exactly
+/// one of them.
+#[test]
+fn members_are_always_in_one_set() {
+    const SETS: usize = 4;
+    const MEMBERS: usize = 400;
+    with_threads(|server| {
+        let mut client = server.client();
+        for n in 0..MEMBERS {
+            let member = if n % 2 == 0 { n.to_string() } else { format!("m{n}") };
+            client.ask(&format!("SADD set:{} {member}", n % SETS));
+        }
+        let all: Vec<String> = (0..SETS).map(|n| format!("set:{n}")).collect();
+        let all = all.join(" ");
+        thread::scope(|scope| {
+            for seed in 0..3 {
+                scope.spawn(move || {
+                    let (mut client, mut rng) = (server.client(), fastrand::Rng::with_seed(seed));
+                    for _ in 0..rounds(400) {
+                        let (from, to) = (rng.usize(..SETS), rng.usize(..SETS));
+                        let member = client.ask(&format!("SRANDMEMBER set:{from}")).text();
+                        client.ask(&format!("SMOVE set:{from} set:{to} {member}"));
+                    }
+                });
+            }
+            scope.spawn(|| {
+                let mut client = server.client();
+                for round in 0..rounds(150) {
+                    let (union, disjoint) = (format!("SUNION {all}"), format!("SINTERCARD {SETS} {all}"));
+                    assert_eq!(client.ask(&union).items().len(), MEMBERS);
+                    assert_eq!(client.ask(&disjoint).int(), 0);
+                    let stored = client.ask(&format!("SUNIONSTORE copy:{} {all}", round % 3)).int();
+                    assert_eq!(stored as usize, MEMBERS);
+                }
+            });
+            scope.spawn(|| {
+                let mut client = server.client();
+                for round in 0..rounds(60) {
+                    let sorted = client.ask(&format!("SORT copy:{} ALPHA BY nosort_* GET #", round % 3));
+                    assert!([0, MEMBERS].contains(&sorted.items().len()));
+                    client.ask(&format!("SORT set:{} ALPHA STORE list", round % SETS));
+                }
+            });
+        });
+    });
+}

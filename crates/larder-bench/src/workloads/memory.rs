@@ -45,6 +45,8 @@ pub const ZSET_SMALL: Shape =
     Shape { row: "sorted sets of 10-128", options: PLAIN, load: zset_small, target: 36.0 };
 pub const HASH: Shape = Shape { row: "1 hash", options: PLAIN, load: hash, target: 80.0 };
 pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
+pub const SET: Shape = Shape { row: "1 set of strings", options: PLAIN, load: set, target: 45.0 };
+pub const SET_INTS: Shape = Shape { row: "1 set of integers", options: PLAIN, load: set_ints, target: 10.0 };
 
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
@@ -148,6 +150,19 @@ fn hashes(context: &Context, loader: &mut Loader) -> io::Result<u64> {
         }
     }
     Ok(total)
+}
+
+fn set(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    let member = |i: usize| format!("member:{:09}", i as u64 * 7919 % 1_000_000_000);
+    loader.send_all("SADD", "set", watched(context, 0..count, count).map(member), 100)
+}
+
+fn set_ints(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(2_000_000, 1000);
+    let mut rng = fastrand::Rng::with_seed(data::SEED);
+    let members = watched(context, 0..count, count).map(|_| rng.u32(..1_000_000_000).to_string());
+    loader.send_all("SADD", "set", members, 100)
 }
 
 fn set_all(

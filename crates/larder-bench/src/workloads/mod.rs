@@ -9,6 +9,7 @@ mod memory;
 mod operations;
 mod packing;
 mod rotate;
+mod set;
 mod sorted_sets;
 mod startup;
 
@@ -57,6 +58,8 @@ const TABLE: &[Entry] = &[
     ("memory/zset-small", "20,000 sorted sets of 10 to 128 members of 14 bytes", |c| memory::run(c, &memory::ZSET_SMALL)),
     ("memory/hash", "1 hash of 2M fields of 16 bytes, values of 16", |c| memory::run(c, &memory::HASH)),
     ("memory/hashes", "10k hashes of 600-1,000 fields, 10 + 8 bytes", |c| memory::run(c, &memory::HASHES)),
+    ("memory/set", "1 set of 2M 16-byte strings", |c| memory::run(c, &memory::SET)),
+    ("memory/set-ints", "1 set of 2M integers below 10^9", |c| memory::run(c, &memory::SET_INTS)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
     ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
     ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),
@@ -77,6 +80,10 @@ const TABLE: &[Entry] = &[
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
     ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),
+    ("set/one", "set commands on one set of 1M members, strings and integers", |c| set::run(c, 1, 1_000_000)),
+    ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),
+    ("set/inter", "SINTER of two sets of 100,000", set::intersect),
+    ("set/churn", "memory after 10M members were replaced in a set of 1M", set::churn),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -344,6 +344,19 @@ fn sorting() {
         SORT equal
         SORT equal DESC
         SORT l STORE l
+        SORT l STORE by STORE y
+        SORT l STORE STORE
+        SORT l LIMIT STORE x
+        SORT l STORE a STORE b
+        SORT l STORE
+        SORT l GET STORE
+        SORT l STORE c* BY x
+        LRANGE c* 0 -1
+        EXISTS by y a b STORE
+        COMMAND GETKEYS SORT l STORE d
+        COMMAND GETKEYS SORT l BY w_* STORE a STORE b GET STORE
+        COMMAND GETKEYS SORT l
+        COMMAND GETKEYS SORT_RO l BY x_*
         LRANGE l 0 -1
         MULTI
         SORT u BY w_* GET w_*

@@ -2,7 +2,7 @@
 //!
 //! With BY or GET patterns the elements name further keys, which no table can declare. Such a command runs with all
 //! shards locked (`Scope::Sort`): the usual ascending order, so there is no deadlock, and no other command runs
-//! meanwhile. Without them, and without STORE, only the shard of its key is locked.
+//! meanwhile. Without them only the shards of its key and of the destination are locked.
 
 use crate::commands::is_word;
 use crate::context::{Context, Kind, Typed};
@@ -29,9 +29,28 @@ pub(super) fn sort_ro(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     run(context, args, false)
 }
 
-/// Whether the arguments of SORT may name keys besides the one to sort. In doubt, yes.
+/// Whether patterns among the arguments may name keys besides the one to sort and the destination. In doubt, yes.
 pub(crate) fn names_other_keys(args: Args<'_>) -> bool {
-    args.from(2.min(args.len())).iter().any(|arg| is_word(arg, "store") || arg.contains(&b'*'))
+    args.iter().skip(2).any(|arg| arg.contains(&b'*'))
+}
+
+/// The position of the destination among the arguments of SORT. Finds the one that [`Request::parse`] finds, since its
+/// shard must be locked; for arguments that are refused there it does not matter.
+pub(crate) fn target(args: Args<'_>) -> Option<usize> {
+    let (mut at, mut found) = (2, None);
+    while at < args.len() {
+        at += match &args[at] {
+            word if ["asc", "desc", "alpha"].iter().any(|name| is_word(word, name)) => 1,
+            word if is_word(word, "limit") => 3,
+            word if is_word(word, "by") || is_word(word, "get") => 2,
+            word if is_word(word, "store") => {
+                found = Some(at + 1).filter(|&target| target < args.len());
+                2
+            }
+            _ => return None,
+        };
+    }
+    found
 }
 
 fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandResult {

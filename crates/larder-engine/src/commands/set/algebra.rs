@@ -9,6 +9,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::number;
 use crate::serve::write_element;
 use larder_collections::set::{Element, Set, SetLimits};
+use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
@@ -59,6 +60,7 @@ pub(super) fn sunion(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let sets = fetch_all(context, args.from(1))?;
     let union = union(&sets, &context.worker.thresholds.set_limits());
     write_members(&mut context.reply, &union);
+    context.engine.background.discard(Value::Set(union));
     Ok(())
 }
 
