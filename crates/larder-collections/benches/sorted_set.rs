@@ -174,7 +174,7 @@ fn worst_insert(n: u64) {
         let (member, score) = (name(i), rng.f64());
         let start = cpu_time();
         set.add(&member, score, &LIMITS);
-        let took = (cpu_time() - start);
+        let took = cpu_time() - start;
         buckets[took.as_nanos().max(1).ilog2() as usize] += 1;
         worst = worst.max(took);
     }
