@@ -80,7 +80,7 @@ pub fn run(context: &mut Context, many: Many) -> io::Result<()> {
                 "HGET" => resp::command(out, &[b"HGET", key.as_bytes(), field.as_bytes()]),
                 "HINCRBY" => {
                     let counter = format!("{field}c");
-                    resp::command(out, &[b"HINCRBY", key.as_bytes(), counter[8..].as_bytes(), b"1"]);
+                    resp::command(out, &[b"HINCRBY", key.as_bytes(), &counter.as_bytes()[8..], b"1"]);
                 }
                 "HGETALL" => resp::command(out, &[b"HGETALL", key.as_bytes()]),
                 _ => add_and_remove(out, &shape, next),
