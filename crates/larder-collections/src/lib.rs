@@ -1,10 +1,16 @@
-//! The collections: `Hash`, `List` and the packed tables. They know nothing of RESP, time, configuration or keys.
+//! The collections: `Hash`, `List`, `Set`, `SortedSet` and the packed tables. They know nothing of RESP, time,
+//! configuration or keys.
 
 pub mod hash;
+pub mod int_set;
 pub mod key_table;
 pub mod list;
 pub mod member_hash;
+pub mod set;
+pub mod sorted_set;
 pub mod table;
+#[cfg(test)]
+mod test_seeds;
 pub mod value;
 
 pub use member_hash::member_hash;

@@ -1,4 +1,5 @@
-//! The hash of members and fields: seeded once a process, so that nobody outside can choose some that collide.
+//! The hash of members of sets and sorted sets and of fields of hashes: seeded once a process, so that nobody outside can
+//! choose members that collide.
 
 use crate::key_table::KeyHash;
 use foldhash::quality::SeedableRandomState;
@@ -7,7 +8,7 @@ use std::sync::LazyLock;
 
 static STATE: LazyLock<SeedableRandomState> = LazyLock::new(SeedableRandomState::random);
 
-/// The hash of a member of a set or a field of a hash.
+/// The hash of a member: 64 good bits, the same for equal bytes as long as the process lives.
 #[inline]
 pub fn member_hash(bytes: &[u8]) -> u64 {
     let mut hasher = STATE.build_hasher();
@@ -15,12 +16,13 @@ pub fn member_hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// [`member_hash`] as tables ask for it; tests put others in its place.
+/// [`member_hash`] as the collections ask for it; tests put others in its place.
+#[derive(Clone, Copy, Debug)]
 pub struct MemberHash;
 
 impl KeyHash for MemberHash {
     #[inline]
-    fn hash(key: &[u8]) -> u64 {
-        member_hash(key)
+    fn hash(bytes: &[u8]) -> u64 {
+        member_hash(bytes)
     }
 }

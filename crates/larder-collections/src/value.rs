@@ -5,6 +5,8 @@
 
 use crate::hash::Hash;
 use crate::list::List;
+use crate::set::{Set, SetKind};
+use crate::sorted_set::SortedSet;
 use crate::table::TableKind;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::segment::Thin;
@@ -19,6 +21,10 @@ pub enum Value {
     Hash(Hash),
     /// A list.
     List(List),
+    /// A sorted set.
+    SortedSet(SortedSet),
+    /// A set.
+    Set(Set),
 }
 
 /// Kind bytes of values out of line; below 4 are the table's inline strings.
@@ -27,6 +33,14 @@ mod kind {
     pub const LIST_BLOCK: u8 = 5;
     pub const LIST_TREE: u8 = 6;
     pub const HASH: u8 = 8;
+    pub const SORTED_SET_LEAF: u8 = 19;
+    pub const SORTED_SET_TREE: u8 = 20;
+    pub const SET_INT_BLOCK: u8 = 13;
+    pub const SET_INT_TREE: u8 = 14;
+    pub const SET_SMALL: u8 = 15;
+    pub const SET_SMALL_MARKED: u8 = 16;
+    pub const SET_TABLE: u8 = 17;
+    pub const SET_BOTH: u8 = 18;
 }
 
 // SAFETY: `from_thin` rebuilds exactly the variant that `into_thin` took apart, by its kind.
@@ -39,6 +53,14 @@ unsafe impl Thin for Value {
                 (false, ptr) => (kind::LIST_BLOCK, ptr),
                 (true, ptr) => (kind::LIST_TREE, ptr),
             },
+            Value::SortedSet(set) => match set.into_thin() {
+                (false, ptr) => (kind::SORTED_SET_LEAF, ptr),
+                (true, ptr) => (kind::SORTED_SET_TREE, ptr),
+            },
+            Value::Set(set) => {
+                let (kind, ptr) = set.into_thin();
+                (set_kind_byte(kind), ptr)
+            }
         }
     }
 
@@ -49,10 +71,13 @@ unsafe impl Thin for Value {
                 kind::STRING => Value::String(SharedBytes::from_raw(ptr)),
                 kind::LIST_BLOCK => Value::List(List::from_thin(false, ptr)),
                 kind::LIST_TREE => Value::List(List::from_thin(true, ptr)),
-                _ => {
-                    let table = table_kind(kind, kind::HASH).expect("no other kind was ever given out");
+                kind::SORTED_SET_LEAF => Value::SortedSet(SortedSet::from_thin(false, ptr)),
+                kind::SORTED_SET_TREE => Value::SortedSet(SortedSet::from_thin(true, ptr)),
+                kind::HASH..kind::SET_INT_BLOCK => {
+                    let table = table_kind(kind, kind::HASH).expect("hashes are tables");
                     Value::Hash(Hash::from_thin(table, ptr))
                 }
+                _ => Value::Set(Set::from_thin(set_kind(kind), ptr)),
             }
         }
     }
@@ -71,6 +96,29 @@ fn table_kind(kind: u8, first: u8) -> Option<TableKind> {
     TABLE_KINDS.get(usize::from(kind.checked_sub(first)?)).copied()
 }
 
+fn set_kind_byte(set: SetKind) -> u8 {
+    match set {
+        SetKind::IntBlock => kind::SET_INT_BLOCK,
+        SetKind::IntTree => kind::SET_INT_TREE,
+        SetKind::Table(TableKind::Small) => kind::SET_SMALL,
+        SetKind::Table(TableKind::SmallMarked) => kind::SET_SMALL_MARKED,
+        SetKind::Table(TableKind::Tree) => kind::SET_TABLE,
+        SetKind::Both => kind::SET_BOTH,
+    }
+}
+
+fn set_kind(byte: u8) -> SetKind {
+    match byte {
+        kind::SET_INT_BLOCK => SetKind::IntBlock,
+        kind::SET_INT_TREE => SetKind::IntTree,
+        kind::SET_SMALL => SetKind::Table(TableKind::Small),
+        kind::SET_SMALL_MARKED => SetKind::Table(TableKind::SmallMarked),
+        kind::SET_TABLE => SetKind::Table(TableKind::Tree),
+        kind::SET_BOTH => SetKind::Both,
+        _ => unreachable!("kind {byte} was never given out"),
+    }
+}
+
 impl Value {
     /// Bytes of heap behind the pointer, estimated from `samples` blocks of a big value; 0 looks at all of them.
     pub fn memory_bytes(&self, samples: u64) -> u64 {
@@ -78,6 +126,8 @@ impl Value {
             Value::String(bytes) => bytes.heap_bytes() as u64,
             Value::Hash(hash) => hash.memory_bytes() as u64,
             Value::List(list) => list.memory_bytes(samples),
+            Value::SortedSet(set) => set.memory_bytes(samples),
+            Value::Set(set) => set.memory_bytes(samples),
         }
     }
 
@@ -87,6 +137,8 @@ impl Value {
             Value::String(_) => 1,
             Value::Hash(hash) => hash.node_count(),
             Value::List(list) => list.node_count() as usize,
+            Value::SortedSet(set) => set.node_count() as usize,
+            Value::Set(set) => set.node_count() as usize,
         }
     }
 }

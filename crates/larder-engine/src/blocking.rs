@@ -8,11 +8,21 @@
 //! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
 //! waiters, every command that touches the shard locks all shards (see `Engine::acquire`): rare, and free of deadlocks.
 
+use crate::context::Kind;
 use larder_packed::block::End;
 use larder_resp::Protocol;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An end of a sorted set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// The entry of the lowest score.
+    Min,
+    /// The entry of the highest score.
+    Max,
+}
 
 /// What a waiter does with a key once it is ready.
 #[derive(Clone, Debug)]
@@ -30,6 +40,20 @@ pub enum Wish {
         /// The other list.
         target: Box<[u8]>,
     },
+    /// BZPOPMIN, BZPOPMAX: one entry of a sorted set, with the key.
+    PopScored(Extreme),
+    /// BZMPOP: up to so many entries of a sorted set, with the key.
+    PopManyScored(Extreme, u64),
+}
+
+impl Wish {
+    /// The type that the key must have.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Wish::Pop(_) | Wish::PopMany(..) | Wish::Move { .. } => Kind::List,
+            Wish::PopScored(_) | Wish::PopManyScored(..) => Kind::SortedSet,
+        }
+    }
 }
 
 /// A client that waits.
@@ -125,16 +149,20 @@ impl WaitMap {
         self.movers += usize::from(waiter.moves());
     }
 
-    /// The first in the line that nobody has claimed; those claimed leave the line.
-    pub(crate) fn first(&mut self, db: usize, key: &[u8]) -> Option<Arc<Waiter>> {
+    /// The first in the line for a key of this type that nobody has claimed; those claimed before it leave the line.
+    pub(crate) fn first(&mut self, db: usize, key: &[u8], kind: Kind) -> Option<Arc<Waiter>> {
         let lines = self.keys.get_mut(key)?;
         let line = lines.iter_mut().find(|line| line.db == db)?;
-        while let Some(waiter) = line.waiters.front() {
-            if !waiter.is_taken() {
+        let mut at = 0;
+        while let Some(waiter) = line.waiters.get(at) {
+            if waiter.is_taken() {
+                self.movers -= usize::from(waiter.moves());
+                line.waiters.remove(at);
+            } else if waiter.wish.kind() == kind {
                 return Some(Arc::clone(waiter));
+            } else {
+                at += 1;
             }
-            self.movers -= usize::from(waiter.moves());
-            line.waiters.pop_front();
         }
         self.tidy(db, key);
         None
@@ -177,11 +205,22 @@ mod tests {
         map.add(b"k", &a);
         map.add(b"k", &b);
         assert!(map.waits(0, b"k") && !map.waits(1, b"k"));
-        assert_eq!(map.first(0, b"k").map(|w| w.client), Some(1));
+        assert_eq!(map.first(0, b"k", Kind::List).map(|w| w.client), Some(1));
         assert!(a.take() && !a.take());
-        assert_eq!(map.first(0, b"k").map(|w| w.client), Some(2));
+        assert_eq!(map.first(0, b"k", Kind::List).map(|w| w.client), Some(2));
         assert!(b.take());
-        assert!(map.first(0, b"k").is_none() && map.is_empty());
+        assert!(map.first(0, b"k", Kind::List).is_none() && map.is_empty());
+    }
+
+    #[test]
+    fn those_who_want_another_type_stay_in_the_line() {
+        let mut map = WaitMap::default();
+        let (a, b) = (waiter(1, Wish::Pop(End::Front)), waiter(2, Wish::PopScored(Extreme::Min)));
+        map.add(b"k", &a);
+        map.add(b"k", &b);
+        assert_eq!(map.first(0, b"k", Kind::SortedSet).map(|w| w.client), Some(2));
+        assert!(b.take() && map.first(0, b"k", Kind::SortedSet).is_none());
+        assert_eq!(map.first(0, b"k", Kind::List).map(|w| w.client), Some(1));
     }
 
     #[test]
@@ -196,6 +235,6 @@ mod tests {
         map.remove(b"k", &b);
         map.remove(b"j", &b);
         assert!(map.has_movers() && a.take());
-        assert!(map.first(0, b"k").is_none() && !map.has_movers());
+        assert!(map.first(0, b"k", Kind::List).is_none() && !map.has_movers());
     }
 }

@@ -105,6 +105,8 @@ pub enum Scope {
     All,
     /// The shards of the queued commands and of the watched keys.
     Exec,
+    /// That of the key to sort; all shards together when the arguments name other keys, by pattern or as destination.
+    Sort,
 }
 
 /// Where the keys begin among the arguments.

@@ -256,7 +256,8 @@ fn acquire<'e>(engine: &'e Engine, session: &Session, command: &Command, args: A
     let held = match command.scope {
         Scope::None | Scope::Walk => return Held::None,
         Scope::All => return engine.hold_all(),
-        Scope::Keys => match single_key(command) {
+        Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return engine.hold_all(),
+        Scope::Keys | Scope::Sort => match single_key(command) {
             Some(at) => Held::one(&engine.shards, engine.key(&args[at]).shard()),
             None => Held::many(&engine.shards, shards_of(engine, command, args)),
         },

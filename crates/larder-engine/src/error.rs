@@ -76,5 +76,11 @@ fixed! {
     TIMEOUT_OUT_OF_RANGE = "ERR timeout is out of range";
     NO_AUTH = "NOAUTH Authentication required.";
     EXEC_ABORT = "EXECABORT Transaction discarded because of previous errors.";
+    BUSY_KEY = "BUSYKEY Target key name already exists.";
+    BAD_PAYLOAD = "ERR DUMP payload version or checksum are wrong";
+    BAD_DATA_FORMAT = "ERR Bad data format";
+    INVALID_TTL = "ERR Invalid TTL value, must be >= 0";
+    INVALID_IDLETIME = "ERR Invalid IDLETIME value, must be >= 0";
+    INVALID_FREQUENCY = "ERR Invalid FREQ value, must be >= 0 and <= 255";
     NOT_TEXT_FOR_BULK = "ERR Invalid argument(s)";
 }

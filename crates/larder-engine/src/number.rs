@@ -56,6 +56,113 @@ fn parse_hex_f64(text: &[u8]) -> Option<f64> {
     u64::from_str_radix(digits, 16).ok().map(|n| sign * n as f64)
 }
 
+/// The text of a floating-point number as C's `%.17g` prints it: 17 significant digits, trailing zeros cut off, an
+/// exponent from 10^17 on and below 10^-4. Scores are printed so.
+pub struct ScoreText {
+    bytes: [u8; ScoreText::CAPACITY],
+    len: usize,
+}
+
+impl ScoreText {
+    /// Sign, 17 digits, point, exponent; or up to four zeros before the digits.
+    const CAPACITY: usize = 32;
+    const DIGITS: i32 = 17;
+
+    /// The text of a number.
+    pub fn of(value: f64) -> ScoreText {
+        let mut text = ScoreText { bytes: [0; Self::CAPACITY], len: 0 };
+        if value.is_infinite() || value.is_nan() {
+            text.push(if value.is_nan() {
+                b"nan"
+            } else if value > 0.0 {
+                b"inf"
+            } else {
+                b"-inf"
+            });
+        } else if value.trunc() == value && value.abs() < 1e17 {
+            if value == 0.0 && value.is_sign_negative() {
+                text.push(b"-");
+            }
+            text.push(itoa::Buffer::new().format(value as i64).as_bytes());
+        } else {
+            text.fraction(value);
+        }
+        text
+    }
+
+    /// The text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    fn fraction(&mut self, value: f64) {
+        let mut scientific = ScoreText { bytes: [0; Self::CAPACITY], len: 0 };
+        let printed = std::io::Write::write_fmt(&mut scientific, format_args!("{:.16e}", value.abs()));
+        printed.expect("17 digits, a point and an exponent fit");
+        let text = scientific.as_bytes();
+        let e = text.iter().position(|&b| b == b'e').expect("it is printed with an exponent");
+        let exponent: i32 =
+            std::str::from_utf8(&text[e + 1..]).ok().and_then(|e| e.parse().ok()).unwrap_or(0);
+        let mut digits = [b'0'; Self::DIGITS as usize];
+        digits[0] = text[0];
+        digits[1..].copy_from_slice(&text[2..e]);
+        let used = digits.iter().rposition(|&b| b != b'0').map_or(1, |last| last + 1);
+        if value < 0.0 {
+            self.push(b"-");
+        }
+        self.place(&digits[..used], exponent);
+    }
+
+    /// Writes the digits with the point where the exponent says.
+    fn place(&mut self, digits: &[u8], exponent: i32) {
+        match exponent {
+            0..Self::DIGITS => {
+                let whole = digits.len().min(exponent as usize + 1);
+                self.push(&digits[..whole]);
+                (whole..=exponent as usize).for_each(|_| self.push(b"0"));
+                self.push_after_point(&digits[whole..]);
+            }
+            -4..0 => {
+                self.push(b"0.");
+                (exponent..-1).for_each(|_| self.push(b"0"));
+                self.push(digits);
+            }
+            _ => {
+                self.push(&digits[..1]);
+                self.push_after_point(&digits[1..]);
+                self.push(if exponent < 0 { b"e-" } else { b"e+" });
+                if exponent.abs() < 10 {
+                    self.push(b"0");
+                }
+                self.push(itoa::Buffer::new().format(exponent.abs()).as_bytes());
+            }
+        }
+    }
+
+    fn push_after_point(&mut self, digits: &[u8]) {
+        if !digits.is_empty() {
+            self.push(b".");
+            self.push(digits);
+        }
+    }
+}
+
+impl std::io::Write for ScoreText {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.push(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Whether the text is an integer in canonical form: such strings have the encoding `int`.
 pub fn is_integer(text: &[u8]) -> bool {
     text.len() <= 20 && parse_i64(text).is_some()
@@ -85,6 +192,32 @@ mod tests {
         ];
         for bad in bad {
             assert_eq!(parse_i64(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn scores_have_seventeen_digits() {
+        let cases = [
+            (0.1, "0.10000000000000001"),
+            (1.5, "1.5"),
+            (-3.0, "-3"),
+            (-0.0, "-0"),
+            (1e16, "10000000000000000"),
+            (1e17, "1e+17"),
+            (1.2345678901234567e18, "1.2345678901234568e+18"),
+            (0.0001, "0.0001"),
+            (0.00001, "1.0000000000000001e-05"),
+            (1e-300, "1e-300"),
+            (-123456.789, "-123456.789"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (f64::from_bits(1), "4.9406564584124654e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (9_007_199_254_740_993.0, "9007199254740992"),
+            (12.5e15 + 0.5, "12500000000000000"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(std::str::from_utf8(ScoreText::of(value).as_bytes()), Ok(text));
         }
     }
 

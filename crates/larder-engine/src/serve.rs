@@ -1,13 +1,15 @@
 //! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
 
-use crate::blocking::{Waiter, Wish};
+use crate::blocking::{Extreme, Waiter, Wish};
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::mailbox::Mail;
+use crate::number::ScoreText;
 use crate::session::{Session, client_flags};
 use crate::shard::Key;
 use crate::worker::Flow;
 use larder_collections::list::{List, ListOptions};
+use larder_collections::sorted_set::SortedSet;
 use larder_packed::block::{Element, End};
 use larder_resp::Reply;
 use std::sync::Arc;
@@ -46,23 +48,19 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
         at += 1;
         context.db = db;
         let key = context.key(&bytes);
-        while let Some(waiter) = context.shard(&key).waiting.first(db, &bytes) {
-            if !serve_one(context, &key, &waiter) {
-                break;
-            }
+        while let Some(kind) = context.kind(&key) {
+            let Some(waiter) = context.shard(&key).waiting.first(db, &bytes, kind) else { break };
+            serve_one(context, &key, &waiter);
         }
     }
     context.ready.clear();
     context.db = selected;
 }
 
-/// Serves the first in line; false when the key has nothing for anybody.
-fn serve_one(context: &mut Context<'_>, key: &Key<'_>, waiter: &Arc<Waiter>) -> bool {
-    if context.kind(key) != Some(Kind::List) {
-        return false;
-    }
+/// Serves a waiter from a key of the type that it waits for, unless somebody else claims it first.
+fn serve_one(context: &mut Context<'_>, key: &Key<'_>, waiter: &Arc<Waiter>) {
     if !waiter.take() {
-        return true;
+        return;
     }
     let mut bytes = Vec::new();
     let mut reply = Reply::new(&mut bytes, waiter.protocol);
@@ -72,7 +70,6 @@ fn serve_one(context: &mut Context<'_>, key: &Key<'_>, waiter: &Arc<Waiter>) -> 
         reply.error(&error.wire());
     }
     context.engine.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply: bytes });
-    true
 }
 
 fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut Reply<'_>) -> CommandResult {
@@ -86,6 +83,10 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
         Wish::Move { from, to, target } => {
             let target = context.key(target);
             move_one(context, key, &target, *from, *to, reply)
+        }
+        Wish::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
+        Wish::PopManyScored(extreme, count) => {
+            pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
         }
     }
 }
@@ -137,6 +138,63 @@ pub(crate) fn pop_all(
         list.pop_with(end, options, |element| write_element(reply, element));
     }
     count
+}
+
+/// How popped entries of a sorted set are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PopForm {
+    /// Members and scores in turns.
+    Flat,
+    /// An array of pairs.
+    Pairs,
+    /// The key, a member and its score.
+    OneWithKey,
+    /// The key and an array of pairs.
+    PairsWithKey,
+}
+
+/// Pops up to `count` entries of a sorted set that exists, one at least, and writes them.
+pub(crate) fn pop_scored(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    extreme: Extreme,
+    count: u64,
+    form: PopForm,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    context.with_value(key, |set: &mut SortedSet, _| {
+        let count = count.min(set.len());
+        let pairs = matches!(form, PopForm::Pairs | PopForm::PairsWithKey);
+        match form {
+            PopForm::Flat => reply.array(2 * count as usize),
+            PopForm::Pairs => reply.array(count as usize),
+            PopForm::OneWithKey => {
+                reply.array(3);
+                reply.bulk(key.bytes);
+            }
+            PopForm::PairsWithKey => {
+                reply.array(2);
+                reply.bulk(key.bytes);
+                reply.array(count as usize);
+            }
+        }
+        let mut write = |score, member: &[u8]| {
+            if pairs {
+                reply.array(2);
+            }
+            reply.bulk(member);
+            reply.double(ScoreText::of(score).as_bytes());
+        };
+        match extreme {
+            Extreme::Min => {
+                set.remove_ranks(0, count, write);
+            }
+            Extreme::Max => (0..count).for_each(|_| set.pop_max(&mut write)),
+        }
+        Ok(())
+    })?;
+    context.modified(key);
+    Ok(())
 }
 
 /// Moves one element from a list that exists to another, which is created if need be, and writes it.

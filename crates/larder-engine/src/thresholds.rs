@@ -1,13 +1,16 @@
 //! The options of the types as configured now, copied once an iteration so that commands need not read atomics.
 
+use crate::context::WorkerState;
 use crate::engine::Engine;
+use larder_collections::hash::HashLimits;
 use larder_collections::list::{Fill, ListOptions};
+use larder_collections::set::SetLimits;
+use larder_collections::sorted_set::Limits;
 use larder_packed::codec::Codec;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// Up to where a collection counts as small: OBJECT ENCODING calls it listpack or intset until it exceeds one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "the families that read them are on their way")]
 pub(crate) struct Small {
     /// Elements, fields or members.
     pub count_max: u64,
@@ -26,7 +29,6 @@ impl Small {
 
 /// The thresholds of all types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "the families that read them are on their way")]
 pub(crate) struct Thresholds {
     pub hash: Small,
     pub set: Small,
@@ -44,6 +46,36 @@ impl Thresholds {
             sorted_set: Small::load(&hot.zset_max_listpack_entries, &hot.zset_max_listpack_value),
             intset_count_max: hot.set_max_intset_entries.load(Relaxed).max(0) as u64,
         }
+    }
+
+    /// Those of hashes.
+    pub(crate) fn hash_limits(&self) -> HashLimits {
+        HashLimits { count_max: self.hash.count_max, bytes_max: self.hash.bytes_max }
+    }
+
+    /// Those of sorted sets.
+    pub(crate) fn sorted_set_limits(&self) -> Limits {
+        Limits { entries: self.sorted_set.count_max, member_len: self.sorted_set.bytes_max }
+    }
+
+    /// Those of sets.
+    pub(crate) fn set_limits(&self) -> SetLimits {
+        SetLimits {
+            intset_count_max: self.intset_count_max,
+            listpack_count_max: self.set.count_max,
+            listpack_bytes_max: self.set.bytes_max,
+        }
+    }
+}
+
+/// What dumps are read with.
+pub(crate) fn rdb_options(worker: &WorkerState) -> larder_rdb::read::Options {
+    let thresholds = &worker.thresholds;
+    larder_rdb::read::Options {
+        hash: thresholds.hash_limits(),
+        list: worker.list_options,
+        set: thresholds.set_limits(),
+        sorted_set: thresholds.sorted_set_limits(),
     }
 }
 

@@ -77,7 +77,12 @@ pub(crate) fn end(session: &mut Session) -> Option<Box<Queue>> {
 /// Locks what the queued commands and the watched keys need.
 pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Held<'e> {
     let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
-    if queued.iter().any(|(found, _)| matches!(found.command.scope, Scope::All | Scope::Walk)) {
+    let needs_all = |(found, args): &(Found, OwnedArgs)| match found.command.scope {
+        Scope::All | Scope::Walk => true,
+        Scope::Sort => crate::commands::generic::sorts_by_other_keys(args.as_args()),
+        Scope::Exec | Scope::Keys | Scope::None => false,
+    };
+    if queued.iter().any(needs_all) {
         return engine.hold_all();
     }
     let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();

@@ -1,10 +1,13 @@
 //! Byte codecs and the one place for layout tricks: packed blocks, the block heap, LZF and the other codecs.
 
 pub mod block;
+pub mod buffer;
 pub mod bytes;
 pub mod codec;
 pub mod heap;
 pub mod int;
+pub mod int_block;
+pub mod leaf;
 pub mod listpack;
 pub mod lzf;
 pub mod segment;

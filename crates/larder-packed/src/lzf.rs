@@ -9,6 +9,8 @@
 //! Offsets have 13 bits, so copies reach 8 KB back. The compressor is greedy with one candidate per hash; 6 to
 //! 8 us per KB. The decompressor checks every length against both buffers. Tested at the foot of this file.
 
+use std::cell::RefCell;
+
 /// The payload is not LZF, or not of the promised size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
@@ -18,22 +20,64 @@ const OFFSET_MAX: usize = 1 << 13;
 const LITERALS_MAX: usize = 32;
 const COPY_MIN: usize = 3;
 const COPY_MAX: usize = 264;
+/// Positions have 32 bits, and a table that is shared by strings.
+const SOURCE_BYTES_MAX: usize = i32::MAX as usize;
 
-/// Appends the compressed form of `src` to `out` if it takes at most `max` bytes; else `out` is left as it was.
+/// Where the three bytes of each hash were seen last. Kept per thread, as clearing it for every string would cost more
+/// than compressing a short one: a position counts from `base`, and what is below that is from an earlier string.
+struct Seen {
+    at: Box<[u32; 1 << HASH_BITS]>,
+    base: u32,
+}
+
+thread_local! {
+    static SEEN: RefCell<Seen> = RefCell::new(Seen { at: Box::new([0; 1 << HASH_BITS]), base: 1 });
+}
+
+impl Seen {
+    /// Makes the table ready for a string of so many bytes.
+    fn begin(&mut self, len: usize) {
+        if usize::try_from(u32::MAX - self.base).is_ok_and(|room| room <= len) {
+            self.at.fill(0);
+            self.base = 1;
+        }
+    }
+
+    fn end(&mut self, len: usize) {
+        self.base += len as u32;
+    }
+
+    /// The position before where `bytes` were seen, if in this string, and `at` for the next time.
+    fn swap(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
+        let before = std::mem::replace(&mut self.at[hash(bytes)], self.base + at as u32);
+        before.checked_sub(self.base).map(|before| before as usize)
+    }
+}
+
+/// Appends the compressed form of `src` to `out` if it takes at most `max` bytes; else, and for more than 2 GB, `out` is
+/// left as it was.
 pub fn compress(src: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
+    if src.len() > SOURCE_BYTES_MAX {
+        return false;
+    }
+    SEEN.with_borrow_mut(|seen| {
+        seen.begin(src.len());
+        let fits = compress_with(seen, src, out, max);
+        seen.end(src.len());
+        fits
+    })
+}
+
+fn compress_with(seen: &mut Seen, src: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
     let start = out.len();
-    // Positions plus one; 0 means none yet.
-    let mut seen = vec![0u32; 1 << HASH_BITS];
     let (mut at, mut literals) = (0, 0);
     while at + COPY_MIN <= src.len() {
-        let slot = &mut seen[hash(&src[at..at + COPY_MIN])];
-        let candidate = (*slot as usize).wrapping_sub(1);
-        *slot = at as u32 + 1;
-        let near = candidate < at && at - candidate <= OFFSET_MAX;
-        if !near || src[candidate..candidate + COPY_MIN] != src[at..at + COPY_MIN] {
+        let here = &src[at..at + COPY_MIN];
+        let candidate = seen.swap(here, at).filter(|&before| at - before <= OFFSET_MAX);
+        let Some(candidate) = candidate.filter(|&before| src[before..before + COPY_MIN] == *here) else {
             at += 1;
             continue;
-        }
+        };
         put_literals(out, &src[literals..at]);
         let len = match_len(src, candidate, at);
         put_copy(out, at - candidate - 1, len);
@@ -41,7 +85,7 @@ pub fn compress(src: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
         literals = at;
         // Of the positions inside the match, only the one before its end is remembered.
         if at < src.len() {
-            seen[hash(&src[at - 2..=at])] = at as u32 - 1;
+            seen.swap(&src[at - 2..=at], at - 2);
         }
         if out.len() - start > max {
             break;

@@ -152,6 +152,15 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// A floating-point number by its text: `,` in RESP3, a bulk string in RESP2.
+    #[inline]
+    pub fn double(&mut self, text: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => self.line(b',', text),
+        }
+    }
+
     /// A big number from its decimal digits; a bulk string in RESP2.
     pub fn big_number(&mut self, digits: &str) {
         match self.protocol {
@@ -212,7 +221,8 @@ mod tests {
     #[test]
     fn each_kind_in_both_protocols() {
         type Case = (fn(&mut Reply), &'static str, &'static str);
-        let cases: [Case; 12] = [
+        let cases: [Case; 13] = [
+            (|r| r.double(b"1.5"), "$3\r\n1.5\r\n", ",1.5\r\n"),
             (|r| r.ok(), "+OK\r\n", "+OK\r\n"),
             (|r| r.error(b"ERR a\r\nb"), "-ERR a  b\r\n", "-ERR a  b\r\n"),
             (|r| r.int(-12), ":-12\r\n", ":-12\r\n"),

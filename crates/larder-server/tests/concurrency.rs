@@ -220,3 +220,68 @@ fn copies_stay_whole_while_the_original_changes() {
         });
     });
 }
+
+/// Producers add members; consumers take them by every blocking pop of sorted sets, beside one who waits for a list.
+#[test]
+fn blocked_pops_of_sorted_sets_lose_and_duplicate_nothing() {
+    const PRODUCERS: usize = 3;
+    const CONSUMERS: usize = 4;
+    with_threads(|server| {
+        let per_producer = rounds(300);
+        let total = PRODUCERS * per_producer;
+        let taken: Mutex<BTreeMap<String, usize>> = Mutex::default();
+        thread::scope(|scope| {
+            // Whoever waits for another type must not stand in the way.
+            let lister = scope.spawn(|| server.client().ask("BLPOP scored:0 list 0"));
+            for at in 0..CONSUMERS {
+                let taken = &taken;
+                scope.spawn(move || consume_scored(server, at, total, taken));
+            }
+            for at in 0..PRODUCERS {
+                scope.spawn(move || produce_scored(server, at, per_producer));
+            }
+            let mut client = server.client();
+            while taken.lock().expect("no consumer panicked").len() < total {
+                thread::yield_now();
+            }
+            client.ask("RPUSH list done");
+            assert_eq!(lister.join().expect("the waiter finishes").items()[1].text(), "done");
+        });
+        let taken = taken.into_inner().expect("no consumer panicked");
+        assert!(taken.values().all(|&times| times == 1), "a member came twice");
+        assert_eq!(server.client().ask("EXISTS scored:0 scored:1").int(), 0);
+    });
+}
+
+fn produce_scored(server: &Server, at: usize, count: usize) {
+    let mut client = server.client();
+    for i in 0..count {
+        let set = i % 2;
+        if i % 3 == 0 {
+            client.ask("MULTI");
+            client.ask(&format!("ZADD scored:{set} {i} {at}-{i}"));
+            client.ask("EXEC");
+        } else {
+            client.ask(&format!("ZADD scored:{set} {i} {at}-{i}"));
+        }
+    }
+}
+
+/// Takes until all members have been taken by somebody.
+fn consume_scored(server: &Server, at: usize, total: usize, taken: &Mutex<BTreeMap<String, usize>>) {
+    let mut client = server.client();
+    while taken.lock().expect("no consumer panicked").len() < total {
+        let reply = match at % 3 {
+            0 => client.ask("BZPOPMIN scored:0 scored:1 0.05"),
+            1 => client.ask("BZPOPMAX scored:1 scored:0 0.05"),
+            _ => client.ask("BZMPOP 0.05 2 scored:0 scored:1 MIN COUNT 3"),
+        };
+        let members: Vec<String> = match (at % 3, reply.items()) {
+            (_, []) => continue,
+            (2, [_, pairs]) => pairs.items().iter().map(|pair| pair.items()[0].text()).collect(),
+            (_, items) => vec![items[1].text()],
+        };
+        let mut taken = taken.lock().expect("no consumer panicked");
+        members.into_iter().for_each(|member| *taken.entry(member).or_default() += 1);
+    }
+}

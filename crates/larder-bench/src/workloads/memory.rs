@@ -1,5 +1,6 @@
 //! Resident memory of data at rest, and what loading it cost.
 
+use super::sorted_sets;
 use crate::context::Context;
 use crate::data;
 use crate::figure::Target;
@@ -36,6 +37,12 @@ pub const STRINGS: Shape = Shape { row: "strings", options: PLAIN, load: strings
 pub const STRINGS_TTL: Shape =
     Shape { row: "strings with a time to live", options: PLAIN, load: strings_ttl, target: 118.0 };
 
+pub const ZSET_LARGE: Shape =
+    Shape { row: "1 large sorted set", options: PLAIN, load: zset_large, target: 55.0 };
+pub const ZSET_MEDIUM: Shape =
+    Shape { row: "sorted sets of 129-200", options: PLAIN, load: zset_medium, target: 85.0 };
+pub const ZSET_SMALL: Shape =
+    Shape { row: "sorted sets of 10-128", options: PLAIN, load: zset_small, target: 36.0 };
 pub const HASH: Shape = Shape { row: "1 hash", options: PLAIN, load: hash, target: 80.0 };
 pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
 
@@ -104,6 +111,18 @@ fn strings(context: &Context, loader: &mut Loader) -> io::Result<u64> {
 fn strings_ttl(context: &Context, loader: &mut Loader) -> io::Result<u64> {
     let count = context.scaled(2_000_000, 1000);
     set_all(context, loader, "ttl", count, &[b"EX", b"100000"])
+}
+
+fn zset_large(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    sorted_sets::load_large(context, loader, context.scaled(2_000_000, 1000))
+}
+
+fn zset_medium(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    sorted_sets::load_bands(loader, context.scaled(20_000, 20), 129, 200)
+}
+
+fn zset_small(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    sorted_sets::load_bands(loader, context.scaled(20_000, 20), 10, 128)
 }
 
 fn hash(context: &Context, loader: &mut Loader) -> io::Result<u64> {

@@ -9,6 +9,7 @@ mod memory;
 mod operations;
 mod packing;
 mod rotate;
+mod sorted_sets;
 mod startup;
 
 use crate::context::Context;
@@ -51,6 +52,9 @@ const TABLE: &[Entry] = &[
     ("memory/x1k-compressed", "the same, list-compress-depth 1", |c| memory::run(c, &memory::X1K_COMPRESSED)),
     ("memory/strings", "5M keys, 16-byte key, 20-byte value", |c| memory::run(c, &memory::STRINGS)),
     ("memory/strings-ttl", "2M of those with a time to live", |c| memory::run(c, &memory::STRINGS_TTL)),
+    ("memory/zset-large", "1 sorted set of 2M members of 16 bytes", |c| memory::run(c, &memory::ZSET_LARGE)),
+    ("memory/zset-medium", "20,000 sorted sets of 129 to 200 members of 14 bytes", |c| memory::run(c, &memory::ZSET_MEDIUM)),
+    ("memory/zset-small", "20,000 sorted sets of 10 to 128 members of 14 bytes", |c| memory::run(c, &memory::ZSET_SMALL)),
     ("memory/hash", "1 hash of 2M fields of 16 bytes, values of 16", |c| memory::run(c, &memory::HASH)),
     ("memory/hashes", "10k hashes of 600-1,000 fields, 10 + 8 bytes", |c| memory::run(c, &memory::HASHES)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
@@ -65,6 +69,10 @@ const TABLE: &[Entry] = &[
     ("packing/1024-p16", "the same with a pipeline of 16", |c| packing::run(c, 1024, 16)),
     ("rotate/p1", "RPOPLPUSH on lists of 1 to 100,000 elements at fill 110000, no pipeline", |c| rotate::run(c, 1)),
     ("rotate/p16", "the same with a pipeline of 16", |c| rotate::run(c, 16)),
+    ("zset/one", "sorted set commands on 1 set of 1M members", |c| sorted_sets::run(c, &sorted_sets::ONE)),
+    ("zset/many", "the same on 10,000 sets of 100", |c| sorted_sets::run(c, &sorted_sets::MANY)),
+    ("zset/bands", "100,000 sets of 10-128 members and 80,000 of 129-200: loading, ranges by score", sorted_sets::bands),
+    ("zset/churn", "10M insertions and removals at 1M members: memory", sorted_sets::churn),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),

@@ -43,6 +43,13 @@ pub struct HashLimits {
     pub bytes_max: usize,
 }
 
+impl Default for HashLimits {
+    /// What Redis and Valkey have by default.
+    fn default() -> Self {
+        HashLimits { count_max: 128, bytes_max: 64 }
+    }
+}
+
 /// How Redis would store the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashEncoding {

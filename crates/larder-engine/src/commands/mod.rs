@@ -6,6 +6,8 @@ pub(crate) mod hash;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod server;
+pub(crate) mod set;
+pub(crate) mod sorted_set;
 pub(crate) mod string;
 pub(crate) mod transaction;
 
@@ -23,6 +25,8 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         introspection::TABLE,
         list::TABLE,
         server::TABLE,
+        set::TABLE,
+        sorted_set::TABLE,
         string::TABLE,
         transaction::TABLE,
     ]

@@ -12,8 +12,7 @@ use larder_resp::Reply;
 impl<'a> Context<'a> {
     /// The thresholds of hashes.
     pub(crate) fn hash_limits(&self) -> HashLimits {
-        let small = self.worker.thresholds.hash;
-        HashLimits { count_max: small.count_max, bytes_max: small.bytes_max }
+        self.worker.thresholds.hash_limits()
     }
 
     /// Works on the hash of a key, after taking out a few fields whose time is over; `None` if there is no such key. A

@@ -5,7 +5,6 @@
 mod hash;
 mod typed;
 
-#[allow(unused_imports, reason = "the families that use it are on their way")]
 pub(crate) use typed::Typed;
 
 use crate::clock::Clock;
@@ -77,7 +76,6 @@ pub struct Context<'a> {
 
 /// The type of a value, as TYPE names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "the families of the other types are on their way")]
 pub(crate) enum Kind {
     Hash,
     List,
@@ -94,6 +92,8 @@ impl Kind {
                 Value::String(_) => Kind::String,
                 Value::Hash(_) => Kind::Hash,
                 Value::List(_) => Kind::List,
+                Value::SortedSet(_) => Kind::SortedSet,
+                Value::Set(_) => Kind::Set,
             },
         }
     }
@@ -225,12 +225,17 @@ impl<'a> Context<'a> {
     /// Puts a value, replacing whatever the key holds.
     pub(crate) fn put(&mut self, key: &Key<'_>, value: NewValue<'_, Value>, expire: ExpireChange) {
         let access = self.access_now();
+        let options = self.worker.list_options;
+        let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
             before = soonest_field(&value);
             self.engine.background.discard(value);
+        }
+        if compress {
+            self.engine.background.compress(self.db, key.bytes);
         }
         if before != after {
             self.note_field_expiry(key, before, after);
@@ -331,11 +336,7 @@ impl<'a> Context<'a> {
         }
         let mut list = List::new();
         let done = f(&mut list, &self.worker.list_options, &mut self.reply)?;
-        let compress = list.wants_compression(&self.worker.list_options);
         self.put(key, NewValue::Out(Value::List(list)), ExpireChange::Clear);
-        if compress {
-            self.engine.background.compress(self.db, key.bytes);
-        }
         Ok(done)
     }
 

@@ -7,6 +7,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::shard::Key;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_collections::list::List;
+use larder_collections::set::Set;
+use larder_collections::sorted_set::SortedSet;
 use larder_collections::value::Value;
 use larder_resp::Reply;
 
@@ -19,14 +21,12 @@ pub(crate) trait Typed: Clone + Default {
     fn of_mut(value: &mut Value) -> Option<&mut Self>;
 
     /// Makes it a value.
-    #[allow(dead_code, reason = "the families that use all of these are on their way")]
     fn into_value(self) -> Value;
 
     /// Whether nothing is left: such a value is removed with its key.
     fn is_empty(&self) -> bool;
 }
 
-#[allow(dead_code, reason = "the families that use all of these are on their way")]
 impl<'a> Context<'a> {
     /// Looks a collection up for reading, counts the hit or the miss, and marks the key as used.
     #[inline]
@@ -120,5 +120,53 @@ impl Typed for List {
 
     fn is_empty(&self) -> bool {
         List::is_empty(self)
+    }
+}
+
+impl Typed for SortedSet {
+    fn of(value: &Value) -> Option<&SortedSet> {
+        match value {
+            Value::SortedSet(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    fn of_mut(value: &mut Value) -> Option<&mut SortedSet> {
+        match value {
+            Value::SortedSet(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::SortedSet(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        SortedSet::is_empty(self)
+    }
+}
+
+impl Typed for Set {
+    fn of(value: &Value) -> Option<&Set> {
+        match value {
+            Value::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    fn of_mut(value: &mut Value) -> Option<&mut Set> {
+        match value {
+            Value::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Set(self)
+    }
+
+    fn is_empty(&self) -> bool {
+        Set::is_empty(self)
     }
 }

@@ -43,7 +43,7 @@
 
 mod directory;
 mod page;
-mod probe;
+pub(crate) mod probe;
 mod record;
 mod records;
 mod rows;
@@ -232,7 +232,7 @@ impl Segment {
 }
 
 #[inline]
-fn prefetch(address: *const u8) {
+pub(crate) fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -7,10 +7,10 @@
 pub const LANES: usize = 16;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use sse2::{matches, sum_through};
+pub(crate) use sse2::{matches, sum_through};
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use portable::{matches, sum_through};
+pub(crate) use portable::{matches, sum_through};
 
 #[cfg(target_arch = "x86_64")]
 mod sse2 {

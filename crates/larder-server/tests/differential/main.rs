@@ -3,6 +3,8 @@
 mod hashes;
 mod random;
 mod scripts;
+mod sets;
+mod sorted_sets;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;
@@ -83,17 +85,17 @@ fn unquote(text: &str) -> (Vec<u8>, &str) {
 }
 
 /// What differs, or nothing. redis-server lists options in the order of a randomly seeded table, and the fields of large
-/// hashes too, so the pairs of CONFIG GET and of most hashes are compared whatever their order.
+/// hashes and the members of sets too, so these and the pairs of CONFIG GET are compared whatever their order.
 pub fn compare(line: &str, (ours, theirs): &(Value, Value)) -> Option<String> {
     let same = match pair_size(line) {
         Some(size) => pairs(ours, size) == pairs(theirs, size),
-        None if line.starts_with("EXEC") => same_replies(ours, theirs),
+        None if line.starts_with("EXEC") || line.contains("SCAN ") => same_replies(ours, theirs),
         None => ours == theirs,
     };
     (!same).then(|| format!("> {line}\n  larder: {ours}\n  redis:  {theirs}\n"))
 }
 
-/// Whether the replies of a transaction are the same, but for the order in each.
+/// Whether the replies of a transaction, or the parts of a scan's, are the same, but for the order in each.
 fn same_replies(ours: &Value, theirs: &Value) -> bool {
     let same = |(ours, theirs): (&Value, &Value)| {
         ours == theirs || !ours.items().is_empty() && pairs(ours, 1) == pairs(theirs, 1)
@@ -110,6 +112,7 @@ fn pair_size(line: &str) -> Option<usize> {
         ("CONFIG", rest) if rest.starts_with("GET") => Some(2),
         ("HGETALL", key) if !key.starts_with("ord") => Some(2),
         ("HKEYS" | "HVALS", key) if !key.starts_with("ord") => Some(1),
+        ("SMEMBERS" | "SINTER" | "SUNION" | "SDIFF" | "SPOP" | "SRANDMEMBER", _) => Some(1),
         _ => None,
     }
 }

@@ -15,9 +15,13 @@ enum Arg {
     Index,
     Count,
     End,
+    /// A score, or an end of a range of scores.
+    Score,
+    /// One of few members.
+    Member,
 }
 
-use Arg::{Count, End, Field, Index, Key, Value, Word};
+use Arg::{Count, End, Field, Index, Key, Member, Score, Value, Word};
 
 /// Commands with their arguments; `Count` is a small positive number.
 const COMMANDS: &[(&str, &[Arg])] = &[
@@ -68,6 +72,35 @@ const COMMANDS: &[(&str, &[Arg])] = &[
     ("LMPOP", &[Word("2"), Key, Key, End, Word("COUNT"), Count]),
     ("BLPOP", &[Key, Word("0.001")]),
     ("BLMOVE", &[Key, Key, End, End, Word("0.001")]),
+    ("ZADD", &[Key, Score, Member]),
+    ("ZADD", &[Key, Score, Member, Score, Member, Score, Member, Score, Value]),
+    ("ZADD", &[Key, Word("CH"), Score, Member, Score, Member]),
+    ("ZADD", &[Key, Word("GT"), Word("CH"), Score, Member, Score, Member]),
+    ("ZADD", &[Key, Word("NX"), Score, Member]),
+    ("ZADD", &[Key, Word("XX"), Word("INCR"), Score, Member]),
+    ("ZINCRBY", &[Key, Score, Member]),
+    ("ZREM", &[Key, Member, Member]),
+    ("ZSCORE", &[Key, Member]),
+    ("ZMSCORE", &[Key, Member, Member]),
+    ("ZCARD", &[Key]),
+    ("ZRANK", &[Key, Member]),
+    ("ZREVRANK", &[Key, Member]),
+    ("ZCOUNT", &[Key, Score, Score]),
+    ("ZRANGE", &[Key, Index, Index, Word("WITHSCORES")]),
+    ("ZRANGE", &[Key, Index, Index, Word("REV")]),
+    ("ZRANGE", &[Key, Score, Score, Word("BYSCORE"), Word("LIMIT"), Count, Count]),
+    ("ZREVRANGEBYSCORE", &[Key, Score, Score, Word("WITHSCORES")]),
+    ("ZRANGESTORE", &[Key, Key, Index, Index]),
+    ("ZREMRANGEBYRANK", &[Key, Index, Index]),
+    ("ZREMRANGEBYSCORE", &[Key, Score, Score]),
+    ("ZPOPMIN", &[Key]),
+    ("ZPOPMAX", &[Key, Count]),
+    ("ZMPOP", &[Word("2"), Key, Key, Word("MIN"), Word("COUNT"), Count]),
+    ("BZPOPMAX", &[Key, Key, Word("0.001")]),
+    ("ZUNIONSTORE", &[Key, Word("2"), Key, Key, Word("WEIGHTS"), Word("1"), Word("2")]),
+    ("ZINTERSTORE", &[Key, Word("2"), Key, Key]),
+    ("ZDIFF", &[Word("2"), Key, Key, Word("WITHSCORES")]),
+    ("ZINTERCARD", &[Word("2"), Key, Key]),
     ("HSET", &[Key, Field, Value]),
     ("HSET", &[Key, Field, Value, Field, Value, Field, Value]),
     ("HMSET", &[Key, Field, Value, Field, Value]),
@@ -122,6 +155,9 @@ fn argument(arg: Arg, rng: &mut Rng) -> Vec<u8> {
         Arg::Index if rng.u8(..20) == 0 => b"notanumber".to_vec(),
         Arg::Index => rng.i64(-30..30).to_string().into_bytes(),
         Arg::Count => rng.i64(0..40).to_string().into_bytes(),
+        Arg::Score if rng.u8(..30) == 0 => [&b"inf"[..], b"-inf", b"x"][rng.usize(..3)].to_vec(),
+        Arg::Score => (f64::from(rng.i8(-40..40)) / 4.0 + 0.0).to_string().into_bytes(),
+        Arg::Member => format!("m{}", rng.u8(..60)).into_bytes(),
         Arg::End => [&b"LEFT"[..], b"RIGHT"][rng.usize(..2)].to_vec(),
     }
 }

@@ -1,11 +1,14 @@
 //! The commands that work on keys of any type.
 
+mod dump;
 mod expire;
 mod manage;
 mod object;
+mod sort;
 mod table;
 mod walk;
 
 pub(crate) use expire::{Conditions, set_expiry};
 pub(crate) use object::encoding_name;
+pub(crate) use sort::names_other_keys as sorts_by_other_keys;
 pub(crate) use table::TABLE;

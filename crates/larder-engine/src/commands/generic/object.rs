@@ -6,6 +6,8 @@ use crate::number;
 use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::ListEncoding;
+use larder_collections::set::SetEncoding;
+use larder_collections::sorted_set::SortedSetEncoding;
 use larder_collections::value::Value;
 use larder_resp::Args;
 
@@ -28,6 +30,15 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
             Value::List(list) => match list.encoding() {
                 ListEncoding::Listpack => "listpack",
                 ListEncoding::Quicklist => "quicklist",
+            },
+            Value::Set(set) => match set.encoding() {
+                SetEncoding::Hashtable => "hashtable",
+                SetEncoding::Intset => "intset",
+                SetEncoding::Listpack => "listpack",
+            },
+            Value::SortedSet(set) => match set.encoding() {
+                SortedSetEncoding::Listpack => "listpack",
+                SortedSetEncoding::Skiplist => "skiplist",
             },
         },
     }

@@ -51,6 +51,25 @@ pub(crate) const TABLE: &[Command] = &[
         ..Command::DEFAULT
     },
     Command {
+        name: "dump",
+        arity: 2,
+        flags: READONLY,
+        acl: "keyspace",
+        scope: Scope::Keys,
+        keys: &[KeySpec {
+            begin: Begin::Index(1),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+            flags: "RO ACCESS",
+        }],
+        group: Group::Generic,
+        since: "2.6.0",
+        summary: "Gives the value of a key in a form that RESTORE takes.",
+        complexity: "O(n) for n bytes",
+        args: "key:key#0",
+        run: super::dump::dump,
+        ..Command::DEFAULT
+    },
+    Command {
         name: "exists",
         arity: -2,
         flags: FAST | READONLY,
@@ -436,6 +455,25 @@ pub(crate) const TABLE: &[Command] = &[
         ..Command::DEFAULT
     },
     Command {
+        name: "restore",
+        arity: -4,
+        flags: DENYOOM | WRITE,
+        acl: "dangerous keyspace",
+        scope: Scope::Keys,
+        keys: &[KeySpec {
+            begin: Begin::Index(1),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+            flags: "OW UPDATE",
+        }],
+        group: Group::Generic,
+        since: "2.6.0",
+        summary: "Makes a key of what DUMP gave.",
+        complexity: "O(n) for n bytes",
+        args: "key:key#0 ttl:integer serialized-value:string replace:pure-token=REPLACE?@3.0.0 absttl:pure-token=ABSTTL?@5.0.0 seconds:integer=IDLETIME?@5.0.0 frequency:integer=FREQ?@5.0.0",
+        run: super::dump::restore,
+        ..Command::DEFAULT
+    },
+    Command {
         name: "scan",
         arity: -2,
         flags: READONLY | TOUCHES_ARBITRARY_KEYS,
@@ -449,6 +487,51 @@ pub(crate) const TABLE: &[Command] = &[
         args: "cursor:integer pattern:pattern=MATCH? count:integer=COUNT? type:string=TYPE?@6.0.0",
         tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
         run: super::walk::scan,
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "sort",
+        arity: -2,
+        flags: DENYOOM | WRITE,
+        acl: "dangerous list set sortedset",
+        scope: Scope::Sort,
+        keys: &[
+            KeySpec {
+                begin: Begin::Index(1),
+                find: Find::Range { last: 0, step: 1, limit: 0 },
+                flags: "RO ACCESS",
+            },
+            KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags: "RO ACCESS" },
+            KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags: "OW UPDATE" },
+        ],
+        group: Group::Generic,
+        since: "1.0.0",
+        summary: "Sorts the elements of a list, set or sorted set; replies with them or stores them.",
+        complexity: "O(n*log(n)+m) for n elements and m returned ones",
+        args: "key:key#0 by-pattern:pattern=BY?#1 limit:block=LIMIT?(offset:integer count:integer) get-pattern:pattern=GET?*+#1 order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) sorting:pure-token=ALPHA? destination:key=STORE?#2",
+        run: super::sort::sort,
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "sort_ro",
+        arity: -2,
+        flags: READONLY,
+        acl: "dangerous list set sortedset",
+        scope: Scope::Sort,
+        keys: &[
+            KeySpec {
+                begin: Begin::Index(1),
+                find: Find::Range { last: 0, step: 1, limit: 0 },
+                flags: "RO ACCESS",
+            },
+            KeySpec { begin: Begin::Unknown, find: Find::Unknown, flags: "RO ACCESS" },
+        ],
+        group: Group::Generic,
+        since: "7.0.0",
+        summary: "Sorts the elements of a list, set or sorted set without storing them.",
+        complexity: "O(n*log(n)+m) for n elements and m returned ones",
+        args: "key:key#0 by-pattern:pattern=BY?#1 limit:block=LIMIT?(offset:integer count:integer) get-pattern:pattern=GET?*+#1 order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) sorting:pure-token=ALPHA?",
+        run: super::sort::sort_ro,
         ..Command::DEFAULT
     },
     Command {

@@ -3,13 +3,12 @@
 use super::digest;
 use crate::commands::generic::encoding_name;
 use crate::commands::is_word;
-use crate::context::Context;
+use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::glob;
 use crate::host::LogLevel;
 use crate::number;
 use crate::shard::{SHARDS, Table};
-use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::{Entry, TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
 use larder_collections::value::Value;
@@ -170,16 +169,27 @@ fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
             Value::String(bytes) => bytes.len() + 5,
             Value::Hash(hash) => hash.memory_bytes(),
             Value::List(list) => list.memory_bytes(0) as usize,
+            Value::SortedSet(set) => set.memory_bytes(0) as usize,
+            Value::Set(set) => set.memory_bytes(0) as usize,
         },
     }
 }
 
-fn with_list_of(
-    context: &mut Context<'_>,
-    name: &[u8],
-    wanted: ListEncoding,
-    error: &'static str,
-) -> CommandResult {
+fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let text = look(context, args.at(2), |entry| {
+        let value = entry.value();
+        if encoding_name(&value) != "listpack" {
+            return Err(CommandError::Fixed("ERR Not a listpack encoded object."));
+        }
+        Ok(format!("a small {} of {} bytes", Kind::of(&value).name(), serialized_length(&value)))
+    })?;
+    context.engine.host.log(LogLevel::Notice, &text);
+    context.reply.simple("Listpack structure printed on stdout");
+    Ok(())
+}
+
+fn quicklist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    const OTHER: CommandError = CommandError::Fixed("ERR Not a quicklist encoded object.");
     let describe = |list: &List| {
         format!(
             "list of {} elements in {} blocks, {} bytes",
@@ -188,29 +198,14 @@ fn with_list_of(
             list.memory_bytes(0)
         )
     };
-    let is_listpack = wanted == ListEncoding::Listpack;
-    let text = look(context, name, |entry| match entry.value() {
+    let text = look(context, args.at(2), |entry| match entry.value() {
         ValueRef::Out(value) => match &*value {
-            Value::List(list) if list.encoding() == wanted => Ok(describe(list)),
-            Value::Hash(hash) if is_listpack && hash.encoding() == HashEncoding::Listpack => {
-                Ok(format!("hash of {} fields, {} bytes", hash.len(), hash.memory_bytes()))
-            }
-            _ => Err(CommandError::Fixed(error)),
+            Value::List(list) if list.encoding() == ListEncoding::Quicklist => Ok(describe(list)),
+            _ => Err(OTHER),
         },
-        ValueRef::Inline { .. } => Err(CommandError::Fixed(error)),
+        ValueRef::Inline { .. } => Err(OTHER),
     })?;
     context.engine.host.log(LogLevel::Notice, &text);
-    Ok(())
-}
-
-fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    with_list_of(context, args.at(2), ListEncoding::Listpack, "ERR Not a listpack encoded object.")?;
-    context.reply.simple("Listpack structure printed on stdout");
-    Ok(())
-}
-
-fn quicklist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    with_list_of(context, args.at(2), ListEncoding::Quicklist, "ERR Not a quicklist encoded object.")?;
     context.reply.simple("Quicklist structure printed on stdout");
     Ok(())
 }
@@ -242,7 +237,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "HTSTATS <dbid>",
         "    Return the shape of the tables of a database.",
         "LISTPACK <key>",
-        "    Describe a small list or hash in the log.",
+        "    Describe a small collection in the log.",
         "OBJECT <key>",
         "    Show low level info about `key` and associated value.",
         "QUICKLIST <key> [0|1]",

@@ -3,10 +3,12 @@
 //! Keys are combined with exclusive or, so that their order does not matter; within a list it does.
 
 use crate::context::{Context, Kind};
+use crate::number::ScoreText;
 use crate::shard::SHARDS;
 use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::Element;
+use larder_collections::sorted_set::SortedSet;
 use larder_collections::value::Value;
 use sha1_smol::Sha1;
 use std::ops::ControlFlow;
@@ -38,6 +40,8 @@ impl Digest {
                 Value::String(bytes) => self.mix(bytes),
                 Value::Hash(hash) => self.mix_hash(hash),
                 Value::List(list) => self.mix_list(list),
+                Value::SortedSet(set) => self.mix_sorted_set(set),
+                Value::Set(set) => set.iter().for_each(|member| member.with_bytes(|bytes| self.xor(bytes))),
             },
         }
         if entry.expire_at_ms().is_some() {
@@ -60,6 +64,15 @@ impl Digest {
         let _ = list.for_each_range::<()>(0, list.len(), |element: Element<'_>| {
             self.mix(crate::serve::element_bytes(&element, &mut number));
             ControlFlow::Continue(())
+        });
+    }
+
+    fn mix_sorted_set(&mut self, set: &SortedSet) {
+        set.for_each(|score, member| {
+            let mut entry = Digest::default();
+            entry.mix(member);
+            entry.mix(ScoreText::of(score).as_bytes());
+            self.xor(&entry.0);
         });
     }
 

@@ -11,7 +11,7 @@ use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
 /// A timeout in seconds, as milliseconds; 0 waits for ever.
-fn timeout_ms(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
+pub(crate) fn timeout_ms(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
     let seconds = number::parse_f64(arg).ok_or(CommandError::TIMEOUT_NOT_FLOAT)?;
     let ms = seconds * 1000.0;
     if ms.is_infinite() || ms > i64::MAX as f64 {
@@ -52,7 +52,7 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandRe
 }
 
 /// Waits, or, where waiting is not allowed, answers at once.
-fn wait_or(
+pub(crate) fn wait_or(
     context: &mut Context<'_>,
     keys: &[&[u8]],
     wish: Wish,

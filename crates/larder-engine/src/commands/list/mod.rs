@@ -1,12 +1,12 @@
 //! The list commands.
 
 mod access;
-
 mod blocking;
 mod ends;
 mod table;
 
 pub(crate) use access::parse_cursor;
+pub(crate) use blocking::{timeout_ms, wait_or};
 pub(crate) use table::TABLE;
 
 use crate::commands::is_word;
@@ -31,7 +31,7 @@ fn position(index: i64, len: u64) -> Option<u64> {
 }
 
 /// The elements from `start` to `end` inclusive, as first position and number, within `len` elements.
-fn range(start: i64, end: i64, len: u64) -> (u64, u64) {
+pub(crate) fn range(start: i64, end: i64, len: u64) -> (u64, u64) {
     let from = if start < 0 { len.saturating_add_signed(start) } else { start as u64 };
     let to =
         if end < 0 { len.checked_add_signed(end) } else { Some((end as u64).min(len.saturating_sub(1))) };

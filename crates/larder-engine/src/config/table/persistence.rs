@@ -9,6 +9,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("rdbcompression", "yes"),
     yes_no("rdb-del-sync-files", "no"),
     yes_no("rdb-save-incremental-fsync", "yes"),
+    one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11"),
     one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict"),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),

@@ -1,0 +1,186 @@
+//! Changing a sorted set: adding and removing members, and moving between the forms.
+
+use std::sync::Arc;
+
+use larder_packed::leaf::{Leaf, Target};
+
+use super::tree::{LEAF_BYTES_MAX, Tree, Way};
+use super::{Form, SortedSet, key_of, score_of, tag_of};
+use crate::key_table::KeyHash;
+
+/// A set of one leaf takes at most so many bytes.
+pub(super) const PACKED_BYTES_MAX: usize = 4096;
+
+/// Up to where OBJECT ENCODING calls a sorted set small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most members.
+    pub entries: u64,
+    /// Bytes of the longest member.
+    pub member_len: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { entries: 128, member_len: 64 }
+    }
+}
+
+impl<H: KeyHash> SortedSet<H> {
+    /// Adds a member or changes its score: `decide` gets the old score, if the member is there, and returns the new one,
+    /// or None to leave things as they are. Scores must not be NaN. Returns the old score and what `decide` said.
+    ///
+    /// O(log n).
+    pub fn update(
+        &mut self,
+        member: &[u8],
+        limits: &Limits,
+        decide: impl FnOnce(Option<f64>) -> Option<f64>,
+    ) -> (Option<f64>, Option<f64>) {
+        let hash = H::hash(member);
+        match &mut self.form {
+            Form::Packed(leaf) => {
+                let at = leaf.find(tag_of(hash), member);
+                let old = at.map(|at| score_of(leaf.key(at)));
+                let new = decide(old);
+                if let Some(score) = new {
+                    self.put_packed(at, hash, key_of(score), member, limits);
+                }
+                (old, new)
+            }
+            Form::Tree(shared) => {
+                let spot = shared.find(hash, member);
+                let old_key = spot.map(|spot| shared.leaves.get(spot.leaf).key(spot.at));
+                let old = old_key.map(score_of);
+                let new = decide(old);
+                let Some(key) = new.map(key_of).filter(|&key| Some(key) != old_key) else {
+                    return (old, new);
+                };
+                let tree = Arc::make_mut(shared);
+                if let Some((spot, old_key)) = spot.zip(old_key) {
+                    if tree.set_key_in_place(spot, key) {
+                        return (old, new);
+                    }
+                    let target = Target { key: old_key, member, past_equal: false };
+                    tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+                }
+                tree.insert(hash, key, member);
+                tree.large = tree.large || tree.len > limits.entries || member.len() > limits.member_len;
+                self.settle();
+                (old, new)
+            }
+        }
+    }
+
+    /// Adds a member or gives it another score. True if it is new.
+    pub fn add(&mut self, member: &[u8], score: f64, limits: &Limits) -> bool {
+        self.update(member, limits, |_| Some(score)).0.is_none()
+    }
+
+    /// Removes a member; its score comes back. O(log n).
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        let hash = H::hash(member);
+        match &mut self.form {
+            Form::Packed(leaf) => {
+                let at = leaf.find(tag_of(hash), member)?;
+                let key = leaf.key(at);
+                leaf.remove(at..at + 1);
+                Some(score_of(key))
+            }
+            Form::Tree(shared) => {
+                let spot = shared.find(hash, member)?;
+                let key = shared.leaves.get(spot.leaf).key(spot.at);
+                let target = Target { key, member, past_equal: false };
+                let tree = Arc::make_mut(shared);
+                tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+                self.settle();
+                Some(score_of(key))
+            }
+        }
+    }
+
+    /// Removes up to `count` entries from rank `from` on and shows them to `f`, ascending. Returns their number.
+    ///
+    /// O(log n + entries).
+    pub fn remove_ranks(&mut self, from: u64, count: u64, mut f: impl FnMut(f64, &[u8])) -> u64 {
+        let count = count.min(self.len().saturating_sub(from));
+        let mut left = count;
+        while left > 0 {
+            left -= self.remove_some(from, left, &mut |key, member| f(score_of(key), member));
+        }
+        count
+    }
+
+    /// Removes the entry of the highest score, if there is one, and shows it to `f`.
+    pub fn pop_max(&mut self, f: impl FnMut(f64, &[u8])) {
+        if let Some(last) = self.len().checked_sub(1) {
+            self.remove_ranks(last, 1, f);
+        }
+    }
+
+    fn remove_some(&mut self, from: u64, count: u64, f: &mut dyn FnMut(u64, &[u8])) -> u64 {
+        match &mut self.form {
+            Form::Packed(leaf) => {
+                let range = from as usize..(from + count) as usize;
+                let _ = leaf.visit(range.clone(), &mut Vec::new(), |key, member| {
+                    f(key, member);
+                    std::ops::ControlFlow::<()>::Continue(())
+                });
+                leaf.remove(range);
+                count
+            }
+            Form::Tree(tree) => {
+                let removed = Arc::make_mut(tree).remove_run(Way::Rank(from), count, None, f);
+                self.settle();
+                removed
+            }
+        }
+    }
+
+    /// Puts an entry into a set of one leaf, in place of the one at `old`; makes it a tree if it has become too large.
+    fn put_packed(&mut self, old: Option<usize>, hash: u64, key: u64, member: &[u8], limits: &Limits) {
+        let Form::Packed(leaf) = &mut self.form else { unreachable!("the caller looked") };
+        if let Some(at) = old {
+            if leaf.key(at) == key {
+                return;
+            }
+            let stays =
+                (at == 0 || leaf.key(at - 1) < key) && (at + 1 == leaf.len() || key < leaf.key(at + 1));
+            if stays && leaf.fits_key(key) {
+                return leaf.set_key(at, key);
+            }
+            leaf.remove(at..at + 1);
+        }
+        let at = leaf.rank(&Target { key, member, past_equal: false });
+        leaf.insert(at, key, tag_of(hash), member);
+        if (leaf.len() as u64 > limits.entries || member.len() > limits.member_len) && !leaf.mark() {
+            leaf.set_mark(true);
+        }
+        if leaf.heap_bytes() > PACKED_BYTES_MAX && leaf.len() > 1 {
+            self.make_tree();
+        }
+    }
+
+    fn make_tree(&mut self) {
+        let Form::Packed(leaf) = &mut self.form else { return };
+        let mut first = std::mem::replace(leaf, Leaf::new());
+        let large = first.mark();
+        let mut parts = first.divide(LEAF_BYTES_MAX);
+        parts.insert(0, first);
+        self.form = Form::Tree(Arc::new(Tree::of(parts, large, H::hash)));
+    }
+
+    /// Goes back to one leaf if there is only one left.
+    fn settle(&mut self) {
+        let Form::Tree(tree) = &mut self.form else { return };
+        if tree.leaves.len() > 1 {
+            return;
+        }
+        let large = tree.large;
+        let mut leaf = Arc::make_mut(tree).take_single();
+        if large {
+            leaf.set_mark(true);
+        }
+        self.form = Form::Packed(leaf);
+    }
+}

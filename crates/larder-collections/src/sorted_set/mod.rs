@@ -1,0 +1,161 @@
+//! The sorted set: members with scores, in order of (score, member), found by member, by score and by rank.
+//!
+//! What it is: one packed leaf while it is small; above that a counted B+ tree of such leaves; above that the same with an
+//! index from members to leaves. Why not a skip list beside a hash table, as Redis has: that is two allocations, five
+//! pointers and a hash entry for each member, 90 bytes and more for 24 bytes of data. Scores and members are compressed
+//! in their leaf (see `larder_packed::leaf`), and nothing points to a member.
+//!
+//! | | cost |
+//! |---|---|
+//! | memory, small | 32 bytes + the entries packed: 1 + score 0-8 + length 0-1 + what members do not share |
+//! | memory, large | the same, 8 % for room in the leaves, half a byte of inner nodes and 4.5 bytes of index a member |
+//! | score of a member | a scan of tags; O(1) above 8 leaves |
+//! | rank of a member or a score, entry at a rank, insert, remove | O(log n) |
+//! | remove a range, visit a range | O(log n + entries) |
+//! | count by score or member | O(log n) |
+//! | clone | O(1): everything is shared, and copied leaf by leaf on write |
+//!
+//! ```text
+//!   Packed(Leaf)             up to 4 KB
+//!
+//!   Tree(Arc)  root -> Node [bound | count | child] -> ... -> leaf id -> leaves (chunks of 64) -> Leaf, up to 1 KB
+//!              index (above 8 leaves): hash of member -> segment -> (fragment, leaf id)
+//! ```
+//!
+//! Invariants:
+//! - T1: all leaves are at the same depth, a node has at most 64 children, a leaf with two entries or more takes at most
+//!   1 KB (4 KB when it is the whole set).
+//! - T2: every node knows how many entries are below each child; `len` is their sum.
+//! - T3: entries of a child lie between its bound and the next; no leaf and no node below the root is empty.
+//! - T4: the store of leaves holds exactly those that hang in the tree.
+//! - T5: a tree of more than 8 leaves has an index, one of fewer than 4 has none.
+//! - T6: the tag of an entry is the first 8 bits of its member's hash.
+//!
+//! Tested by the model test in `tests` beside this file.
+
+mod edit;
+mod index;
+mod node;
+mod range;
+mod scan;
+mod score;
+mod slab;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod thin;
+mod tree;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use larder_packed::leaf::{Leaf, Target};
+
+use crate::key_table::KeyHash;
+use crate::member_hash::MemberHash;
+use index::tag_of;
+use score::{key_of, score_of};
+use tree::{Spot, Tree};
+
+pub use edit::Limits;
+pub use range::{Bound, Order};
+pub use stats::SortedSetEncoding;
+
+/// See the module's comment. Cloning is O(1).
+pub struct SortedSet<H = MemberHash> {
+    form: Form,
+    hash: PhantomData<fn() -> H>,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Packed(Leaf),
+    Tree(Arc<Tree>),
+}
+
+impl<H: KeyHash> SortedSet<H> {
+    /// An empty sorted set.
+    pub fn new() -> Self {
+        Self::of(Form::Packed(Leaf::new()))
+    }
+
+    fn of(form: Form) -> Self {
+        SortedSet { form, hash: PhantomData }
+    }
+
+    /// Number of members.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        match &self.form {
+            Form::Packed(leaf) => leaf.len() as u64,
+            Form::Tree(tree) => tree.len,
+        }
+    }
+
+    /// True if there is no member.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The score of a member.
+    pub fn score(&self, member: &[u8]) -> Option<f64> {
+        let hash = H::hash(member);
+        match &self.form {
+            Form::Packed(leaf) => leaf.find(tag_of(hash), member).map(|at| score_of(leaf.key(at))),
+            Form::Tree(tree) => {
+                let Spot { leaf, at } = tree.find(hash, member)?;
+                Some(score_of(tree.leaves.get(leaf).key(at)))
+            }
+        }
+    }
+
+    /// The number of entries before a member, and its score.
+    pub fn rank(&self, member: &[u8]) -> Option<(u64, f64)> {
+        let hash = H::hash(member);
+        match &self.form {
+            Form::Packed(leaf) => {
+                let at = leaf.find(tag_of(hash), member)?;
+                Some((at as u64, score_of(leaf.key(at))))
+            }
+            Form::Tree(tree) => {
+                let Spot { leaf, at } = tree.find(hash, member)?;
+                let key = tree.leaves.get(leaf).key(at);
+                let (_, before) = tree.descend(&Target { key, member, past_equal: false });
+                Some((before + at as u64, score_of(key)))
+            }
+        }
+    }
+
+    /// Panics if an invariant of the module's comment is violated. O(n).
+    pub fn check_invariants(&self) {
+        match &self.form {
+            Form::Packed(leaf) => {
+                leaf.check_invariants();
+                assert!(leaf.heap_bytes() <= edit::PACKED_BYTES_MAX || leaf.len() == 1, "T1: leaf size");
+            }
+            Form::Tree(tree) => {
+                tree.check_invariants();
+                assert!(tree.leaves.len() > 1, "T1: one leaf is the whole set");
+            }
+        }
+    }
+}
+
+impl<H> Clone for SortedSet<H> {
+    fn clone(&self) -> Self {
+        SortedSet { form: self.form.clone(), hash: PhantomData }
+    }
+}
+
+impl<H: KeyHash> Default for SortedSet<H> {
+    fn default() -> Self {
+        SortedSet::new()
+    }
+}
+
+impl<H> std::fmt::Debug for SortedSet<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.form.fmt(f)
+    }
+}

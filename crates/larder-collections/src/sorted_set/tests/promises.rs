@@ -1,0 +1,128 @@
+//! Single promises of the sorted set: bytes, encodings, walks that see changes, size of large sets.
+
+use std::collections::HashSet;
+
+use crate::member_hash::MemberHash;
+use crate::sorted_set::{Limits, Order, SortedSet, SortedSetEncoding};
+
+type Set = SortedSet<MemberHash>;
+
+fn filled(n: u32, score: impl Fn(u32) -> f64) -> Set {
+    let mut set = Set::new();
+    for i in 0..n {
+        set.add(format!("m{i:015}").as_bytes(), score(i), &Limits::default());
+    }
+    set
+}
+
+#[test]
+fn encoding_is_sticky() {
+    let mut set = filled(128, f64::from);
+    assert_eq!(set.encoding(), SortedSetEncoding::Listpack);
+    set.add(b"one more", 1.0, &Limits::default());
+    assert_eq!(set.encoding(), SortedSetEncoding::Skiplist);
+    while set.len() > 1 {
+        set.remove_ranks(0, 1, |_, _| {});
+    }
+    assert_eq!(set.encoding(), SortedSetEncoding::Skiplist);
+    let mut set = Set::new();
+    set.add(&[b'x'; 65], 1.0, &Limits::default());
+    assert_eq!(set.encoding(), SortedSetEncoding::Skiplist);
+}
+
+#[test]
+fn a_large_set_is_packed_and_whole() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let scores: Vec<f64> = (0..100_000).map(|_| rng.f64() * 1e6).collect();
+    let mut set = filled(100_000, |i| scores[i as usize]);
+    set.check_invariants();
+    let each = set.memory_bytes(0) as f64 / 100_000.0;
+    assert!(each < 26.0, "{each} bytes a member");
+    assert!((set.memory_bytes(50) as f64 / set.memory_bytes(0) as f64 - 1.0).abs() < 0.2);
+    for i in (0..100_000).step_by(997) {
+        assert_eq!(set.score(format!("m{i:015}").as_bytes()), Some(scores[i]));
+    }
+    for i in 0..99_000 {
+        assert!(set.remove(format!("m{i:015}").as_bytes()).is_some());
+    }
+    set.check_invariants();
+    let each = set.memory_bytes(0) as f64 / 1000.0;
+    assert!(each < 60.0, "{each} bytes a member after most have gone");
+}
+
+#[test]
+fn sequential_and_equal_scores_are_packed_too() {
+    let bytes = |score: fn(u32) -> f64| {
+        let set = filled(50_000, score);
+        set.check_invariants();
+        set.memory_bytes(0) as f64 / 50_000.0
+    };
+    assert!(bytes(f64::from) < 14.0, "{}", bytes(f64::from));
+    assert!(bytes(|i| -f64::from(i)) < 14.0, "{}", bytes(|i| -f64::from(i)));
+    assert!(bytes(|_| 7.0) < 14.0, "{}", bytes(|_| 7.0));
+}
+
+#[test]
+fn a_walk_sees_all_that_stay() {
+    for seed in 0..20 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let n = [200, 600, 6000][seed as usize % 3];
+        let mut set = filled(n, f64::from);
+        let (mut cursor, mut seen) = (0, HashSet::new());
+        let mut calls = 0;
+        loop {
+            cursor = set.scan(cursor, 10, |_, member| assert!(seen.insert(member.to_vec()), "seen twice"));
+            calls += 1;
+            if cursor == 0 {
+                break;
+            }
+            // Half of the members stay; the others come and go, and scores change.
+            for _ in 0..20 {
+                let i = rng.u32(..n);
+                let member = format!("m{i:015}");
+                if i.is_multiple_of(2) || rng.bool() {
+                    set.add(member.as_bytes(), rng.f64(), &Limits::default());
+                } else {
+                    set.remove(member.as_bytes());
+                }
+                set.add(format!("new {}", rng.u32(..)).as_bytes(), rng.f64(), &Limits::default());
+            }
+        }
+        assert!(calls as u32 >= n / 40, "{calls} calls");
+        for i in (0..n).step_by(2) {
+            assert!(seen.contains(format!("m{i:015}").as_bytes()));
+        }
+    }
+}
+
+#[test]
+fn a_clone_shares_all_but_what_is_written() {
+    let mut set = filled(20_000, f64::from);
+    let clone = set.clone();
+    set.add(b"m000000000000777", 1e9, &Limits::default());
+    assert_eq!(clone.score(b"m000000000000777"), Some(777.0));
+    assert_eq!(set.rank(b"m000000000000777"), Some((19_999, 1e9)));
+    set.check_invariants();
+    clone.check_invariants();
+}
+
+#[test]
+fn members_may_be_huge() {
+    let mut set = Set::new();
+    let huge = vec![b'h'; 3 << 20];
+    for i in 0..50 {
+        set.add(format!("small {i}").as_bytes(), 1.0, &Limits::default());
+    }
+    set.add(&huge, 1.0, &Limits::default());
+    set.add(&huge[1..], 1.0, &Limits::default());
+    set.check_invariants();
+    assert_eq!(set.rank(&huge), Some((1, 1.0)));
+    let mut lens = Vec::new();
+    let _ = set.visit(0..3, Order::Descending, |_, member| {
+        lens.push(member.len());
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(lens, [7, huge.len(), huge.len() - 1]);
+    assert_eq!(set.remove(&huge), Some(1.0));
+    set.check_invariants();
+}

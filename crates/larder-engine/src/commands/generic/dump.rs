@@ -1,0 +1,120 @@
+//! DUMP and RESTORE: values as bytes that other servers of this protocol understand.
+
+use crate::commands::is_word;
+use crate::context::{Context, inline};
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::Key;
+use crate::thresholds::rdb_options;
+use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
+use larder_rdb::read::Loaded;
+use larder_rdb::{Version, dump as payload};
+use larder_resp::Args;
+
+/// The version that files and payloads are written in.
+pub(crate) fn target_version(engine: &Engine) -> Version {
+    let number = engine.config.value("rdb-target-version").parse().ok();
+    number.and_then(Version::from_number).unwrap_or_default()
+}
+
+pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let version = target_version(context.engine);
+    let compress = context.engine.config.value("rdbcompression") == "yes";
+    let bytes = context.read(&key, |entry, _| {
+        entry.map(|entry| match entry.value() {
+            ValueRef::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
+            ValueRef::Out(value) => payload::of_value(&value, version, compress),
+        })
+    });
+    match bytes {
+        Some(bytes) => context.reply.bulk(&bytes),
+        None => context.reply.null(),
+    }
+    Ok(())
+}
+
+/// The options of RESTORE.
+#[derive(Default)]
+struct Options {
+    replace: bool,
+    absolute: bool,
+    idle_s: Option<u64>,
+    frequency: Option<u8>,
+}
+
+impl Options {
+    fn parse(args: Args<'_>) -> CommandResult<Options> {
+        let mut options = Options::default();
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            at += 1;
+            if is_word(word, "REPLACE") {
+                options.replace = true;
+            } else if is_word(word, "ABSTTL") {
+                options.absolute = true;
+            } else if is_word(word, "IDLETIME") && args.get(at).is_some() && options.frequency.is_none() {
+                let seconds = u64::try_from(number::integer(&args[at])?);
+                options.idle_s = Some(seconds.map_err(|_| CommandError::INVALID_IDLETIME)?);
+                at += 1;
+            } else if is_word(word, "FREQ") && args.get(at).is_some() && options.idle_s.is_none() {
+                let frequency = u8::try_from(number::integer(&args[at])?);
+                options.frequency = Some(frequency.map_err(|_| CommandError::INVALID_FREQUENCY)?);
+                at += 1;
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let options = Options::parse(args.from(4))?;
+    let key = context.key(args.at(1));
+    if !options.replace && context.exists(&key) {
+        return Err(CommandError::BUSY_KEY);
+    }
+    let ttl = u64::try_from(number::integer(&args[2])?).map_err(|_| CommandError::INVALID_TTL)?;
+    let bytes = args.at(3);
+    if !payload::verify(bytes) {
+        return Err(CommandError::BAD_PAYLOAD);
+    }
+    let loaded = payload::restore(bytes, &rdb_options(context.worker));
+    let Ok(Some(loaded)) = loaded else { return Err(CommandError::BAD_DATA_FORMAT) };
+    let now = context.now_ms();
+    let expire_at_ms = match ttl {
+        0 => None,
+        _ if options.absolute => Some(ttl),
+        _ => Some(now.saturating_add(ttl)),
+    };
+    if options.replace {
+        context.delete(&key);
+    }
+    if expire_at_ms.is_none_or(|at| at > now) {
+        place(context, &key, loaded, expire_at_ms, &options);
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+fn place(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    loaded: Loaded,
+    expire_at_ms: Option<u64>,
+    options: &Options,
+) {
+    let expire = expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
+    match loaded {
+        Loaded::String(bytes) => context.put_string_as(key, &bytes, inline::STRING, expire),
+        Loaded::Value(value) => context.put(key, NewValue::Out(value), expire),
+    }
+    if let Some(idle_s) = options.idle_s {
+        let used = (u64::from(context.access_now()).wrapping_sub(idle_s) & 0xff_ffff) as u32;
+        context.table(key).set_access(key.hash, key.bytes, used);
+    }
+    context.modified(key);
+    context.signal_ready(key);
+}

@@ -1,0 +1,366 @@
+//! SORT and SORT_RO.
+//!
+//! With BY or GET patterns the elements name further keys, which no table can declare. Such a command runs with all
+//! shards locked (`Scope::Sort`): the usual ascending order, so there is no deadlock, and no other command runs
+//! meanwhile. Without them, and without STORE, only the shard of its key is locked.
+
+use crate::commands::is_word;
+use crate::context::{Context, Kind, Typed};
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::Key;
+use larder_collections::key_table::ValueRef;
+use larder_collections::list::List;
+use larder_collections::set::Set;
+use larder_collections::sorted_set::{Order, SortedSet};
+use larder_collections::value::Value;
+use larder_packed::block::End;
+use larder_resp::Args;
+use std::cmp::Ordering;
+use std::ops::{ControlFlow, Range};
+
+const NOT_DOUBLE: CommandError = CommandError::Fixed("ERR One or more scores can't be converted into double");
+
+pub(super) fn sort(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    run(context, args, true)
+}
+
+pub(super) fn sort_ro(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    run(context, args, false)
+}
+
+/// Whether the arguments of SORT may name keys besides the one to sort. In doubt, yes.
+pub(crate) fn names_other_keys(args: Args<'_>) -> bool {
+    args.from(2.min(args.len())).iter().any(|arg| is_word(arg, "store") || arg.contains(&b'*'))
+}
+
+fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandResult {
+    let mut request = Request::parse(args.from(2), may_store)?;
+    let key = context.key(args.at(1));
+    let source = Source::fetch(context, &key)?;
+    if matches!(source, Source::Set(_)) && request.store.is_some() && request.by == Some(By::Nothing) {
+        // What is stored must not depend on the order of a hash table.
+        request.by = None;
+        request.is_alpha = true;
+    }
+    let elements = match request.by {
+        Some(By::Nothing) => request.unsorted(&source),
+        _ => request.sorted(context, source.elements())?,
+    };
+    match request.store {
+        Some(target) => store(context, &request, &elements, target),
+        None => reply(context, &request, &elements),
+    }
+    Ok(())
+}
+
+/// What is sorted.
+enum Source {
+    Nothing,
+    List(List),
+    Set(Set),
+    SortedSet(SortedSet),
+}
+
+impl Source {
+    fn fetch(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult<Source> {
+        Ok(match context.kind(key) {
+            Some(Kind::List) => context.value_clone(key)?.map_or(Source::Nothing, Source::List),
+            Some(Kind::Set) => context.value_clone(key)?.map_or(Source::Nothing, Source::Set),
+            Some(Kind::SortedSet) => context.value_clone(key)?.map_or(Source::Nothing, Source::SortedSet),
+            Some(_) => return Err(CommandError::WRONG_TYPE),
+            None => context.read(key, |_, _| Source::Nothing),
+        })
+    }
+
+    /// All elements in their own order.
+    fn elements(&self) -> Vec<Vec<u8>> {
+        match self {
+            Source::Nothing => Vec::new(),
+            Source::List(list) => list_range(list, 0, list.len()),
+            Source::Set(set) => set.iter().map(|member| member.to_vec()).collect(),
+            Source::SortedSet(set) => ranks(set, 0..set.len(), Order::Ascending),
+        }
+    }
+}
+
+fn list_range(list: &List, from: u64, count: u64) -> Vec<Vec<u8>> {
+    let mut elements = Vec::new();
+    let _ = list.for_each_range::<()>(from, count, |element| {
+        elements.push(element.to_vec());
+        ControlFlow::Continue(())
+    });
+    elements
+}
+
+fn ranks(set: &SortedSet, range: Range<u64>, order: Order) -> Vec<Vec<u8>> {
+    let mut members = Vec::new();
+    let _ = set.visit::<()>(range, order, |_, member| {
+        members.push(member.to_vec());
+        ControlFlow::Continue(())
+    });
+    members
+}
+
+/// What the elements are compared by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By<'a> {
+    /// Not at all.
+    Nothing,
+    /// By the values of keys.
+    Pattern(Pattern<'a>),
+}
+
+/// The arguments.
+struct Request<'a> {
+    by: Option<By<'a>>,
+    get: Vec<Pattern<'a>>,
+    offset: i64,
+    count: i64,
+    is_descending: bool,
+    is_alpha: bool,
+    store: Option<&'a [u8]>,
+}
+
+impl<'a> Request<'a> {
+    fn parse(args: Args<'a>, may_store: bool) -> CommandResult<Request<'a>> {
+        let (mut by, mut get, mut store) = (None, Vec::new(), None);
+        let (mut offset, mut count) = (0, -1);
+        let (mut is_descending, mut is_alpha) = (false, false);
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            if is_word(word, "asc") {
+                is_descending = false;
+            } else if is_word(word, "desc") {
+                is_descending = true;
+            } else if is_word(word, "alpha") {
+                is_alpha = true;
+            } else {
+                let value = words.next().ok_or(CommandError::SYNTAX)?;
+                if is_word(word, "limit") {
+                    let second = words.next().ok_or(CommandError::SYNTAX)?;
+                    (offset, count) = (number::integer(value)?, number::integer(second)?);
+                } else if is_word(word, "store") && may_store {
+                    store = Some(value);
+                } else if is_word(word, "by") {
+                    let sorts = value.contains(&b'*');
+                    by = Some(if sorts { By::Pattern(Pattern::parse(value)) } else { By::Nothing });
+                } else if is_word(word, "get") {
+                    get.push(Pattern::parse(value));
+                } else {
+                    return Err(CommandError::SYNTAX);
+                }
+            }
+        }
+        Ok(Request { by, get, offset, count, is_descending, is_alpha, store })
+    }
+
+    /// The positions that LIMIT asks for, among `len` elements.
+    fn limit(&self, len: usize) -> Range<usize> {
+        let from = usize::try_from(self.offset.max(0)).unwrap_or(usize::MAX).min(len);
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        from..from.saturating_add(count).min(len)
+    }
+
+    /// The elements asked for in their own order; a list or a sorted set backwards when descending.
+    fn unsorted(&self, source: &Source) -> Vec<Vec<u8>> {
+        if let Source::SortedSet(set) = source {
+            let Range { start, end } = self.limit(set.len() as usize);
+            let (start, end) = (start as u64, end as u64);
+            return match self.is_descending {
+                false => ranks(set, start..end, Order::Ascending),
+                true => ranks(set, set.len() - end..set.len() - start, Order::Descending),
+            };
+        }
+        if let Source::List(list) = source {
+            let range = self.limit(list.len() as usize);
+            let count = range.len() as u64;
+            if !self.is_descending {
+                return list_range(list, range.start as u64, count);
+            }
+            let mut elements = list_range(list, list.len() - range.end as u64, count);
+            elements.reverse();
+            return elements;
+        }
+        let mut elements = source.elements();
+        let range = self.limit(elements.len());
+        elements.drain(range).collect()
+    }
+
+    fn sorted(&self, context: &mut Context<'_>, elements: Vec<Vec<u8>>) -> CommandResult<Vec<Vec<u8>>> {
+        let range = self.limit(elements.len());
+        let directed = |order: Ordering| if self.is_descending { order.reverse() } else { order };
+        if !self.is_alpha {
+            let mut scored = self.score(context, elements)?;
+            scored.sort_by(|a, b| {
+                let by_score = a.0.partial_cmp(&b.0).expect("scores are numbers");
+                directed(by_score.then_with(|| a.1.cmp(&b.1)))
+            });
+            return Ok(scored.drain(range).map(|(_, element)| element).collect());
+        }
+        let Some(By::Pattern(pattern)) = self.by else {
+            let mut elements = elements;
+            elements.sort_by(|a, b| directed(a.cmp(b)));
+            return Ok(elements.drain(range).collect());
+        };
+        let weigh = |element: Vec<u8>| (pattern.look_up(context, &element), element);
+        let mut weighed: Vec<_> = elements.into_iter().map(weigh).collect();
+        weighed.sort_by(|a, b| directed(a.0.cmp(&b.0)));
+        Ok(weighed.drain(range).map(|(_, element)| element).collect())
+    }
+
+    /// The elements with the numbers that they are sorted by.
+    fn score(&self, context: &mut Context<'_>, elements: Vec<Vec<u8>>) -> CommandResult<Vec<(f64, Vec<u8>)>> {
+        let mut score_of = |element: &Vec<u8>| match self.by {
+            Some(By::Pattern(pattern)) => match pattern.look_up(context, element) {
+                Some(weight) => score(&weight),
+                None => Some(0.0),
+            },
+            _ => score(element),
+        };
+        // All keys are looked at before an error is, as each lookup counts as a hit or a miss.
+        let scored: Vec<_> = elements.into_iter().map(|element| (score_of(&element), element)).collect();
+        scored.into_iter().map(|(score, element)| Ok((score.ok_or(NOT_DOUBLE)?, element))).collect()
+    }
+}
+
+/// A number as `strtod` reads it, where nothing may follow; the empty string is zero.
+fn score(text: &[u8]) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    let text = text.trim_ascii_start();
+    let text = match text {
+        [b'+', rest @ ..] if !matches!(rest, [b'+' | b'-', ..]) => rest,
+        _ => text,
+    };
+    let value = number::parse_f64(text)?;
+    // Infinity has to be written as such; a number too large is none.
+    let is_word = text.iter().any(|byte| matches!(byte, b'n' | b'N'));
+    (value.is_finite() || is_word).then_some(value)
+}
+
+/// A key made from an element: `#` is the element itself, and the first `*` stands for it in a name, which may go on
+/// with `->field` of a hash. A name without `*` is no key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pattern<'a> {
+    Element,
+    Key { prefix: &'a [u8], postfix: &'a [u8], field: Option<&'a [u8]> },
+    Nothing,
+}
+
+impl<'a> Pattern<'a> {
+    fn parse(text: &'a [u8]) -> Pattern<'a> {
+        if text == b"#" {
+            return Pattern::Element;
+        }
+        let Some(star) = text.iter().position(|&byte| byte == b'*') else { return Pattern::Nothing };
+        let (prefix, rest) = (&text[..star], &text[star + 1..]);
+        let arrow = rest.windows(2).position(|pair| pair == b"->").filter(|&at| at + 2 < rest.len());
+        match arrow {
+            Some(at) => Pattern::Key { prefix, postfix: &rest[..at], field: Some(&rest[at + 2..]) },
+            None => Pattern::Key { prefix, postfix: rest, field: None },
+        }
+    }
+
+    /// What the key of an element holds: a string, or a field of a hash. All shards are held.
+    fn look_up(&self, context: &mut Context<'_>, element: &[u8]) -> Option<Vec<u8>> {
+        let (name, field) = match *self {
+            Pattern::Element => return Some(element.to_vec()),
+            Pattern::Nothing => return None,
+            Pattern::Key { prefix, postfix, field } => ([prefix, element, postfix].concat(), field),
+        };
+        let (key, now_ms) = (context.key(&name), context.now_ms());
+        context.read(&key, |entry, _| match (entry?.value(), field) {
+            (ValueRef::Inline { bytes, .. }, None) => Some(bytes.to_vec()),
+            (ValueRef::Out(value), None) => match &*value {
+                Value::String(bytes) => Some(bytes.to_vec()),
+                _ => None,
+            },
+            (ValueRef::Out(value), Some(field)) => hash_field(&value, field, now_ms),
+            (ValueRef::Inline { .. }, Some(_)) => None,
+        })
+    }
+}
+
+/// The value of a field, if the value is a hash that has it.
+fn hash_field(value: &Value, field: &[u8], now_ms: u64) -> Option<Vec<u8>> {
+    match value {
+        Value::Hash(hash) => hash.get(field, now_ms).map(<[u8]>::to_vec),
+        _ => None,
+    }
+}
+
+fn reply(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>]) {
+    if request.get.is_empty() {
+        context.reply.array(elements.len());
+        return elements.iter().for_each(|element| context.reply.bulk(element));
+    }
+    context.reply.array(elements.len() * request.get.len());
+    for element in elements {
+        for pattern in &request.get {
+            let found = pattern.look_up(context, element);
+            context.reply.bulk_or_null(found.as_deref());
+        }
+    }
+}
+
+fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>], target: &[u8]) {
+    let options = context.worker.list_options;
+    let mut list = List::new();
+    for element in elements {
+        for pattern in &request.get {
+            let found = pattern.look_up(context, element);
+            list.push(End::Back, found.as_deref().unwrap_or_default(), &options);
+        }
+        if request.get.is_empty() {
+            list.push(End::Back, element, &options);
+        }
+    }
+    let target = context.key(target);
+    context.reply.int(list.len() as i64);
+    if Typed::is_empty(&list) {
+        context.delete(&target);
+    } else {
+        context.put_value(&target, list);
+        context.modified(&target);
+        context.signal_ready(&target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_read_as_strtod_reads_them() {
+        let good: [(&str, f64); 9] = [
+            ("1", 1.0),
+            ("-2.5", -2.5),
+            ("+3", 3.0),
+            ("  4", 4.0),
+            ("", 0.0),
+            ("0x10", 16.0),
+            ("1e3", 1000.0),
+            ("inf", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+        ];
+        for (text, value) in good {
+            assert_eq!(score(text.as_bytes()), Some(value), "{text:?}");
+        }
+        for bad in ["a", "1a", "4 ", " ", "nan", "+-1", "1e999"] {
+            assert_eq!(score(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(Pattern::parse(b"#") == Pattern::Element);
+        assert!(Pattern::parse(b"abc") == Pattern::Nothing);
+        let key = |prefix, postfix, field| Pattern::Key { prefix, postfix, field };
+        assert!(Pattern::parse(b"w_*") == key(b"w_", b"", None));
+        assert!(Pattern::parse(b"w_*_x->f->g") == key(b"w_", b"_x", Some(b"f->g")));
+        assert!(Pattern::parse(b"w_*->") == key(b"w_", b"->", None));
+        assert!(Pattern::parse(b"a->b*") == key(b"a->b", b"", None));
+    }
+}

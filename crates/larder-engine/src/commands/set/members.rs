@@ -1,0 +1,115 @@
+//! Adding, removing, moving and finding members.
+
+use super::write_members;
+use crate::context::{Context, Kind};
+use crate::error::{CommandError, CommandResult};
+use crate::shard::Key;
+use larder_collections::set::Set;
+use larder_resp::Args;
+
+pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let limits = context.worker.thresholds.set_limits();
+    let members = args.from(2);
+    let added = context.with_value_or_new(&key, |set: &mut Set, _| {
+        set.expect_members(&members[0], members.len() as u64, &limits);
+        Ok(members.iter().filter(|member| set.insert(member, &limits)).count())
+    })?;
+    if added > 0 {
+        context.modified(&key);
+    }
+    context.reply.count(added);
+    Ok(())
+}
+
+pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let members = args.from(2);
+    let removed = context.with_value(&key, |set: &mut Set, _| {
+        Ok(members.iter().filter(|member| set.remove(member)).count())
+    })?;
+    let removed = removed.unwrap_or(0);
+    if removed > 0 {
+        context.modified(&key);
+    }
+    context.reply.count(removed);
+    Ok(())
+}
+
+pub(super) fn smove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (source, target, member) = (context.key(args.at(1)), context.key(args.at(2)), args.at(3));
+    let moved = context.exists(&source) && try_move(context, &source, &target, member)?;
+    context.reply.int(i64::from(moved));
+    Ok(())
+}
+
+/// Moves a member; true if the source has it.
+fn try_move(
+    context: &mut Context<'_>,
+    source: &Key<'_>,
+    target: &Key<'_>,
+    member: &[u8],
+) -> CommandResult<bool> {
+    for key in [source, target] {
+        if context.kind(key).is_some_and(|kind| kind != Kind::Set) {
+            return Err(CommandError::WRONG_TYPE);
+        }
+    }
+    if source.bytes == target.bytes {
+        let found = context.with_value(source, |set: &mut Set, _| Ok(set.contains(member)))?;
+        return Ok(found == Some(true));
+    }
+    let removed = context.with_value(source, |set: &mut Set, _| Ok(set.remove(member)))?;
+    if removed != Some(true) {
+        return Ok(false);
+    }
+    context.modified(source);
+    let limits = context.worker.thresholds.set_limits();
+    let added = context.with_value_or_new(target, |set: &mut Set, _| {
+        set.expect_members(member, 1, &limits);
+        Ok(set.insert(member, &limits))
+    })?;
+    if added {
+        context.modified(target);
+    }
+    Ok(true)
+}
+
+pub(super) fn scard(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    context.read_value(&key, |set: Option<&Set>, reply| {
+        reply.int(set.map_or(0, |set| set.len() as i64));
+        Ok(())
+    })
+}
+
+pub(super) fn sismember(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    context.read_value(&key, |set: Option<&Set>, reply| {
+        reply.int(i64::from(set.is_some_and(|set| set.contains(&args[2]))));
+        Ok(())
+    })
+}
+
+pub(super) fn smismember(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let members = args.from(2);
+    context.read_value(&key, |set: Option<&Set>, reply| {
+        reply.array(members.len());
+        for member in members.iter() {
+            reply.int(i64::from(set.is_some_and(|set| set.contains(member))));
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn smembers(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    context.read_value(&key, |set: Option<&Set>, reply| {
+        match set {
+            Some(set) => write_members(reply, set),
+            None => reply.set(0),
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,25 @@
+//! The set commands.
+
+mod algebra;
+mod members;
+mod random;
+mod scan;
+mod table;
+
+pub(crate) use table::TABLE;
+
+use crate::context::Context;
+use crate::serve::write_element;
+use larder_collections::set::Set;
+use larder_resp::Reply;
+
+/// Writes all members as a set.
+fn write_members(reply: &mut Reply<'_>, set: &Set) {
+    reply.set(set.len() as usize);
+    set.iter().for_each(|member| write_element(reply, member));
+}
+
+/// A generator for one command, which draws while the context is lent out.
+fn fork_rng(context: &mut Context<'_>) -> fastrand::Rng {
+    context.worker.rng.fork()
+}

@@ -1,0 +1,120 @@
+//! Random members: looked at, or taken out.
+
+use super::{fork_rng, write_members};
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::serve::write_element;
+use crate::shard::Key;
+use larder_collections::set::Set;
+use larder_resp::Args;
+
+/// Members that one SRANDMEMBER may repeat: a short request must not make an endless reply.
+const REPEATS_MAX: u64 = 1 << 26;
+
+const COUNT_RANGE: CommandError = CommandError::Fixed(
+    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+);
+
+pub(super) fn spop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    match args.len() {
+        2 => pop_one(context, &key),
+        3 => {
+            let count = number::positive(&args[2])? as u64;
+            pop_many(context, &key, count)
+        }
+        _ => Err(CommandError::SYNTAX),
+    }
+}
+
+fn pop_one(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
+    let mut rng = fork_rng(context);
+    let popped = context.with_value(key, |set: &mut Set, reply| {
+        set.pop(&mut rng, |member| write_element(reply, member));
+        Ok(())
+    })?;
+    match popped {
+        Some(()) => context.modified(key),
+        None => context.reply.null(),
+    }
+    Ok(())
+}
+
+fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
+    let mut rng = fork_rng(context);
+    let len = context.with_value(key, |set: &mut Set, reply| {
+        let len = set.len();
+        if count < len {
+            reply.set(count as usize);
+            for _ in 0..count {
+                set.pop(&mut rng, |member| write_element(reply, member));
+            }
+        } else {
+            write_members(reply, set);
+        }
+        Ok(len)
+    })?;
+    match len {
+        None => context.reply.set(0),
+        // All are taken: the set goes as a whole, in the background if it is large.
+        Some(len) if count >= len => {
+            context.delete(key);
+        }
+        Some(_) if count > 0 => context.modified(key),
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+pub(super) fn srandmember(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    match args.len() {
+        2 => sample_one(context, &key),
+        3 => match number::integer(&args[2])? {
+            i64::MIN => Err(COUNT_RANGE),
+            count if count < 0 => sample_repeating(context, &key, count.unsigned_abs()),
+            count => sample_distinct(context, &key, count as u64),
+        },
+        _ => Err(CommandError::SYNTAX),
+    }
+}
+
+fn sample_one(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
+    let mut rng = fork_rng(context);
+    context.read_value(key, |set: Option<&Set>, reply| {
+        match set.and_then(|set| set.sample(&mut rng)) {
+            Some(member) => write_element(reply, member),
+            None => reply.null(),
+        }
+        Ok(())
+    })
+}
+
+fn sample_repeating(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
+    let mut rng = fork_rng(context);
+    context.read_value(key, |set: Option<&Set>, reply| {
+        let Some(set) = set else {
+            reply.array(0);
+            return Ok(());
+        };
+        if count > REPEATS_MAX {
+            return Err(CommandError::OUT_OF_RANGE);
+        }
+        reply.array(count as usize);
+        for _ in 0..count {
+            write_element(reply, set.sample(&mut rng).expect("a key's set is not empty"));
+        }
+        Ok(())
+    })
+}
+
+fn sample_distinct(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
+    let mut rng = fork_rng(context);
+    context.read_value(key, |set: Option<&Set>, reply| {
+        let members = set.map_or_else(Vec::new, |set| set.sample_distinct(count, &mut rng));
+        reply.array(members.len());
+        members.into_iter().for_each(|member| write_element(reply, member));
+        Ok(())
+    })
+}

@@ -1,0 +1,167 @@
+//! ZADD and ZINCRBY.
+
+use super::{limits, parse_score, write_score};
+use crate::commands::is_word;
+use crate::context::{Context, Kind};
+use crate::error::{CommandError, CommandResult};
+use larder_collections::sorted_set::SortedSet;
+use larder_resp::Args;
+
+/// The words between key and scores.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    nx: bool,
+    xx: bool,
+    gt: bool,
+    lt: bool,
+    changed: bool,
+    incr: bool,
+}
+
+/// What has come of the pairs.
+#[derive(Default)]
+struct Outcome {
+    added: i64,
+    updated: i64,
+    /// The last new score, if a pair was not passed over.
+    score: Option<f64>,
+    nan: bool,
+}
+
+impl Options {
+    /// Reads the words from argument 2 on; returns where the scores begin.
+    fn parse(&mut self, args: Args<'_>) -> usize {
+        for at in 2..args.len() {
+            let word = &args[at];
+            let option = match word.len() {
+                2 if is_word(word, "nx") => &mut self.nx,
+                2 if is_word(word, "xx") => &mut self.xx,
+                2 if is_word(word, "ch") => &mut self.changed,
+                2 if is_word(word, "gt") => &mut self.gt,
+                2 if is_word(word, "lt") => &mut self.lt,
+                4 if is_word(word, "incr") => &mut self.incr,
+                _ => return at,
+            };
+            *option = true;
+        }
+        args.len()
+    }
+
+    fn check(&self, pairs: usize) -> CommandResult {
+        if self.nx && self.xx {
+            return Err(CommandError::Fixed("ERR XX and NX options at the same time are not compatible"));
+        }
+        if (self.nx && (self.gt || self.lt)) || (self.gt && self.lt) {
+            return Err(CommandError::Fixed(
+                "ERR GT, LT, and/or NX options at the same time are not compatible",
+            ));
+        }
+        if self.incr && pairs > 1 {
+            return Err(CommandError::Fixed("ERR INCR option supports a single increment-element pair"));
+        }
+        Ok(())
+    }
+
+    /// The new score of a member, or None to leave it as it is.
+    fn decide(&self, old: Option<f64>, given: f64) -> Option<f64> {
+        let Some(old) = old else { return (!self.xx).then_some(given) };
+        let new = if self.incr { old + given } else { given };
+        let passed_over = self.nx || (self.lt && new >= old) || (self.gt && new <= old);
+        (!passed_over).then_some(new)
+    }
+}
+
+pub(super) fn zadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    add(context, args, Options::default())
+}
+
+pub(super) fn zincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    add(context, args, Options { incr: true, ..Options::default() })
+}
+
+fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> CommandResult {
+    let first = options.parse(args);
+    let given = args.len() - first;
+    if given == 0 || !given.is_multiple_of(2) {
+        return Err(CommandError::SYNTAX);
+    }
+    options.check(given / 2)?;
+    let pairs = args.from(first);
+    // Nothing is changed unless all scores are numbers. Most often there is one, which need not be kept.
+    let one = [parse_score(&pairs[0])?];
+    let many;
+    let scores: &[f64] = if given == 2 {
+        &one
+    } else {
+        let parsed: CommandResult<Vec<f64>> =
+            (0..given).step_by(2).map(|at| parse_score(&pairs[at])).collect();
+        many = parsed?;
+        &many
+    };
+    let key = context.key(args.at(1));
+    let outcome = if options.xx && context.kind(&key).is_none() {
+        Outcome::default()
+    } else {
+        let limits = limits(context);
+        context.with_value_or_new(&key, |set: &mut SortedSet, _| {
+            let mut outcome = Outcome::default();
+            for (i, &score) in scores.iter().enumerate() {
+                put(set, &pairs[2 * i + 1], score, &options, &limits, &mut outcome);
+                if outcome.nan {
+                    break;
+                }
+            }
+            Ok(outcome)
+        })?
+    };
+    if outcome.added + outcome.updated > 0 {
+        context.modified(&key);
+    }
+    if outcome.added > 0 {
+        context.signal_ready(&key);
+    }
+    if outcome.nan {
+        return Err(CommandError::Fixed("ERR resulting score is not a number (NaN)"));
+    }
+    reply(context, &options, &outcome);
+    Ok(())
+}
+
+fn put(
+    set: &mut SortedSet,
+    member: &[u8],
+    score: f64,
+    options: &Options,
+    limits: &larder_collections::sorted_set::Limits,
+    outcome: &mut Outcome,
+) {
+    let (old, new) = set.update(member, limits, |old| {
+        let new = options.decide(old, score)?;
+        outcome.nan = new.is_nan();
+        (!outcome.nan).then_some(new)
+    });
+    let Some(new) = new else { return };
+    outcome.score = Some(new);
+    match old {
+        None => outcome.added += 1,
+        Some(old) => outcome.updated += i64::from(old != new),
+    }
+}
+
+fn reply(context: &mut Context<'_>, options: &Options, outcome: &Outcome) {
+    match (options.incr, outcome.score) {
+        (true, Some(score)) => write_score(&mut context.reply, score),
+        (true, None) => context.reply.null(),
+        (false, _) if options.changed => context.reply.int(outcome.added + outcome.updated),
+        (false, _) => context.reply.int(outcome.added),
+    }
+}
+
+/// Whether a key holds a sorted set; an error if it holds something else.
+pub(super) fn is_sorted_set(context: &mut Context<'_>, name: &[u8]) -> CommandResult<bool> {
+    match context.kind(&context.key(name)) {
+        None => Ok(false),
+        Some(Kind::SortedSet) => Ok(true),
+        Some(_) => Err(CommandError::WRONG_TYPE),
+    }
+}

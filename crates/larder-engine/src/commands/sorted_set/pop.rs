@@ -1,0 +1,138 @@
+//! Popping at both ends, with and without waiting.
+
+use super::add::is_sorted_set;
+use crate::blocking::{Extreme, Wish};
+use crate::commands::is_word;
+use crate::commands::list::{timeout_ms, wait_or};
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::serve::{self, PopForm};
+use larder_resp::{Args, Reply};
+
+pub(super) fn zpopmin(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pop(context, args, Extreme::Min)
+}
+
+pub(super) fn zpopmax(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pop(context, args, Extreme::Max)
+}
+
+fn pop(context: &mut Context<'_>, args: Args<'_>, extreme: Extreme) -> CommandResult {
+    let count = match args.len() {
+        2 => None,
+        3 => Some(number::positive(&args[2])? as u64),
+        _ => return Err(CommandError::SYNTAX),
+    };
+    let form = if context.reply.is_resp3() && count.is_some() { PopForm::Pairs } else { PopForm::Flat };
+    if !is_sorted_set(context, args.at(1))? || count == Some(0) {
+        context.reply.array(0);
+        return Ok(());
+    }
+    write_popped(context, args.at(1), extreme, count.unwrap_or(1), form)
+}
+
+/// Pops from a sorted set that exists and replies with the entries.
+fn write_popped(
+    context: &mut Context<'_>,
+    name: &[u8],
+    extreme: Extreme,
+    count: u64,
+    form: PopForm,
+) -> CommandResult {
+    let key = context.key(name);
+    let mut popped = std::mem::take(&mut context.worker.scratch);
+    popped.clear();
+    let protocol = context.reply.protocol();
+    let done = serve::pop_scored(context, &key, extreme, count, form, &mut Reply::new(&mut popped, protocol));
+    context.reply.raw(&popped);
+    context.worker.scratch = popped;
+    done
+}
+
+/// The first of the keys that exists; it must be a sorted set.
+fn first_set<'k>(context: &mut Context<'_>, keys: &[&'k [u8]]) -> CommandResult<Option<&'k [u8]>> {
+    for name in keys {
+        if is_sorted_set(context, name)? {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn bzpopmin(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pop_or_wait(context, args, Extreme::Min)
+}
+
+pub(super) fn bzpopmax(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    pop_or_wait(context, args, Extreme::Max)
+}
+
+fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, extreme: Extreme) -> CommandResult {
+    let timeout = timeout_ms(context, args.at(args.len() - 1))?;
+    let keys: Vec<_> = args.iter().take(args.len() - 1).skip(1).collect();
+    match first_set(context, &keys)? {
+        Some(name) => write_popped(context, name, extreme, 1, PopForm::OneWithKey),
+        None => wait_or(context, &keys, Wish::PopScored(extreme), timeout, |reply| reply.null_array()),
+    }
+}
+
+/// The arguments of ZMPOP and BZMPOP from the number of keys on.
+struct PopMany<'a> {
+    keys: Vec<&'a [u8]>,
+    extreme: Extreme,
+    count: u64,
+}
+
+impl<'a> PopMany<'a> {
+    fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let numkeys = number::integer(&args[0]).ok().filter(|&n| n > 0);
+        let numkeys = numkeys.ok_or(CommandError::Fixed("ERR numkeys should be greater than 0"))? as usize;
+        let end = args.get(numkeys.saturating_add(1)).ok_or(CommandError::SYNTAX)?;
+        let extreme = if is_word(end, "min") {
+            Extreme::Min
+        } else if is_word(end, "max") {
+            Extreme::Max
+        } else {
+            return Err(CommandError::SYNTAX);
+        };
+        let keys = args.from(1).iter().take(numkeys).collect();
+        Ok(PopMany { keys, extreme, count: Self::parse_count(args.from(numkeys + 2))? })
+    }
+
+    fn parse_count(args: Args<'_>) -> CommandResult<u64> {
+        match args.len() {
+            0 => Ok(1),
+            2 if is_word(&args[0], "count") => {
+                let count = number::integer(&args[1]).ok().filter(|&n| n > 0);
+                count.map(|n| n as u64).ok_or(CommandError::Fixed("ERR count should be greater than 0"))
+            }
+            _ => Err(CommandError::SYNTAX),
+        }
+    }
+}
+
+/// Pops from the first key that exists and replies; false, with no reply, when there is none.
+fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_>) -> CommandResult<bool> {
+    let Some(name) = first_set(context, &request.keys)? else { return Ok(false) };
+    write_popped(context, name, request.extreme, request.count, PopForm::PairsWithKey)?;
+    Ok(true)
+}
+
+pub(super) fn zmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let request = PopMany::parse(args.from(1))?;
+    if !try_pop_many(context, &request)? {
+        context.reply.null_array();
+    }
+    Ok(())
+}
+
+pub(super) fn bzmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let timeout = timeout_ms(context, &args[1])?;
+    let request = PopMany::parse(args.from(2))?;
+    if try_pop_many(context, &request)? {
+        return Ok(());
+    }
+    let wish = Wish::PopManyScored(request.extreme, request.count);
+    wait_or(context, &request.keys, wish, timeout, |reply| reply.null_array())
+}

@@ -1,0 +1,57 @@
+//! Removing members, one by one and in ranges.
+
+use super::{parse_lex_range, parse_score_range};
+use crate::commands::list::range;
+use crate::context::Context;
+use crate::error::CommandResult;
+use crate::number;
+use larder_collections::sorted_set::{Bound, SortedSet};
+use larder_resp::Args;
+
+pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    remove_with(context, args, |set| {
+        args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64
+    })
+}
+
+pub(super) fn zremrangebyrank(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (start, stop) = (number::integer(&args[2])?, number::integer(&args[3])?);
+    remove_with(context, args, |set| {
+        let (from, count) = range(start, stop, set.len());
+        set.remove_ranks(from, count, |_, _| {})
+    })
+}
+
+pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    remove_between(context, args, &parse_score_range(&args[2], &args[3])?)
+}
+
+pub(super) fn zremrangebylex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    remove_between(context, args, &parse_lex_range(args.at(2), args.at(3))?)
+}
+
+fn remove_between(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    (from, to): &(Bound<'_>, Bound<'_>),
+) -> CommandResult {
+    remove_with(context, args, |set| {
+        let ranks = set.ranks(from, to);
+        set.remove_ranks(ranks.start, ranks.end - ranks.start, |_, _| {})
+    })
+}
+
+/// Replies with the number that `remove` returns; 0 when there is no such key.
+fn remove_with(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    remove: impl FnOnce(&mut SortedSet) -> u64,
+) -> CommandResult {
+    let key = context.key(args.at(1));
+    let removed = context.with_value(&key, |set: &mut SortedSet, _| Ok(remove(set)))?.unwrap_or(0);
+    context.reply.int(removed as i64);
+    if removed > 0 {
+        context.modified(&key);
+    }
+    Ok(())
+}

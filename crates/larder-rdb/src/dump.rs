@@ -1,0 +1,63 @@
+//! DUMP payloads: one value, and a footer that says which version wrote it and that it is whole.
+//!
+//! ```text
+//!  type u8 | value | version u16 | checksum of all before u64                       both little endian
+//! ```
+
+use crate::Crc64;
+use crate::error::{Error, Result};
+use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, Version, kind};
+use crate::read::{Input, Loaded, Options, read_value};
+use crate::write::{Output, type_of, version_for, write_value};
+use larder_collections::value::Value;
+
+const FOOTER_BYTES: usize = 10;
+
+/// The payload of a string.
+pub fn of_string(bytes: &[u8], version: Version, compress: bool) -> Vec<u8> {
+    payload(kind::STRING, version, compress, |output| output.string(bytes))
+}
+
+/// The payload of any value, of a newer version where it would lose something.
+pub fn of_value(value: &Value, version: Version, compress: bool) -> Vec<u8> {
+    let version = version_for(value, version);
+    let kind = type_of(value, version);
+    payload(kind, version, compress, |output| write_value(output, value, kind))
+}
+
+/// Whether the footer is right: a version that can be read, and the checksum of the bytes.
+pub fn verify(payload: &[u8]) -> bool {
+    let Some((rest, checksum)) = payload.split_last_chunk::<8>() else { return false };
+    let Some((body, version)) = rest.split_last_chunk::<2>() else { return false };
+    let checksum = u64::from_le_bytes(*checksum);
+    !body.is_empty()
+        && is_ours(u32::from(u16::from_le_bytes(*version)))
+        && (checksum == 0 || checksum == Crc64::of(rest))
+}
+
+/// The value of a payload whose footer is right; None for a collection without elements.
+pub fn restore(payload: &[u8], options: &Options) -> Result<Option<Loaded>> {
+    let body = payload.split_at_checked(payload.len().wrapping_sub(FOOTER_BYTES)).map(|(body, _)| body);
+    let (&kind, value) = body.and_then(<[u8]>::split_first).ok_or(Error::Damaged("no payload"))?;
+    let mut rest = value;
+    let loaded = read_value(&mut Input::new(&mut rest), kind, options)?;
+    if rest.is_empty() { Ok(loaded) } else { Err(Error::Damaged("bytes behind the value")) }
+}
+
+fn is_ours(version: u32) -> bool {
+    version <= VERSION_MAX && !FOREIGN_VERSIONS.contains(&version)
+}
+
+fn payload(
+    kind: u8,
+    version: Version,
+    compress: bool,
+    write: impl FnOnce(&mut Output<Vec<u8>>) -> std::io::Result<()>,
+) -> Vec<u8> {
+    let mut output = Output::new(vec![kind], compress);
+    write(&mut output).expect("a vector takes everything");
+    let mut bytes = output.into_inner();
+    bytes.extend_from_slice(&version.number().to_le_bytes());
+    bytes.extend_from_slice(&Crc64::of(&bytes).to_le_bytes());
+    bytes
+}

@@ -1,0 +1,78 @@
+//! Hashes: every form that they were ever saved in.
+
+use super::input::Input;
+use super::{listpack_elements, ziplist, zipmap};
+use crate::error::{Error, Result};
+use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
+use larder_packed::block::Element;
+use std::io::BufRead;
+
+/// Expiries do not matter while a hash is built: nothing is due before time began.
+const NO_TIME: u64 = 0;
+/// The expiry of a field that has none.
+const NEVER: i64 = -1;
+
+/// Fields and values as strings.
+pub fn strings(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
+    let mut hash = Hash::new();
+    for _ in 0..input.length()? {
+        let (field, value) = (input.string()?, input.string()?);
+        add(&mut hash, &field, &value, FieldExpiry::Clear, limits)?;
+    }
+    Ok(hash)
+}
+
+/// Fields, values and expiries.
+pub fn with_expiries(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
+    let mut hash = Hash::new();
+    for _ in 0..input.length()? {
+        let (field, value) = (input.string()?, input.string()?);
+        let expiry = match i64::from_le_bytes(input.array()?) {
+            NEVER => FieldExpiry::Clear,
+            at => {
+                let at = u64::try_from(at).map_err(|_| Error::Damaged("a field that expires before 1970"))?;
+                FieldExpiry::At(at)
+            }
+        };
+        add(&mut hash, &field, &value, expiry, limits)?;
+    }
+    Ok(hash)
+}
+
+/// A hash that is one zipmap.
+pub fn of_zipmap(bytes: &[u8], limits: HashLimits) -> Result<Hash> {
+    let mut hash = Hash::new();
+    for (field, value) in zipmap::pairs(bytes)? {
+        add(&mut hash, field, value, FieldExpiry::Clear, limits)?;
+    }
+    Ok(hash)
+}
+
+/// A hash that is one ziplist.
+pub fn of_ziplist(bytes: &[u8], limits: HashLimits) -> Result<Hash> {
+    of_elements(&ziplist::entries(bytes)?, limits)
+}
+
+/// A hash that is one listpack.
+pub fn of_listpack(bytes: &[u8], limits: HashLimits) -> Result<Hash> {
+    of_elements(&listpack_elements(bytes)?, limits)
+}
+
+fn of_elements(elements: &[Element<'_>], limits: HashLimits) -> Result<Hash> {
+    let (pairs, rest) = elements.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(Error::Damaged("a field without a value"));
+    }
+    let mut hash = Hash::new();
+    for [field, value] in pairs {
+        field.with_bytes(|field| {
+            value.with_bytes(|value| add(&mut hash, field, value, FieldExpiry::Clear, limits))
+        })?;
+    }
+    Ok(hash)
+}
+
+fn add(hash: &mut Hash, field: &[u8], value: &[u8], expiry: FieldExpiry, limits: HashLimits) -> Result<()> {
+    let is_new = hash.set(field, value, expiry, limits, NO_TIME);
+    if is_new { Ok(()) } else { Err(Error::Damaged("a field that is there twice")) }
+}

@@ -1,0 +1,281 @@
+//! Bytes, numbers, lengths and strings of the format.
+
+use crate::Crc64;
+use crate::error::{Error, Result, truncated};
+use crate::format::length;
+use larder_packed::lzf;
+use std::io::{self, BufRead, Read};
+
+/// So much memory is taken on a length's word; for more the bytes must have come.
+const TRUST_BYTES: usize = 1 << 20;
+/// LZF makes at most so many bytes of one.
+const LZF_GROWTH_MAX: usize = 88;
+/// The longest string: block offsets and Redis's own limits are below 4 GB.
+const STRING_BYTES_MAX: u64 = u32::MAX as u64 - (1 << 20);
+
+/// A string as it is stored.
+pub enum Stored {
+    /// Its bytes.
+    Plain(Vec<u8>),
+    /// Compressed with LZF, not decompressed yet.
+    Lzf {
+        /// The compressed bytes.
+        payload: Vec<u8>,
+        /// Their size when decompressed; at most 88 times as many.
+        plain_len: usize,
+    },
+}
+
+impl Stored {
+    /// The bytes of the string.
+    pub fn into_plain(self) -> Result<Vec<u8>> {
+        match self {
+            Stored::Plain(bytes) => Ok(bytes),
+            Stored::Lzf { payload, plain_len } => {
+                let mut plain = vec![0; plain_len];
+                lzf::decompress(&payload, &mut plain).map_err(|lzf::Damaged| Error::Damaged("not LZF"))?;
+                Ok(plain)
+            }
+        }
+    }
+}
+
+/// A length, or the mark of an encoded string in its place.
+enum Length {
+    Bytes(u64),
+    Encoded(u8),
+}
+
+/// Reads the parts of the format from any source of bytes.
+pub struct Input<R>(R);
+
+impl<R: BufRead> Input<R> {
+    /// Reads from `source`.
+    pub fn new(source: R) -> Self {
+        Input(source)
+    }
+
+    /// The source.
+    pub fn get_ref(&self) -> &R {
+        &self.0
+    }
+
+    /// The source, to be worked on.
+    pub fn get_mut(&mut self) -> &mut R {
+        &mut self.0
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn byte(&mut self) -> Result<u8> {
+        let byte = *self.0.fill_buf()?.first().ok_or_else(truncated)?;
+        self.0.consume(1);
+        Ok(byte)
+    }
+
+    /// So many bytes, known in advance.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.0.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// So many bytes, on the file's word: memory is taken as they arrive.
+    pub fn bytes(&mut self, len: u64) -> Result<Vec<u8>> {
+        if len > STRING_BYTES_MAX {
+            return Err(Error::Damaged("a string of more than 4 GB"));
+        }
+        let mut bytes = Vec::with_capacity((len as usize).min(TRUST_BYTES));
+        self.0.by_ref().take(len).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 == len { Ok(bytes) } else { Err(truncated()) }
+    }
+
+    /// Reads so many bytes for nobody.
+    pub fn skip(&mut self, len: u64) -> Result<()> {
+        let skipped = io::copy(&mut self.0.by_ref().take(len), &mut io::sink())?;
+        if skipped == len { Ok(()) } else { Err(truncated()) }
+    }
+
+    /// A number or a count.
+    #[inline]
+    pub fn length(&mut self) -> Result<u64> {
+        match self.length_or_encoding()? {
+            Length::Bytes(len) => Ok(len),
+            Length::Encoded(_) => Err(Error::Damaged("an encoded string where a length is due")),
+        }
+    }
+
+    /// A string.
+    #[inline]
+    pub fn string(&mut self) -> Result<Vec<u8>> {
+        self.stored()?.into_plain()
+    }
+
+    /// A string in the form in which it is stored.
+    pub fn stored(&mut self) -> Result<Stored> {
+        let number = match self.length_or_encoding()? {
+            Length::Bytes(len) => return self.bytes(len).map(Stored::Plain),
+            Length::Encoded(length::LZF) => return self.lzf(),
+            Length::Encoded(length::INT8) => i32::from(self.byte()? as i8),
+            Length::Encoded(length::INT16) => i32::from(i16::from_le_bytes(self.array()?)),
+            Length::Encoded(length::INT32) => i32::from_le_bytes(self.array()?),
+            Length::Encoded(_) => return Err(Error::Damaged("unknown encoding of a string")),
+        };
+        Ok(Stored::Plain(itoa::Buffer::new().format(number).as_bytes().to_vec()))
+    }
+
+    /// A double as eight bytes.
+    pub fn double(&mut self) -> Result<f64> {
+        self.array().map(f64::from_le_bytes)
+    }
+
+    /// A double as text with a length byte, as version 7 and older wrote it.
+    pub fn text_double(&mut self) -> Result<f64> {
+        let len = match self.byte()? {
+            255 => return Ok(f64::NEG_INFINITY),
+            254 => return Ok(f64::INFINITY),
+            253 => return Ok(f64::NAN),
+            len => len,
+        };
+        let text = self.bytes(u64::from(len))?;
+        let text = std::str::from_utf8(&text).map_err(|_| Error::Damaged("a score that is no number"))?;
+        text.trim().parse().map_err(|_| Error::Damaged("a score that is no number"))
+    }
+
+    fn lzf(&mut self) -> Result<Stored> {
+        let (packed, plain_len) = (self.length()?, self.length()?);
+        let payload = self.bytes(packed)?;
+        if plain_len / LZF_GROWTH_MAX as u64 > packed || plain_len > STRING_BYTES_MAX {
+            return Err(Error::Damaged("LZF that promises too much"));
+        }
+        Ok(Stored::Lzf { payload, plain_len: plain_len as usize })
+    }
+
+    #[inline]
+    fn length_or_encoding(&mut self) -> Result<Length> {
+        let first = self.byte()?;
+        Ok(match first & length::CLASS {
+            length::SIX_BITS => Length::Bytes(u64::from(first)),
+            length::FOURTEEN_BITS => {
+                let high = u64::from(first & !length::CLASS);
+                Length::Bytes(high << 8 | u64::from(self.byte()?))
+            }
+            length::ENCODED => Length::Encoded(first),
+            _ if first == length::U32 => Length::Bytes(u64::from(u32::from_be_bytes(self.array()?))),
+            _ if first == length::U64 => Length::Bytes(u64::from_be_bytes(self.array()?)),
+            _ => return Err(Error::Damaged("unknown form of a length")),
+        })
+    }
+}
+
+/// A source that keeps the checksum of what is read from it.
+pub struct Checked<R> {
+    source: R,
+    crc: Crc64,
+    /// Consumed from the source's buffer, but not in the checksum yet.
+    read: u64,
+}
+
+impl<R: BufRead> Checked<R> {
+    /// Reads from `source`.
+    pub fn new(source: R) -> Self {
+        Checked { source, crc: Crc64::new(), read: 0 }
+    }
+
+    /// The checksum of the bytes read so far.
+    pub fn checksum(&self) -> u64 {
+        self.crc.value()
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> u64 {
+        self.read
+    }
+}
+
+impl<R: BufRead> Read for Checked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(out)?;
+        self.crc.update(&out[..read]);
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Checked<R> {
+    #[inline]
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.source.fill_buf()
+    }
+
+    #[inline]
+    fn consume(&mut self, len: usize) {
+        if let Ok(bytes) = self.source.fill_buf() {
+            self.crc.update(&bytes[..len]);
+        }
+        self.source.consume(len);
+        self.read += len as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn string(bytes: &[u8]) -> Result<Vec<u8>> {
+        Input::new(bytes).string()
+    }
+
+    #[test]
+    fn lengths_of_every_form() {
+        let length = |bytes: &[u8]| Input::new(bytes).length().ok();
+        assert_eq!(length(&[0x3F]), Some(63));
+        assert_eq!(length(&[0x7F, 0xFE]), Some(0x3FFE));
+        assert_eq!(length(&[0x80, 0, 1, 0, 0]), Some(65536));
+        assert_eq!(length(&[0x81, 0, 0, 0, 1, 0, 0, 0, 0]), Some(1 << 32));
+        assert_eq!(length(&[0x82]), None);
+        assert_eq!(length(&[0xC0, 1]), None);
+        assert_eq!(length(&[0x80, 0]), None);
+    }
+
+    #[test]
+    fn strings_of_every_form() {
+        assert_eq!(string(b"\x05hello").unwrap(), b"hello");
+        assert_eq!(string(&[0xC0, 0x85]).unwrap(), b"-123");
+        assert_eq!(string(&[0xC1, 0x39, 0x30]).unwrap(), b"12345");
+        assert_eq!(string(&[0xC2, 0, 0, 0, 0x80]).unwrap(), b"-2147483648");
+        assert_eq!(string(&[0xC3, 5, 10, 0, b'a', 0xE0, 0, 0]).unwrap(), b"aaaaaaaaaa");
+    }
+
+    #[test]
+    fn hostile_lengths_take_no_memory() {
+        assert!(matches!(string(&[0x81, 0, 0, 0, 0, 0xF0, 0, 0, 0]), Err(Error::Io(_))));
+        assert!(matches!(string(&[0x81, 0xFF, 0, 0, 0, 0, 0, 0, 0]), Err(Error::Damaged(_))));
+        assert!(matches!(string(&[0xC3, 1, 0x80, 0x7F, 0, 0, 0, 0]), Err(Error::Damaged(_))));
+        assert!(matches!(string(&[0xC4]), Err(Error::Damaged(_))));
+        assert!(matches!(string(b"\x05hell"), Err(Error::Io(_))));
+        assert!(matches!(string(&[]), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn scores_as_text() {
+        let score = |bytes: &[u8]| Input::new(bytes).text_double();
+        assert_eq!(score(b"\x033.5").unwrap(), 3.5);
+        assert_eq!(score(b"\xFF").unwrap(), f64::NEG_INFINITY);
+        assert_eq!(score(b"\xFE").unwrap(), f64::INFINITY);
+        assert!(score(b"\x01x").is_err());
+    }
+
+    #[test]
+    fn the_checksum_follows_every_way_of_reading() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let mut input = Input::new(Checked::new(io::BufReader::with_capacity(16, bytes.as_slice())));
+        input.byte().unwrap();
+        input.array::<40>().unwrap();
+        input.bytes(100).unwrap();
+        input.skip(20).unwrap();
+        assert_eq!(input.get_ref().position(), 161);
+        assert_eq!(input.get_ref().checksum(), Crc64::of(&bytes[..161]));
+    }
+}

@@ -1,0 +1,25 @@
+//! Reading: bytes, lengths and strings; the old small encodings; values; whole files.
+
+mod file;
+mod hash;
+mod input;
+mod intset;
+mod list;
+mod set;
+mod sorted_set;
+mod value;
+mod ziplist;
+mod zipmap;
+
+pub use file::{Event, FileReader, KeyRecord};
+pub use input::{Checked, Input};
+pub use value::{Loaded, Options, read_value};
+
+use crate::error::Result;
+use larder_packed::block::Element;
+use larder_packed::listpack;
+
+/// The entries of a listpack, all of its bytes checked.
+fn listpack_elements(bytes: &[u8]) -> Result<Vec<Element<'_>>> {
+    Ok(listpack::Reader::new(bytes)?.collect::<std::result::Result<_, _>>()?)
+}

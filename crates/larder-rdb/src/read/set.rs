@@ -1,0 +1,43 @@
+//! Sets: every form that they were ever saved in.
+
+use super::input::Input;
+use super::{intset, listpack_elements};
+use crate::error::{Error, Result};
+use larder_collections::set::{Set, SetLimits};
+use larder_packed::block::Element;
+use std::io::BufRead;
+
+/// Members as strings.
+pub fn strings(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {
+    let count = input.length()?;
+    let mut set = Set::new();
+    for at in 0..count {
+        let member = input.string()?;
+        if at == 0 {
+            set = Set::for_members(&member, count, limits);
+        }
+        add(&mut set, Element::Bytes(&member), limits)?;
+    }
+    Ok(set)
+}
+
+/// A set that is one intset.
+pub fn of_intset(bytes: &[u8], limits: &SetLimits) -> Result<Set> {
+    of_elements(intset::integers(bytes)?.into_iter().map(Element::Int), limits)
+}
+
+/// A set that is one listpack.
+pub fn of_listpack(bytes: &[u8], limits: &SetLimits) -> Result<Set> {
+    of_elements(listpack_elements(bytes)?, limits)
+}
+
+fn of_elements<'a>(elements: impl IntoIterator<Item = Element<'a>>, limits: &SetLimits) -> Result<Set> {
+    let mut set = Set::new();
+    elements.into_iter().try_for_each(|element| add(&mut set, element, limits))?;
+    Ok(set)
+}
+
+fn add(set: &mut Set, member: Element<'_>, limits: &SetLimits) -> Result<()> {
+    let is_new = set.insert_element(member, limits);
+    if is_new { Ok(()) } else { Err(Error::Damaged("a member that is there twice")) }
+}

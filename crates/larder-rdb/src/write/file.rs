@@ -1,0 +1,127 @@
+//! A whole file.
+
+use super::output::Output;
+use super::value::{type_of, write_value};
+use crate::format::{Version, kind, opcode};
+use crate::{Crc64, write};
+use larder_collections::value::Value;
+use std::io::{self, Write};
+
+/// What stands before a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyHeader {
+    /// When it expires, in milliseconds since 1970.
+    pub expire_at_ms: Option<u64>,
+    /// Seconds since it was used.
+    pub idle_s: Option<u64>,
+    /// How often it was used, as the logarithmic counter of LFU.
+    pub frequency: Option<u8>,
+}
+
+/// Writes a file from start to end.
+pub struct FileWriter<W> {
+    output: Output<Summed<W>>,
+    version: Version,
+}
+
+impl<W: Write> FileWriter<W> {
+    /// Writes the header. `compress`: strings may be compressed with LZF. `checksum`: the end carries one.
+    pub fn new(to: W, version: Version, compress: bool, checksum: bool) -> io::Result<Self> {
+        let to = Summed { to, crc: checksum.then(Crc64::new), written: 0 };
+        let mut output = Output::new(to, compress);
+        match version {
+            Version::V80 => output.raw(b"VALKEY080")?,
+            older => output.raw(format!("REDIS{:04}", older.number()).as_bytes())?,
+        }
+        Ok(FileWriter { output, version })
+    }
+
+    /// A field about the file and its writer.
+    pub fn aux(&mut self, name: &str, value: &str) -> io::Result<()> {
+        self.output.raw(&[opcode::AUX])?;
+        self.output.string(name.as_bytes())?;
+        self.output.string(value.as_bytes())
+    }
+
+    /// The source of a function library.
+    pub fn function(&mut self, source: &[u8]) -> io::Result<()> {
+        self.output.raw(&[opcode::FUNCTION_2])?;
+        self.output.string(source)
+    }
+
+    /// The keys that follow are of this database, which has so many, and so many that expire.
+    pub fn database(&mut self, db: u64, keys: u64, expires: u64) -> io::Result<()> {
+        self.output.raw(&[opcode::SELECT_DB])?;
+        self.output.length(db)?;
+        self.output.raw(&[opcode::RESIZE_DB])?;
+        self.output.length(keys)?;
+        self.output.length(expires)
+    }
+
+    /// A key with a string.
+    pub fn string(&mut self, header: KeyHeader, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.key(header, kind::STRING, key)?;
+        self.output.string(value)
+    }
+
+    /// A key with any value.
+    pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
+        let kind = type_of(value, self.version);
+        self.key(header, kind, key)?;
+        write_value(&mut self.output, value, kind)
+    }
+
+    /// Bytes written so far.
+    pub fn written(&mut self) -> u64 {
+        self.output.get_mut().written
+    }
+
+    /// Writes the end and gives the destination back, flushed.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.output.raw(&[opcode::END])?;
+        let mut to = self.output.into_inner();
+        let crc = to.crc.take().map_or(0, |crc| crc.value());
+        to.write_all(&crc.to_le_bytes())?;
+        to.flush()?;
+        Ok(to.to)
+    }
+
+    fn key(&mut self, header: KeyHeader, kind: u8, key: &[u8]) -> io::Result<()> {
+        let output: &mut write::Output<_> = &mut self.output;
+        if let Some(at) = header.expire_at_ms {
+            output.raw(&[opcode::EXPIRE_MS])?;
+            output.raw(&at.to_le_bytes())?;
+        }
+        if let Some(seconds) = header.idle_s {
+            output.raw(&[opcode::IDLE])?;
+            output.length(seconds)?;
+        }
+        if let Some(frequency) = header.frequency {
+            output.raw(&[opcode::FREQ, frequency])?;
+        }
+        output.raw(&[kind])?;
+        output.string(key)
+    }
+}
+
+/// Keeps the checksum of what goes through, if it is wanted.
+struct Summed<W> {
+    to: W,
+    crc: Option<Crc64>,
+    written: u64,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        if let Some(crc) = &mut self.crc {
+            crc.update(&bytes[..written]);
+        }
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

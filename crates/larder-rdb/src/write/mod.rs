@@ -1,0 +1,13 @@
+//! Writing: lengths and strings, values, whole files.
+
+mod file;
+mod hash;
+mod list;
+mod output;
+mod set;
+mod sorted_set;
+mod value;
+
+pub use file::{FileWriter, KeyHeader};
+pub use output::Output;
+pub use value::{type_of, version_for, write_value};

@@ -1,0 +1,194 @@
+//! What is written is read back, damage is an error, and golden bytes stay what they are.
+
+use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
+use larder_collections::value::Value;
+use larder_rdb::read::{Event, FileReader, KeyRecord, Loaded, Options};
+use larder_rdb::write::{FileWriter, KeyHeader};
+use larder_rdb::{Error, Version, dump};
+
+fn list_options(depth: u32) -> ListOptions {
+    ListOptions { fill: Fill::new(-1), compress_depth: depth, codec: Codec::Lzf }
+}
+
+fn options(depth: u32) -> Options {
+    Options { list: list_options(depth), ..Options::default() }
+}
+
+/// Elements that are integers, short and long, compressible and not, empty, and too big for a block.
+fn sample_list(count: usize, depth: u32) -> List {
+    let (options, mut rng) = (list_options(depth), fastrand::Rng::with_seed(7));
+    let mut list = List::new();
+    for i in 0..count {
+        let element = match i % 7 {
+            0 => i.to_string().into_bytes(),
+            1 => format!("-{}", rng.u64(1..)).into_bytes(),
+            2 => vec![b'a'; rng.usize(..400)],
+            3 => (0..rng.usize(..60)).map(|_| rng.u8(..)).collect(),
+            4 if i % 350 == 4 => vec![b'z'; 20_000],
+            _ => Vec::new(),
+        };
+        list.push_back(&element, &options);
+    }
+    while list.wants_compression(&options) {
+        for done in list.compression_work(&options, 16).iter().map(Job::run) {
+            list.apply(done, &options);
+        }
+    }
+    list
+}
+
+fn elements(list: &List) -> Vec<Vec<u8>> {
+    (0..list.len()).map(|i| list.get(i).map(Popped::into_vec).expect("it is inside")).collect()
+}
+
+fn restored_list(payload: &[u8], options: &Options) -> List {
+    assert!(dump::verify(payload));
+    match dump::restore(payload, options) {
+        Ok(Some(Loaded::Value(Value::List(list)))) => {
+            list.check_invariants();
+            list
+        }
+        _ => panic!("a list was expected"),
+    }
+}
+
+#[test]
+fn lists_come_back_with_their_blocks() {
+    for depth in [0, 1] {
+        for count in [1, 2, 40, 3000] {
+            let list = sample_list(count, depth);
+            let payload = dump::of_value(&Value::List(list.clone()), Version::V10, true);
+            let again = restored_list(&payload, &options(depth));
+            assert_eq!(elements(&again), elements(&list), "{count} elements, depth {depth}");
+            assert_eq!(again.node_count(), list.node_count());
+            let packed = |list: &List| list.stats(&list_options(depth)).nodes_compressed;
+            assert_eq!(packed(&again), packed(&list));
+        }
+    }
+}
+
+/// DUMP of redis-server 7.0.15 after SET hello, SET -1234, and RPUSH of a, 12, and 100 times b.
+const STRING: &str = "000568656c6c6f0a006372df766534200a";
+const INTEGER: &str = "00c12efb0a009dab25f0f753e9b6";
+const LIST: &str = "120102c31540730d7300000003008161020c01e06462e05a000166ff0a0051c3272454732b73";
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal");
+    (0..text.len()).step_by(2).map(digit).collect()
+}
+
+#[test]
+fn golden_payloads_of_redis() {
+    for (payload, value) in [(STRING, &b"hello"[..]), (INTEGER, b"-1234")] {
+        assert_eq!(dump::of_string(value, Version::V10, true), unhex(payload));
+        let loaded = dump::restore(&unhex(payload), &options(0));
+        assert!(dump::verify(&unhex(payload)) && matches!(loaded, Ok(Some(Loaded::String(s))) if s == value));
+    }
+    let list = restored_list(&unhex(LIST), &options(0));
+    assert_eq!(elements(&list), [b"a".to_vec(), b"12".to_vec(), vec![b'b'; 100]]);
+    assert_eq!(dump::of_value(&Value::List(list), Version::V10, true), unhex(LIST));
+}
+
+#[test]
+fn damaged_payloads_are_errors() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let good = dump::of_value(&Value::List(sample_list(60, 1)), Version::V11, true);
+    assert!(dump::verify(&good));
+    for len in 0..good.len() {
+        assert!(!dump::verify(&good[..len]), "cut to {len}");
+        assert!(
+            dump::restore(&good[..len], &options(1)).is_err() || len + 1 > good.len() - 10,
+            "cut to {len}"
+        );
+    }
+    for _ in 0..20_000 {
+        let mut bad = good.clone();
+        for _ in 0..rng.usize(1..4) {
+            let at = rng.usize(..bad.len());
+            bad[at] = rng.u8(..);
+        }
+        if bad != good {
+            assert!(!dump::verify(&bad));
+        }
+        if let Ok(Some(Loaded::Value(Value::List(list)))) = dump::restore(&bad, &options(1)) {
+            list.check_invariants();
+            elements(&list);
+        }
+    }
+}
+
+/// A file with two databases, expiries and all that stands between keys.
+fn sample_file(checksum: bool) -> Vec<u8> {
+    let mut file = FileWriter::new(Vec::new(), Version::V11, true, checksum).unwrap();
+    file.aux("redis-ver", "7.2.0").unwrap();
+    file.function(b"#!lua name=lib").unwrap();
+    file.database(0, 2, 1).unwrap();
+    let header = KeyHeader { expire_at_ms: Some(1_900_000_000_123), ..KeyHeader::default() };
+    file.string(header, b"greeting", b"hello").unwrap();
+    file.value(KeyHeader::default(), b"list", &Value::List(sample_list(300, 0))).unwrap();
+    file.database(9, 1, 0).unwrap();
+    let header = KeyHeader { idle_s: Some(100), frequency: Some(7), ..KeyHeader::default() };
+    file.string(header, b"12345", &[b'x'; 500]).unwrap();
+    file.finish().unwrap()
+}
+
+fn read_all(bytes: &[u8], verify: bool) -> Result<Vec<Event>, Error> {
+    let mut reader = FileReader::new(bytes, options(0), verify)?;
+    let mut events = Vec::new();
+    while let Some(event) = reader.next_event()? {
+        events.push(event);
+    }
+    assert_eq!(reader.position(), bytes.len() as u64);
+    Ok(events)
+}
+
+#[test]
+fn files_come_back() {
+    for checksum in [false, true] {
+        let events = read_all(&sample_file(checksum), true).unwrap();
+        let mut events = events.into_iter();
+        let mut next = || events.next().expect("there are eight events");
+        assert!(matches!(next(), Event::Aux(name, value) if name == b"redis-ver" && value == b"7.2.0"));
+        assert!(matches!(next(), Event::Function(source) if source == b"#!lua name=lib"));
+        assert!(matches!(next(), Event::SelectDb(0)));
+        assert!(matches!(next(), Event::ResizeDb(2, 1)));
+        let Event::Key(KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. }) = next()
+        else {
+            panic!("a string was expected");
+        };
+        assert_eq!(
+            (key, expire_at_ms, value),
+            (b"greeting".to_vec(), Some(1_900_000_000_123), b"hello".to_vec())
+        );
+        let Event::Key(KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. }) = next() else {
+            panic!("a list was expected");
+        };
+        assert_eq!(elements(&list), elements(&sample_list(300, 0)));
+        assert!(matches!(next(), Event::SelectDb(9)));
+        assert!(matches!(next(), Event::ResizeDb(1, 0)));
+        let Event::Key(KeyRecord { key, idle_s, frequency, .. }) = next() else {
+            panic!("a key was expected")
+        };
+        assert_eq!((key, idle_s, frequency), (b"12345".to_vec(), Some(100), Some(7)));
+        assert!(events.next().is_none());
+    }
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let good = sample_file(true);
+    for len in 0..good.len() {
+        assert!(read_all(&good[..len], true).is_err(), "cut to {len}");
+    }
+    for at in 9..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        // A checksum of zero would not be compared; one bit does not make one.
+        assert!(read_all(&bad, true).is_err(), "byte {at}");
+    }
+    assert!(matches!(read_all(b"REDIS0099", true), Err(Error::Version(99))));
+    assert!(matches!(read_all(b"REDIS0000", true), Err(Error::Version(0))));
+    assert!(matches!(read_all(b"RIDES0011", true), Err(Error::NotRdb)));
+    assert!(matches!(read_all(b"REDIS0075\xfe\x00\x63\x01k", true), Err(Error::Version(75))));
+    assert!(matches!(read_all(b"REDIS0011\xfe\x00\x63\x01k", true), Err(Error::UnknownType(0x63))));
+}

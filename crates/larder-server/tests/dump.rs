@@ -1,0 +1,176 @@
+//! DUMP payloads go both ways between Larder and redis-server 7.0: the same data gives the same DEBUG DIGEST-VALUE.
+
+use larder_testkit::{Client, Server, Value};
+
+/// Options of both servers that make the encodings of one round.
+const ROUNDS: [&[&str]; 4] = [
+    &[],
+    &["--list-max-listpack-size", "3", "--list-compress-depth", "1"],
+    &["--rdbcompression", "no", "--list-max-listpack-size", "-1"],
+    &["--hash-max-listpack-entries", "0", "--zset-max-listpack-value", "4", "--set-max-intset-entries", "10"],
+];
+
+/// Fills a server with values of every type in small and large encodings; the names of the keys.
+fn fill(client: &mut Client) -> Vec<String> {
+    let text = |len: usize| (0..len).map(|i| char::from(b'a' + (i * i % 17) as u8)).collect::<String>();
+    let mut keys = Vec::new();
+    let strings =
+        ["", "0", "-129", "65536", "2147483648", "9223372036854775807", "12345678901234567890", "3.0"];
+    for (i, value) in
+        strings.iter().map(|s| (*s).to_owned()).chain([text(20), text(21), text(100_000)]).enumerate()
+    {
+        keys.push(format!("string:{i}"));
+        client.cmd(&["SET", keys.last().expect("just pushed"), &value]);
+    }
+    for (count, len) in [(1, 1), (5, 10), (400, 3), (60, 5000), (2, 100_000), (3000, 0)] {
+        keys.push(format!("list:{count}:{len}"));
+        let key = keys.last().expect("just pushed").clone();
+        let elements =
+            (0..count).map(|i| if i % 3 == 0 { (i * 31 - 7).to_string() } else { text(len + i % 5) });
+        let all: Vec<String> = ["RPUSH".to_owned(), key].into_iter().chain(elements).collect();
+        assert_eq!(client.cmd(&all), Value::Int(count as i64));
+    }
+    for (count, len) in [(1, 1), (5, 10), (5, 100), (500, 3), (3000, 20)] {
+        let member = |i: usize| format!("{}{i}", text(len));
+        let mut put = |name: &str, args: Vec<String>| {
+            let key = format!("{name}:{count}:{len}");
+            client.cmd(&[vec![name.to_owned(), key.clone()], args].concat());
+            keys.push(key);
+        };
+        put("SADD", (0..count).map(member).collect());
+        put("HSET", (0..count).flat_map(|i| [member(i), (i * 7).to_string()]).collect());
+        put("ZADD", (0..count).flat_map(|i| [format!("{}", i as f64 / 3.0 - 50.0), member(i)]).collect());
+    }
+    for (name, first, step, count) in
+        [("small", -5, 3, 20), ("wide", 1, 70_000, 300), ("huge", i64::MIN, 1 << 52, 3000)]
+    {
+        let numbers = (0..count).map(|i| (first + step * i).to_string()).collect::<Vec<_>>();
+        let sadd = [vec!["SADD".to_owned(), name.to_owned()], numbers].concat();
+        client.cmd(&sadd);
+        keys.push(name.to_owned());
+    }
+    client.ask("SADD mixed 1 2 three 4 -5");
+    client.ask("ZADD scores inf a -inf b 0 c 3.14 d 1e300 e -1e-300 f 9007199254740993 g 17 h 0.1 17");
+    client.ask("HSET hash 1 2 3 four five 6");
+    keys.extend(["mixed", "scores", "hash"].map(str::to_owned));
+    keys
+}
+
+fn payload(client: &mut Client, key: &str) -> Vec<u8> {
+    match client.cmd(&["DUMP", key]) {
+        Value::Bulk(bytes) => bytes,
+        other => panic!("DUMP {key}: {other}"),
+    }
+}
+
+/// Takes every key of `from` over to `to` by DUMP and RESTORE, and compares digests and encodings.
+fn take_over(from: &mut Client, to: &mut Client, keys: &[String]) {
+    to.ask("FLUSHALL");
+    for key in keys {
+        let bytes = payload(from, key);
+        let restored = to.cmd::<&[u8]>(&[b"RESTORE", key.as_bytes(), b"0", &bytes]);
+        assert_eq!(restored, Value::Simple("OK".to_owned()), "{key}");
+        let digest = |client: &mut Client| client.cmd(&["DEBUG", "DIGEST-VALUE", key]);
+        assert_eq!(digest(from), digest(to), "{key}");
+    }
+    assert_eq!(from.ask("DEBUG DIGEST"), to.ask("DEBUG DIGEST"));
+}
+
+#[test]
+fn payloads_go_both_ways() {
+    for args in ROUNDS {
+        let larder = Server::larder(&[&["--rdb-target-version", "10"][..], args].concat());
+        let (redis, other) = (Server::redis(args), Server::larder(&["--threads", "2"]));
+        let (mut larder, mut redis, mut other) = (larder.client(), redis.client(), other.client());
+        let keys = fill(&mut redis);
+        take_over(&mut redis, &mut larder, &keys);
+        take_over(&mut larder, &mut redis, &keys);
+        larder.ask("FLUSHALL");
+        redis.ask("FLUSHALL");
+        fill(&mut larder);
+        take_over(&mut larder, &mut redis, &keys);
+        take_over(&mut larder, &mut other, &keys);
+    }
+}
+
+#[test]
+fn restore_answers_as_redis_does() {
+    let servers = [Server::larder(&["--rdb-target-version", "10"]), Server::redis(&[])];
+    let mut replies = servers.iter().map(|server| replies(&mut server.client()));
+    let (ours, theirs) = (replies.next(), replies.next());
+    assert_eq!(ours, theirs);
+}
+
+fn replies(client: &mut Client) -> Vec<Value> {
+    client.ask("RPUSH list a b c");
+    client.ask("SET string value");
+    let good = payload(client, "list");
+    let mut replies = vec![client.ask("DUMP none"), client.ask("DUMP"), client.cmd(&["RESTORE", "x", "0"])];
+    let mut flipped = good.clone();
+    flipped[3] ^= 1;
+    let mut newer = good.clone();
+    let version = newer.len() - 10;
+    newer[version] = 200;
+    let payloads: [&[u8]; 6] = [b"", b"short", &good[..good.len() - 1], &flipped, &newer, &good];
+    let tails: [&[&str]; 13] = [
+        &[],
+        &["REPLACE"],
+        &["ABSTTL"],
+        &["replace", "absttl"],
+        &["IDLETIME"],
+        &["IDLETIME", "-1"],
+        &["IDLETIME", "x"],
+        &["IDLETIME", "1000", "REPLACE"],
+        &["FREQ", "256"],
+        &["FREQ", "255", "REPLACE"],
+        &["FREQ", "1", "IDLETIME", "1"],
+        &["REPLACE", "REPLACE"],
+        &["WHAT"],
+    ];
+    for payload in payloads {
+        for ttl in ["0", "100000", "-1", "abc", "9999999999999"] {
+            for tail in tails {
+                let mut args: Vec<&[u8]> = vec![b"RESTORE", b"new", ttl.as_bytes(), payload];
+                args.extend(tail.iter().map(|word| word.as_bytes()));
+                replies.push(client.cmd(&args));
+                replies.push(client.ask("LRANGE new 0 -1"));
+                replies.push(client.ask("TYPE string"));
+            }
+        }
+    }
+    replies.push(client.cmd::<&[u8]>(&[b"RESTORE", b"string", b"1", &good, b"ABSTTL", b"REPLACE"]));
+    replies.push(client.ask("EXISTS string"));
+    replies.push(client.cmd::<&[u8]>(&[b"RESTORE", b"string", b"9999999999999", &good, b"ABSTTL"]));
+    replies.push(client.ask("PEXPIRETIME string"));
+    replies
+}
+
+#[test]
+fn times_of_fields_survive() {
+    let server = Server::larder(&["--rdb-target-version", "10"]);
+    let mut client = server.client();
+    client.ask("HSET h a 1 b 2 c 3");
+    client.ask("HPEXPIREAT h 99999999999999 FIELDS 2 a c");
+    let bytes = payload(&mut client, "h");
+    assert_eq!(bytes[0], 22, "the type of Valkey 9 that keeps them");
+    client.cmd::<&[u8]>(&[b"RESTORE", b"again", b"0", &bytes]);
+    let times = |client: &mut Client, key: &str| client.ask(&format!("HPEXPIRETIME {key} FIELDS 3 a b c"));
+    let expected = vec![Value::Int(99_999_999_999_999), Value::Int(-1), Value::Int(99_999_999_999_999)];
+    assert_eq!(times(&mut client, "again"), Value::Array(expected));
+    assert_eq!(times(&mut client, "again"), times(&mut client, "h"));
+    client.ask("HPERSIST h FIELDS 2 a c");
+    assert_eq!(payload(&mut client, "h")[0], 4);
+}
+
+#[test]
+fn a_restored_list_serves_those_who_wait() {
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut client, mut waiting) = (server.client(), server.client());
+    client.ask("RPUSH list a b");
+    let bytes = payload(&mut client, "list");
+    waiting.send(&["BLPOP", "other", "0"]);
+    while !client.ask("INFO clients").text().contains("blocked_clients:1") {}
+    client.cmd::<&[u8]>(&[b"RESTORE", b"other", b"0", &bytes]);
+    assert_eq!(waiting.read().expect("it is served").items()[1].text(), "a");
+    assert_eq!(client.ask("LLEN other"), Value::Int(1));
+}
