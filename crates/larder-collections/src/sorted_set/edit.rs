@@ -11,6 +11,9 @@ use crate::key_table::KeyHash;
 /// A set of one leaf takes at most so many bytes.
 pub(super) const PACKED_BYTES_MAX: usize = 4096;
 
+/// Longer members cannot be stored: two of them share a leaf for a moment, whose offsets have 32 bits.
+pub const MEMBER_LEN_MAX: usize = 1 << 30;
+
 /// Up to where OBJECT ENCODING calls a sorted set small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -28,7 +31,9 @@ impl Default for Limits {
 
 impl<H: KeyHash> SortedSet<H> {
     /// Adds a member or changes its score: `decide` gets the old score, if the member is there, and returns the new one,
-    /// or None to leave things as they are. Scores must not be NaN. Returns the old score and what `decide` said.
+    /// or None to leave things as they are. Returns the old score and what `decide` said.
+    ///
+    /// Panics if the member is longer than [`MEMBER_LEN_MAX`]. Scores must not be NaN.
     ///
     /// O(log n).
     pub fn update(
@@ -37,6 +42,7 @@ impl<H: KeyHash> SortedSet<H> {
         limits: &Limits,
         decide: impl FnOnce(Option<f64>) -> Option<f64>,
     ) -> (Option<f64>, Option<f64>) {
+        assert!(member.len() <= MEMBER_LEN_MAX, "the caller checks the length");
         let hash = H::hash(member);
         match &mut self.form {
             Form::Packed(leaf) => {

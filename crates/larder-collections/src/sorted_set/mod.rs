@@ -57,7 +57,7 @@ use index::tag_of;
 use score::{key_of, score_of};
 use tree::{Spot, Tree};
 
-pub use edit::Limits;
+pub use edit::{Limits, MEMBER_LEN_MAX};
 pub use range::{Bound, Order};
 pub use stats::SortedSetEncoding;
 

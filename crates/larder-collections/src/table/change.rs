@@ -45,7 +45,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             }
             Shape::Tree(tree) => {
                 let result = Arc::make_mut(tree).take(place, key, visit)?;
-                self.settle(place.position);
+                self.become_small_if_it_can();
                 Some(result)
             }
         }

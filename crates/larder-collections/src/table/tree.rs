@@ -94,7 +94,7 @@ impl<L: Layout> Tree<L> {
         }
     }
 
-    /// Removes an entry after showing it to `visit`.
+    /// Removes an entry after showing it to `visit`, and gives memory back where that pays.
     pub fn take<R>(&mut self, place: Place, key: &[u8], visit: impl FnOnce(Row<'_, L>) -> R) -> Option<R> {
         let leaf = self.root.leaf_mut(place.position);
         let row = leaf.rows().find(place.tag, key)?;
@@ -108,6 +108,9 @@ impl<L: Layout> Tree<L> {
             leaf.rows_mut().remove_in_order(slot);
         } else {
             leaf.rows_mut().remove(slot);
+        }
+        if is_sparse(leaf.rows()) {
+            self.settle(place.position);
         }
         Some(result)
     }
@@ -173,15 +176,10 @@ impl<L: Layout> Tree<L> {
 
     /// Gives memory back around a position where an entry has gone or become shorter.
     pub fn settle(&mut self, position: u32) {
-        while self.is_sparse(position) && self.merge(position) {}
+        while is_sparse(self.root.leaf(position).rows()) && self.merge(position) {}
         if self.root.leaf(position).rows().page().is_sparse() {
             self.update(position, Rows::shrink);
         }
-    }
-
-    fn is_sparse(&self, position: u32) -> bool {
-        let page = self.root.leaf(position).rows().page();
-        page.content_bytes() * 100 <= SEGMENT_BYTES_MAX * LOOK_PERCENT || page.is_sparse()
     }
 
     /// How deep a segment may lie, as things are.
@@ -264,6 +262,12 @@ impl Old {
         let (entry_bytes, out_bytes) = (row.entry_bytes(), row.out_bytes());
         Old { capacity_bytes, entry_bytes, out_bytes, expire_at_ms: row.expire_at_ms() }
     }
+}
+
+/// Whether a segment is so empty that it may be merged or shrunk.
+fn is_sparse<L: Layout>(rows: &Rows<L>) -> bool {
+    let page = rows.page();
+    page.content_bytes() * 100 <= SEGMENT_BYTES_MAX * LOOK_PERCENT || page.is_sparse()
 }
 
 /// Whether a segment must be split before an entry comes in, and may be.

@@ -372,6 +372,67 @@ fn sorting() {
     );
 }
 
+#[test]
+fn sorting_by_fields_and_of_sorted_sets() {
+    run_script(
+        r#"
+        ZADD z 3 c 1 a 2 b 2 bb 10 9
+        SORT z
+        SORT z ALPHA
+        SORT z ALPHA DESC LIMIT 1 2
+        SORT z BY nosort
+        SORT z BY nosort DESC
+        SORT z BY nosort LIMIT 1 3
+        SORT z BY nosort DESC LIMIT 1 3
+        SORT z BY nosort DESC LIMIT 0 2
+        SORT z BY nosort DESC LIMIT 3 -1
+        SORT z BY nosort LIMIT 4 10
+        SORT z BY nosort LIMIT 100 10
+        SORT z BY nosort GET # STORE d
+        LRANGE d 0 -1
+        ZADD n 5 30 1 4 9 -1
+        SORT n
+        SORT n DESC STORE d
+        LRANGE d 0 -1
+        RPUSH l 1 2 3 4
+        HSET h_1 w 5 name one
+        HSET h_2 w -1 name two
+        HSET h_3 w 2.5
+        HSET h_4x w 0
+        SORT l BY h_*->w
+        SORT l BY h_*->w DESC GET # GET h_*->name GET h_*->none
+        SORT l BY h_*->name ALPHA
+        SORT l BY h_*x->w
+        SORT l BY h_*->
+        SORT l GET h_*
+        SORT l GET h_*->
+        SORT l BY h_*->w GET h_*->name STORE d
+        LRANGE d 0 -1
+        SORT l BY h_*->name
+        SADD s 1 2 3
+        SORT s BY h_*->w GET #
+        SORT h_1
+        SORT z STORE z
+        SORT n STORE n
+        TYPE n
+        LRANGE n 0 -1
+        SUNION z l
+        SADD z x
+        SUNIONSTORE d z s
+        SINTERSTORE d h_1 s
+        SMOVE s z 1
+        SMOVE s h_1 1
+        ZUNION 2 s n
+        ZINTERSTORE d 2 s z
+        ZRANGE d 0 -1 WITHSCORES
+        ZADD q 1 1 2 2
+        ZUNIONSTORE d 2 q s
+        ZRANGE d 0 -1 WITHSCORES
+        "#,
+        &[],
+    );
+}
+
 /// Larder names encodings as Redis 7.2 and later do: 7.0 knows no listpack of members.
 #[test]
 fn encodings_of_newer_versions() {

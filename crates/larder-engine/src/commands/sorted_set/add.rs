@@ -4,7 +4,7 @@ use super::{limits, parse_score, write_score};
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
-use larder_collections::sorted_set::SortedSet;
+use larder_collections::sorted_set::{MEMBER_LEN_MAX, SortedSet};
 use larder_resp::Args;
 
 /// The words between key and scores.
@@ -98,6 +98,9 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
         many = parsed?;
         &many
     };
+    if pairs.iter().any(|arg| arg.len() > MEMBER_LEN_MAX) {
+        return Err(CommandError::STRING_TOO_LONG);
+    }
     let key = context.key(args.at(1));
     let outcome = if options.xx && context.kind(&key).is_none() {
         Outcome::default()
