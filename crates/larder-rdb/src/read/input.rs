@@ -10,8 +10,8 @@ use std::io::{self, BufRead, Read};
 const TRUST_BYTES: usize = 1 << 20;
 /// LZF makes at most so many bytes of one.
 const LZF_GROWTH_MAX: usize = 88;
-/// The longest string: block offsets and Redis's own limits are below 4 GB.
-const STRING_BYTES_MAX: u64 = u32::MAX as u64 - (1 << 20);
+/// The longest string: what the server accepts at most from a client, whatever `proto-max-bulk-len` says.
+const STRING_BYTES_MAX: u64 = 1 << 30;
 
 /// A string as it is stored.
 pub enum Stored {
@@ -84,7 +84,7 @@ impl<R: BufRead> Input<R> {
     /// So many bytes, on the file's word: memory is taken as they arrive.
     pub fn bytes(&mut self, len: u64) -> Result<Vec<u8>> {
         if len > STRING_BYTES_MAX {
-            return Err(Error::Damaged("a string of more than 4 GB"));
+            return Err(Error::Damaged("a string of more than 1 GiB"));
         }
         let mut bytes = Vec::with_capacity((len as usize).min(TRUST_BYTES));
         self.0.by_ref().take(len).read_to_end(&mut bytes)?;
