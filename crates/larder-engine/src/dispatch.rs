@@ -229,7 +229,7 @@ fn run(
 }
 
 /// Puts what was done into the log, while the locks are held.
-fn log_effects(context: &mut Context<'_>) {
+pub(crate) fn log_effects(context: &mut Context<'_>) {
     let engine = context.engine;
     let second = engine.log_second(context.now_ms());
     let end = engine.append_log.append(&context.worker.effects, second);

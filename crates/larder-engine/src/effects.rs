@@ -111,9 +111,16 @@ impl Context<'_> {
     }
 
     /// The command has no effect worth noting, whatever it changed.
-    #[expect(dead_code, reason = "for commands whose changes are noted elsewhere")]
     pub(crate) fn log_nothing(&mut self) {
         self.worker.effects.replaced = true;
+    }
+
+    /// Runs a part of a command that holds shards of its own, and logs what it has done before they are let go.
+    pub(crate) fn flush_effects_after(&mut self, part: impl FnOnce(&mut Self)) {
+        part(self);
+        if !self.worker.effects.is_empty() {
+            crate::dispatch::log_effects(self);
+        }
     }
 
     /// Notes something that happened beside what the command does.
