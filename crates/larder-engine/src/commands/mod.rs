@@ -1,5 +1,6 @@
 //! The commands, by family. Each family declares its commands in a table and implements them beside it.
 
+pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
 pub(crate) mod hash;
@@ -19,6 +20,7 @@ use larder_resp::Args;
 /// The tables of all families.
 pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
+        bitmap::TABLE,
         connection::TABLE,
         generic::TABLE,
         hash::TABLE,
