@@ -4,6 +4,7 @@ pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
 pub(crate) mod hash;
+pub(crate) mod hyperloglog;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod server;
@@ -24,6 +25,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         connection::TABLE,
         generic::TABLE,
         hash::TABLE,
+        hyperloglog::TABLE,
         introspection::TABLE,
         list::TABLE,
         server::TABLE,

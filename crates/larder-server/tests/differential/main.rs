@@ -2,6 +2,7 @@
 
 mod bitmaps;
 mod hashes;
+mod hyperloglogs;
 mod random;
 mod scripts;
 mod sets;
