@@ -3,6 +3,7 @@
 pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
+pub(crate) mod geo;
 pub(crate) mod hash;
 pub(crate) mod hyperloglog;
 pub mod introspection;
@@ -24,6 +25,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         bitmap::TABLE,
         connection::TABLE,
         generic::TABLE,
+        geo::TABLE,
         hash::TABLE,
         hyperloglog::TABLE,
         introspection::TABLE,
