@@ -13,7 +13,7 @@ const PIPELINE: usize = 16;
 /// Bytes of a bitmap.
 const SIZE: usize = 1 << 20;
 
-/// Loads two bitmaps of random bits.
+/// Loads two bitmaps of random bits, and one without any.
 fn start(context: &Context) -> io::Result<Session> {
     let session = context.start()?;
     let mut loader = session.loader()?;
@@ -22,6 +22,7 @@ fn start(context: &Context) -> io::Result<Session> {
         let bytes: Vec<u8> = (0..SIZE).map(|_| rng.u8(..)).collect();
         loader.send(&[b"SET", key, &bytes])?;
     }
+    loader.send(&[b"SET", b"zeros", &vec![0; SIZE]])?;
     loader.finish()?;
     Ok(session)
 }
@@ -35,7 +36,7 @@ pub fn whole(context: &mut Context) -> io::Result<()> {
         ("BITCOUNT bits:0 13 8388000 BIT", Target::OfRedis(0.5)),
         ("BITOP AND target bits:0 bits:1", Target::OfRedis(0.5)),
         ("BITOP NOT target bits:0", Target::OfRedis(0.9)),
-        ("BITPOS bits:0 1 1048000", Target::OfRedis(0.9)),
+        ("BITPOS zeros 1", Target::OfRedis(0.9)),
     ] {
         context.stage(line);
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();

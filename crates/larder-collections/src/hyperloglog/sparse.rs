@@ -160,18 +160,23 @@ pub(super) fn raise(
     Ok(Raised::Grown)
 }
 
-/// The innermost loop of adding to a sparse string: most runs are one byte of zeros or values.
+/// The innermost loop of adding to a sparse string. Zeros and values follow each other without a pattern that a
+/// processor could guess, so that the length of both is computed without a branch; long runs of zeros are rare.
 fn find(bytes: &[u8], index: usize) -> Result<Found, Corrupted> {
     let (mut at, mut before, mut first) = (HEADER, None, 0);
-    while at < bytes.len() {
-        let run = Run::read(&bytes[at..]);
-        let end = first + run.len();
-        if index < end {
-            return Ok(Found { run, at, before, first });
+    while let Some(&byte) = bytes.get(at) {
+        let (len, size) = if byte >> 6 == 1 {
+            (Run::read(&bytes[at..]).len(), 2)
+        } else {
+            // Six bits of length for zeros, two for values.
+            (usize::from(byte & (0x3F >> (byte >> 7 << 2))) + 1, 1)
+        };
+        if index < first + len {
+            return Ok(Found { run: Run::read(&bytes[at..]), at, before, first });
         }
         before = Some(at);
-        at += run.size_bytes();
-        first = end;
+        at += size;
+        first += len;
     }
     Err(Corrupted)
 }

@@ -130,6 +130,37 @@ impl<'a> Context<'a> {
         result
     }
 
+    /// Puts a string of `len` bytes without an expiry, in place of whatever the key holds. `fill` appends the bytes; it
+    /// gets the memory of the old string if nobody else has that and the size is right.
+    pub(crate) fn rebuild_string(&mut self, key: &Key<'_>, len: usize, fill: impl FnOnce(&mut SharedBytes)) {
+        if len > INLINE_MAX && self.has_room_for(key, len) {
+            self.table(key).modify_out(key.hash, key.bytes, |value| {
+                let Value::String(bytes) = value else { unreachable!("it was looked at just now") };
+                bytes.truncate(0);
+                fill(bytes);
+            });
+            self.table(key).set_expire(key.hash, key.bytes, None);
+            return;
+        }
+        let mut bytes = SharedBytes::with_capacity(len);
+        fill(&mut bytes);
+        self.put_shared(key, bytes, ExpireChange::Clear);
+    }
+
+    /// Whether a key holds a long string whose memory is of the right size for `len` bytes and not shared.
+    fn has_room_for(&mut self, key: &Key<'_>, len: usize) -> bool {
+        let room = SharedBytes::heap_bytes_for(len);
+        self.peek(key, |entry| match entry.map(|entry| entry.value()) {
+            Some(ValueRef::Out(value)) => match &*value {
+                Value::String(bytes) => {
+                    bytes.references() == 1 && (room..=room + room / 4).contains(&bytes.heap_bytes())
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+
     /// Puts a string that was built elsewhere; it is `raw`.
     pub(crate) fn put_shared(&mut self, key: &Key<'_>, bytes: SharedBytes, expire: ExpireChange) {
         if bytes.len() <= INLINE_MAX {

@@ -213,6 +213,14 @@ fn combining() {
         BITOP NOT long2 long
         BITOP XOR long3 long long2
         BITCOUNT long3
+        BITOP OR long3 long2
+        GET long3
+        EXPIRE long3 1000
+        BITOP XOR long3 long long2
+        TTL long3
+        BITCOUNT long3
+        BITOP NOT long3 a
+        GET long3
         BITOP AND long long long2
         BITCOUNT long
         DEBUG DIGEST

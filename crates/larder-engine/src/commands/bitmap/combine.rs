@@ -3,7 +3,6 @@
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use larder_collections::key_table::ExpireChange;
 use larder_packed::bits::{self, Operator};
 use larder_packed::bytes::SharedBytes;
 use larder_resp::Args;
@@ -39,23 +38,22 @@ pub(super) fn bitop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         sources.push(context.string_clone(&key)?);
     }
     let sources: Vec<&[u8]> = sources.iter().map(|source| source.as_deref().unwrap_or_default()).collect();
-    let result = combine(&operation, &sources);
+    let len = sources.iter().map(|source| source.len()).max().unwrap_or(0);
     let target = context.key(args.at(2));
-    context.reply.count(result.len());
-    if result.is_empty() {
+    context.reply.count(len);
+    if len == 0 {
         context.delete(&target);
     } else {
-        context.put_shared(&target, result, ExpireChange::Clear);
+        // A target that is one of the sources is shared with our clone of it, and not written to.
+        context.rebuild_string(&target, len, |result| combine(&operation, &sources, len, result));
         context.modified(&target);
     }
     Ok(())
 }
 
-/// Combines strings, the shorter ones as if zeros followed. O(bytes of all).
-fn combine(operation: &Operation, sources: &[&[u8]]) -> SharedBytes {
-    let Some((first, others)) = sources.split_first() else { return SharedBytes::new(b"") };
-    let len = sources.iter().map(|source| source.len()).max().unwrap_or(0);
-    let mut result = SharedBytes::with_capacity(len);
+/// Combines strings, the shorter ones as if zeros followed, into an empty one, which gets `len` bytes. O(bytes of all).
+fn combine(operation: &Operation, sources: &[&[u8]], len: usize, result: &mut SharedBytes) {
+    let Some((first, others)) = sources.split_first() else { return };
     for start in (0..len).step_by(PIECE) {
         let end = len.min(start + PIECE);
         let piece_of = |source: &[u8]| start.min(source.len())..end.min(source.len());
@@ -69,12 +67,18 @@ fn combine(operation: &Operation, sources: &[&[u8]]) -> SharedBytes {
             }
         }
     }
-    result
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn combined(operation: &Operation, sources: &[&[u8]]) -> SharedBytes {
+        let mut result = SharedBytes::new(b"");
+        let len = sources.iter().map(|source| source.len()).max().unwrap_or(0);
+        combine(operation, sources, len, &mut result);
+        result
+    }
 
     #[test]
     fn pieces_join_seamlessly() {
@@ -88,10 +92,10 @@ mod tests {
         ] {
             for (a, b) in [(&long, &short), (&short, &long)] {
                 let want: Vec<u8> = (0..long.len()).map(|i| f(at(a, i), at(b, i))).collect();
-                assert_eq!(combine(&Operation::Fold(op), &[a, b])[..], want[..]);
+                assert_eq!(combined(&Operation::Fold(op), &[a, b])[..], want[..]);
             }
         }
-        assert!(combine(&Operation::Not, &[&long]).iter().zip(&long).all(|(a, b)| *a == !b));
-        assert!(combine(&Operation::Not, &[b""]).is_empty());
+        assert!(combined(&Operation::Not, &[&long]).iter().zip(&long).all(|(a, b)| *a == !b));
+        assert!(combined(&Operation::Not, &[b""]).is_empty());
     }
 }
