@@ -142,11 +142,17 @@ impl Engine {
                 continue;
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
+            let second = self.log_second(now_ms);
             let removed = table.take_expired(now_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());
                 self.background.discard_owned(value);
             });
-            names.iter().for_each(|name| data.watched.touch(db, name));
+            for name in &names {
+                data.watched.touch(db, name);
+                if self.append_log.is_on() {
+                    self.append_log.append_one(db, &[b"DEL", name], second);
+                }
+            }
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }

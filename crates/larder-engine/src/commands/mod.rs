@@ -8,6 +8,7 @@ pub(crate) mod hash;
 pub(crate) mod hyperloglog;
 pub mod introspection;
 pub(crate) mod list;
+pub(crate) mod persistence;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
@@ -30,6 +31,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         hyperloglog::TABLE,
         introspection::TABLE,
         list::TABLE,
+        persistence::TABLE,
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,
