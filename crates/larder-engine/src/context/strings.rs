@@ -136,7 +136,12 @@ impl<'a> Context<'a> {
         if len > INLINE_MAX && self.has_room_for(key, len) {
             self.table(key).modify_out(key.hash, key.bytes, |value| {
                 let Value::String(bytes) = value else { unreachable!("it was looked at just now") };
-                bytes.truncate(0);
+                if bytes.references() == 1 {
+                    bytes.truncate(0);
+                } else {
+                    // A snapshot has just taken it.
+                    *bytes = SharedBytes::with_capacity(len);
+                }
                 fill(bytes);
             });
             self.table(key).set_expire(key.hash, key.bytes, None);

@@ -1,4 +1,4 @@
-//! GEOADD: ZADD with positions for scores.
+//! GEOADD: ZADD with positions for scores, and noted as such.
 
 use super::parse_position;
 use crate::commands::is_word;
@@ -27,9 +27,29 @@ pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let key = context.key(args.at(1));
     let member = |i| given.at(3 * i + 2);
     // Most often there is one, which needs no list.
-    if given.len() == 3 {
-        return add_all(context, &key, &options, &[score(0)?], member);
+    let one = [score(0)?];
+    let many: Vec<f64>;
+    let scores: &[f64] = if given.len() == 3 {
+        &one
+    } else {
+        many = (0..given.len()).step_by(3).map(score).collect::<CommandResult<_>>()?;
+        &many
+    };
+    let dirty = context.worker.stats.dirty.get();
+    add_all(context, &key, &options, scores, member)?;
+    if context.logs() && context.worker.stats.dirty.get() != dirty {
+        log(context, args, first, scores);
     }
-    let scores: Vec<f64> = (0..given.len()).step_by(3).map(score).collect::<CommandResult<_>>()?;
-    add_all(context, &key, &options, &scores, member)
+    Ok(())
+}
+
+/// Notes ZADD with the scores of positions. Its members begin at argument `first`, behind the options.
+fn log(context: &mut Context<'_>, args: Args<'_>, first: usize, scores: &[f64]) {
+    let texts: Vec<String> = scores.iter().map(|score| (*score as u64).to_string()).collect();
+    let mut words: Vec<&[u8]> =
+        std::iter::once(&b"ZADD"[..]).chain((1..first).map(|at| args.at(at))).collect();
+    for (i, text) in texts.iter().enumerate() {
+        words.extend([text.as_bytes(), args.at(first + 3 * i + 2)]);
+    }
+    context.log_instead(&words);
 }

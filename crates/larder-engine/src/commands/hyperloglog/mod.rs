@@ -100,6 +100,8 @@ fn recount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<u64> {
         Ok((count, true))
     })?;
     context.modified(&key);
+    // Commands that only read are not noted by themselves.
+    context.log_instead(&[b"PFCOUNT", key.bytes]);
     Ok(count.unwrap_or(0))
 }
 
