@@ -64,9 +64,12 @@ pub mod flags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the variants are the field's own group names")]
 pub enum Group {
+    Bitmap,
     Connection,
     Generic,
+    Geo,
     Hash,
+    HyperLogLog,
     List,
     Server,
     Set,
@@ -79,9 +82,12 @@ impl Group {
     /// The name that COMMAND DOCS prints.
     pub fn name(self) -> &'static str {
         match self {
+            Group::Bitmap => "bitmap",
             Group::Connection => "connection",
             Group::Generic => "generic",
+            Group::Geo => "geo",
             Group::Hash => "hash",
+            Group::HyperLogLog => "hyperloglog",
             Group::List => "list",
             Group::Server => "server",
             Group::Set => "set",
@@ -105,6 +111,8 @@ pub enum Scope {
     All,
     /// The shards of the queued commands and of the watched keys.
     Exec,
+    /// Those of the first key and of the last STORE or STOREDIST key.
+    Geo,
     /// Those of the key to sort and of the destination; all shards together when patterns name other keys.
     Sort,
 }

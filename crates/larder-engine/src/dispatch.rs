@@ -293,7 +293,7 @@ fn acquire<'e>(engine: &'e Engine, session: &Session, command: &Command, args: A
         Scope::None | Scope::Walk => return Held::None,
         Scope::All => return engine.hold_all(),
         Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return engine.hold_all(),
-        Scope::Keys | Scope::Sort => match single_key(command) {
+        Scope::Geo | Scope::Keys | Scope::Sort => match single_key(command) {
             Some(at) => Held::one(&engine.shards, engine.key(&args[at]).shard()),
             None => Held::many(&engine.shards, shards_of(engine, command, args)),
         },

@@ -19,7 +19,7 @@
 //! Tested at the foot of this file and by the string commands' tests.
 
 use crate::heap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -101,6 +101,33 @@ impl SharedBytes {
             self.data().add(old).write_bytes(0, len - old);
             self.0.as_mut().len = len;
         }
+    }
+
+    /// Cuts the string off at `len` bytes; does nothing when it is shorter. Keeps the room.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.len() {
+            return;
+        }
+        if self.header().rc.load(Ordering::Acquire) != 1 {
+            *self = Self::new(&self[..len]);
+            return;
+        }
+        // SAFETY: this is the only reference (I4), and fewer bytes than before stay initialised (I3).
+        unsafe { self.0.as_mut().len = len };
+    }
+
+    /// Puts `new` in place of a range of the bytes. O(bytes behind it).
+    ///
+    /// Panics if the range does not lie in the string.
+    pub fn splice(&mut self, range: Range<usize>, new: &[u8]) {
+        let (old_len, end) = (self.len(), range.start + new.len());
+        assert!(range.start <= range.end && range.end <= old_len, "the range lies in the string");
+        let new_len = old_len - range.len() + new.len();
+        self.pad(new_len);
+        let bytes = self.make_mut();
+        bytes.copy_within(range.end..old_len, end);
+        bytes[range.start..end].copy_from_slice(new);
+        self.truncate(new_len);
     }
 
     /// The bytes, to change in place; copies them first when they are shared.
@@ -206,6 +233,26 @@ mod tests {
         let mut b = a.clone();
         b.make_mut().fill(8);
         assert!(a.iter().all(|&x| x == 7) && b.iter().all(|&x| x == 8));
+    }
+
+    #[test]
+    fn splices_and_truncates() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let (mut bytes, mut model) = (SharedBytes::new(b""), Vec::new());
+        for n in 0..2000_u32 {
+            let start = rng.usize(..=model.len());
+            let range = start..rng.usize(start..=model.len().min(start + 5));
+            let new = vec![n as u8; rng.usize(..5)];
+            let kept = (n % 3 == 0).then(|| (bytes.clone(), model.clone()));
+            bytes.splice(range.clone(), &new);
+            model.splice(range, new);
+            if n % 50 == 0 {
+                model.truncate(7);
+                bytes.truncate(7);
+            }
+            assert_eq!(bytes[..], model[..]);
+            assert!(kept.is_none_or(|(bytes, model)| bytes[..] == model[..]));
+        }
     }
 
     #[test]

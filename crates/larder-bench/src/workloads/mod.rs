@@ -1,7 +1,9 @@
 //! The workloads, in one table.
 
+mod bits;
 mod copy;
 mod ends;
+mod geo;
 mod hash;
 mod idle;
 mod index;
@@ -9,6 +11,7 @@ mod memory;
 mod operations;
 mod packing;
 mod persistence;
+mod pf;
 mod rotate;
 mod set;
 mod sorted_sets;
@@ -89,6 +92,11 @@ const TABLE: &[Entry] = &[
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),
     ("set/inter", "SINTER of two sets of 100,000", set::intersect),
     ("set/churn", "memory after 10M members were replaced in a set of 1M", set::churn),
+    ("bits/whole", "BITCOUNT, BITOP and BITPOS of 1 MB", bits::whole),
+    ("bits/single", "SETBIT, GETBIT and BITFIELD in 1 MB", bits::single),
+    ("pf/dense", "HyperLogLog commands on one of 100,000 elements", |c| pf::run(c, 1, 100_000)),
+    ("pf/sparse", "HyperLogLog commands on 1,000 of 300 elements", |c| pf::run(c, 1000, 300)),
+    ("geo/one", "geo commands on 1M places, searches of 100 results", geo::run),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -1,8 +1,11 @@
 //! The commands, by family. Each family declares its commands in a table and implements them beside it.
 
+pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
+pub(crate) mod geo;
 pub(crate) mod hash;
+pub(crate) mod hyperloglog;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod persistence;
@@ -20,9 +23,12 @@ use larder_resp::Args;
 /// The tables of all families.
 pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
+        bitmap::TABLE,
         connection::TABLE,
         generic::TABLE,
+        geo::TABLE,
         hash::TABLE,
+        hyperloglog::TABLE,
         introspection::TABLE,
         list::TABLE,
         persistence::TABLE,

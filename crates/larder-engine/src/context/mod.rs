@@ -3,6 +3,7 @@
 //! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
 
 mod hash;
+mod strings;
 mod typed;
 
 pub(crate) use typed::Typed;
