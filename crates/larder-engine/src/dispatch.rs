@@ -33,6 +33,11 @@ pub(crate) fn execute(
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
+        Ok(found) if confirms(found.command) => {
+            let flow = run(engine, worker, session, found, args, out);
+            silence(session, out.len(), out);
+            return flow;
+        }
         Ok(found) => run(engine, worker, session, found, args, out),
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
@@ -104,7 +109,24 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
         return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
     }
+    if session.only_listens() && !is_for_listeners(found) {
+        return Err(CommandError::text(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            found.full_name()
+        )));
+    }
     Ok(())
+}
+
+/// Whether a client that speaks RESP2 and has subscriptions may call it.
+fn is_for_listeners(found: Found) -> bool {
+    found.parent.is_none()
+        && (confirms(found.command) || matches!(found.command.name, "ping" | "quit" | "reset"))
+}
+
+/// Whether the command answers with confirmations of subscriptions, which CLIENT REPLY does not silence.
+fn confirms(command: &Command) -> bool {
+    command.has(flags::PUBSUB | flags::NOSCRIPT)
 }
 
 /// Whether an option that says `no`, `yes` or `local` allows something to this connection.

@@ -10,6 +10,7 @@ use crate::host::Host;
 use crate::latency::LatencyMonitor;
 use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
+use crate::pubsub::PubSub;
 use crate::shard::{Held, Key, SHARDS, Shard};
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
@@ -42,6 +43,7 @@ pub struct Engine {
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
     pub(crate) pause: Pause,
+    pub(crate) pubsub: PubSub,
     pub(crate) background: Background,
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
@@ -77,6 +79,7 @@ impl Engine {
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),
             pause: Pause::default(),
+            pubsub: PubSub::default(),
             background: Background::start(engine.clone()),
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),
@@ -131,6 +134,17 @@ impl Engine {
     pub(crate) fn send(&self, worker: usize, mail: Mail) {
         if let Some(post) = self.workers.read().get(worker) {
             post.mailbox.send(mail);
+        }
+    }
+
+    /// Leaves a message for a worker. `from` is the worker that calls, if one does: it need not wake itself.
+    pub(crate) fn send_from(&self, from: Option<usize>, worker: usize, mail: Mail) {
+        if let Some(post) = self.workers.read().get(worker) {
+            if from == Some(worker) {
+                post.mailbox.leave(mail);
+            } else {
+                post.mailbox.send(mail);
+            }
         }
     }
 

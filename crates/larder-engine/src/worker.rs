@@ -10,7 +10,7 @@ use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
-use crate::{dispatch, transaction};
+use crate::{commands, dispatch, transaction};
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -134,6 +134,11 @@ impl Worker {
         self.state.mailbox.drain(into);
     }
 
+    /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.
+    pub fn has_mail(&self) -> bool {
+        self.state.mailbox.has_mail()
+    }
+
     /// The reply to a blocking command has been appended: the connection goes on.
     pub fn resume(&mut self, session: &mut Session) {
         if let Some(waiter) = end_wait(session) {
@@ -170,6 +175,7 @@ impl Worker {
             self.leave_lines(&waiter);
         }
         transaction::forget(&self.engine, &mut session);
+        commands::pubsub::forget(&self.engine, &mut session);
         self.engine.clients.remove(&session.shared);
     }
 

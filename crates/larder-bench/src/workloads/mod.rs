@@ -8,6 +8,7 @@ mod index;
 mod memory;
 mod operations;
 mod packing;
+mod pubsub;
 mod rotate;
 mod set;
 mod sorted_sets;
@@ -84,6 +85,8 @@ const TABLE: &[Entry] = &[
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),
     ("set/inter", "SINTER of two sets of 100,000", set::intersect),
     ("set/churn", "memory after 10M members were replaced in a set of 1M", set::churn),
+    ("pubsub/p1", "PUBLISH to nobody and to 50 subscribers, no pipeline", |c| pubsub::run(c, 1)),
+    ("pubsub/p16", "the same with a pipeline of 16", |c| pubsub::run(c, 16)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

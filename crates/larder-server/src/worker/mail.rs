@@ -2,7 +2,7 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
-use larder_engine::Mail;
+use larder_engine::{Mail, Message};
 use std::sync::Arc;
 
 impl EventLoop {
@@ -22,6 +22,9 @@ impl EventLoop {
                 this.append(connection, &bytes);
                 this.check_output_limit(connection)
             }),
+            Mail::Message { clients, message } => {
+                clients.iter().for_each(|&client| self.hand_over(client, &message));
+            }
             Mail::Unblocked { client, reply } => self.with(client, |this, slot, connection| {
                 this.unblock(slot, connection, &reply);
                 Ok(())
@@ -52,6 +55,19 @@ impl EventLoop {
             }
             Err(Hangup) => self.close(slot, connection),
         }
+    }
+
+    /// Appends a published message to the output of a subscriber.
+    fn hand_over(&mut self, client: u64, message: &Message) {
+        self.with(client, |this, _, connection| {
+            if connection.flags.closing || !connection.session.hears(message) {
+                return Ok(());
+            }
+            connection.output.open(&mut this.pool);
+            connection.output.tail.push(Message::first_byte(connection.session.protocol()));
+            connection.output.push_shared(message.body());
+            this.check_output_limit(connection)
+        });
     }
 
     fn append(&mut self, connection: &mut Connection, bytes: &Arc<[u8]>) {

@@ -57,7 +57,7 @@ pub struct EventLoop {
     worker: Worker,
     slots: Slots,
     /// Slots by client id, for mail.
-    by_id: HashMap<u64, usize>,
+    by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Connections to serve in the next round.
     list: Vec<usize>,
     /// Connections to flush at the end of the round.
@@ -95,7 +95,7 @@ impl EventLoop {
             poll,
             worker,
             slots: Slots::default(),
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
             list: Vec::new(),
             dirty: Vec::new(),
             paused: Vec::new(),
@@ -155,6 +155,7 @@ impl EventLoop {
         self.take_mail();
         self.serve_list();
         self.run_timers();
+        self.take_mail();
         self.flush_dirty();
         self.slots.release();
     }

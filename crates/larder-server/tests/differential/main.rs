@@ -1,10 +1,12 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
 mod hashes;
+mod pubsub;
 mod random;
 mod scripts;
 mod sets;
 mod sorted_sets;
+mod stage;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;

@@ -153,6 +153,7 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 pub(super) fn flag_letters(client: &ClientShared) -> String {
     let letters = [
         (client_flags::MONITOR, 'O'),
+        (client_flags::PUBSUB, 'P'),
         (client_flags::MULTI, 'x'),
         (client_flags::BLOCKED, 'b'),
         (client_flags::DIRTY, 'd'),
@@ -179,13 +180,16 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
             .into_bytes();
     line.extend_from_slice(&names.name);
     let numbers = format!(
-        " age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
+        " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
          multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default \
          redir=-1 resp={}",
         now_ms.saturating_sub(client.created_ms) / 1000,
         now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
         flag_letters(client),
         client.db.load(Relaxed),
+        client.channels.load(Relaxed),
+        client.patterns.load(Relaxed),
+        client.shard_channels.load(Relaxed),
         client.multi.load(Relaxed),
         client.watching.load(Relaxed),
         query_cap.saturating_sub(query_len),

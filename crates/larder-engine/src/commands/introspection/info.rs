@@ -6,6 +6,7 @@ use crate::commands::connection::REDIS_VERSION;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::CommandResult;
+use crate::pubsub::Space;
 use crate::session::client_flags;
 use crate::shard::Table;
 use crate::table::table;
@@ -124,7 +125,7 @@ fn clients(context: &mut Context<'_>, text: &mut String) {
         "client_recent_max_output_buffer": max(|c| c.output_bytes.load(Relaxed)),
         "blocked_clients": engine.clients.count(|client| client.has(client_flags::BLOCKED)),
         "tracking_clients": 0,
-        "pubsub_clients": 0,
+        "pubsub_clients": engine.clients.count(|client| client.has(client_flags::PUBSUB)),
         "watching_clients": engine.clients.count(|client| client.watching.load(Relaxed) > 0),
         "clients_in_timeout_table": 0,
         "total_watched_keys": watched,
@@ -261,9 +262,9 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "current_eviction_exceeded_time": 0,
         "keyspace_hits": engine.sum(|s| &s.hits),
         "keyspace_misses": engine.sum(|s| &s.misses),
-        "pubsub_channels": 0,
-        "pubsub_patterns": 0,
-        "pubsubshard_channels": 0,
+        "pubsub_channels": engine.pubsub.len(Space::Channels),
+        "pubsub_patterns": engine.pubsub.len(Space::Patterns),
+        "pubsubshard_channels": engine.pubsub.len(Space::ShardChannels),
         "latest_fork_usec": 0,
         "total_forks": 0,
         "migrate_cached_sockets": 0,
