@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::field_expiry::NEVER;
+use crate::notify::class;
 use crate::shard::ShardData;
 use larder_collections::value::Value;
 use parking_lot::Mutex;
@@ -146,7 +147,10 @@ impl Engine {
                 names.push(key.into());
                 self.background.discard_owned(value);
             });
-            names.iter().for_each(|name| data.watched.touch(db, name));
+            for name in &names {
+                data.watched.touch(db, name);
+                self.notify(None, class::EXPIRED, "expired", db, name);
+            }
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }
@@ -172,6 +176,10 @@ impl Engine {
             data.field_expiry.note(db, &name, NEVER, soonest);
             if taken > 0 {
                 data.watched.touch(db, &name);
+                self.notify(None, class::HASH, "hexpired", db, &name);
+            }
+            if taken > 0 && is_empty {
+                self.notify(None, class::GENERIC, "del", db, &name);
             }
         }
         true

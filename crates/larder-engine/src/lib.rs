@@ -28,6 +28,7 @@ mod keys;
 mod latency;
 mod mailbox;
 mod monitor;
+mod notify;
 mod number;
 mod pause;
 mod pubsub;

@@ -4,6 +4,7 @@ use crate::blocking::{Extreme, Waiter, Wish};
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::mailbox::Mail;
+use crate::notify::class;
 use crate::number::ScoreText;
 use crate::session::{Session, client_flags};
 use crate::shard::Key;
@@ -102,7 +103,7 @@ pub(crate) fn pop_into(
         list.pop_with(end, options, |element| write_element(reply, element));
         Ok(())
     })?;
-    context.modified(key);
+    note_popped(context, key, end);
     Ok(())
 }
 
@@ -120,8 +121,20 @@ pub(crate) fn pop_many_into(
         pop_all(list, options, end, count, reply);
         Ok(())
     })?;
-    context.modified(key);
+    note_popped(context, key, end);
     Ok(())
+}
+
+/// Tells everybody that elements were popped from a list.
+pub(crate) fn note_popped(context: &mut Context<'_>, key: &Key<'_>, end: End) {
+    context.modified(key);
+    context.notify(class::LIST, if end == End::Front { "lpop" } else { "rpop" }, key);
+    context.notify_emptied(key);
+}
+
+/// The event of a push.
+pub(crate) fn push_event(end: End) -> &'static str {
+    if end == End::Front { "lpush" } else { "rpush" }
 }
 
 /// Pops up to `count` elements and writes them as an array; returns how many there were.
@@ -194,6 +207,8 @@ pub(crate) fn pop_scored(
         Ok(())
     })?;
     context.modified(key);
+    context.notify(class::SORTED_SET, if extreme == Extreme::Min { "zpopmin" } else { "zpopmax" }, key);
+    context.notify_emptied(key);
     Ok(())
 }
 
@@ -225,9 +240,10 @@ pub(crate) fn move_one(
             list.push(to, &scratch, options);
             Ok(())
         })?;
-        context.modified(source);
     }
     context.modified(target);
+    context.notify(class::LIST, push_event(to), target);
+    note_popped(context, source, from);
     context.signal_ready(target);
     reply.bulk(&scratch);
     context.worker.scratch = scratch;

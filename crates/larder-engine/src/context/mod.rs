@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::field_expiry::NEVER;
 use crate::mailbox::Mailbox;
+use crate::notify::class;
 use crate::session::Session;
 use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
@@ -179,6 +180,7 @@ impl<'a> Context<'a> {
             None => {}
         }
         self.worker.stats.misses.add(1);
+        self.notify_miss(key);
         f(None, &mut self.reply)
     }
 
@@ -228,11 +230,15 @@ impl<'a> Context<'a> {
         let options = self.worker.list_options;
         let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
+        let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.exists(key);
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
             before = soonest_field(&value);
             self.engine.background.discard(value);
+        }
+        if is_new {
+            self.notify(class::NEW, "new", key);
         }
         if compress {
             self.engine.background.compress(self.db, key.bytes);
@@ -244,6 +250,15 @@ impl<'a> Context<'a> {
 
     /// Removes a key; true if it existed.
     pub(crate) fn delete(&mut self, key: &Key<'_>) -> bool {
+        let existed = self.make_room(key);
+        if existed {
+            self.notify(class::GENERIC, "del", key);
+        }
+        existed
+    }
+
+    /// Removes a key for another to take its place, which is no event of its own; true if it existed.
+    pub(crate) fn make_room(&mut self, key: &Key<'_>) -> bool {
         if !self.exists(key) {
             return false;
         }
@@ -276,6 +291,7 @@ impl<'a> Context<'a> {
         self.worker.stats.expired.add(1);
         let db = self.db;
         self.shard(key).watched.touch(db, key.bytes);
+        self.notify(class::EXPIRED, "expired", key);
     }
 
     /// Tells everybody concerned that the value of a key has changed.

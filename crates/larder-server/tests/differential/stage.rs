@@ -15,10 +15,11 @@ struct Side {
     clients: BTreeMap<String, Actor>,
 }
 
-/// A connection; one in a transaction cannot be asked for the end.
+/// A connection; one in a transaction or in a blocking command cannot be asked for the end.
 struct Actor {
     client: Client,
     in_multi: bool,
+    waits: bool,
 }
 
 impl Side {
@@ -29,14 +30,15 @@ impl Side {
             if name.ends_with('3') {
                 client.ask("HELLO 3");
             }
-            Actor { client, in_multi: false }
+            Actor { client, in_multi: false, waits: false }
         })
     }
 
     /// Sends a command, and returns what every connection gets by then.
-    fn step(&mut self, name: &str, args: &[Vec<u8>]) -> BTreeMap<String, Vec<Value>> {
+    fn step(&mut self, name: &str, args: &[Vec<u8>], waits: bool) -> BTreeMap<String, Vec<Value>> {
         let actor = self.actor(name);
         actor.client.send(args);
+        actor.waits = waits;
         let mut first = Vec::new();
         match args[0].to_ascii_uppercase().as_slice() {
             b"MULTI" => actor.in_multi = true,
@@ -60,7 +62,7 @@ impl Side {
 impl Actor {
     fn gather(&mut self) -> Vec<Value> {
         let mut got = Vec::new();
-        if self.in_multi {
+        if self.in_multi || self.waits {
             return got;
         }
         self.client.send(&["PING", END]);
@@ -74,20 +76,26 @@ impl Actor {
     }
 }
 
-/// Plays a script: lines `connection> command`. The name of a connection that ends in 3 speaks RESP3. A line that starts
-/// with `~` has what is received compared without regard to its order.
+/// Plays a script: lines `connection> command`. A connection whose name ends in 3 speaks RESP3. Before the name may stand
+/// - `~`: what is received is compared without regard to its order;
+/// - `!`: the command waits, and nothing more is asked of the connection until its next line;
+/// - `?`: the reply, which is random or the server's own, is not compared.
 pub fn play(script: &str, args: &[&str]) {
     let mut sides = [Server::larder(&[&["--threads", "1"], args].concat()), Server::redis(args)]
         .map(|server| Side { server, clients: BTreeMap::new() });
     let mut differences = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let sorts = line.starts_with('~');
-        let (name, command) =
-            line.trim_start_matches('~').split_once("> ").expect("a line names its connection");
+        let mark = line.chars().next().filter(|mark| "~!?".contains(*mark));
+        let (name, command) = line[mark.map_or(0, char::len_utf8)..].split_once("> ").expect("a name");
         let args = words(command);
-        let [ours, theirs] = sides.each_mut().map(|side| texts(side.step(name, &args), sorts));
-        // Versions and ids differ.
-        if ours != theirs && !command.starts_with("HELLO") {
+        let [ours, theirs] = sides.each_mut().map(|side| {
+            let mut got = side.step(name, &args, mark == Some('!'));
+            if mark == Some('?') {
+                got.remove(name);
+            }
+            texts(got, mark == Some('~'))
+        });
+        if ours != theirs {
             let _ = writeln!(differences, "{line}\n  larder: {ours:?}\n  redis:  {theirs:?}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::Entry;
@@ -115,6 +116,7 @@ pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u6
     }
     context.table(key).set_expire(key.hash, key.bytes, at);
     context.modified(key);
+    context.notify(class::GENERIC, if at.is_some() { "expire" } else { "persist" }, key);
 }
 
 pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -153,6 +155,9 @@ fn reply_expiry(context: &mut Context<'_>, args: Args<'_>, convert: impl Fn(u64)
         Some(None) => -1,
         Some(Some(at)) => convert(at) as i64,
     });
+    if reply == -2 {
+        context.notify_miss(&key);
+    }
     context.reply.int(reply);
     Ok(())
 }

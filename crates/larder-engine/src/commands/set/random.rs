@@ -3,6 +3,7 @@
 use super::{fork_rng, write_members};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::serve::write_element;
 use crate::shard::Key;
@@ -35,7 +36,11 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
         Ok(())
     })?;
     match popped {
-        Some(()) => context.modified(key),
+        Some(()) => {
+            context.modified(key);
+            context.notify(class::SET, "spop", key);
+            context.notify_emptied(key);
+        }
         None => context.reply.null(),
     }
     Ok(())
@@ -59,9 +64,13 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
         None => context.reply.set(0),
         // All are taken: the set goes as a whole, in the background if it is large.
         Some(len) if count >= len => {
+            context.notify(class::SET, "spop", key);
             context.delete(key);
         }
-        Some(_) if count > 0 => context.modified(key),
+        Some(_) if count > 0 => {
+            context.modified(key);
+            context.notify(class::SET, "spop", key);
+        }
         Some(_) => {}
     }
     Ok(())
