@@ -9,6 +9,7 @@ use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
 use crate::shard::Held;
 use crate::table::table;
+use crate::tracking;
 use crate::transaction;
 use crate::worker::Flow;
 use crate::{keys, monitor};
@@ -42,6 +43,9 @@ pub(crate) fn execute(
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     silence(session, mark, out);
+    if worker.invalidations.has_direct() || session.tracking.is_some() {
+        tracking::finish_command(engine, worker, session, out);
+    }
     flow
 }
 
@@ -235,6 +239,7 @@ fn run(
     }
     let flow = context.flow;
     drop(context);
+    tracking::end_caching(session, found);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow
 }
@@ -243,6 +248,9 @@ fn run(
 pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let mark = context.reply.mark();
     let result = (context.found.command.run)(context, args);
+    if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
+        tracking::remember(context, args);
+    }
     let took = context.worker.clock.advance();
     if let Err(error) = &result {
         context.reply.truncate(mark);

@@ -14,6 +14,7 @@ use crate::pubsub::PubSub;
 use crate::shard::{Held, Key, SHARDS, Shard};
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
+use crate::tracking::Trackers;
 use crate::worker::Worker;
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) errors: ErrorStats,
     pub(crate) pause: Pause,
     pub(crate) pubsub: PubSub,
+    pub(crate) trackers: Trackers,
     pub(crate) background: Background,
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
@@ -80,6 +82,7 @@ impl Engine {
             errors: ErrorStats::default(),
             pause: Pause::default(),
             pubsub: PubSub::default(),
+            trackers: Trackers::default(),
             background: Background::start(engine.clone()),
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),

@@ -1,6 +1,7 @@
 //! Messages between workers: what one thread has for the clients of another.
 
 use crate::pubsub::Message;
+use crate::tracking::Invalidation;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,20 @@ pub enum Mail {
         clients: Arc<Vec<u64>>,
         /// The message.
         message: Arc<Message>,
+    },
+    /// Keys have changed: call `Worker::invalidate` for each of the clients.
+    Invalidate {
+        /// The clients.
+        clients: Vec<u64>,
+        /// The keys.
+        what: Arc<Invalidation>,
+    },
+    /// Keys have changed that another client has to be told of: call `Worker::invalidate_for_other`.
+    InvalidateForOther {
+        /// The client that the messages are redirected to.
+        client: u64,
+        /// The keys.
+        what: Arc<Invalidation>,
     },
     /// A blocked client has been served: append the reply, then call `Worker::resume`.
     Unblocked {

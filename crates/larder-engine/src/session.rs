@@ -2,11 +2,14 @@
 
 use crate::blocking::Waiter;
 use crate::pubsub::{Message, Subscriptions};
+use crate::tracking::Tracking;
 use crate::transaction::{Queue, Watched};
 use larder_resp::Protocol;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
 
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,12 @@ pub mod client_flags {
     pub const IMPORT_SOURCE: u32 = 1 << 8;
     /// `P`: has subscriptions.
     pub const PUBSUB: u32 = 1 << 9;
+    /// `t`: is told of keys that change.
+    pub const TRACKING: u32 = 1 << 10;
+    /// `R`: the connection that was to be told instead is gone.
+    pub const BROKEN_REDIRECT: u32 = 1 << 11;
+    /// `B`: is told of keys by prefix.
+    pub const BROADCAST: u32 = 1 << 12;
 }
 
 /// The part of a connection that other threads may look at. Only the worker that owns the connection writes the
@@ -105,6 +114,8 @@ pub struct ClientShared {
     pub patterns: AtomicU32,
     /// Number of shard channels subscribed to.
     pub shard_channels: AtomicU32,
+    /// The client that is told of changed keys instead: -1 without tracking, 0 for none.
+    pub redirect: AtomicI64,
     /// Unparsed bytes of input.
     pub query_len: AtomicU64,
     /// Capacity of the input buffer.
@@ -159,6 +170,7 @@ impl ClientShared {
             channels: AtomicU32::new(0),
             patterns: AtomicU32::new(0),
             shard_channels: AtomicU32::new(0),
+            redirect: AtomicI64::new(-1),
             query_len: AtomicU64::new(0),
             query_cap: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
@@ -234,6 +246,7 @@ pub struct Session {
     pub(crate) watched: Vec<Watched>,
     pub(crate) waiter: Option<Arc<Waiter>>,
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    pub(crate) tracking: Option<Box<Tracking>>,
     /// Whether a subscription ever ended: messages to it may still be in the mail.
     pub(crate) has_left: bool,
 }
@@ -251,6 +264,7 @@ impl Session {
             watched: Vec::new(),
             waiter: None,
             subscriptions: None,
+            tracking: None,
             has_left: false,
         }
     }

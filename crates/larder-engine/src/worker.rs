@@ -10,6 +10,7 @@ use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
+use crate::tracking::{self, Invalidation, Invalidations};
 use crate::{commands, dispatch, transaction};
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
@@ -60,6 +61,7 @@ impl Worker {
             list_options: list_options(&engine),
             thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
+            invalidations: Invalidations::default(),
             last_found: None,
         };
         Worker { engine, state }
@@ -134,6 +136,22 @@ impl Worker {
         self.state.mailbox.drain(into);
     }
 
+    /// Leaves what the commands of an iteration have for other clients in the mail. To be called behind them, before
+    /// the worker looks at its own mail again.
+    pub fn finish_round(&mut self) {
+        self.state.finish_round(&self.engine);
+    }
+
+    /// Tells a client that keys have changed, if it still wants to know; or has another one told.
+    pub fn invalidate(&mut self, session: &mut Session, what: &Arc<Invalidation>, out: &mut Vec<u8>) {
+        tracking::invalidate(&self.engine, self.state.index, session, what, out);
+    }
+
+    /// Tells a client that keys have changed for another.
+    pub fn invalidate_for_other(&self, session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
+        tracking::invalidate_for_other(session, what, out);
+    }
+
     /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.
     pub fn has_mail(&self) -> bool {
         self.state.mailbox.has_mail()
@@ -176,6 +194,7 @@ impl Worker {
         }
         transaction::forget(&self.engine, &mut session);
         commands::pubsub::forget(&self.engine, &mut session);
+        tracking::turn_off(&self.engine, &mut session);
         self.engine.clients.remove(&session.shared);
     }
 

@@ -18,6 +18,7 @@ use crate::session::Session;
 use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
+use crate::tracking::Invalidations;
 use crate::worker::Flow;
 use hash::soonest_field;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed, ValueRef};
@@ -48,6 +49,8 @@ pub(crate) struct WorkerState {
     pub last_found: Option<Found>,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
+    /// Changes that other clients are to be told of.
+    pub invalidations: Invalidations,
 }
 
 impl WorkerState {
@@ -289,8 +292,7 @@ impl<'a> Context<'a> {
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
         self.remove_entry(key);
         self.worker.stats.expired.add(1);
-        let db = self.db;
-        self.shard(key).watched.touch(db, key.bytes);
+        self.note_changed(key, 0);
         self.notify(class::EXPIRED, "expired", key);
     }
 
@@ -298,11 +300,14 @@ impl<'a> Context<'a> {
     #[inline]
     pub(crate) fn modified(&mut self, key: &Key<'_>) {
         self.worker.stats.dirty.add(1);
-        let db = self.db;
-        let shard = self.shard(key);
-        if !shard.watched.is_empty() {
-            shard.watched.touch(db, key.bytes);
-        }
+        self.note_changed(key, self.session.id());
+    }
+
+    /// Marks the transactions that depend on a key, and notes who caches it. `writer` is the client who changed it.
+    #[inline]
+    fn note_changed(&mut self, key: &Key<'_>, writer: u64) {
+        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        shard.changed(self.engine, self.db, key, writer, &mut self.worker.invalidations);
     }
 
     /// Tells those who wait for a key that it has something for them; they are served when the command is done.

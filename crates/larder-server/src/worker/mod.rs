@@ -155,6 +155,7 @@ impl EventLoop {
         self.take_mail();
         self.serve_list();
         self.run_timers();
+        self.worker.finish_round();
         self.take_mail();
         self.flush_dirty();
         self.slots.release();

@@ -8,6 +8,7 @@ mod scripts;
 mod sets;
 mod sorted_sets;
 mod stage;
+mod tracking;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;

@@ -20,6 +20,7 @@ struct Actor {
     client: Client,
     in_multi: bool,
     waits: bool,
+    id: String,
 }
 
 impl Side {
@@ -30,14 +31,20 @@ impl Side {
             if name.ends_with('3') {
                 client.ask("HELLO 3");
             }
-            Actor { client, in_multi: false, waits: false }
+            let id = client.ask("CLIENT ID").text();
+            Actor { client, in_multi: false, waits: false, id }
         })
     }
 
     /// Sends a command, and returns what every connection gets by then.
     fn step(&mut self, name: &str, args: &[Vec<u8>], waits: bool) -> BTreeMap<String, Vec<Value>> {
+        let id_of = |arg: &Vec<u8>| {
+            let name = arg.strip_prefix(b"@").and_then(|name| std::str::from_utf8(name).ok());
+            name.map_or(arg.clone(), |name| self.actor(name).id.clone().into_bytes())
+        };
+        let args: Vec<_> = args.iter().map(id_of).collect();
         let actor = self.actor(name);
-        actor.client.send(args);
+        actor.client.send(&args);
         actor.waits = waits;
         let mut first = Vec::new();
         match args[0].to_ascii_uppercase().as_slice() {
@@ -45,8 +52,8 @@ impl Side {
             b"EXEC" | b"DISCARD" | b"RESET" => actor.in_multi = false,
             _ => {}
         }
-        if actor.in_multi {
-            first.push(actor.client.read().expect("a queued command is answered"));
+        if !waits {
+            first.push(actor.client.read().expect("a command is answered"));
         }
         // The one that acts first: what it causes is under way when it is answered.
         let mut got = BTreeMap::from([(name.to_owned(), [first, actor.gather()].concat())]);
@@ -80,9 +87,12 @@ impl Actor {
 /// - `~`: what is received is compared without regard to its order;
 /// - `!`: the command waits, and nothing more is asked of the connection until its next line;
 /// - `?`: the reply, which is random or the server's own, is not compared.
+///
+/// An argument `@name` stands for the id of that connection.
 pub fn play(script: &str, args: &[&str]) {
     let mut sides = [Server::larder(&[&["--threads", "1"], args].concat()), Server::redis(args)]
         .map(|server| Side { server, clients: BTreeMap::new() });
+    align(&sides);
     let mut differences = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let mark = line.chars().next().filter(|mark| "~!?".contains(*mark));
@@ -100,6 +110,19 @@ pub fn play(script: &str, args: &[&str]) {
         }
     }
     assert!(differences.is_empty(), "{differences}");
+}
+
+/// Connects until both servers give the next connection the same id, so that replies with ids can be compared.
+fn align(sides: &[Side; 2]) {
+    let id = |side: &Side| side.server.client().ask("CLIENT ID").int();
+    let (mut ours, mut theirs) = (id(&sides[0]), id(&sides[1]));
+    while ours != theirs {
+        if ours < theirs {
+            ours = id(&sides[0]);
+        } else {
+            theirs = id(&sides[1]);
+        }
+    }
 }
 
 /// What each connection got, as text; connections that got nothing are left out.

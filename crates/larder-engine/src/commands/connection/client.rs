@@ -156,6 +156,9 @@ pub(super) fn flag_letters(client: &ClientShared) -> String {
         (client_flags::PUBSUB, 'P'),
         (client_flags::MULTI, 'x'),
         (client_flags::BLOCKED, 'b'),
+        (client_flags::TRACKING, 't'),
+        (client_flags::BROKEN_REDIRECT, 'R'),
+        (client_flags::BROADCAST, 'B'),
         (client_flags::DIRTY, 'd'),
         (client_flags::CLOSING, 'c'),
         (client_flags::UNIX, 'U'),
@@ -182,7 +185,7 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let numbers = format!(
         " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
          multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default \
-         redir=-1 resp={}",
+         redir={} resp={}",
         now_ms.saturating_sub(client.created_ms) / 1000,
         now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
         flag_letters(client),
@@ -196,6 +199,7 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
         client.output_chain.load(Relaxed),
         if output > 0 { "rw" } else { "r" },
         last_command(client),
+        client.redirect.load(Relaxed),
         client.resp.load(Relaxed),
     );
     line.extend_from_slice(numbers.as_bytes());

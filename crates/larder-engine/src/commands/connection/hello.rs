@@ -185,6 +185,7 @@ fn write_hello(context: &mut Context<'_>) {
 pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     transaction::forget(context.engine, context.session);
     crate::commands::pubsub::forget(context.engine, context.session);
+    crate::tracking::turn_off(context.engine, context.session);
     context.engine.clients.set_monitor(&context.session.shared, false);
     set_db(context, 0);
     set_protocol(context, Protocol::Resp2);
