@@ -13,6 +13,7 @@ mod rotate;
 mod set;
 mod sorted_sets;
 mod startup;
+mod tracking;
 
 use crate::context::Context;
 use std::io;
@@ -87,6 +88,7 @@ const TABLE: &[Entry] = &[
     ("set/churn", "memory after 10M members were replaced in a set of 1M", set::churn),
     ("pubsub/p1", "PUBLISH to nobody and to 50 subscribers, no pipeline", |c| pubsub::run(c, 1)),
     ("pubsub/p16", "the same with a pipeline of 16", |c| pubsub::run(c, 16)),
+    ("tracking/reads", "reads and writes of 50 connections with tracking, memory of 1M keys read", tracking::run),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];
