@@ -154,6 +154,7 @@ impl Engine {
                 continue;
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
+            let second = self.log_second(now_ms);
             let removed = table.take_expired(now_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());
                 self.background.discard_owned(value);
@@ -161,6 +162,9 @@ impl Engine {
             for name in &names {
                 data.changed(self, db, &self.key(name), 0, told);
                 self.notify(None, class::EXPIRED, "expired", db, name);
+                if self.append_log.is_on() {
+                    self.append_log.append_one(db, &[b"DEL", name], second);
+                }
             }
             count += removed;
             more |= removed == EXPIRE_BATCH;

@@ -249,6 +249,10 @@ pub struct Session {
     pub(crate) tracking: Option<Box<Tracking>>,
     /// Whether a subscription ever ended: messages to it may still be in the mail.
     pub(crate) has_left: bool,
+    /// Where in the log the effects of the connection's last write end.
+    pub(crate) log_end: u64,
+    /// Reads an append-only file: nothing is refused.
+    pub(crate) replays: bool,
 }
 
 impl Session {
@@ -266,7 +270,15 @@ impl Session {
             subscriptions: None,
             tracking: None,
             has_left: false,
+            log_end: 0,
+            replays: false,
         }
+    }
+
+    /// For the commands of an append-only file.
+    pub(crate) fn for_replay(info: ConnInfo) -> Self {
+        let shared = Arc::new(ClientShared::new(info, 0, 0));
+        Session { replays: true, ..Session::new(shared, true) }
     }
 
     /// The connection's id.

@@ -6,12 +6,13 @@ mod input;
 mod intset;
 mod list;
 mod set;
+mod skim;
 mod sorted_set;
 mod value;
 mod ziplist;
 mod zipmap;
 
-pub use file::{Event, FileReader, KeyRecord};
+pub use file::{Event, FileReader, KeyRecord, RawKey};
 pub use input::{Checked, Input};
 pub use value::{Loaded, Options, read_value};
 

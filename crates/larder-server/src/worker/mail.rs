@@ -32,7 +32,7 @@ impl EventLoop {
             }
             Mail::InvalidateForOther { client, what } => {
                 self.push_out(client, |worker, session, out| {
-                    worker.invalidate_for_other(session, &what, out)
+                    worker.invalidate_for_other(session, &what, out);
                 });
             }
             Mail::Unblocked { client, reply } => self.with(client, |this, slot, connection| {
@@ -109,6 +109,8 @@ impl EventLoop {
         connection.output.open(&mut self.pool);
         connection.output.tail.extend_from_slice(reply);
         connection.output.settle();
+        // The reply tells of what another client's command has done.
+        self.hold(connection, self.worker.engine().append_log().end());
         self.clear_deadline(slot, connection);
         self.worker.resume(&mut connection.session);
         Self::touch(connection);
