@@ -59,6 +59,9 @@ impl Engine {
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();
         }
+        if self.append_log.pending() > 0 {
+            self.append_log.kick();
+        }
         self.pause_check();
         let mut told = Invalidations::default();
         tracking::limit_keys(self, &mut fastrand::Rng::new(), &mut told);

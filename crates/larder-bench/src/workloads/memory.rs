@@ -48,6 +48,18 @@ pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashe
 pub const SET: Shape = Shape { row: "1 set of strings", options: PLAIN, load: set, target: 45.0 };
 pub const SET_INTS: Shape = Shape { row: "1 set of integers", options: PLAIN, load: set_ints, target: 10.0 };
 
+impl Shape {
+    /// What the tables call it.
+    pub fn row(&self) -> &'static str {
+        self.row
+    }
+}
+
+/// Loads a shape; returns the number of elements.
+pub fn load(context: &Context, shape: &Shape, loader: &mut Loader) -> io::Result<u64> {
+    (shape.load)(context, loader)
+}
+
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
     let mut session = context.start()?;

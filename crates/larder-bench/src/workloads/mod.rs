@@ -8,6 +8,7 @@ mod index;
 mod memory;
 mod operations;
 mod packing;
+mod persistence;
 mod pubsub;
 mod rotate;
 mod set;
@@ -79,6 +80,10 @@ const TABLE: &[Entry] = &[
     ("zset/bands", "100,000 sets of 10-128 members and 80,000 of 129-200: loading, ranges by score", sorted_sets::bands),
     ("zset/churn", "10M insertions and removals at 1M members: memory", sorted_sets::churn),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
+    ("persist/files", "SAVE and loading: lists, sorted sets, hashes, strings", persistence::save_and_load),
+    ("persist/snapshot", "BGSAVE of 5M keys while a client writes: delays and memory", persistence::snapshot),
+    ("persist/always", "appendfsync always: 50 writers and a reader", persistence::always),
+    ("persist/everysec", "appendfsync everysec: processor time of SET", persistence::everysec),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
     ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),

@@ -8,6 +8,6 @@ mod set;
 mod sorted_set;
 mod value;
 
-pub use file::{FileWriter, KeyHeader};
+pub use file::{FileWriter, KeyHeader, KeyWriter};
 pub use output::Output;
 pub use value::{type_of, version_for, write_value};

@@ -62,6 +62,8 @@ pub struct EventLoop {
     list: Vec<usize>,
     /// Connections to flush at the end of the round.
     dirty: Vec<usize>,
+    /// Where this worker's part of the log ended when its writer was last woken.
+    logged: u64,
     /// Connections whose output waits for the log.
     held: Vec<usize>,
     /// Connections whose next command is put off.
@@ -100,6 +102,7 @@ impl EventLoop {
             by_id: HashMap::default(),
             list: Vec::new(),
             dirty: Vec::new(),
+            logged: 0,
             held: Vec::new(),
             paused: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -161,11 +164,20 @@ impl EventLoop {
         self.run_timers();
         self.worker.finish_round();
         self.take_mail();
+        self.kick_log();
         self.flush_dirty();
         if !self.held.is_empty() {
             self.look_after_held();
         }
         self.slots.release();
+    }
+
+    /// Has what this round logged written.
+    fn kick_log(&mut self) {
+        let end = self.worker.log_end();
+        if std::mem::replace(&mut self.logged, end) != end {
+            self.worker.engine().append_log().kick();
+        }
     }
 
     /// Remembers what an event said.
