@@ -9,6 +9,7 @@ use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
 use crate::shard::Held;
 use crate::table::table;
+use crate::tracking;
 use crate::transaction;
 use crate::worker::Flow;
 use crate::{keys, monitor};
@@ -33,10 +34,18 @@ pub(crate) fn execute(
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
+        Ok(found) if confirms(found.command) => {
+            let flow = run(engine, worker, session, found, args, out);
+            silence(session, out.len(), out);
+            return flow;
+        }
         Ok(found) => run(engine, worker, session, found, args, out),
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     silence(session, mark, out);
+    if worker.invalidations.has_direct() || session.tracking.is_some() {
+        tracking::finish_command(engine, worker, session, out);
+    }
     flow
 }
 
@@ -107,7 +116,24 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
         return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
     }
+    if session.only_listens() && !is_for_listeners(found) {
+        return Err(CommandError::text(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            found.full_name()
+        )));
+    }
     Ok(())
+}
+
+/// Whether a client that speaks RESP2 and has subscriptions may call it.
+fn is_for_listeners(found: Found) -> bool {
+    found.parent.is_none()
+        && (confirms(found.command) || matches!(found.command.name, "ping" | "quit" | "reset"))
+}
+
+/// Whether the command answers with confirmations of subscriptions, which CLIENT REPLY does not silence.
+fn confirms(command: &Command) -> bool {
+    command.has(flags::PUBSUB | flags::NOSCRIPT)
 }
 
 /// Whether an option that says `no`, `yes` or `local` allows something to this connection.
@@ -224,6 +250,7 @@ fn run(
     }
     let flow = context.flow;
     drop(context);
+    tracking::end_caching(session, found);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow
 }
@@ -250,6 +277,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let dirty = context.worker.stats.dirty.get();
     context.worker.effects.begin_command();
     let result = (context.found.command.run)(context, args);
+    if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
+        tracking::remember(context, args);
+    }
     // What EXEC runs has been noted by itself.
     if context.worker.effects.as_given()
         && context.worker.stats.dirty.get() != dirty

@@ -12,10 +12,12 @@ mod operations;
 mod packing;
 mod persistence;
 mod pf;
+mod pubsub;
 mod rotate;
 mod set;
 mod sorted_sets;
 mod startup;
+mod tracking;
 
 use crate::context::Context;
 use std::io;
@@ -97,6 +99,9 @@ const TABLE: &[Entry] = &[
     ("pf/dense", "HyperLogLog commands on one of 100,000 elements", |c| pf::run(c, 1, 100_000)),
     ("pf/sparse", "HyperLogLog commands on 1,000 of 300 elements", |c| pf::run(c, 1000, 300)),
     ("geo/one", "geo commands on 1M places, searches of 100 results", geo::run),
+    ("pubsub/p1", "PUBLISH to nobody and to 50 subscribers, no pipeline", |c| pubsub::run(c, 1)),
+    ("pubsub/p16", "the same with a pipeline of 16", |c| pubsub::run(c, 16)),
+    ("tracking/reads", "reads and writes of 50 connections with tracking, memory of 1M keys read", tracking::run),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -9,6 +9,7 @@ pub(crate) mod hyperloglog;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod persistence;
+pub(crate) mod pubsub;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
@@ -32,6 +33,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         introspection::TABLE,
         list::TABLE,
         persistence::TABLE,
+        pubsub::TABLE,
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,

@@ -124,7 +124,11 @@ impl Client {
                     self.worker.resume(&mut self.session);
                     texts.push(text(&reply));
                 }
+                Mail::Message { message, .. } => texts.push(text(message.body())),
                 Mail::Output { bytes, .. } => texts.push(text(&bytes)),
+                Mail::Invalidate { .. } | Mail::InvalidateForOther { .. } => {
+                    texts.push("invalidate".to_owned());
+                }
                 Mail::Kill { .. } => texts.push("kill".to_owned()),
                 Mail::Retry => texts.push("retry".to_owned()),
             }

@@ -57,7 +57,7 @@ pub struct EventLoop {
     worker: Worker,
     slots: Slots,
     /// Slots by client id, for mail.
-    by_id: HashMap<u64, usize>,
+    by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Connections to serve in the next round.
     list: Vec<usize>,
     /// Connections to flush at the end of the round.
@@ -99,7 +99,7 @@ impl EventLoop {
             poll,
             worker,
             slots: Slots::default(),
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
             list: Vec::new(),
             dirty: Vec::new(),
             logged: 0,
@@ -162,6 +162,8 @@ impl EventLoop {
         self.release_held();
         self.serve_list();
         self.run_timers();
+        self.worker.finish_round();
+        self.take_mail();
         self.kick_log();
         self.flush_dirty();
         if !self.held.is_empty() {

@@ -4,10 +4,14 @@ mod bitmaps;
 mod geo;
 mod hashes;
 mod hyperloglogs;
+mod notifications;
+mod pubsub;
 mod random;
 mod scripts;
 mod sets;
 mod sorted_sets;
+mod stage;
+mod tracking;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;

@@ -4,6 +4,7 @@ use super::{limits, parse_score, write_score};
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::shard::Key;
 use larder_collections::sorted_set::{MEMBER_LEN_MAX, SortedSet};
 use larder_resp::Args;
@@ -134,6 +135,7 @@ pub(crate) fn add_all<'m>(
     };
     if outcome.added + outcome.updated > 0 {
         context.modified(key);
+        context.notify(class::SORTED_SET, if options.incr { "zincr" } else { "zadd" }, key);
     }
     if outcome.added > 0 {
         context.signal_ready(key);

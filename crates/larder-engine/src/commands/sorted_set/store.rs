@@ -2,6 +2,7 @@
 
 use super::limits;
 use crate::context::Context;
+use crate::notify::class;
 use crate::shard::Key;
 use larder_collections::sorted_set::{Limits, SortedSet};
 
@@ -30,6 +31,7 @@ impl Result {
         } else {
             context.put_value(key, self.set);
             context.modified(key);
+            context.notify(class::SORTED_SET, context.found.command.name, key);
             context.signal_ready(key);
         }
         context.reply.int(len as i64);
