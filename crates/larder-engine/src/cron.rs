@@ -146,7 +146,10 @@ impl Engine {
                 names.push(key.into());
                 self.background.discard_owned(value);
             });
-            names.iter().for_each(|name| data.watched.touch(db, name));
+            for name in &names {
+                data.watched.touch(db, name);
+                crate::serve::stream_is_gone(self, &data.waiting, db, name);
+            }
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }

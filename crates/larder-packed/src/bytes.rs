@@ -19,7 +19,7 @@
 //! Tested at the foot of this file and by the string commands' tests.
 
 use crate::heap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -109,6 +109,26 @@ impl SharedBytes {
         let len = self.len();
         // SAFETY: this is the only reference, and `len` bytes are initialised (I3).
         unsafe { std::slice::from_raw_parts_mut(self.data().as_ptr(), len) }
+    }
+
+    /// Replaces the bytes of `range`, moving what follows. Panics if `range` is not inside the string.
+    pub fn splice(&mut self, range: Range<usize>, with: &[u8]) {
+        let old = self.len();
+        assert!(range.start <= range.end && range.end <= old, "the range lies inside the string");
+        let new = old - range.len() + with.len();
+        self.pad(new);
+        let bytes = self.make_mut();
+        bytes.copy_within(range.end..old, range.start + with.len());
+        bytes[range.start..range.start + with.len()].copy_from_slice(with);
+        // SAFETY: `make_mut` made this the only reference, and the first `new` bytes are initialised: `pad` saw to it.
+        unsafe { self.0.as_mut().len = new };
+    }
+
+    /// Gives back the room to spare, if there is any beyond the allocator's class.
+    pub fn shrink(&mut self) {
+        if heap::class_size(HEADER + self.len()) < self.heap_bytes() {
+            *self = SharedBytes::new(self);
+        }
     }
 
     /// Bytes of heap that the string takes.
@@ -206,6 +226,27 @@ mod tests {
         let mut b = a.clone();
         b.make_mut().fill(8);
         assert!(a.iter().all(|&x| x == 7) && b.iter().all(|&x| x == 8));
+    }
+
+    #[test]
+    fn splices_are_those_of_a_vector() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let (mut string, mut model) = (SharedBytes::new(b""), Vec::new());
+        for _ in 0..2000 {
+            let kept = (rng.u8(..4) == 0).then(|| (string.clone(), model.clone()));
+            let from = rng.usize(..=model.len());
+            let to = rng.usize(from..=model.len().min(from + 9));
+            let with: Vec<u8> = (0..rng.usize(..10)).map(|_| rng.u8(..)).collect();
+            string.splice(from..to, &with);
+            model.splice(from..to, with);
+            if rng.u8(..8) == 0 {
+                string.shrink();
+            }
+            assert_eq!(string[..], model);
+            if let Some((string, model)) = kept {
+                assert_eq!(string[..], model);
+            }
+        }
     }
 
     #[test]

@@ -11,3 +11,4 @@ pub mod leaf;
 pub mod listpack;
 pub mod lzf;
 pub mod segment;
+pub mod stream_node;

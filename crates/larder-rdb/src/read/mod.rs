@@ -7,6 +7,7 @@ mod intset;
 mod list;
 mod set;
 mod sorted_set;
+mod stream;
 mod value;
 mod ziplist;
 mod zipmap;

@@ -5,6 +5,7 @@ mod random;
 mod scripts;
 mod sets;
 mod sorted_sets;
+mod streams;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;

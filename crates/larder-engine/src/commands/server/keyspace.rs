@@ -43,7 +43,7 @@ fn parse_mode(args: Args<'_>) -> CommandResult<bool> {
 
 /// Empties databases. All shards are held.
 fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
-    let mut old = Vec::new();
+    let (mut old, engine) = (Vec::new(), context.engine);
     for shard in 0..SHARDS {
         context.with_shard(shard, |data| {
             for &db in databases {
@@ -52,6 +52,9 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
                 let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
                 data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
                 old.push(std::mem::take(data.table_mut(db)));
+                for name in data.waiting.keys_of(db) {
+                    crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
+                }
             }
         });
     }
