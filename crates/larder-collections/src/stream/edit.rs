@@ -62,7 +62,8 @@ impl Stream {
             data.first_id = id;
         }
         data.last_id = id;
-        data.entries_added += 1;
+        // A dump may have said anything.
+        data.entries_added = data.entries_added.wrapping_add(1);
         let added = data.nodes.edit(StreamId::MAX, |base, node| {
             if !is_full(node, bytes, limits) {
                 node.push(base, id, pairs.clone());

@@ -133,7 +133,8 @@ impl Group {
         let at = self.position(name).err()?;
         let consumer =
             Consumer { name: name.into(), seen_ms: now_ms, active_ms: None, pending: Records::default() };
-        let free = self.consumers.iter().position(Option::is_none);
+        let all_taken = self.by_name.len() == self.consumers.len();
+        let free = if all_taken { None } else { self.consumers.iter().position(Option::is_none) };
         let number = free.unwrap_or_else(|| {
             self.consumers.push(None);
             self.consumers.len() - 1

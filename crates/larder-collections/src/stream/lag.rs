@@ -34,9 +34,6 @@ impl Stream {
         if self.is_empty() && id <= self.last_id() {
             return Some(added);
         }
-        if id != StreamId::ZERO && id < deleted {
-            return None;
-        }
         if id >= self.last_id() {
             return (id == self.last_id()).then_some(added);
         }
@@ -55,6 +52,6 @@ impl Stream {
     /// Whether an entry may have been deleted from `start` on.
     fn has_holes_from(&self, start: StreamId) -> bool {
         let deleted = self.max_deleted_id();
-        !self.is_empty() && deleted != StreamId::ZERO && start <= deleted
+        !self.is_empty() && deleted != StreamId::ZERO && deleted >= self.first_id() && start <= deleted
     }
 }

@@ -206,6 +206,12 @@ impl StreamNode {
 
     /// Writes both counts; may move what is behind them.
     fn set_counts(&mut self, master: &Master, live: u64, deleted: u64) {
+        // Most of the time each is one byte before and after.
+        if master.counts_end == HEADER + 4 && live < 128 && deleted < 128 {
+            let bytes = self.bytes.make_mut();
+            (bytes[HEADER], bytes[HEADER + 2]) = (live as u8, deleted as u8);
+            return;
+        }
         let mut counts = Vec::with_capacity(8);
         push_int(&mut counts, live as i64);
         push_int(&mut counts, deleted as i64);

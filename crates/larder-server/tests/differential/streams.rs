@@ -1,6 +1,8 @@
 //! Scripts of the stream commands, chosen for their edges, and random commands.
 
-use crate::run_script;
+use crate::{Pair, compare, run_script, words};
+use fastrand::Rng;
+use larder_testkit::{Client, Server, Value, full_run, seed};
 
 #[test]
 fn adding() {
@@ -24,7 +26,7 @@ fn adding() {
         XADD s 2-* a b
         XADD s 3 a b
         XADD s 3-18446744073709551615 a b
-        XADD s 3-* a b
+        # Redis 7.0 blames the size of an entry for a sequence that is used up, later ones do not: not compared.
         XADD s 4-5 a b c d
         XADD s 4-6 a 1 a 2
         XADD s x a b
@@ -560,4 +562,142 @@ fn lags() {
         script += &format!("{command}\nXINFO GROUPS s\n");
     }
     run_script(&script, &[]);
+}
+
+/// Draws a command on a few keys, groups and consumers, with ids that often meet.
+fn random_command(rng: &mut Rng, clock: &mut u64) -> Vec<Vec<u8>> {
+    let key = format!("k{}", rng.u8(..3));
+    let (group, consumer) = (format!("g{}", rng.u8(..3)), format!("c{}", rng.u8(..4)));
+    let id = |rng: &mut Rng| match rng.u8(..12) {
+        0 => "-".to_owned(),
+        1 => "+".to_owned(),
+        2 => format!("({}-{}", rng.u64(..*clock), rng.u8(..3)),
+        3 => "x".to_owned(),
+        _ => format!("{}-{}", rng.u64(..*clock + 2), rng.u8(..3)),
+    };
+    let (a, b) = (id(rng), id(rng));
+    let count = rng.u8(..6);
+    let line = match rng.u8(..40) {
+        0..12 => {
+            *clock += u64::from(rng.bool());
+            let field = if rng.u8(..4) == 0 { "other 5 field" } else { "field" };
+            let value = "v".repeat(rng.usize(1..30));
+            format!("XADD {key} {}-{} {field} {value}", *clock, ["*", "1", "2"][rng.usize(..3)])
+        }
+        12 => format!("XADD {key} MAXLEN ~ {} {}-* a {}", rng.u8(..60), *clock, rng.i32(..)),
+        13 => format!("XTRIM {key} MAXLEN {} {}", ["=", "~"][rng.usize(..2)], 20 + rng.u8(..60)),
+        14 => format!("XTRIM {key} MINID {} {a} LIMIT {count}", ["=", "~"][rng.usize(..2)]),
+        15 => format!("XDEL {key} {a} {b}"),
+        16 => format!("XRANGE {key} {a} {b} COUNT {count}"),
+        17 => format!("XREVRANGE {key} {a} {b}"),
+        18 => format!("XLEN {key}"),
+        19 => format!("XREAD COUNT {count} STREAMS {key} k1 {a} {b}"),
+        20 => format!("XGROUP CREATE {key} {group} {a} MKSTREAM"),
+        21 if rng.u8(..6) == 0 => format!("XGROUP DESTROY {key} {group}"),
+        21 => format!("XGROUP SETID {key} {group} {a}"),
+        22 if rng.u8(..4) == 0 => format!("XGROUP DELCONSUMER {key} {group} {consumer}"),
+        22 => format!("XGROUP CREATECONSUMER {key} {group} {consumer}"),
+        23..27 => format!("XREADGROUP GROUP {group} {consumer} COUNT {count} STREAMS {key} >"),
+        27 => format!("XREADGROUP GROUP {group} {consumer} COUNT {count} NOACK STREAMS {key} >"),
+        28 => format!("XREADGROUP GROUP {group} {consumer} COUNT {count} STREAMS {key} {a}"),
+        29..32 => format!("XACK {key} {group} {a} {b}"),
+        32 => format!("XCLAIM {key} {group} {consumer} 0 {a} {b} JUSTID"),
+        33 => format!("XCLAIM {key} {group} {consumer} 0 {a} {b} FORCE RETRYCOUNT {count}"),
+        34 => format!("XAUTOCLAIM {key} {group} {consumer} 0 {a} COUNT {count}"),
+        35 => format!("XPENDING {key} {group}"),
+        36 => format!("XINFO GROUPS {key}"),
+        37 if rng.u8(..10) == 0 => format!("DEL {key}"),
+        37 => format!("COPY {key} k{} REPLACE", rng.u8(..3)),
+        38 => format!("XSETID {key} {a} ENTRIESADDED {}", rng.u16(..500)),
+        _ => format!("XPENDING {key} {group} {a} {b} {count} {consumer}"),
+    };
+    words(&line)
+}
+
+/// A reply to XPENDING without what depends on the time: when entries were delivered.
+fn without_times(value: Value) -> Value {
+    match value {
+        Value::Array(items) if items.len() == 4 && matches!(items[2], Value::Int(_)) => {
+            Value::Array(vec![items[0].clone(), items[1].clone(), items[3].clone()])
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_times).collect()),
+        other => other,
+    }
+}
+
+#[test]
+fn random_commands() {
+    let seed = seed(11);
+    let rounds = if full_run() { 200_000 } else { 8000 };
+    for (threads, args) in
+        [(1, &[][..]), (2, &["--stream-node-max-entries", "4"]), (1, &["--stream-node-max-bytes", "120"])]
+    {
+        let (mut rng, mut pair) = (Rng::with_seed(seed), Pair::start(threads, args));
+        for version in ["2", "3"] {
+            pair.reset(version);
+            let mut clock = 5;
+            for round in 0..rounds {
+                let command = random_command(&mut rng, &mut clock);
+                let (ours, theirs) = pair.both(&command);
+                let (ours, theirs) = (without_times(ours), without_times(theirs));
+                let line = String::from_utf8_lossy(&command.join(&b' ')).into_owned();
+                let difference = compare(&line, &(ours, theirs)).unwrap_or_default();
+                assert!(difference.is_empty(), "SEED={seed} RESP{version} round {round}\n{difference}");
+            }
+            let digest = compare("DEBUG DIGEST", &pair.both(&words("DEBUG DIGEST"))).unwrap_or_default();
+            assert!(digest.is_empty(), "SEED={seed} {digest}");
+        }
+    }
+}
+
+/// Waits until a client is blocked.
+fn until_blocked(client: &mut Client) {
+    while !client.ask("INFO clients").text().contains("blocked_clients:1") {}
+}
+
+/// Blocks a client with one command, does others, and returns what it gets.
+fn unblocked_by(server: &Server, version: &str, before: &[&str], block: &str, then: &[&str]) -> Value {
+    let (mut client, mut waiting) = (server.client(), server.client());
+    client.ask("FLUSHALL");
+    waiting.cmd(&["HELLO", version]);
+    before.iter().for_each(|line| drop(client.ask(line)));
+    waiting.send(&words(block));
+    until_blocked(&mut client);
+    then.iter().for_each(|line| drop(client.ask(line)));
+    waiting.read().expect("it is unblocked")
+}
+
+#[test]
+fn those_who_wait_get_what_redis_gives_them() {
+    const GROUP: &[&str] =
+        &["XADD s 1-1 a b", "XGROUP CREATE s g $", "XADD t 1-1 a b", "XGROUP CREATE t g $"];
+    const READ: &str = "XREADGROUP GROUP g c COUNT 2 BLOCK 0 STREAMS s t > >";
+    let cases: &[(&[&str], &str, &[&str])] = &[
+        (&[], "XREAD BLOCK 0 STREAMS s t $ 0", &["XADD t 5-1 a b"]),
+        (&["XADD s 1-1 a b"], "XREAD BLOCK 0 STREAMS s s $ 1-5", &["XADD s 1-3 a b", "XADD s 2-0 c d"]),
+        (&["XADD s 1-1 a b"], "XREAD BLOCK 0 COUNT 1 STREAMS s 3", &["XADD s 2-1 a b", "XADD s 4-1 x y"]),
+        (&[], "XREAD BLOCK 0 STREAMS s 0", &["SET s x", "DEL s", "LPUSH s x", "DEL s", "XADD s 1-1 a b"]),
+        (&[], "XREAD BLOCK 0 STREAMS s 0", &["MULTI", "XADD s 1-1 a b", "XADD s 1-2 c d", "EXEC"]),
+        (&[], "XREAD BLOCK 0 STREAMS s 0", &["XADD t 1-1 a b", "RENAME t s"]),
+        (GROUP, READ, &["XADD t 2-1 a b"]),
+        (GROUP, READ, &["MULTI", "XADD s 2-1 a b", "XADD s 2-2 a b", "XADD s 2-3 a b", "EXEC"]),
+        (GROUP, READ, &["DEL t"]),
+        (GROUP, READ, &["SET s x"]),
+        (GROUP, READ, &["FLUSHALL"]),
+        (GROUP, READ, &["FLUSHDB"]),
+        (GROUP, READ, &["XGROUP DESTROY s g"]),
+        (GROUP, READ, &["RENAME s u"]),
+        (GROUP, READ, &["PEXPIRE s 1", "TYPE s", "DEBUG SLEEP 0.01", "TYPE s"]),
+        (GROUP, READ, &["XGROUP SETID s g 0", "XADD s 3-1 a b"]),
+        (GROUP, "XREADGROUP GROUP g c NOACK BLOCK 0 STREAMS s >", &["XADD s 2-1 a b"]),
+    ];
+    let (larder, redis) = (Server::larder(&["--threads", "2"]), Server::redis(&[]));
+    for (before, block, then) in cases {
+        for version in ["2", "3"] {
+            let [ours, theirs] = [&larder, &redis].map(|s| unblocked_by(s, version, before, block, then));
+            assert_eq!(ours, theirs, "RESP{version} {before:?} {block} {then:?}");
+            let pending = [&larder, &redis].map(|s| s.client().ask("XPENDING s g"));
+            assert_eq!(pending[0], pending[1], "{block} {then:?}");
+        }
+    }
 }

@@ -52,12 +52,7 @@ impl Options {
             at += 1;
         }
         options.at = at;
-        options.set_limit(limit, &context.worker.thresholds.stream_limits())?;
-        if !adds && options.trim.is_none() {
-            return Err(CommandError::Fixed(
-                "ERR syntax error, XTRIM must be called with a trimming strategy",
-            ));
-        }
+        options.set_limit(limit, adds, &context.worker.thresholds.stream_limits())?;
         Ok(options)
     }
 
@@ -81,19 +76,23 @@ impl Options {
         Ok(at)
     }
 
-    fn set_limit(&mut self, given: Option<u64>, limits: &Limits) -> CommandResult {
+    fn set_limit(&mut self, given: Option<u64>, adds: bool, limits: &Limits) -> CommandResult {
+        const NOT_EXACT: CommandError =
+            CommandError::Fixed("ERR syntax error, LIMIT cannot be used without the special ~ option");
         let Some(trim) = &mut self.trim else {
             return match given {
-                None | Some(0) => Ok(()),
-                Some(_) => Err(CommandError::Fixed(
+                Some(1..) => Err(CommandError::Fixed(
                     "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy",
                 )),
+                _ if !adds => Err(CommandError::Fixed(
+                    "ERR syntax error, XTRIM must be called with a trimming strategy",
+                )),
+                Some(0) => Err(NOT_EXACT),
+                None => Ok(()),
             };
         };
         match given {
-            Some(_) if !trim.approximate => Err(CommandError::Fixed(
-                "ERR syntax error, LIMIT cannot be used without the special ~ option",
-            )),
+            Some(_) if !trim.approximate => Err(NOT_EXACT),
             Some(limit) => {
                 trim.limit = limit;
                 Ok(())
@@ -121,7 +120,7 @@ pub(super) fn xadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(CommandError::Fixed("ERR The ID specified in XADD must be greater than 0-0"));
     }
     let key = context.key(args.at(1));
-    if !is_stream(context, &key)? && options.no_create {
+    if options.no_create && !is_stream(context, &key)? {
         context.reply.null();
         return Ok(());
     }
@@ -208,11 +207,6 @@ pub(super) fn xsetid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 fn set_id(stream: &mut Stream, id: StreamId, added: Option<u64>, deleted: StreamId) -> CommandResult {
-    if id < stream.max_deleted_id() {
-        return Err(CommandError::Fixed(
-            "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id",
-        ));
-    }
     if stream.last_entry_id().is_some_and(|last| id < last) {
         return Err(CommandError::Fixed(
             "ERR The ID specified in XSETID is smaller than the target stream top item",

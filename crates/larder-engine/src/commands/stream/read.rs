@@ -52,7 +52,7 @@ pub(super) fn xreadgroup(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
 }
 
 fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandResult {
-    let request = Request::parse(context, args, as_group)?;
+    let request = Request::parse(args, as_group)?;
     let mut starts = Vec::with_capacity(request.keys.len());
     for (name, arg) in request.keys.iter().zip(&request.ids) {
         starts.push(start_of(context, &request, name, arg)?);
@@ -98,7 +98,7 @@ fn open_pair(reply: &mut Reply<'_>, name: &[u8]) {
 }
 
 impl<'a> Request<'a> {
-    fn parse(context: &Context<'_>, args: Args<'a>, as_group: bool) -> CommandResult<Request<'a>> {
+    fn parse(args: Args<'a>, as_group: bool) -> CommandResult<Request<'a>> {
         let mut request = Request { group: None, count: 0, block: None, keys: Vec::new(), ids: Vec::new() };
         let (mut no_ack, mut at) = (false, 1);
         let only_for_groups = |option: &str| {
@@ -109,13 +109,13 @@ impl<'a> Request<'a> {
         while at < args.len() {
             let (word, more) = (args.at(at), args.len() - 1 - at);
             if is_word(word, "block") && more > 0 {
-                request.block = Some(timeout_ms(context, args.at(at + 1))?);
+                request.block = Some(timeout_ms(args.at(at + 1))?);
                 at += 2;
             } else if is_word(word, "count") && more > 0 {
                 request.count = u64::try_from(number::integer(args.at(at + 1))?).unwrap_or(0);
                 at += 2;
             } else if is_word(word, "streams") && more > 0 {
-                request.set_streams(context, args.from(at + 1), as_group)?;
+                request.set_streams(args.from(at + 1))?;
                 break;
             } else if is_word(word, "group") && more >= 2 {
                 only_for_groups("GROUP")?;
@@ -143,12 +143,11 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    fn set_streams(&mut self, context: &Context<'_>, args: Args<'a>, as_group: bool) -> CommandResult {
+    fn set_streams(&mut self, args: Args<'a>) -> CommandResult {
         if !args.len().is_multiple_of(2) {
-            let (name, symbol) = (context.command_name(), if as_group { '>' } else { '$' });
-            return Err(CommandError::text(format!(
-                "ERR Unbalanced '{name}' list of streams: for each stream key an ID or '{symbol}' must be specified."
-            )));
+            return Err(CommandError::Fixed(
+                "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+            ));
         }
         let half = args.len() / 2;
         self.keys = args.iter().take(half).collect();
@@ -158,14 +157,10 @@ impl<'a> Request<'a> {
 }
 
 /// Milliseconds to wait; 0 waits for ever.
-fn timeout_ms(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
+fn timeout_ms(arg: &[u8]) -> CommandResult<u64> {
     let ms = number::parse_i64(arg);
     let ms = ms.ok_or(CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
-    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
-    if ms > i64::MAX as u64 - context.now_ms() {
-        return Err(CommandError::TIMEOUT_OUT_OF_RANGE);
-    }
-    Ok(ms)
+    u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)
 }
 
 /// From where the stream of a key is read. For a group: the key and the group exist.

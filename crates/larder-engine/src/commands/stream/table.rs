@@ -38,7 +38,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Appends an entry to a stream, which is created if need be, and may trim it.",
         complexity: "O(1), and O(n) for n entries that trimming removes",
-        args: "key:key#0 nomkstream:pure-token=NOMKSTREAM?@6.2.0 trim:block?(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token== approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0) id-selector:oneof(auto-id:pure-token=* id:string) data:block*(field:string value:string)",
+        args: "key:key#0 nomkstream:pure-token=NOMKSTREAM?@6.2.0 trim:block?(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token=\"=\" approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0) id-selector:oneof(auto-id:pure-token=\"*\" id:string) data:block*(field:string value:string)",
         tips: &["nondeterministic_output"],
         run: super::add::xadd,
         ..Command::DEFAULT
@@ -462,7 +462,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Removes the oldest entries of a stream.",
         complexity: "O(log n) for each node of entries removed",
-        args: "key:key#0 trim:block(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token== approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0)",
+        args: "key:key#0 trim:block(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token=\"=\" approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0)",
         tips: &["nondeterministic_output"],
         run: super::add::xtrim,
         ..Command::DEFAULT
