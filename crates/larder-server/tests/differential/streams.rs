@@ -591,7 +591,8 @@ fn random_command(rng: &mut Rng, clock: &mut u64) -> Vec<Vec<u8>> {
         16 => format!("XRANGE {key} {a} {b} COUNT {count}"),
         17 => format!("XREVRANGE {key} {a} {b}"),
         18 => format!("XLEN {key}"),
-        19 => format!("XREAD COUNT {count} STREAMS {key} k1 {a} {b}"),
+        // XREAD of `+` is newer than 7.0.
+        19 => format!("XREAD COUNT {count} STREAMS {key} k1 {a} {b}").replace('+', "$"),
         20 => format!("XGROUP CREATE {key} {group} {a} MKSTREAM"),
         21 if rng.u8(..6) == 0 => format!("XGROUP DESTROY {key} {group}"),
         21 => format!("XGROUP SETID {key} {group} {a}"),
@@ -599,7 +600,9 @@ fn random_command(rng: &mut Rng, clock: &mut u64) -> Vec<Vec<u8>> {
         22 => format!("XGROUP CREATECONSUMER {key} {group} {consumer}"),
         23..27 => format!("XREADGROUP GROUP {group} {consumer} COUNT {count} STREAMS {key} >"),
         27 => format!("XREADGROUP GROUP {group} {consumer} COUNT {count} NOACK STREAMS {key} >"),
-        28 => format!("XREADGROUP GROUP {group} {consumer} COUNT {count} STREAMS {key} {a}"),
+        28 => {
+            format!("XREADGROUP GROUP {group} {consumer} COUNT {count} STREAMS {key} {a}").replace('+', "$")
+        }
         29..32 => format!("XACK {key} {group} {a} {b}"),
         32 => format!("XCLAIM {key} {group} {consumer} 0 {a} {b} JUSTID"),
         33 => format!("XCLAIM {key} {group} {consumer} 0 {a} {b} FORCE RETRYCOUNT {count}"),

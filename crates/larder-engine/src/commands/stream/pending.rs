@@ -50,7 +50,7 @@ pub(super) fn xpending(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             match &filter {
                 None => write_summary(reply, group, scratch),
                 Some(filter) => {
-                    write_counted(reply, scratch, |reply| write_entries(reply, group, filter, now))
+                    write_counted(reply, scratch, |reply| write_entries(reply, group, filter, now));
                 }
             }
             Ok(())
