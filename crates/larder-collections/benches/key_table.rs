@@ -58,6 +58,7 @@ trait Map {
 }
 
 /// No value of its own is ever put here.
+#[derive(Clone)]
 struct NoValue;
 
 // SAFETY: a kind below 32 and a pointer that nobody follows.

@@ -147,7 +147,7 @@ fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mute
 fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     let options = crate::thresholds::list_options(engine);
     let shard = &engine.shards[key.shard()];
-    let jobs = match shard.lock().table_mut(db).get_mut(key.hash, key.bytes).as_deref_mut() {
+    let jobs = match shard.lock().table_mut(db).get_mut_same(key.hash, key.bytes).as_deref_mut() {
         Some(Value::List(list)) => list.compression_work(&options, BLOCKS_PER_HOLD),
         _ => return false,
     };
@@ -156,7 +156,7 @@ fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     }
     let done: Vec<_> = jobs.iter().map(larder_collections::list::Job::run).collect();
     let mut data = shard.lock();
-    let mut value = data.table_mut(db).get_mut(key.hash, key.bytes);
+    let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
     let Some(Value::List(list)) = value.as_deref_mut() else { return false };
     for one in done {
         list.apply(one, &options);

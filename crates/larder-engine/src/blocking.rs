@@ -44,6 +44,10 @@ pub enum Wish {
     },
     /// BZPOPMIN, BZPOPMAX: one entry of a sorted set, with the key.
     PopScored(Extreme),
+    /// WAITAOF: that everything up to this position of the log is on the disk; no key.
+    LogSynced(u64),
+    /// WAIT: acknowledgements of replicas; no key.
+    Replicas,
     /// BZMPOP: up to so many entries of a sorted set, with the key.
     PopManyScored(Extreme, u64),
     /// XREAD: entries of a stream, with the key.
@@ -62,6 +66,8 @@ impl Wish {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Wish::Pop(_) | Wish::PopMany(..) | Wish::Move { .. } => Kind::List,
+            // Stands in no key's line.
+            Wish::LogSynced(_) | Wish::Replicas => Kind::String,
             Wish::PopScored(_) | Wish::PopManyScored(..) => Kind::SortedSet,
             Wish::Read { .. } | Wish::ReadGroup(_) => Kind::Stream,
         }

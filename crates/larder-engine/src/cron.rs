@@ -142,6 +142,7 @@ impl Engine {
                 continue;
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
+            let second = self.log_second(now_ms);
             let removed = table.take_expired(now_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());
                 self.background.discard_owned(value);
@@ -149,6 +150,9 @@ impl Engine {
             for name in &names {
                 data.watched.touch(db, name);
                 crate::serve::stream_is_gone(self, &data.waiting, db, name);
+                if self.append_log.is_on() {
+                    self.append_log.append_one(db, &[b"DEL", name], second);
+                }
             }
             count += removed;
             more |= removed == EXPIRE_BATCH;

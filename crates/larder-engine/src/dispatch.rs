@@ -101,6 +101,9 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if !session.authenticated && !command.has(flags::NO_AUTH) {
         return Err(CommandError::NO_AUTH);
     }
+    if engine.gate.is_shut() {
+        engine.gate.check(engine, session, command)?;
+    }
     if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
         return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
     }
@@ -194,6 +197,11 @@ fn run(
     note(session, worker, found);
     let start = out.len();
     let held = acquire(engine, session, found.command, args);
+    // Looked at while the shards are held: whoever closes the gate holds all of them.
+    if engine.gate.is_closing() && may_write(session, found.command) {
+        return Flow::Retry;
+    }
+    worker.effects.begin(engine.append_log.is_on());
     let reply = Reply::new(out, session.protocol);
     let mut context = Context {
         engine,
@@ -211,16 +219,44 @@ fn run(
     if !context.ready.is_empty() {
         serve::serve_ready(&mut context);
     }
+    if !context.worker.effects.is_empty() {
+        log_effects(&mut context);
+    }
     let flow = context.flow;
     drop(context);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow
 }
 
+/// Puts what was done into the log, while the locks are held.
+fn log_effects(context: &mut Context<'_>) {
+    let engine = context.engine;
+    let second = engine.log_second(context.now_ms());
+    let end = engine.append_log.append(&context.worker.effects, second);
+    context.worker.effects.clear();
+    context.worker.log_end = end;
+    context.session.log_end = end;
+}
+
+/// Whether a command may change something.
+fn may_write(session: &Session, command: &Command) -> bool {
+    let queued_write = || session.multi.as_ref().is_some_and(|queue| queue.writes());
+    command.has(flags::WRITE) || command.name == "exec" && queued_write()
+}
+
 /// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.
 pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let mark = context.reply.mark();
+    let dirty = context.worker.stats.dirty.get();
+    context.worker.effects.begin_command();
     let result = (context.found.command.run)(context, args);
+    // What EXEC runs has been noted by itself.
+    if context.worker.effects.as_given()
+        && context.worker.stats.dirty.get() != dirty
+        && context.found.command.has(flags::WRITE)
+    {
+        context.log_as_given(args);
+    }
     let took = context.worker.clock.advance();
     if let Err(error) = &result {
         context.reply.truncate(mark);

@@ -1,23 +1,27 @@
 //! The engine: everything that the threads share.
 
+use crate::append_log::AppendLog;
 use crate::background::Background;
 use crate::clients::Clients;
 use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
 use crate::error_stats::ErrorStats;
+use crate::gate::Gate;
 use crate::host::Host;
 use crate::latency::LatencyMonitor;
 use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
+use crate::persistence::Persistence;
 use crate::shard::{Held, Key, SHARDS, Shard};
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
 use crate::worker::Worker;
+use larder_resp::Reply;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// What an engine is made from.
@@ -43,6 +47,11 @@ pub struct Engine {
     pub(crate) errors: ErrorStats,
     pub(crate) pause: Pause,
     pub(crate) background: Background,
+    pub(crate) append_log: AppendLog,
+    pub(crate) gate: Gate,
+    pub(crate) persistence: Persistence,
+    /// Whether there is a snapshot.
+    pub(crate) snapshotting: AtomicBool,
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
@@ -78,6 +87,10 @@ impl Engine {
             errors: ErrorStats::default(),
             pause: Pause::default(),
             background: Background::start(engine.clone()),
+            append_log: AppendLog::default(),
+            gate: Gate::default(),
+            persistence: Persistence::default(),
+            snapshotting: AtomicBool::new(false),
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
@@ -95,6 +108,80 @@ impl Engine {
     /// The options of the server.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Begins to log effects. `at_start` is called in the instant from which on everything is logged.
+    pub fn start_log(&self, at_start: impl FnOnce(&AppendLog)) {
+        let held = self.hold_all();
+        at_start(&self.append_log);
+        self.append_log.set_on(true);
+        drop(held);
+    }
+
+    /// Logs no more.
+    pub fn stop_log(&self) {
+        let held = self.hold_all();
+        self.append_log.set_on(false);
+        drop(held);
+    }
+
+    /// Everything in the log up to a position is on the disk: those who wait for that are told.
+    pub fn log_is_safe(&self, position: u64) {
+        self.append_log.set_synced(position);
+        for waiter in self.append_log.take_served() {
+            if waiter.take() {
+                let mut reply = Vec::new();
+                crate::serve::write_synced(&mut Reply::new(&mut reply, waiter.protocol), true);
+                self.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+            }
+        }
+    }
+
+    /// Puts writes off from now on; those that have begun are done when this returns.
+    pub fn close_gate(&self) {
+        let held = self.hold_all();
+        self.gate.set_closing(true);
+        drop(held);
+    }
+
+    /// Has commands that were put off tried again.
+    pub fn retry_put_off(&self) {
+        self.retry_all();
+    }
+
+    /// Bytes in use by the process.
+    pub fn memory_in_use(&self) -> u64 {
+        self.host.memory().used
+    }
+
+    /// Number of databases.
+    pub fn database_count(&self) -> usize {
+        self.databases()
+    }
+
+    /// The log of effects.
+    pub fn append_log(&self) -> &AppendLog {
+        &self.append_log
+    }
+
+    /// What may not be done at the moment.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// How saving and loading are going.
+    pub fn persistence(&self) -> &Persistence {
+        &self.persistence
+    }
+
+    /// Changes to the keyspace since the server started.
+    pub fn changes(&self) -> u64 {
+        self.sum(|stats| &stats.dirty)
+    }
+
+    /// The second that the log is to note, if it notes times.
+    pub(crate) fn log_second(&self, now_ms: u64) -> Option<u64> {
+        self.config.hot.aof_timestamp_enabled.load(Relaxed).then_some(now_ms / 1000)
     }
 
     /// Forty hexadecimal digits that name this run of the server.

@@ -35,6 +35,11 @@ impl FieldExpiries {
         Some((db, key))
     }
 
+    /// Whether no field expires.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_time.is_empty()
+    }
+
     /// Drops all of a database.
     pub(crate) fn forget(&mut self, db: usize) {
         self.by_time.retain(|(_, of, _)| *of != db);

@@ -58,8 +58,19 @@ pub trait Host: Send + Sync {
     fn rewrite_config(&self) -> Result<(), String>;
     /// Puts an option into effect that concerns sockets, the log or the process.
     fn apply_config(&self, name: &str, value: &str) -> Result<(), String>;
-    /// Asks all loops to stop.
-    fn shutdown(&self, flags: ShutdownFlags);
+    /// Saves what must be saved and asks all loops to stop. An error, which is for the log: the server goes on.
+    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), String>;
+    /// Saves the keyspace on this thread; the state says already that it is being saved. The error is for the log.
+    fn save(&self) -> Result<(), String>;
+    /// The same on another thread: the keyspace as it is now, if `now`, which takes that no shard is held; else, as it is
+    /// soon.
+    fn save_in_background(&self, now: bool);
+    /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
+    fn rewrite_log_in_background(&self);
+    /// Saves if `save`, then empties the keyspace if `flush` and loads the file. The error is for the client.
+    fn reload(&self, save: bool, flush: bool) -> Result<(), String>;
+    /// Empties the keyspace and loads the append-only file. The error is for the client.
+    fn reload_log(&self) -> Result<(), String>;
     /// Memory now.
     fn memory(&self) -> HostMemory;
     /// Gives unused memory back to the kernel.

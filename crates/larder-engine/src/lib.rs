@@ -5,6 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as larder_engine;
+
+mod append_log;
 mod background;
 mod blocking;
 mod clients;
@@ -16,23 +20,29 @@ pub mod config;
 mod context;
 mod cron;
 mod dispatch;
+mod effects;
 mod engine;
 mod error;
 mod error_stats;
 mod field_expiry;
+mod gate;
 mod glob;
 mod hash;
 mod histogram;
 mod host;
 mod keys;
 mod latency;
+mod load;
 mod mailbox;
 mod monitor;
 mod number;
 mod pause;
+mod persistence;
+mod rewrite;
 mod serve;
 mod session;
 mod shard;
+mod snapshot;
 mod stats;
 pub mod table;
 mod thresholds;
@@ -40,10 +50,16 @@ mod transaction;
 mod watch;
 mod worker;
 
+pub use append_log::{AppendLog, Chunk};
+pub use commands::connection::REDIS_VERSION;
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use host::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+pub use load::{Loader, Replay};
 pub use mailbox::{Mail, Wake};
+pub use persistence::{LoadProgress, LogState, Persistence, SaveState};
+pub use rewrite::{commands_of, select_command};
 pub use session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
+pub use snapshot::{Content, DatabaseSize, Record, Snapshot};
 pub use stats::ThreadStats;
 pub use worker::{Flow, PREFETCH_MAX, Worker};

@@ -37,9 +37,35 @@ fn register(session: &mut Session, waiter: &Arc<Waiter>) {
     session.waiter = Some(Arc::clone(waiter));
 }
 
+/// Makes the client wait until everything up to a position of the log is on the disk. It is woken when `wakes_at` is;
+/// what it is told then, or when its time is over, is about `position`.
+pub(crate) fn wait_for_log(context: &mut Context<'_>, position: u64, wakes_at: u64, timeout_ms: u64) {
+    wait(context, &[], Wish::LogSynced(position), timeout_ms);
+    if let Some(waiter) = context.session.waiter.clone() {
+        context.engine.append_log.wait(wakes_at, waiter);
+    }
+    context.engine.append_log.request_sync();
+}
+
+/// Makes the client wait for replicas that there are not, until its time is over.
+pub(crate) fn wait_for_replicas(context: &mut Context<'_>, timeout_ms: u64) {
+    wait(context, &[], Wish::Replicas, timeout_ms);
+}
+
 /// The reply to a client that waited in vain.
-pub(crate) fn write_timeout(reply: &mut Reply<'_>) {
-    reply.null_array();
+pub(crate) fn write_timeout(waiter: &Waiter, synced: u64, reply: &mut Reply<'_>) {
+    match waiter.wish {
+        Wish::LogSynced(position) => write_synced(reply, position <= synced),
+        Wish::Replicas => reply.int(0),
+        _ => reply.null_array(),
+    }
+}
+
+/// The reply of WAITAOF: whether this server has it on the disk, and how many replicas have.
+pub(crate) fn write_synced(reply: &mut Reply<'_>, here: bool) {
+    reply.array(2);
+    reply.int(i64::from(here));
+    reply.int(0);
 }
 
 /// Serves all who wait for the keys that became ready. Serving may make other keys ready; they follow.
@@ -140,6 +166,7 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
             move_one(context, key, &target, *from, *to, reply)
         }
         Wish::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
+        Wish::LogSynced(_) | Wish::Replicas => Ok(()),
         Wish::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
         }
@@ -160,6 +187,7 @@ pub(crate) fn pop_into(
         Ok(())
     })?;
     context.modified(key);
+    context.log_instead(&[pop_name(end), key.bytes]);
     Ok(())
 }
 
@@ -178,7 +206,24 @@ pub(crate) fn pop_many_into(
         Ok(())
     })?;
     context.modified(key);
+    if context.logs() {
+        context.log_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+    }
     Ok(())
+}
+
+fn pop_name(end: End) -> &'static [u8] {
+    match end {
+        End::Front => b"LPOP",
+        End::Back => b"RPOP",
+    }
+}
+
+fn end_name(end: End) -> &'static [u8] {
+    match end {
+        End::Front => b"LEFT",
+        End::Back => b"RIGHT",
+    }
 }
 
 /// Pops up to `count` elements and writes them as an array; returns how many there were.
@@ -251,6 +296,10 @@ pub(crate) fn pop_scored(
         Ok(())
     })?;
     context.modified(key);
+    if context.logs() {
+        let name: &[u8] = if extreme == Extreme::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
+        context.log_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+    }
     Ok(())
 }
 
@@ -286,6 +335,7 @@ pub(crate) fn move_one(
     }
     context.modified(target);
     context.signal_ready(target);
+    context.log_instead(&[b"LMOVE", source.bytes, target.bytes, end_name(from), end_name(to)]);
     reply.bulk(&scratch);
     context.worker.scratch = scratch;
     Ok(())

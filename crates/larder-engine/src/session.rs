@@ -221,6 +221,10 @@ pub struct Session {
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) waiter: Option<Arc<Waiter>>,
+    /// Where in the log the effects of the connection's last write end.
+    pub(crate) log_end: u64,
+    /// Reads an append-only file: nothing is refused.
+    pub(crate) replays: bool,
 }
 
 impl Session {
@@ -235,7 +239,15 @@ impl Session {
             multi: None,
             watched: Vec::new(),
             waiter: None,
+            log_end: 0,
+            replays: false,
         }
+    }
+
+    /// For the commands of an append-only file.
+    pub(crate) fn for_replay(info: ConnInfo) -> Self {
+        let shared = Arc::new(ClientShared::new(info, 0, 0));
+        Session { replays: true, ..Session::new(shared, true) }
     }
 
     /// The connection's id.

@@ -39,6 +39,8 @@ pub type Table = KeyTable<Value, crate::hash::KeyspaceHash>;
 #[derive(Default)]
 pub struct ShardData {
     tables: Vec<Table>,
+    /// Tables that were flushed while a snapshot had not passed them.
+    departed: Vec<Table>,
     pub(crate) watched: WatchMap,
     pub(crate) waiting: WaitMap,
     pub(crate) field_expiry: FieldExpiries,
@@ -61,6 +63,32 @@ impl ShardData {
     /// The slices of all databases ever written to.
     pub fn tables(&self) -> &[Table] {
         &self.tables
+    }
+
+    /// The slices of all databases ever written to, to change.
+    pub(crate) fn tables_mut(&mut self) -> &mut [Table] {
+        &mut self.tables
+    }
+
+    /// All of them, and those that only a snapshot still needs.
+    pub(crate) fn all_tables_mut(&mut self) -> impl Iterator<Item = &mut Table> {
+        self.tables.iter_mut().chain(&mut self.departed)
+    }
+
+    /// Takes the slice of a database out, to be dropped; an empty one stands in its place. Keeps it if a snapshot has not
+    /// passed it.
+    pub(crate) fn depart(&mut self, db: usize) -> Option<Table> {
+        let table = std::mem::take(self.table_mut(db));
+        if table.capture_label().is_none() {
+            return Some(table);
+        }
+        self.departed.push(table);
+        None
+    }
+
+    /// Takes the tables that no snapshot needs any more.
+    pub(crate) fn take_departed(&mut self) -> Vec<Table> {
+        self.departed.extract_if(.., |table| table.capture_label().is_none()).collect()
     }
 
     /// Exchanges two databases.

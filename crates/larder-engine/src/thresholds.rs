@@ -80,10 +80,18 @@ impl Thresholds {
 
 /// What dumps are read with.
 pub(crate) fn rdb_options(worker: &WorkerState) -> larder_rdb::read::Options {
-    let thresholds = &worker.thresholds;
+    options_of(&worker.thresholds, worker.list_options)
+}
+
+/// What files are read with.
+pub(crate) fn rdb_options_of(engine: &Engine) -> larder_rdb::read::Options {
+    options_of(&Thresholds::load(engine), list_options(engine))
+}
+
+fn options_of(thresholds: &Thresholds, list: ListOptions) -> larder_rdb::read::Options {
     larder_rdb::read::Options {
         hash: thresholds.hash_limits(),
-        list: worker.list_options,
+        list,
         set: thresholds.set_limits(),
         sorted_set: thresholds.sorted_set_limits(),
     }

@@ -3,6 +3,7 @@
 use crate::blocking::Waiter;
 use crate::clock::Clock;
 use crate::context::WorkerState;
+use crate::effects::Effects;
 use crate::engine::Engine;
 use crate::mailbox::{Mail, Mailbox};
 use crate::serve;
@@ -61,6 +62,8 @@ impl Worker {
             thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
             last_found: None,
+            effects: Effects::default(),
+            log_end: 0,
         };
         Worker { engine, state }
     }
@@ -75,6 +78,12 @@ impl Worker {
     /// Monotonic milliseconds: the clock of deadlines. As of the last tick or command.
     pub fn now_ms(&self) -> u64 {
         self.state.clock.mono_ms()
+    }
+
+    /// Where in the log the effects of this thread's last write end.
+    #[inline]
+    pub fn log_end(&self) -> u64 {
+        self.state.log_end
     }
 
     /// The engine.
@@ -151,7 +160,7 @@ impl Worker {
         }
         end_wait(session);
         self.leave_lines(&waiter);
-        serve::write_timeout(&mut Reply::new(out, waiter.protocol));
+        serve::write_timeout(&waiter, self.engine.append_log.synced(), &mut Reply::new(out, waiter.protocol));
         true
     }
 

@@ -198,6 +198,11 @@ fn read_all(bytes: &[u8], verify: bool) -> Result<Vec<Event>, Error> {
     Ok(events)
 }
 
+fn record(event: Event) -> KeyRecord {
+    let Event::Key(raw) = event else { panic!("a key was expected") };
+    raw.read(&options(0)).expect("the value is whole")
+}
+
 #[test]
 fn files_come_back() {
     for checksum in [false, true] {
@@ -208,23 +213,20 @@ fn files_come_back() {
         assert!(matches!(next(), Event::Function(source) if source == b"#!lua name=lib"));
         assert!(matches!(next(), Event::SelectDb(0)));
         assert!(matches!(next(), Event::ResizeDb(2, 1)));
-        let Event::Key(KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. }) = next()
-        else {
+        let KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. } = record(next()) else {
             panic!("a string was expected");
         };
         assert_eq!(
             (key, expire_at_ms, value),
             (b"greeting".to_vec(), Some(1_900_000_000_123), b"hello".to_vec())
         );
-        let Event::Key(KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. }) = next() else {
+        let KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. } = record(next()) else {
             panic!("a list was expected");
         };
         assert_eq!(elements(&list), elements(&sample_list(300, 0)));
         assert!(matches!(next(), Event::SelectDb(9)));
         assert!(matches!(next(), Event::ResizeDb(1, 0)));
-        let Event::Key(KeyRecord { key, idle_s, frequency, .. }) = next() else {
-            panic!("a key was expected")
-        };
+        let KeyRecord { key, idle_s, frequency, .. } = record(next());
         assert_eq!((key, idle_s, frequency), (b"12345".to_vec(), Some(100), Some(7)));
         assert!(events.next().is_none());
     }

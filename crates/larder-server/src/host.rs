@@ -1,6 +1,7 @@
 //! What the engine asks of the process.
 
 use crate::listen::{self, CannotListen, Place};
+use crate::persist::{self, Persist};
 use crate::settings::{self, system_text};
 use crate::shared::Shared;
 use crate::{memory, process, sys};
@@ -35,6 +36,11 @@ impl ServerHost {
         }
     }
 
+    /// There before the first command.
+    fn persist(&self) -> &Arc<Persist> {
+        self.shared.persist.get().expect("made with the engine")
+    }
+
     fn enter_dir(&self) -> Result<(), String> {
         let dir = self.shared.config.value("dir");
         let entered = std::env::set_current_dir(&dir).and_then(|()| std::env::current_dir());
@@ -66,6 +72,7 @@ impl Host for ServerHost {
                 memory::set_background_thread(value == "yes");
                 Ok(())
             }
+            "appendonly" => self.persist().keep_log(value == "yes"),
             "loglevel" => {
                 self.shared.log.set_level(config.number("loglevel"));
                 Ok(())
@@ -76,8 +83,28 @@ impl Host for ServerHost {
         }
     }
 
-    fn shutdown(&self, flags: ShutdownFlags) {
-        self.shared.request_stop(flags);
+    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), String> {
+        persist::shut_down(&self.shared, flags)
+    }
+
+    fn save(&self) -> Result<(), String> {
+        self.persist().save_now()
+    }
+
+    fn save_in_background(&self, now: bool) {
+        self.persist().save_in_background(now);
+    }
+
+    fn rewrite_log_in_background(&self) {
+        self.persist().rewrite_in_background();
+    }
+
+    fn reload(&self, save: bool, flush: bool) -> Result<(), String> {
+        self.persist().reload(save, flush)
+    }
+
+    fn reload_log(&self) -> Result<(), String> {
+        self.persist().load_log_again()
     }
 
     fn memory(&self) -> HostMemory {

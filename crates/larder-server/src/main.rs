@@ -8,6 +8,7 @@ mod host;
 mod listen;
 mod log;
 mod memory;
+mod persist;
 mod process;
 mod settings;
 mod shared;

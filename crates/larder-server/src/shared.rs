@@ -3,6 +3,7 @@
 
 use crate::listen::{Listener, Place};
 use crate::log::Log;
+use crate::persist::Persist;
 use crate::worker::NewConnection;
 use larder_engine::ShutdownFlags;
 use larder_engine::config::Config;
@@ -28,6 +29,8 @@ pub struct Shared {
     posts: OnceLock<Vec<Post>>,
     /// Where worker 0 accepts connections.
     pub listeners: Mutex<Listeners>,
+    /// Saving and loading; there once the engine is.
+    pub persist: OnceLock<Arc<Persist>>,
     stopping: AtomicBool,
     stop: Mutex<Option<ShutdownFlags>>,
     stopped: Condvar,
@@ -39,6 +42,8 @@ pub struct Post {
     pub waker: Arc<Waker>,
     /// Connections it is to take over.
     pub arrivals: Mutex<Vec<NewConnection>>,
+    /// It holds replies back until the log is safe.
+    pub holds: AtomicBool,
 }
 
 /// The listening sockets and the event loop they belong to.
@@ -64,6 +69,7 @@ impl Shared {
             connections: AtomicUsize::new(0),
             posts: OnceLock::new(),
             listeners: Mutex::default(),
+            persist: OnceLock::new(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(None),
             stopped: Condvar::new(),
@@ -91,6 +97,15 @@ impl Shared {
         self.stopped.notify_all();
         for post in self.posts() {
             let _ = post.waker.wake();
+        }
+    }
+
+    /// More of the log is safe: wakes the workers that hold replies back.
+    pub fn wake_holders(&self) {
+        for post in self.posts() {
+            if post.holds.load(Ordering::SeqCst) {
+                let _ = post.waker.wake();
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! SIGTERM and SIGINT ask the server to stop; a second SIGINT makes it.
 
+use crate::persist;
 use crate::shared::Shared;
 use larder_engine::ShutdownFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -30,7 +31,9 @@ fn follow(shared: &Shared, signal: i32) {
         std::process::exit(1);
     }
     shared.log.signal(&format!("Received {name} scheduling shutdown..."));
-    shared.request_stop(shutdown_flags(shared.config.number(option)));
+    let flags = shutdown_flags(shared.config.number(option));
+    // What cannot be saved keeps the server alive; the log says why.
+    let _ = persist::shut_down(shared, flags);
 }
 
 /// The bits of the option `shutdown-on-...`.

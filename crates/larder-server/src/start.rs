@@ -4,6 +4,7 @@ use crate::banner;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place};
 use crate::log::Log;
+use crate::persist::{self, Persist};
 use crate::settings::Settings;
 use crate::shared::{Post, Shared};
 use crate::worker::{EventLoop, WAKE};
@@ -16,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -115,10 +116,17 @@ fn run_threads(shared: &Arc<Shared>, renamed: Vec<(String, String)>) -> Result<(
     let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(shared)));
     let threads = shared.config.number("threads") as usize;
     let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, renamed });
+    let persist =
+        Persist::start(Arc::clone(shared), Arc::clone(&engine)).map_err(|error| abort(shared, &error))?;
+    assert!(shared.persist.set(Arc::clone(&persist)).is_ok(), "it is made once");
+    // Nobody is served before the data is there, and the log.
+    engine.gate().set_loading(shared.config.is_yes("appendonly") || persist.has_data());
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
     signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
+    shared.log.warning("Server initialized");
+    load(shared, &engine, &persist)?;
     announce(shared, threads);
-    cron(shared, &engine);
+    cron(shared, &engine, &persist);
     shared.log.warning("User requested shutdown...");
     for worker in workers {
         if worker.join().is_err() {
@@ -128,12 +136,24 @@ fn run_threads(shared: &Arc<Shared>, renamed: Vec<(String, String)>) -> Result<(
     Ok(())
 }
 
+/// Loads the data, while clients that come are told to wait, and begins to log.
+fn load(shared: &Shared, engine: &Engine, persist: &Arc<Persist>) -> Result<(), Aborted> {
+    persist.load().map_err(|persist::NotLoaded| Aborted)?;
+    if shared.config.is_yes("appendonly") {
+        persist.append_file().open(persist).map_err(|error| {
+            shared.log.warning(&format!("Can't open or create the append-only file: {error}"));
+            Aborted
+        })?;
+    }
+    engine.gate().set_loading(false);
+    Ok(())
+}
+
 fn announce(shared: &Shared, threads: usize) {
     let (config, log) = (&shared.config, &shared.log);
     let port = config.value("port");
     log.notice(&format!("Running mode=standalone, port={port}."));
     log.raw(&banner::banner(&port, threads));
-    log.warning("Server initialized");
     if port != "0" {
         log.notice("Ready to accept connections tcp");
     }
@@ -153,7 +173,11 @@ fn start_workers(
     for index in 0..threads {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
-        posts.push(Post { waker: Arc::clone(&waker), arrivals: Mutex::default() });
+        posts.push(Post {
+            waker: Arc::clone(&waker),
+            arrivals: Mutex::default(),
+            holds: AtomicBool::new(false),
+        });
         // A failed wake leaves the mail to the next event.
         let worker = engine.worker(index, Box::new(move || drop(waker.wake())));
         if index == 0 {
@@ -172,14 +196,15 @@ fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()
     })
 }
 
-/// Calls the engine's cron until the server stops.
-fn cron(shared: &Shared, engine: &Engine) {
+/// Does what is due ten times a second or so, until the server stops.
+fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
     loop {
         let hz = shared.config.hot.hz.load(Relaxed).max(1) as u64;
         if shared.wait_for_stop(Duration::from_micros(1_000_000 / hz)) {
             return;
         }
         engine.cron();
+        persist.cron();
     }
 }
 

@@ -41,6 +41,13 @@ pub fn local_time(unix_seconds: i64) -> LocalTime {
     }
 }
 
+/// Has the kernel prefer other threads to this one.
+pub fn lower_priority() {
+    const NICE: libc::c_int = 10;
+    // SAFETY: takes numbers; 0 means the calling thread. That it may fail is no harm.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+}
+
 /// Name, release and machine of the operating system, as `uname` tells them.
 pub fn system_name() -> String {
     let mut name = MaybeUninit::<libc::utsname>::zeroed();

@@ -22,6 +22,7 @@ pub enum Kind {
 
 /// A running server, alone in a directory of its own.
 pub struct Server {
+    command: Vec<String>,
     child: Child,
     port: u16,
     dir: PathBuf,
@@ -58,19 +59,36 @@ impl Server {
 
     fn try_start(command: &[&str], args: &[&str]) -> Option<Self> {
         let (port, dir) = (free_port(), fresh_dir());
-        let log = File::create(dir.join("log")).expect("the directory is writable");
-        let child = Command::new(command[0])
-            .args(&command[1..])
-            .args(["--port", &port.to_string(), "--save", "", "--dir", &dir.to_string_lossy()])
-            .args(args)
-            .current_dir(&dir)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a file can be cloned"))
-            .stderr(log)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]));
-        let mut server = Server { child, port, dir };
+        let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        let child = spawn(&command, port, &dir, args);
+        let mut server = Server { command, child, port, dir };
         server.wait_ready().then_some(server)
+    }
+
+    /// Starts it again in the same directory, with these arguments in place of those before; it must have ended. False
+    /// when it ends instead of answering.
+    pub fn start_again(&mut self, args: &[&str]) -> bool {
+        assert!(self.child.try_wait().expect("the child can be asked").is_some(), "it has not ended");
+        self.child = spawn(&self.command, self.port, &self.dir, args);
+        self.wait_ready()
+    }
+
+    /// Ends it at once (SIGKILL): it can do nothing about it.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Waits for it to end by itself.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().expect("the child can be asked") {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("the server does not end");
     }
 
     /// Retries until the server answers; false when it has ended, as it does when somebody else took the port.
@@ -118,6 +136,9 @@ impl Server {
 
     /// Asks the server to end (SIGTERM) and returns how it did.
     pub fn stop(&mut self) -> ExitStatus {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return status;
+        }
         let pid = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &pid]).status();
         let deadline = Instant::now() + PATIENCE;
@@ -142,6 +163,22 @@ impl Drop for Server {
         }
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+/// Starts a process that adds to the log in its directory.
+fn spawn(command: &[String], port: u16, dir: &Path, args: &[&str]) -> Child {
+    let log = File::options().create(true).append(true).open(dir.join("log"));
+    let log = log.expect("the directory is writable");
+    Command::new(&command[0])
+        .args(&command[1..])
+        .args(["--port", &port.to_string(), "--save", "", "--dir", &dir.to_string_lossy()])
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a file can be cloned"))
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]))
 }
 
 /// The Larder binary to test.

@@ -22,7 +22,7 @@ pub(super) struct Expiry {
     pub sweep_at: u32,
 }
 
-impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Number of keys with an expiry.
     pub fn expires_len(&self) -> usize {
         self.expiry.as_ref().map_or(0, |expiry| expiry.len)
@@ -157,6 +157,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
         each: &mut impl FnMut(&[u8], OwnedValue<V>),
     ) -> usize {
         let slot = self.directory.slot(position);
+        self.preserve_due(slot, now_ms);
         let due: Vec<usize> = due_slots(self.directory.segment(slot), now_ms).take(max).collect();
         let mut key = Vec::new();
         // From the last one on: removals do not renumber the slots before, and move least.
@@ -173,6 +174,19 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
             self.settle(position);
         }
         due.len()
+    }
+
+    /// Puts the due keys of a segment aside if a snapshot is taken.
+    fn preserve_due(&mut self, slot: usize, now_ms: u64) {
+        if self.capture.is_none() {
+            return;
+        }
+        let records = self.directory.segment(slot);
+        let keys: Vec<Box<[u8]>> = due_slots(records, now_ms)
+            .filter_map(|index| records.record(index))
+            .map(|record| record.key().into())
+            .collect();
+        keys.iter().for_each(|key| self.preserve(H::hash(key), key));
     }
 
     fn remove_at(&mut self, slot: usize, index: usize, key: &mut Vec<u8>) -> OwnedValue<V> {

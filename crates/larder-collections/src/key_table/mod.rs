@@ -6,7 +6,7 @@
 //!
 //! Cost: 8.1 bytes per key beside key and value (14.1 with an expiry), and the slack of the segments: in all about 47 bytes
 //! of heap for 16 + 20 (resident 48.4 to 48.8 from half a million keys on, at every size; 52 to 56 after twice as many
-//! removals and inserts as keys). An empty table is 64 bytes and allocates nothing. Get, put, remove O(1), moving at
+//! removals and inserts as keys). An empty table is 72 bytes and allocates nothing. Get, put, remove O(1), moving at
 //! most one segment of 4 KB; a split doubles the directory now and then, a copy of 8 bytes per slot.
 //!
 //! ```text
@@ -30,9 +30,11 @@
 //!   expiry's.
 //! - K3: the minimum of a segment is at most its earliest expiry, `soonest` at most the least minimum.
 //! - K4: no segment has more than `2^sample_bits` slots.
+//! - K5: see `capture`.
 //!
-//! Tested by `tests/` here: a model, hostile hashes, scans under change, chi-square, expiry, drops.
+//! Tested by `tests/` here: a model, hostile hashes, scans and snapshots under change, chi-square, expiry, drops.
 
+mod capture;
 mod entry;
 mod expiry;
 mod hash;
@@ -43,6 +45,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use capture::{Captured, CapturedKeys};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
@@ -51,6 +54,7 @@ pub use larder_packed::segment::{
 };
 pub use stats::TableStats;
 
+use capture::Capture;
 use expiry::Expiry;
 use hash::Place;
 use larder_packed::segment::{Directory, RecordMut, long_key_heap_bytes};
@@ -68,6 +72,7 @@ pub struct KeyTable<V: Thin, H: KeyHash> {
     directory: Directory<V>,
     len: usize,
     expiry: Option<Box<Expiry>>,
+    capture: Option<Box<Capture<V>>>,
     sample_bits: u8,
     hash: PhantomData<fn() -> H>,
 }
@@ -93,10 +98,17 @@ impl ExpireChange {
     }
 }
 
-impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// An empty table; allocates nothing.
     pub fn new() -> Self {
-        KeyTable { directory: Directory::new(), len: 0, expiry: None, sample_bits: 0, hash: PhantomData }
+        KeyTable {
+            directory: Directory::new(),
+            len: 0,
+            expiry: None,
+            capture: None,
+            sample_bits: 0,
+            hash: PhantomData,
+        }
     }
 
     /// Number of keys.
@@ -153,11 +165,18 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
     /// The entry of a key, to look at and then to change its value, in one search.
     #[inline]
     pub fn entry_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_, V>> {
+        self.preserve(hash, key);
         self.find_mut(hash, key).map(EntryMut)
     }
 
     /// The value of a key when it is one of its own, to be changed.
     pub fn get_mut(&mut self, hash: u64, key: &[u8]) -> Option<OutMut<'_, V>> {
+        self.preserve(hash, key);
+        self.find_mut(hash, key)?.into_out()
+    }
+
+    /// The same for a change of form that means nothing: a snapshot may show the value before it or after.
+    pub fn get_mut_same(&mut self, hash: u64, key: &[u8]) -> Option<OutMut<'_, V>> {
         self.find_mut(hash, key)?.into_out()
     }
 
@@ -168,6 +187,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
 
     /// The bytes of an inline value, to be changed in place.
     pub fn inline_mut(&mut self, hash: u64, key: &[u8]) -> Option<&mut [u8]> {
+        self.preserve(hash, key);
         self.find_mut(hash, key)?.into_inline()
     }
 
@@ -180,6 +200,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
         expire: ExpireChange,
         access: u32,
     ) -> Option<Old<V>> {
+        self.preserve(hash, key);
         let Some(found) = self.find_mut(hash, key) else {
             self.insert(Place::of(hash), key, value, expire.apply(None), access);
             return None;
@@ -198,6 +219,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
 
     /// Gives a key an expiry, another one, or none; false when there is no such key.
     pub fn set_expire(&mut self, hash: u64, key: &[u8], expire_at_ms: Option<u64>) -> bool {
+        self.preserve(hash, key);
         let Some(mut found) = self.find_mut(hash, key) else { return false };
         let before = found.record().expire_at_ms();
         let in_place = match expire_at_ms {
@@ -214,6 +236,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
 
     /// Removes a key.
     pub fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Removed<V>> {
+        self.preserve(hash, key);
         let removed = self.find_mut(hash, key)?.remove();
         self.directory.count_bytes(-(long_key_heap_bytes(key) as isize));
         self.len -= 1;
@@ -223,7 +246,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
         Some(removed)
     }
 
-    /// Removes everything and frees all memory.
+    /// Removes everything and frees all memory, and forgets a snapshot that is going on.
     pub fn clear(&mut self) {
         *self = KeyTable::new();
     }
@@ -254,7 +277,7 @@ impl<V: Thin, H: KeyHash> KeyTable<V, H> {
     }
 }
 
-impl<V: Thin, H: KeyHash> Default for KeyTable<V, H> {
+impl<V: Thin + Clone, H: KeyHash> Default for KeyTable<V, H> {
     fn default() -> Self {
         KeyTable::new()
     }

@@ -14,7 +14,7 @@ const SLOTS_PER_SEGMENT_MAX: usize = 4;
 /// No directory has more than 2^28 slots.
 const BITS_MAX: u32 = 28;
 
-impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Finds the segment for a new record, after splitting it as often as its limits ask for; returns its slot.
     pub(super) fn make_room(
         &mut self,

@@ -32,7 +32,7 @@ pub struct TableStats {
     pub fills: Vec<usize>,
 }
 
-impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Bytes that the table holds beyond its own 64: segments, directory, expiries and long keys, but not the
     /// values of their own.
     pub fn memory_bytes(&self) -> usize {

@@ -4,7 +4,7 @@ use super::hash::{KeyHash, position};
 use super::{Entry, KeyTable};
 use larder_packed::segment::Thin;
 
-impl<V: Thin, H: KeyHash> KeyTable<V, H> {
+impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Visits the entries of one segment from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
     /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the

@@ -5,6 +5,7 @@ pub(crate) mod generic;
 pub(crate) mod hash;
 pub mod introspection;
 pub(crate) mod list;
+pub(crate) mod persistence;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
@@ -25,6 +26,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         hash::TABLE,
         introspection::TABLE,
         list::TABLE,
+        persistence::TABLE,
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,

@@ -125,8 +125,25 @@ hot! {
     notify_keyspace_events: AtomicI64,
     /// Entries of ACL LOG.
     acllog_max_len: AtomicI64,
+    /// When the append-only file is synced: 0 never, 1 before every reply, 2 every second.
+    appendfsync: AtomicI64,
+    /// Whether the append-only file notes the time.
+    aof_timestamp_enabled: AtomicBool,
+    /// Whether writes are refused while snapshots fail.
+    stop_writes_on_bgsave_error: AtomicBool,
     /// Leave arguments out of logs.
     hide_user_data_from_log: AtomicBool,
+}
+
+/// The longest string that is stored, whatever `proto-max-bulk-len` says: offsets within blocks have 32 bits.
+const STRING_BYTES_MAX: u64 = 1 << 30;
+
+impl Hot {
+    /// Bytes that an argument and a string may have.
+    #[inline]
+    pub fn string_bytes_max(&self) -> u64 {
+        self.proto_max_bulk_len.load(Relaxed).min(STRING_BYTES_MAX)
+    }
 }
 
 /// Finds an option's hot value.

@@ -9,6 +9,7 @@ pub(crate) use typed::Typed;
 
 use crate::clock::Clock;
 use crate::command::Found;
+use crate::effects::Effects;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::field_expiry::NEVER;
@@ -18,7 +19,7 @@ use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
 use crate::worker::Flow;
-use hash::soonest_field;
+pub(crate) use hash::soonest_field;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed, ValueRef};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
@@ -45,6 +46,10 @@ pub(crate) struct WorkerState {
     pub thresholds: Thresholds,
     /// The command before this one.
     pub last_found: Option<Found>,
+    /// What the command has done, for the log.
+    pub effects: Effects,
+    /// Where in the log the effects of this thread's last write end.
+    pub log_end: u64,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
 }
@@ -284,6 +289,7 @@ impl<'a> Context<'a> {
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
         self.remove_entry(key);
         self.worker.stats.expired.add(1);
+        self.log_also(&[b"DEL", key.bytes]);
         let db = self.db;
         self.shard(key).watched.touch(db, key.bytes);
     }

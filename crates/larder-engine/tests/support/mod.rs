@@ -20,7 +20,20 @@ impl Host for NoHost {
     fn apply_config(&self, _name: &str, _value: &str) -> Result<(), String> {
         Ok(())
     }
-    fn shutdown(&self, _flags: ShutdownFlags) {}
+    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), String> {
+        Ok(())
+    }
+    fn save(&self) -> Result<(), String> {
+        Err("there are no files".to_owned())
+    }
+    fn save_in_background(&self, _now: bool) {}
+    fn rewrite_log_in_background(&self) {}
+    fn reload(&self, _save: bool, _flush: bool) -> Result<(), String> {
+        Err("there are no files".to_owned())
+    }
+    fn reload_log(&self) -> Result<(), String> {
+        Err("there are no files".to_owned())
+    }
     fn memory(&self) -> HostMemory {
         HostMemory::default()
     }

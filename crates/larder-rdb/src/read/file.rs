@@ -1,10 +1,11 @@
 //! A whole file, as a sequence of events.
 
 use super::input::{Checked, Input};
+use super::skim::skim;
 use super::value::{Loaded, Options, module_name, read_value};
 use crate::error::{Error, Result};
 use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, kind, opcode};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 /// A key with its value.
 pub struct KeyRecord {
@@ -20,6 +21,37 @@ pub struct KeyRecord {
     pub value: Option<Loaded>,
 }
 
+/// A key with its value as it stands in the file. Finding where a value ends is cheap; making it can be left to another
+/// thread.
+pub struct RawKey {
+    record: KeyRecord,
+    kind: u8,
+    /// The bytes of the value; none when it had to be read to find its end.
+    bytes: Vec<u8>,
+    is_read: bool,
+}
+
+impl RawKey {
+    /// Makes the value.
+    pub fn read(self, options: &Options) -> Result<KeyRecord> {
+        let RawKey { mut record, kind, bytes, is_read } = self;
+        if !is_read {
+            record.value = read_value(&mut Input::new(bytes.as_slice()), kind, options)?;
+        }
+        Ok(record)
+    }
+
+    /// Size of the value in the file, in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether the bytes of the value are not here.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
 /// The next thing in a file.
 pub enum Event {
     /// A field about the file and its writer.
@@ -27,7 +59,7 @@ pub enum Event {
     /// The source of a function library.
     Function(Vec<u8>),
     /// A key of the database selected last.
-    Key(KeyRecord),
+    Key(RawKey),
     /// How many keys, and keys that expire, the database holds: a hint.
     ResizeDb(u64, u64),
     /// The database of the keys that follow.
@@ -43,7 +75,7 @@ pub struct FileReader<R> {
     finished: bool,
 }
 
-impl<R: BufRead> FileReader<R> {
+impl<R: Read> FileReader<R> {
     /// Reads the header. `verify` says whether the checksum at the end must be right.
     pub fn new(source: R, options: Options, verify: bool) -> Result<Self> {
         let mut input = Input::new(Checked::new(source));
@@ -94,8 +126,13 @@ impl<R: BufRead> FileReader<R> {
         }
     }
 
+    /// The source, and what has been read of it beyond the end of the file: an append-only file goes on there.
+    pub fn into_rest(self) -> (R, Vec<u8>) {
+        self.input.into_inner().into_rest()
+    }
+
     /// A key, and what stands before it.
-    fn key(&mut self, first: u8) -> Result<KeyRecord> {
+    fn key(&mut self, first: u8) -> Result<RawKey> {
         let (mut expire_at_ms, mut idle_s, mut frequency) = (None, None, None);
         let mut next = first;
         let kind = loop {
@@ -115,8 +152,14 @@ impl<R: BufRead> FileReader<R> {
         if kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&self.version) {
             return Err(Error::Version(self.version));
         }
-        let value = read_value(&mut self.input, kind, &self.options)?;
-        Ok(KeyRecord { key, expire_at_ms, idle_s, frequency, value })
+        let mut record = KeyRecord { key, expire_at_ms, idle_s, frequency, value: None };
+        self.input.get_mut().start_record(Vec::new());
+        let skimmed = skim(&mut self.input, kind)?;
+        let bytes = self.input.get_mut().end_record();
+        if !skimmed {
+            record.value = read_value(&mut self.input, kind, &self.options)?;
+        }
+        Ok(RawKey { record, kind, bytes, is_read: !skimmed })
     }
 
     /// Data that a module left beside the keys: skipped when it says nothing, an error when something would be lost.
@@ -136,7 +179,7 @@ impl<R: BufRead> FileReader<R> {
         if self.version < 5 {
             return Ok(());
         }
-        let expected = self.input.get_ref().checksum();
+        let expected = self.input.get_mut().checksum();
         let stored = u64::from_le_bytes(self.input.array()?);
         // Zero says that the writer did not compute it.
         if self.verify && stored != 0 && stored != expected { Err(Error::Checksum) } else { Ok(()) }

@@ -8,6 +8,8 @@ use std::io::{self, BufRead, Read};
 
 /// So much memory is taken on a length's word; for more the bytes must have come.
 const TRUST_BYTES: usize = 1 << 20;
+/// What is read from the source at once.
+const BUFFER_BYTES: usize = 256 << 10;
 /// LZF makes at most so many bytes of one.
 const LZF_GROWTH_MAX: usize = 88;
 /// The longest string: what the server accepts at most from a client, whatever `proto-max-bulk-len` says.
@@ -65,6 +67,11 @@ impl<R: BufRead> Input<R> {
         &mut self.0
     }
 
+    /// The source back.
+    pub fn into_inner(self) -> R {
+        self.0
+    }
+
     /// One byte.
     #[inline]
     pub fn byte(&mut self) -> Result<u8> {
@@ -92,9 +99,17 @@ impl<R: BufRead> Input<R> {
     }
 
     /// Reads so many bytes for nobody.
-    pub fn skip(&mut self, len: u64) -> Result<()> {
-        let skipped = io::copy(&mut self.0.by_ref().take(len), &mut io::sink())?;
-        if skipped == len { Ok(()) } else { Err(truncated()) }
+    pub fn skip(&mut self, mut len: u64) -> Result<()> {
+        while len > 0 {
+            let ready = self.0.fill_buf()?.len() as u64;
+            if ready == 0 {
+                return Err(truncated());
+            }
+            let now = ready.min(len);
+            self.0.consume(now as usize);
+            len -= now;
+        }
+        Ok(())
     }
 
     /// A number or a count.
@@ -110,6 +125,23 @@ impl<R: BufRead> Input<R> {
     #[inline]
     pub fn string(&mut self) -> Result<Vec<u8>> {
         self.stored()?.into_plain()
+    }
+
+    /// Passes over a string.
+    pub fn skip_string(&mut self) -> Result<()> {
+        let bytes = match self.length_or_encoding()? {
+            Length::Bytes(len) => len,
+            Length::Encoded(length::LZF) => {
+                let packed = self.length()?;
+                self.length()?;
+                packed
+            }
+            Length::Encoded(length::INT8) => 1,
+            Length::Encoded(length::INT16) => 2,
+            Length::Encoded(length::INT32) => 4,
+            Length::Encoded(_) => return Err(Error::Damaged("unknown encoding of a string")),
+        };
+        self.skip(bytes)
     }
 
     /// A string in the form in which it is stored.
@@ -169,53 +201,105 @@ impl<R: BufRead> Input<R> {
     }
 }
 
-/// A source that keeps the checksum of what is read from it.
+/// A source that keeps the checksum of what is read from it, and on demand the bytes themselves.
+///
+/// Both are brought up to date when the buffer is used up, or when somebody asks: reading a byte costs no more than
+/// moving a position.
 pub struct Checked<R> {
     source: R,
+    buffer: Box<[u8]>,
+    /// The part of the buffer that has not been read.
+    start: usize,
+    end: usize,
+    /// How much of the buffer is in the checksum.
+    summed: usize,
     crc: Crc64,
-    /// Consumed from the source's buffer, but not in the checksum yet.
-    read: u64,
+    /// Bytes read from the source before this buffer.
+    before: u64,
+    record: Option<Vec<u8>>,
+    /// How much of the buffer is in the record.
+    recorded: usize,
 }
 
-impl<R: BufRead> Checked<R> {
+impl<R: Read> Checked<R> {
     /// Reads from `source`.
     pub fn new(source: R) -> Self {
-        Checked { source, crc: Crc64::new(), read: 0 }
+        Checked {
+            source,
+            buffer: vec![0; BUFFER_BYTES].into(),
+            start: 0,
+            end: 0,
+            summed: 0,
+            crc: Crc64::new(),
+            before: 0,
+            record: None,
+            recorded: 0,
+        }
     }
 
     /// The checksum of the bytes read so far.
-    pub fn checksum(&self) -> u64 {
+    pub fn checksum(&mut self) -> u64 {
+        self.settle();
         self.crc.value()
     }
 
     /// Bytes read so far.
     pub fn position(&self) -> u64 {
-        self.read
+        self.before + self.start as u64
+    }
+
+    /// Keeps the bytes that are read from here on, behind those of `to`.
+    pub fn start_record(&mut self, to: Vec<u8>) {
+        self.record = Some(to);
+        self.recorded = self.start;
+    }
+
+    /// Ends the record and returns it.
+    pub fn end_record(&mut self) -> Vec<u8> {
+        self.settle();
+        self.record.take().unwrap_or_default()
+    }
+
+    /// What has been read, for those who want to read on without checksum: the source, and what of it is in the buffer.
+    pub fn into_rest(self) -> (R, Vec<u8>) {
+        (self.source, self.buffer[self.start..self.end].to_vec())
+    }
+
+    fn settle(&mut self) {
+        self.crc.update(&self.buffer[self.summed..self.start]);
+        self.summed = self.start;
+        if let Some(record) = &mut self.record {
+            record.extend_from_slice(&self.buffer[self.recorded..self.start]);
+            self.recorded = self.start;
+        }
     }
 }
 
-impl<R: BufRead> Read for Checked<R> {
+impl<R: Read> Read for Checked<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(out)?;
-        self.crc.update(&out[..read]);
-        self.read += read as u64;
-        Ok(read)
+        let ready = self.fill_buf()?;
+        let len = ready.len().min(out.len());
+        out[..len].copy_from_slice(&ready[..len]);
+        self.consume(len);
+        Ok(len)
     }
 }
 
-impl<R: BufRead> BufRead for Checked<R> {
+impl<R: Read> BufRead for Checked<R> {
     #[inline]
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.source.fill_buf()
+        if self.start == self.end {
+            self.settle();
+            let read = self.source.read(&mut self.buffer)?;
+            self.before += self.end as u64;
+            (self.start, self.end, self.summed, self.recorded) = (0, read, 0, 0);
+        }
+        Ok(&self.buffer[self.start..self.end])
     }
 
     #[inline]
     fn consume(&mut self, len: usize) {
-        if let Ok(bytes) = self.source.fill_buf() {
-            self.crc.update(&bytes[..len]);
-        }
-        self.source.consume(len);
-        self.read += len as u64;
+        self.start += len;
     }
 }
 
@@ -276,6 +360,6 @@ mod tests {
         input.bytes(100).unwrap();
         input.skip(20).unwrap();
         assert_eq!(input.get_ref().position(), 161);
-        assert_eq!(input.get_ref().checksum(), Crc64::of(&bytes[..161]));
+        assert_eq!(input.get_mut().checksum(), Crc64::of(&bytes[..161]));
     }
 }

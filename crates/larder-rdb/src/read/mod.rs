@@ -6,13 +6,14 @@ mod input;
 mod intset;
 mod list;
 mod set;
+mod skim;
 mod sorted_set;
 mod stream;
 mod value;
 mod ziplist;
 mod zipmap;
 
-pub use file::{Event, FileReader, KeyRecord};
+pub use file::{Event, FileReader, KeyRecord, RawKey};
 pub use input::{Checked, Input};
 pub use value::{Loaded, Options, read_value};
 

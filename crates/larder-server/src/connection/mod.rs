@@ -25,6 +25,8 @@ pub struct Connection {
     pub output: Output,
     /// When a blocked client gives up, in `Worker::now_ms`.
     pub deadline_ms: Option<u64>,
+    /// Where in the log the effects end that its output tells of: until they are on the disk it is held back.
+    pub hold: u64,
     /// What the event loop knows.
     pub flags: Flags,
 }
@@ -50,6 +52,8 @@ pub struct Flags {
     pub listed: bool,
     /// Is on the list of connections to flush.
     pub dirty: bool,
+    /// Is on the list of connections whose output is held back.
+    pub held: bool,
 }
 
 impl Connection {

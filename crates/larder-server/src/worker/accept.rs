@@ -98,7 +98,7 @@ impl EventLoop {
         let session = self.worker.connect(ConnInfo { id, addr, laddr, fd: stream.as_raw_fd(), kind });
         let flags = Flags { writable: true, ..Flags::default() };
         let (input, output) = (Input::default(), Output::default());
-        let connection = Connection { stream, session, input, output, deadline_ms: None, flags };
+        let connection = Connection { stream, session, input, output, deadline_ms: None, hold: 0, flags };
         self.by_id.insert(id, slot);
         self.slots.put(slot, Box::new(connection));
     }

@@ -3,7 +3,7 @@
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
 use mio::Token;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{self, Relaxed};
 
 impl EventLoop {
     /// Sends the output of every dirty connection.
@@ -21,6 +21,10 @@ impl EventLoop {
     }
 
     fn flush(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
+        if connection.hold > 0 && self.holds_back(slot, connection) {
+            self.report_output(connection);
+            return self.check_output_limit(connection);
+        }
         if connection.flags.writable {
             let Connection { output, stream, .. } = &mut *connection;
             let (sent, done) = output.flush(stream, &mut self.pool).map_err(|_| Hangup)?;
@@ -44,6 +48,64 @@ impl EventLoop {
         }
         self.report_output(connection);
         self.check_output_limit(connection)
+    }
+
+    /// Whether the output must wait for the log.
+    fn holds_back(&mut self, slot: usize, connection: &mut Connection) -> bool {
+        if connection.hold <= self.worker.engine().append_log().synced() {
+            connection.hold = 0;
+            return false;
+        }
+        if !std::mem::replace(&mut connection.flags.held, true) {
+            self.held.push(slot);
+        }
+        true
+    }
+
+    /// Has those sent whose part of the log is safe by now.
+    pub(super) fn release_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        self.shared.posts()[self.index].holds.store(false, Ordering::SeqCst);
+        let synced = self.worker.engine().append_log().synced();
+        let mut held = std::mem::take(&mut self.held);
+        held.retain(|&slot| {
+            let Some(connection) = self.slots.get_mut(slot) else { return false };
+            let waits = connection.hold > synced;
+            connection.flags.held = waits;
+            if !waits
+                && !connection.output.is_empty()
+                && !std::mem::replace(&mut connection.flags.dirty, true)
+            {
+                self.dirty.push(slot);
+            }
+            waits
+        });
+        self.held = held;
+    }
+
+    /// Asks to be woken when more of the log is safe; it may have become so since it was looked at.
+    pub(super) fn look_after_held(&mut self) {
+        self.shared.posts()[self.index].holds.store(true, Ordering::SeqCst);
+        let synced = self.worker.engine().append_log().synced();
+        let slots = &mut self.slots;
+        let is_safe = |&slot: &usize| slots.get_mut(slot).is_some_and(|connection| connection.hold <= synced);
+        if self.held.iter().any(is_safe) {
+            self.release_held();
+            self.flush_dirty();
+            self.shared.posts()[self.index].holds.store(!self.held.is_empty(), Ordering::SeqCst);
+        }
+    }
+
+    /// What the connection has been told since is not sent before the log is safe up to here, if replies wait for that.
+    pub(super) fn hold(&self, connection: &mut Connection, position: u64) {
+        const ALWAYS: i64 = 1;
+        if self.shared.config.hot.appendfsync.load(Relaxed) == ALWAYS
+            && self.worker.engine().append_log().is_on()
+        {
+            connection.hold = position;
+        }
     }
 
     /// Everything went out, after more than one try if some of it was reported.

@@ -65,6 +65,8 @@ impl EventLoop {
         connection.output.open(&mut self.pool);
         connection.output.tail.extend_from_slice(reply);
         connection.output.settle();
+        // The reply tells of what another client's command has done.
+        self.hold(connection, self.worker.engine().append_log().end());
         self.clear_deadline(slot, connection);
         self.worker.resume(&mut connection.session);
         Self::touch(connection);

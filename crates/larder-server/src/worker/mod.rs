@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! - I1: `flags.listed` holds exactly for the connections on `list`, `flags.dirty` for those on `dirty`.
-//! - I2: a connection with unsent output is dirty, or waits for its socket (`!writable`).
+//! - I2: a connection with unsent output is dirty, or waits for its socket (`!writable`), or for the log (on `held`).
 //! - I3: a slot freed in an iteration is reused in the next one at the earliest: events of the old connection may
 //!   still be in this one's batch.
 
@@ -62,6 +62,8 @@ pub struct EventLoop {
     list: Vec<usize>,
     /// Connections to flush at the end of the round.
     dirty: Vec<usize>,
+    /// Connections whose output waits for the log.
+    held: Vec<usize>,
     /// Connections whose next command is put off.
     paused: Vec<usize>,
     /// Deadlines of blocked clients.
@@ -98,6 +100,7 @@ impl EventLoop {
             by_id: HashMap::new(),
             list: Vec::new(),
             dirty: Vec::new(),
+            held: Vec::new(),
             paused: Vec::new(),
             deadlines: BTreeSet::new(),
             scratch: vec![0; READ_BYTES],
@@ -153,9 +156,13 @@ impl EventLoop {
             self.accept();
         }
         self.take_mail();
+        self.release_held();
         self.serve_list();
         self.run_timers();
         self.flush_dirty();
+        if !self.held.is_empty() {
+            self.look_after_held();
+        }
         self.slots.release();
     }
 

@@ -161,7 +161,23 @@ impl EventLoop {
         parser: &mut Parser,
     ) -> Result<(usize, Stop), Hangup> {
         connection.output.open(&mut self.pool);
-        let bulk_bytes_max = self.shared.config.hot.proto_max_bulk_len.load(Relaxed);
+        let logged = self.worker.log_end();
+        let outcome = self.execute_all(slot, connection, bytes, parser);
+        if self.worker.log_end() != logged {
+            self.hold(connection, self.worker.log_end());
+            self.worker.engine().append_log().wait_for_room();
+        }
+        outcome
+    }
+
+    fn execute_all(
+        &mut self,
+        slot: usize,
+        connection: &mut Connection,
+        bytes: &[u8],
+        parser: &mut Parser,
+    ) -> Result<(usize, Stop), Hangup> {
+        let bulk_bytes_max = self.shared.config.hot.string_bytes_max();
         let (mut at, mut known) = (0, 0);
         loop {
             if known == 0 {

@@ -12,7 +12,7 @@ use larder_resp::{Args, Protocol};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The version of Redis that clients are told, which features they rely on.
-pub(crate) const REDIS_VERSION: &str = "7.2.4";
+pub const REDIS_VERSION: &str = "7.2.4";
 
 const WRONG_PASSWORD: CommandError =
     CommandError::Fixed("WRONGPASS invalid username-password pair or user is disabled.");

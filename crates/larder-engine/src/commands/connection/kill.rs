@@ -250,7 +250,7 @@ fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
     if with_error {
         reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK");
     } else {
-        serve::write_timeout(&mut reply);
+        serve::write_timeout(&waiter, context.engine.append_log.synced(), &mut reply);
     }
     context.engine.send(client.worker, Mail::Unblocked { client: id, reply: bytes });
     true

@@ -7,5 +7,5 @@ mod pause;
 mod table;
 mod tracking;
 
-pub(crate) use hello::REDIS_VERSION;
+pub use hello::REDIS_VERSION;
 pub(crate) use table::TABLE;

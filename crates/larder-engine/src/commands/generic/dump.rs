@@ -95,8 +95,19 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     if expire_at_ms.is_none_or(|at| at > now) {
         place(context, &key, loaded, expire_at_ms, &options);
     }
+    log_restore(context, &args, expire_at_ms);
     context.reply.ok();
     Ok(())
+}
+
+/// Notes the command with a time to live that does not depend on when it is read.
+fn log_restore(context: &mut Context<'_>, args: &Args<'_>, expire_at_ms: Option<u64>) {
+    if let Some(at) = expire_at_ms
+        && context.logs()
+    {
+        let at = itoa::Buffer::new().format(at).to_owned();
+        context.log_instead(&[b"RESTORE", args.at(1), at.as_bytes(), args.at(3), b"REPLACE", b"ABSTTL"]);
+    }
 }
 
 fn place(

@@ -103,6 +103,7 @@ fn apply(context: &mut Context<'_>, key: &Key<'_>, at: i64) {
         Some(at) => set_expiry(context, key, Some(at)),
         None => {
             context.delete(key);
+            context.log_instead(&[b"DEL", key.bytes]);
         }
     }
 }
@@ -111,10 +112,18 @@ fn apply(context: &mut Context<'_>, key: &Key<'_>, at: i64) {
 pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u64>) {
     if at.is_some_and(|at| at <= context.now_ms()) {
         context.delete(key);
+        context.log_instead(&[b"DEL", key.bytes]);
         return;
     }
     context.table(key).set_expire(key.hash, key.bytes, at);
     context.modified(key);
+    match at {
+        Some(at) if context.logs() => {
+            context.log_instead(&[b"PEXPIREAT", key.bytes, itoa::Buffer::new().format(at).as_bytes()]);
+        }
+        Some(_) => {}
+        None => context.log_instead(&[b"PERSIST", key.bytes]),
+    }
 }
 
 pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -51,6 +51,12 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, absolute: boo
         reply.int(done);
     })?;
     note_change(context, args, changed);
+    if changed && context.logs() {
+        let at = itoa::Buffer::new().format(at).to_owned();
+        let words: Vec<&[u8]> =
+            [b"HPEXPIREAT", args.at(1), at.as_bytes()].into_iter().chain(args.from(3).iter()).collect();
+        context.log_instead(&words);
+    }
     Ok(())
 }
 
@@ -189,7 +195,28 @@ pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
             }
             Expiry::Unsaid | Expiry::Keep => false,
         }
-    })
+    })?;
+    log_getex(context, args, expiry, at);
+    Ok(())
+}
+
+/// Notes what HGETEX did, by the command that does only that. `at` is where the fields begin.
+fn log_getex(context: &mut Context<'_>, args: Args<'_>, expiry: Expiry, at: usize) {
+    if !context.logs() {
+        return;
+    }
+    let mut words: Vec<&[u8]> = Vec::with_capacity(args.len() + 1);
+    let time;
+    match expiry {
+        Expiry::At(ms) => {
+            time = itoa::Buffer::new().format(ms).to_owned();
+            words.extend([b"HPEXPIREAT", args.at(1), time.as_bytes()]);
+        }
+        Expiry::Persist => words.extend([b"HPERSIST".as_slice(), args.at(1)]),
+        Expiry::Unsaid | Expiry::Keep => return,
+    }
+    words.extend(args.from(at).iter());
+    context.log_instead(&words);
 }
 
 /// Replies with values; `f` writes one and says whether it changed anything.
@@ -296,6 +323,12 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         Ok(allowed)
     })?;
     note_change(context, args, set);
+    if let (true, Expiry::At(at)) = (set && context.logs(), options.expiry) {
+        let at = itoa::Buffer::new().format(at).to_owned();
+        let head: [&[u8]; 4] = [b"HSETEX", args.at(1), b"PXAT", at.as_bytes()];
+        let words: Vec<&[u8]> = head.into_iter().chain(args.from(options.fields_at).iter()).collect();
+        context.log_instead(&words);
+    }
     context.reply.int(i64::from(set));
     Ok(())
 }

@@ -5,6 +5,8 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use larder_collections::hash::{FieldExpiry, Hash};
+use larder_collections::key_table::ValueRef;
+use larder_collections::value::Value;
 use larder_resp::Args;
 
 const VALUE_NOT_INTEGER: CommandError = CommandError::Fixed("ERR hash value is not an integer");
@@ -40,8 +42,20 @@ pub(super) fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Command
         let text = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?.to_string();
         Ok((text.clone(), text))
     })?;
+    // Only INCRBY is sure to give the same digits everywhere. HSET would end the field's time to live.
+    let set: [&[u8]; 7] = [b"HSETEX", args.at(1), b"KEEPTTL", b"FIELDS", b"1", args.at(2), text.as_bytes()];
+    let key = context.key(args.at(1));
+    if context.peek(&key, |entry| entry.is_some_and(|entry| has_field_expiry(&entry.value()))) {
+        context.log_instead(&set);
+    } else {
+        context.log_instead(&[b"HSET", args.at(1), args.at(2), text.as_bytes()]);
+    }
     context.reply.bulk(text.as_bytes());
     Ok(())
+}
+
+fn has_field_expiry(value: &ValueRef<'_, Value>) -> bool {
+    matches!(value, ValueRef::Out(value) if matches!(&**value, Value::Hash(hash) if hash.expiring() > 0))
 }
 
 /// Sets a field to what `compute` makes of the hash; its expiry stays. An error leaves everything as it is.

@@ -27,9 +27,11 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("htstats", 1, 2, htstats),
     ("jmap", 0, usize::MAX, jmap),
     ("listpack", 1, 1, listpack),
+    ("loadaof", 0, 0, load_log),
     ("object", 1, 2, object),
     ("quicklist", 1, 2, quicklist),
     ("quicklist-packed-threshold", 1, 1, packed_threshold),
+    ("reload", 0, 3, reload),
     ("set-active-expire", 1, 1, set_active_expire),
     ("sleep", 1, 1, sleep),
     ("stringmatch-len", 2, 2, stringmatch),
@@ -68,6 +70,43 @@ fn digest_value(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
+/// RELOAD [MERGE] [NOFLUSH] [NOSAVE]: the keyspace goes to the file and comes back.
+fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    refuse_in_transaction(context)?;
+    let (mut save, mut flush) = (true, true);
+    for word in args.from(2).iter() {
+        match () {
+            // Keys that are there already are replaced either way.
+            () if is_word(word, "merge") => {}
+            () if is_word(word, "noflush") => flush = false,
+            () if is_word(word, "nosave") => save = false,
+            () => {
+                return Err(CommandError::Fixed(
+                    "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
+                ));
+            }
+        }
+    }
+    context.engine.host.reload(save, flush).map_err(|text| CommandError::text(format!("ERR {text}")))?;
+    context.reply.ok();
+    Ok(())
+}
+
+/// A transaction holds shards, which loading needs.
+fn refuse_in_transaction(context: &Context<'_>) -> CommandResult {
+    if context.in_exec {
+        return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
+    }
+    Ok(())
+}
+
+fn load_log(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    refuse_in_transaction(context)?;
+    context.engine.host.reload_log().map_err(|text| CommandError::text(format!("ERR {text}")))?;
+    context.reply.ok();
+    Ok(())
+}
+
 fn jmap(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     Err(CommandError::Fixed("ERR JMAP is a subcommand of other servers; this one has no such dump"))
 }
@@ -89,7 +128,7 @@ fn set_active_expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 fn stringmatch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed);
+    let max = context.engine.config.hot.string_bytes_max();
     let len = number::positive(&args[2])? as u64;
     if len > max {
         return Err(CommandError::STRING_TOO_LONG);
@@ -239,12 +278,19 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "    Return the shape of the tables of a database.",
         "LISTPACK <key>",
         "    Describe a small collection in the log.",
+        "LOADAOF",
+        "    Write everything to the AOF, and load the AOF again.",
         "OBJECT <key>",
         "    Show low level info about `key` and associated value.",
         "QUICKLIST <key> [0|1]",
         "    Describe a list of several blocks in the log.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
         "    Accepted for the sake of test suites; blocks are laid out by their size alone.",
+        "RELOAD [option ...]",
+        "    Save the RDB on disk and reload it back to memory. Valid <option> values:",
+        "    * MERGE: keys of the file replace those in memory.",
+        "    * NOFLUSH: what is in memory stays.",
+        "    * NOSAVE: the file is loaded as it is.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Setting it to 0 disables expiring keys in background when they are not",
         "    accessed. Setting it to 1 reenables the default.",

@@ -5,6 +5,7 @@ use super::memory::ratio;
 use crate::commands::connection::REDIS_VERSION;
 use crate::commands::is_word;
 use crate::context::Context;
+use crate::engine::Engine;
 use crate::error::CommandResult;
 use crate::session::client_flags;
 use crate::shard::Table;
@@ -214,19 +215,74 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
 
 fn persistence(context: &mut Context<'_>, text: &mut String) {
     let engine = context.engine;
+    let state = engine.persistence();
+    let now_s = context.now_ms() / 1000;
+    let took = |seconds: Option<u64>| seconds.map_or(-1, |seconds| seconds as i64);
+    let since = |at: Option<u64>| took(at.map(|at| now_s.saturating_sub(at)));
+    let ok = |failed: bool| if failed { "err" } else { "ok" };
+    let (save, log) = (state.save.lock().clone(), state.log.lock().clone());
+    let (saved, to_save) = (state.saved_keys.load(Relaxed), state.keys_to_save.load(Relaxed));
+    let saves = save.running_since_s.is_some();
+    let busy = saves || log.rewriting_since_s.is_some();
     text.push_str("# Persistence\r\n");
     lines!(text,
-        "loading": 0,
+        "loading": u8::from(engine.gate.is_loading()),
         "async_loading": 0,
-        "rdb_changes_since_last_save": engine.sum(|stats| &stats.dirty),
-        "rdb_bgsave_in_progress": 0,
-        "rdb_last_save_time": engine.started_wall_ms / 1000,
-        "rdb_last_bgsave_status": "ok",
-        "aof_enabled": 0,
-        "aof_rewrite_in_progress": 0,
-        "aof_rewrite_scheduled": 0,
-        "aof_last_bgrewrite_status": "ok",
-        "aof_last_write_status": "ok",
+        "current_cow_peak": 0,
+        "current_cow_size": 0,
+        "current_cow_size_age": 0,
+        "current_fork_perc": format_args!("{:.2}", if busy { 100.0 * saved as f64 / to_save.max(1) as f64 } else { 0.0 }),
+        "current_save_keys_processed": if busy { saved } else { 0 },
+        "current_save_keys_total": if busy { to_save } else { 0 },
+        "rdb_changes_since_last_save": engine.changes().saturating_sub(save.changes),
+        "rdb_bgsave_in_progress": u8::from(saves),
+        "rdb_last_save_time": save.last_success_s,
+        "rdb_last_bgsave_status": ok(save.failed),
+        "rdb_last_bgsave_time_sec": took(save.last_took_s),
+        "rdb_current_bgsave_time_sec": since(save.running_since_s),
+        "rdb_saves": save.saves,
+        "rdb_last_cow_size": 0,
+        "rdb_last_load_keys_expired": state.load.keys_expired.load(Relaxed),
+        "rdb_last_load_keys_loaded": state.load.keys_loaded.load(Relaxed),
+        "aof_enabled": u8::from(log.enabled),
+        "aof_rewrite_in_progress": u8::from(log.rewriting_since_s.is_some()),
+        "aof_rewrite_scheduled": u8::from(log.rewrite_scheduled),
+        "aof_last_rewrite_time_sec": took(log.last_took_s),
+        "aof_current_rewrite_time_sec": since(log.rewriting_since_s),
+        "aof_last_bgrewrite_status": ok(log.rewrite_failed),
+        "aof_rewrites": log.rewrites,
+        "aof_rewrites_consecutive_failures": u8::from(log.rewrite_failed),
+        "aof_last_write_status": ok(!log.write_error.is_empty()),
+        "aof_last_cow_size": 0,
+        "module_fork_in_progress": 0,
+        "module_fork_last_cow_size": 0,
+    );
+    if log.enabled {
+        lines!(text,
+            "aof_current_size": log.size,
+            "aof_base_size": log.base_size,
+            "aof_pending_rewrite": u8::from(log.rewrite_scheduled),
+            "aof_buffer_length": engine.append_log.pending(),
+            "aof_pending_bio_fsync": u8::from(engine.append_log.synced() < engine.append_log.end()),
+            "aof_delayed_fsync": log.delayed_fsync,
+        );
+    }
+    if engine.gate.is_loading() {
+        write_loading(engine, now_s, text);
+    }
+}
+
+fn write_loading(engine: &Engine, now_s: u64, text: &mut String) {
+    let load = &engine.persistence().load;
+    let (total, loaded) = (load.total_bytes.load(Relaxed), load.loaded_bytes.load(Relaxed).max(1));
+    let started = load.started_s.load(Relaxed);
+    let eta = total.saturating_sub(loaded) * now_s.saturating_sub(started) / loaded;
+    lines!(text,
+        "loading_start_time": started,
+        "loading_total_bytes": total,
+        "loading_loaded_bytes": loaded,
+        "loading_loaded_perc": format_args!("{:.2}", 100.0 * loaded as f64 / total.max(1) as f64),
+        "loading_eta_seconds": eta,
     );
 }
 

@@ -19,6 +19,8 @@ pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let background = parse_mode(args)?;
     let db = context.db;
     flush(context, &[db], background);
+    // Also when it was empty: where the log is read it may not be.
+    context.log_instead(&[b"FLUSHDB"]);
     context.reply.ok();
     Ok(())
 }
@@ -27,6 +29,7 @@ pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let background = parse_mode(args)?;
     let databases: Vec<usize> = (0..context.engine.databases()).collect();
     flush(context, &databases, background);
+    context.log_instead(&[b"FLUSHALL"]);
     context.reply.ok();
     Ok(())
 }
@@ -43,7 +46,7 @@ fn parse_mode(args: Args<'_>) -> CommandResult<bool> {
 
 /// Empties databases. All shards are held.
 fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
-    let (mut old, engine) = (Vec::new(), context.engine);
+    let (mut old, mut removed, engine) = (Vec::new(), 0, context.engine);
     for shard in 0..SHARDS {
         context.with_shard(shard, |data| {
             for &db in databases {
@@ -51,14 +54,15 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
                 let Some(table) = data.table(db).filter(|table| !table.is_empty()) else { continue };
                 let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
                 data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
-                old.push(std::mem::take(data.table_mut(db)));
+                removed += table.len() as u64;
+                old.extend(data.depart(db));
                 for name in data.waiting.keys_of(db) {
                     crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
                 }
             }
         });
     }
-    context.worker.stats.dirty.add(old.iter().map(|table| table.len() as u64).sum());
+    context.worker.stats.dirty.add(removed);
     if background {
         context.engine.background.discard_tables(old);
     }

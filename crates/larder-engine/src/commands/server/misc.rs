@@ -49,7 +49,11 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client",
         ));
     }
-    context.engine.host.shutdown(flags);
+    context
+        .engine
+        .host
+        .shutdown(flags)
+        .map_err(|_| CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."))?;
     context.flow = Flow::CloseNow;
     Ok(())
 }

@@ -4,13 +4,17 @@ use super::{fork_rng, write_members};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
-use crate::serve::write_element;
+use crate::serve::{element_bytes, write_element};
 use crate::shard::Key;
 use larder_collections::set::Set;
+use larder_packed::block::Element;
 use larder_resp::Args;
 
 /// Members that one SRANDMEMBER may repeat: a short request must not make an endless reply.
 const REPEATS_MAX: u64 = 1 << 26;
+
+/// Members in one command of the log.
+const MEMBERS_PER_COMMAND: usize = 1024;
 
 const COUNT_RANGE: CommandError = CommandError::Fixed(
     "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
@@ -30,25 +34,60 @@ pub(super) fn spop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 fn pop_one(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
     let mut rng = fork_rng(context);
+    let mut taken = Taken::new(context);
     let popped = context.with_value(key, |set: &mut Set, reply| {
-        set.pop(&mut rng, |member| write_element(reply, member));
+        set.pop(&mut rng, |member| {
+            taken.note(&member);
+            write_element(reply, member);
+        });
         Ok(())
     })?;
     match popped {
         Some(()) => context.modified(key),
         None => context.reply.null(),
     }
+    taken.log(context, key);
     Ok(())
+}
+
+/// The members that were taken out, for the log: which ones is chance.
+struct Taken {
+    wanted: bool,
+    members: Vec<Vec<u8>>,
+}
+
+impl Taken {
+    fn new(context: &Context<'_>) -> Self {
+        Taken { wanted: context.logs(), members: Vec::new() }
+    }
+
+    fn note(&mut self, member: &Element<'_>) {
+        if self.wanted {
+            self.members.push(element_bytes(member, &mut itoa::Buffer::new()).to_vec());
+        }
+    }
+
+    fn log(&self, context: &mut Context<'_>, key: &Key<'_>) {
+        for some in self.members.chunks(MEMBERS_PER_COMMAND) {
+            let head: [&[u8]; 2] = [b"SREM", key.bytes];
+            let words: Vec<&[u8]> = head.into_iter().chain(some.iter().map(Vec::as_slice)).collect();
+            context.log_instead(&words);
+        }
+    }
 }
 
 fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
     let mut rng = fork_rng(context);
+    let mut taken = Taken::new(context);
     let len = context.with_value(key, |set: &mut Set, reply| {
         let len = set.len();
         if count < len {
             reply.set(count as usize);
             for _ in 0..count {
-                set.pop(&mut rng, |member| write_element(reply, member));
+                set.pop(&mut rng, |member| {
+                    taken.note(&member);
+                    write_element(reply, member);
+                });
             }
         } else {
             write_members(reply, set);
@@ -60,10 +99,12 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
         // All are taken: the set goes as a whole, in the background if it is large.
         Some(len) if count >= len => {
             context.delete(key);
+            context.log_instead(&[b"DEL", key.bytes]);
         }
         Some(_) if count > 0 => context.modified(key),
         Some(_) => {}
     }
+    taken.log(context, key);
     Ok(())
 }
 

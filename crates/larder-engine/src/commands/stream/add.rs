@@ -1,11 +1,12 @@
 //! XADD, XTRIM and XSETID.
 
-use super::id::{self, Given};
+use super::id::{self, Given, IdText};
 use super::{is_stream, write_id};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
+use crate::shard::Key;
 use larder_collections::stream::{Limits, Stream, StreamId, Trim, TrimTo};
 use larder_resp::Args;
 
@@ -76,6 +77,11 @@ impl Options {
         Ok(at)
     }
 
+    /// Whether the command has the same outcome at any time.
+    fn is_certain(&self) -> bool {
+        matches!(self.id, Some(Given::Whole(_))) && !self.trim.is_some_and(|trim| trim.approximate)
+    }
+
     fn set_limit(&mut self, given: Option<u64>, adds: bool, limits: &Limits) -> CommandResult {
         const NOT_EXACT: CommandError =
             CommandError::Fixed("ERR syntax error, LIMIT cannot be used without the special ~ option");
@@ -129,7 +135,7 @@ pub(super) fn xadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(CommandError::Fixed("ERR Elements are too large to be stored"));
     }
     let (now, limits) = (context.now_ms(), context.worker.thresholds.stream_limits());
-    context.with_value_or_new(&key, |stream: &mut Stream, reply| {
+    let (id, len) = context.with_value_or_new(&key, |stream: &mut Stream, reply| {
         let id = new_id(stream.last_id(), options.id, now)?;
         let pairs = (0..fields.len() / 2).map(|i| (fields.at(2 * i), fields.at(2 * i + 1)));
         stream.append(id, pairs, &limits);
@@ -137,11 +143,26 @@ pub(super) fn xadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             stream.trim(trim);
         }
         write_id(reply, id);
-        Ok(())
+        Ok((id, stream.len()))
     })?;
     context.modified(&key);
+    if context.logs() && !options.is_certain() {
+        log_add(context, &key, id, options.trim.is_some().then_some(len), fields);
+    }
     context.signal_ready(&key);
     Ok(())
+}
+
+/// Notes an addition with the id that it got, and with as many entries as trimming has left.
+fn log_add(context: &mut Context<'_>, key: &Key<'_>, id: StreamId, len: Option<u64>, fields: Args<'_>) {
+    let (id, mut number) = (IdText::of(id), itoa::Buffer::new());
+    let mut words: Vec<&[u8]> = vec![b"XADD", key.bytes];
+    if let Some(len) = len {
+        words.extend([&b"MAXLEN"[..], b"=", number.format(len).as_bytes()]);
+    }
+    words.push(id.as_bytes());
+    words.extend(fields.iter());
+    context.log_instead(&words);
 }
 
 /// The id of the next entry.
@@ -167,9 +188,15 @@ fn new_id(last: StreamId, given: Option<Given>, now_ms: u64) -> CommandResult<St
 pub(super) fn xtrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let trim = Options::parse(context, args, false)?.trim.ok_or(CommandError::SYNTAX)?;
     let key = context.key(args.at(1));
-    let removed = context.with_value(&key, |stream: &mut Stream, _| Ok(stream.trim(&trim)))?.unwrap_or(0);
+    let trimmed =
+        context.with_value(&key, |stream: &mut Stream, _| Ok((stream.trim(&trim), stream.len())))?;
+    let (removed, len) = trimmed.unwrap_or_default();
     if removed > 0 {
         context.modified(&key);
+        if trim.approximate && context.logs() {
+            let mut number = itoa::Buffer::new();
+            context.log_instead(&[b"XTRIM", key.bytes, b"MAXLEN", b"=", number.format(len).as_bytes()]);
+        }
     }
     context.reply.int(removed as i64);
     Ok(())

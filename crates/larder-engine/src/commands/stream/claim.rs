@@ -1,5 +1,6 @@
 //! XACK, XCLAIM and XAUTOCLAIM.
 
+use super::effects::Effects;
 use super::read::consumer_of;
 use super::{changed_quietly, id, no_group, with_scratch, write_counted, write_id, write_one};
 use crate::commands::is_word;
@@ -109,7 +110,8 @@ fn parse_min_idle(arg: &[u8], command: &str) -> CommandResult<u64> {
 
 pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, now) = (context.key(args.at(1)), context.now_ms());
-    let changes = with_scratch(context, |context, scratch| {
+    let effects = Effects::new(context, args.at(1));
+    let done = with_scratch(context, |context, scratch| {
         context.with_value(&key, |stream: &mut Stream, reply| {
             if stream.group(&args[2]).is_none() {
                 return Err(no_group(args.at(1), args.at(2)));
@@ -118,33 +120,50 @@ pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
             let ids: Vec<StreamId> =
                 args.from(5).iter().map_while(|arg| id::parse_strict(arg, 0).ok()).collect();
             let options = Options { min_idle_ms, ..Options::parse(args.from(5 + ids.len()), now)? };
-            let mut claim = Claim::start(stream, &args[2], &args[3], options);
+            let mut claim = Claim::start(stream, &args[2], &args[3], options, effects);
             write_counted(reply, scratch, |reply| ids.iter().filter(|&&id| claim.claim(id, reply)).count());
-            Ok(claim.changes)
+            Ok(claim.finish())
         })
     })?;
-    let changes = changes.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
+    let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
+    effects.log(context);
     Ok(())
 }
 
 /// A claim under way.
-struct Claim<'s> {
+struct Claim<'s, 'k> {
     stream: &'s mut Stream,
     group: &'s [u8],
-    consumer: ConsumerId,
+    name: &'s [u8],
+    /// The consumer, once it has claimed anything.
+    consumer: Option<ConsumerId>,
     options: Options,
+    effects: Effects<'k>,
     changes: u64,
 }
 
-impl<'s> Claim<'s> {
-    /// Starts a claim in a group that exists, for a consumer that is created if need be.
-    fn start(stream: &'s mut Stream, group: &'s [u8], consumer: &[u8], options: Options) -> Claim<'s> {
+impl<'s, 'k> Claim<'s, 'k> {
+    /// Starts a claim in a group that exists, for a consumer that is created with the first entry that it gets.
+    fn start(
+        stream: &'s mut Stream,
+        group: &'s [u8],
+        name: &'s [u8],
+        options: Options,
+        mut effects: Effects<'k>,
+    ) -> Claim<'s, 'k> {
         let of = stream.group_mut(group).expect("the group exists");
         let moved = options.last_id > of.last_id;
         of.last_id = of.last_id.max(options.last_id);
-        let consumer = consumer_of(of, consumer, options.now);
-        Claim { stream, group, consumer, options, changes: u64::from(moved) }
+        if moved {
+            effects.progress(of);
+        }
+        Claim { stream, group, name, consumer: None, options, effects, changes: u64::from(moved) }
+    }
+
+    /// The number of changes, and what they were.
+    fn finish(self) -> (u64, Effects<'k>) {
+        (self.changes, self.effects)
     }
 
     /// Claims an entry and writes it; false if that is not to be.
@@ -161,10 +180,12 @@ impl<'s> Claim<'s> {
         };
         let more = u64::from(!self.options.just_id);
         let count = self.options.retry_count.unwrap_or_else(|| count.saturating_add(more));
-        let (consumer, time_ms, now) = (self.consumer, self.options.delivered_ms(), self.options.now);
+        let (time_ms, now) = (self.options.delivered_ms(), self.options.now);
         let group = self.stream.group_mut(self.group).expect("the group exists");
+        let consumer = *self.consumer.get_or_insert_with(|| consumer_of(group, self.name, now));
         group.put(Pending { id, consumer, time_ms, count });
         group.consumer_mut(consumer).active_ms = Some(now);
+        self.effects.pending(group, id);
         if self.options.just_id {
             write_id(reply, id);
         } else {
@@ -177,7 +198,10 @@ impl<'s> Claim<'s> {
     /// Forgets that an entry is pending, since it is gone.
     fn forget(&mut self, id: StreamId) {
         let group = self.stream.group_mut(self.group).expect("the group exists");
-        self.changes += u64::from(group.acknowledge(id));
+        if group.acknowledge(id) {
+            self.effects.acknowledged(group, id);
+            self.changes += 1;
+        }
     }
 }
 
@@ -199,29 +223,31 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         at += 1;
     }
     let key = context.key(args.at(1));
-    let changes = with_scratch(context, |context, scratch| {
+    let effects = Effects::new(context, args.at(1));
+    let done = with_scratch(context, |context, scratch| {
         context.with_value(&key, |stream: &mut Stream, reply| {
             if stream.group(&args[2]).is_none() {
                 return Err(no_group(args.at(1), args.at(2)));
             }
-            let claim = Claim::start(stream, &args[2], &args[3], options);
+            let claim = Claim::start(stream, &args[2], &args[3], options, effects);
             Ok(claim_idle(claim, start, count, reply, scratch))
         })
     })?;
-    let changes = changes.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
+    let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
+    effects.log(context);
     Ok(())
 }
 
 /// Claims up to `count` idle entries from `start` on and writes where to go on, the entries, and those that are gone.
-/// Returns the number of changes.
-fn claim_idle(
-    mut claim: Claim<'_>,
+/// Returns the number of changes, and what they were.
+fn claim_idle<'k>(
+    mut claim: Claim<'_, 'k>,
     start: StreamId,
     count: u64,
     reply: &mut Reply<'_>,
     scratch: &mut Vec<u8>,
-) -> u64 {
+) -> (u64, Effects<'k>) {
     let (mut left, mut attempts) = (count, count.saturating_mul(ATTEMPTS_FACTOR));
     let (mut chosen, mut next) = (Vec::new(), StreamId::ZERO);
     let group = claim.stream.group(claim.group).expect("the group exists");
@@ -249,5 +275,5 @@ fn claim_idle(
         claim.forget(id);
         write_id(reply, id);
     }
-    claim.changes
+    claim.finish()
 }

@@ -95,14 +95,14 @@ fn number(text: &[u8]) -> CommandResult<u64> {
 }
 
 /// The text of an id.
-pub(super) struct IdText {
+pub(crate) struct IdText {
     bytes: [u8; 41],
     len: usize,
 }
 
 impl IdText {
     /// The text of an id.
-    pub(super) fn of(id: StreamId) -> IdText {
+    pub(crate) fn of(id: StreamId) -> IdText {
         let (mut ms, mut seq) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (ms, seq) = (ms.format(id.ms).as_bytes(), seq.format(id.seq).as_bytes());
         let mut text = IdText { bytes: [b'-'; 41], len: ms.len() + 1 + seq.len() };
@@ -112,7 +112,7 @@ impl IdText {
     }
 
     /// The text.
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }

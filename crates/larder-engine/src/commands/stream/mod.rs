@@ -2,6 +2,7 @@
 
 mod add;
 mod claim;
+mod effects;
 mod group;
 mod id;
 mod info;
@@ -10,6 +11,8 @@ mod range;
 mod read;
 mod table;
 
+pub(crate) use effects::claim;
+pub(crate) use id::IdText;
 pub(crate) use read::{GroupRead, has_news, serve_group_reader, serve_reader};
 pub(crate) use table::TABLE;
 
@@ -17,7 +20,6 @@ use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::serve::write_element;
 use crate::shard::Key;
-use id::IdText;
 use larder_collections::stream::{Entry, Order, Stream, StreamId};
 use larder_resp::Reply;
 use std::ops::ControlFlow;

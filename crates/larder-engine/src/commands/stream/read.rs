@@ -1,5 +1,6 @@
 //! XREAD and XREADGROUP, at once or by waiting.
 
+use super::effects::Effects;
 use super::{
     changed_quietly, id, no_group, with_scratch, write_counted, write_entry, write_id, write_one, write_range,
 };
@@ -266,7 +267,7 @@ fn deliver(
     read: &GroupRead,
     reply: &mut Reply<'_>,
 ) -> CommandResult<bool> {
-    let now = context.now_ms();
+    let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
     let delivered = with_scratch(context, |context, scratch| {
         context.with_value(key, |stream: &mut Stream, _| {
             let Some(group) = stream.group(&read.group) else { return Err(no_group(key.bytes, &read.group)) };
@@ -286,19 +287,26 @@ fn deliver(
                 });
                 ids.len()
             });
-            note_delivery(stream, read, &ids, now);
+            note_delivery(stream, read, &ids, now, &mut effects);
             Ok(true)
         })
     })?;
     let delivered = delivered.unwrap_or(false);
     if delivered {
         changed_quietly(context, 1);
+        effects.log(context);
     }
     Ok(delivered)
 }
 
 /// Writes down that a consumer has got these entries, which follow what the group has delivered before.
-fn note_delivery(stream: &mut Stream, read: &GroupRead, ids: &[StreamId], now: u64) {
+fn note_delivery(
+    stream: &mut Stream,
+    read: &GroupRead,
+    ids: &[StreamId],
+    now: u64,
+    effects: &mut Effects<'_>,
+) {
     let group = stream.group(&read.group).expect("the group was found just now");
     let mut count = group.entries_read;
     for &id in ids {
@@ -313,7 +321,11 @@ fn note_delivery(stream: &mut Stream, read: &GroupRead, ids: &[StreamId], now: u
     }
     if !read.no_ack {
         ids.iter().for_each(|&id| group.put(Pending { id, consumer, time_ms: now, count: 1 }));
+        ids.iter().for_each(|&id| effects.pending(group, id));
+    } else {
+        effects.consumer(group, &read.consumer);
     }
+    effects.progress(group);
 }
 
 /// The consumer of a name, created if need be, and seen now.
@@ -332,7 +344,7 @@ fn history(
     after: StreamId,
     reply: &mut Reply<'_>,
 ) -> CommandResult {
-    let now = context.now_ms();
+    let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
     context.with_value(key, |stream: &mut Stream, _| {
         let Some(group) = stream.group_mut(&read.group) else { return Err(no_group(key.bytes, &read.group)) };
         let consumer = consumer_of(group, &read.consumer, now);
@@ -356,12 +368,15 @@ fn history(
             exists
         });
         let group = stream.group_mut(&read.group).expect("the group was found just now");
+        effects.consumer(group, &read.consumer);
         for entry in pending {
             group.put(Pending { time_ms: now, count: entry.count.saturating_add(1), ..entry });
+            effects.pending(group, entry.id);
         }
         Ok(())
     })?;
     changed_quietly(context, 1);
+    effects.log(context);
     Ok(())
 }
 

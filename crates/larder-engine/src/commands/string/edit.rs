@@ -8,7 +8,6 @@ use larder_collections::key_table::{ExpireChange, INLINE_MAX};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_resp::Args;
-use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn append(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
@@ -57,7 +56,7 @@ fn string_len(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult<Option<
 
 /// The sum, if a string may be that long.
 fn check_len(context: &Context<'_>, len: usize, more: usize) -> CommandResult<usize> {
-    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed) as usize;
+    let max = context.engine.config.hot.string_bytes_max() as usize;
     len.checked_add(more).filter(|&total| total <= max).ok_or(CommandError::STRING_TOO_LONG)
 }
 

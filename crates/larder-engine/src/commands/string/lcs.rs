@@ -5,7 +5,6 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use larder_resp::{Args, Reply};
-use std::sync::atomic::Ordering::Relaxed;
 
 const NOT_STRINGS: CommandError = CommandError::Fixed("ERR The specified keys must contain string values");
 const LEN_AND_IDX: CommandError =
@@ -62,7 +61,7 @@ fn check_size(context: &Context<'_>, a: usize, b: usize) -> CommandResult<usize>
     if a >= u32::MAX as usize - 1 || b >= u32::MAX as usize - 1 {
         return Err(TOO_LONG);
     }
-    let max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed) as usize;
+    let max = context.engine.config.hot.string_bytes_max() as usize;
     let cells =
         (a + 1).checked_mul(b + 1).filter(|&cells| cells.checked_mul(4).is_some_and(|bytes| bytes <= max));
     cells.ok_or(TOO_MUCH_MEMORY)

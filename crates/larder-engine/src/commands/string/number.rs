@@ -54,6 +54,7 @@ pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     let new = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?;
     let text = new.to_string();
     store(context, &key, text.as_bytes());
+    context.log_instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
     context.reply.bulk(text.as_bytes());
     Ok(())
 }

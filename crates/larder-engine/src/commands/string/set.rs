@@ -44,10 +44,20 @@ fn set_with(
         return Ok(());
     }
     store(context, key, value, expire);
+    log_expiring(context, key, value, expire);
     if !options.get {
         context.reply.ok();
     }
     Ok(())
+}
+
+/// Notes a string that was set to expire with the time at which it does.
+fn log_expiring(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: ExpireChange) {
+    if let ExpireChange::At(at) = expire
+        && context.logs()
+    {
+        context.log_instead(&[b"SET", key.bytes, value, b"PXAT", itoa::Buffer::new().format(at).as_bytes()]);
+    }
 }
 
 /// Replies with the string of a key, or null.
@@ -102,6 +112,7 @@ fn set_for(context: &mut Context<'_>, args: Args<'_>, unit: ExpiryUnit) -> Comma
     let at = expire_at(context, unit, &args[2])?;
     let key = context.key(args.at(1));
     store(context, &key, &args[3], ExpireChange::At(at));
+    log_expiring(context, &key, &args[3], ExpireChange::At(at));
     context.reply.ok();
     Ok(())
 }
@@ -162,6 +173,7 @@ fn set_all(context: &mut Context<'_>, pairs: Args<'_>, expire: ExpireChange) {
     for at in (0..pairs.len()).step_by(2) {
         let key = context.key(pairs.at(at));
         store(context, &key, &pairs[at + 1], expire);
+        log_expiring(context, &key, &pairs[at + 1], expire);
     }
 }
 

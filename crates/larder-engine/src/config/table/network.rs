@@ -32,7 +32,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     special("client-output-buffer-limit", Special::OutputLimits, OUTPUT_LIMITS),
     memory("client-query-buffer-limit", 1 << 20, LONG_MAX, "1073741824")
         .hot_unsigned(|h| &h.client_query_buffer_limit),
-    memory("proto-max-bulk-len", 1 << 20, 1 << 30, "536870912").hot_unsigned(|h| &h.proto_max_bulk_len),
+    memory("proto-max-bulk-len", 1 << 20, LONG_MAX, "536870912").hot_unsigned(|h| &h.proto_max_bulk_len),
     option("maxmemory-clients", Kind::Int { bounds: (-100, LONG_MAX), unit: Unit::MemoryOrPercent }, "0")
         .hot_int(|h| &h.maxmemory_clients),
     int("tracking-table-max-keys", 0, LONG_MAX, "1000000").hot_unsigned(|h| &h.tracking_table_max_keys),

@@ -14,18 +14,19 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     one_of("sanitize-dump-payload", &[("no", 0), ("yes", 1), ("clients", 2)], "no"),
-    yes_no("stop-writes-on-bgsave-error", "yes"),
+    yes_no("stop-writes-on-bgsave-error", "yes").hot_bool(|h| &h.stop_writes_on_bgsave_error),
     yes_no("appendonly", "no"),
     checked_text("appendfilename", aof_file_name, "appendonly.aof").immutable(),
     checked_text("appenddirname", aof_dir_name, "appendonlydir").immutable(),
-    one_of("appendfsync", &[("everysec", 2), ("always", 1), ("no", 0)], "everysec"),
+    one_of("appendfsync", &[("everysec", 2), ("always", 1), ("no", 0)], "everysec")
+        .hot_int(|h| &h.appendfsync),
     yes_no("no-appendfsync-on-rewrite", "no"),
     int("auto-aof-rewrite-percentage", 0, INT_MAX, "100"),
     memory("auto-aof-rewrite-min-size", 0, LONG_MAX, "67108864"),
     yes_no("aof-rewrite-incremental-fsync", "yes"),
     yes_no("aof-load-truncated", "yes"),
     yes_no("aof-use-rdb-preamble", "yes"),
-    yes_no("aof-timestamp-enabled", "no"),
+    yes_no("aof-timestamp-enabled", "no").hot_bool(|h| &h.aof_timestamp_enabled),
     yes_no("aof-disable-auto-gc", "no"),
 ];
 

@@ -1,0 +1,149 @@
+//! Saving and the append-only file. The server's threads do the work; here is what clients may ask for, and when.
+
+mod table;
+
+pub(crate) use table::TABLE;
+
+use super::is_word;
+use crate::clock::wall_ms;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::serve;
+use larder_resp::Args;
+
+const SAVING: CommandError = CommandError::Fixed("ERR Background save already in progress");
+
+fn now_s() -> u64 {
+    wall_ms() / 1000
+}
+
+fn save(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    {
+        let mut state = context.engine.persistence.save.lock();
+        if state.running_since_s.is_some() {
+            return Err(SAVING);
+        }
+        state.running_since_s = Some(now_s());
+        state.scheduled = false;
+    }
+    context.engine.host.save().map_err(|_| CommandError::Fixed("ERR"))?;
+    context.reply.ok();
+    Ok(())
+}
+
+fn bgsave(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let schedule = match args.len() {
+        1 => false,
+        2 if is_word(&args[1], "schedule") => true,
+        2 if is_word(&args[1], "cancel") => return cancel(context),
+        _ => return Err(CommandError::SYNTAX),
+    };
+    let persistence = &context.engine.persistence;
+    let mut state = persistence.save.lock();
+    if state.running_since_s.is_some() {
+        return Err(SAVING);
+    }
+    if persistence.log.lock().rewriting_since_s.is_some() {
+        if !schedule {
+            return Err(CommandError::Fixed(
+                "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to \
+                 schedule a BGSAVE whenever possible.",
+            ));
+        }
+        state.scheduled = true;
+        drop(state);
+        context.reply.simple("Background saving scheduled");
+        return Ok(());
+    }
+    state.running_since_s = Some(now_s());
+    state.scheduled = false;
+    drop(state);
+    context.engine.host.save_in_background(!context.in_exec);
+    context.reply.simple("Background saving started");
+    Ok(())
+}
+
+/// A snapshot that is only scheduled can be called off; one that is being written ends soon.
+fn cancel(context: &mut Context<'_>) -> CommandResult {
+    let mut state = context.engine.persistence.save.lock();
+    if !std::mem::take(&mut state.scheduled) {
+        return Err(CommandError::Fixed("ERR Background saving is currently not in progress or scheduled"));
+    }
+    drop(state);
+    context.reply.simple("Scheduled background saving cancelled");
+    Ok(())
+}
+
+fn lastsave(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let at = context.engine.persistence.save.lock().last_success_s;
+    context.reply.int(at as i64);
+    Ok(())
+}
+
+fn bgrewriteaof(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let persistence = &context.engine.persistence;
+    let saving = persistence.save.lock().running_since_s.is_some();
+    let mut state = persistence.log.lock();
+    if state.rewriting_since_s.is_some() {
+        return Err(CommandError::Fixed("ERR Background append only file rewriting already in progress"));
+    }
+    if saving {
+        state.rewrite_scheduled = true;
+        drop(state);
+        context.reply.simple("Background append only file rewriting scheduled");
+        return Ok(());
+    }
+    state.rewriting_since_s = Some(now_s());
+    state.rewrite_scheduled = false;
+    drop(state);
+    context.engine.host.rewrite_log_in_background();
+    context.reply.simple("Background append only file rewriting started");
+    Ok(())
+}
+
+/// Without replicas nobody acknowledges anything: the reply is 0, at once or when the time is over.
+fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let wanted = number::integer(&args[1])?;
+    let timeout = timeout_of(context, &args[2])?;
+    if wanted <= 0 || context.in_exec {
+        context.reply.int(0);
+    } else {
+        serve::wait_for_replicas(context, timeout);
+    }
+    Ok(())
+}
+
+fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let here = number::integer(&args[1]).ok().filter(|wanted| (0..=1).contains(wanted));
+    let here = here.ok_or(CommandError::Fixed("ERR value is out of range, must be between 0 and 1"))?;
+    let replicas = number::positive(&args[2])?;
+    let timeout = timeout_of(context, &args[3])?;
+    let log = &context.engine.append_log;
+    if here > 0 && !context.engine.persistence.log.lock().enabled {
+        return Err(CommandError::Fixed(
+            "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
+        ));
+    }
+    let position = context.session.log_end;
+    let is_safe = log.is_on() && log.synced() >= position;
+    if replicas == 0 && (here == 0 || is_safe) || context.in_exec {
+        serve::write_synced(&mut context.reply, is_safe);
+    } else {
+        // What no replica acknowledges is waited for until the time is over.
+        let reachable = if replicas == 0 { position } else { u64::MAX };
+        serve::wait_for_log(context, position, reachable, timeout);
+    }
+    Ok(())
+}
+
+/// A timeout in milliseconds; 0 waits for ever.
+fn timeout_of(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
+    let ms = number::integer(arg)
+        .map_err(|_| CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
+    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
+    if ms > i64::MAX as u64 - context.now_ms() {
+        return Err(CommandError::TIMEOUT_OUT_OF_RANGE);
+    }
+    Ok(ms)
+}

@@ -1,0 +1,97 @@
+//! What the whole server may not do at the moment, and what it answers then.
+
+use crate::command::{Command, flags};
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::session::Session;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+const LOADING: u8 = 1;
+const SNAPSHOT_FAILED: u8 = 1 << 1;
+const LOG_FAILED: u8 = 1 << 2;
+const CLOSING: u8 = 1 << 3;
+
+const LOADING_ERROR: CommandError = CommandError::Fixed("LOADING Redis is loading the dataset in memory");
+const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
+     modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
+     snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
+);
+
+/// Flags that are nearly always clear: one look tells that nothing is refused.
+#[derive(Debug, Default)]
+pub struct Gate(AtomicU8);
+
+impl Gate {
+    /// Whether anything is refused.
+    #[inline]
+    pub(crate) fn is_shut(&self) -> bool {
+        self.0.load(Relaxed) != 0
+    }
+
+    /// Whether writes wait for the server to end, or not to. Set and read while all shards, or those concerned, are held.
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.has(CLOSING)
+    }
+
+    /// Whether the keyspace is being loaded.
+    pub fn is_loading(&self) -> bool {
+        self.has(LOADING)
+    }
+
+    /// The keyspace is being loaded, or not any more: most commands are refused meanwhile.
+    pub fn set_loading(&self, on: bool) {
+        self.set(LOADING, on);
+    }
+
+    /// The last snapshot failed, or did not: writes are refused, if the configuration says so.
+    pub fn set_snapshot_failed(&self, on: bool) {
+        self.set(SNAPSHOT_FAILED, on);
+    }
+
+    /// The append-only file cannot be written, or can: writes are refused.
+    pub fn set_log_failed(&self, on: bool) {
+        self.set(LOG_FAILED, on);
+    }
+
+    /// Writes wait from now on, or not any more.
+    pub fn set_closing(&self, on: bool) {
+        self.set(CLOSING, on);
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.0.load(Relaxed) & flag != 0
+    }
+
+    fn set(&self, flag: u8, on: bool) {
+        if on {
+            self.0.fetch_or(flag, Relaxed);
+        } else {
+            self.0.fetch_and(!flag, Relaxed);
+        }
+    }
+
+    /// Refuses what must not be done now.
+    #[cold]
+    pub(crate) fn check(&self, engine: &Engine, session: &Session, command: &Command) -> CommandResult {
+        if session.replays {
+            return Ok(());
+        }
+        if self.is_loading() && !command.has(flags::LOADING) {
+            return Err(LOADING_ERROR);
+        }
+        if !command.has(flags::WRITE) && command.name != "ping" {
+            return Ok(());
+        }
+        if self.has(LOG_FAILED) {
+            let reason = engine.persistence.log.lock().write_error.clone();
+            return Err(CommandError::text(format!("MISCONF Errors writing to the AOF file: {reason}")));
+        }
+        let stops = engine.config.hot.stop_writes_on_bgsave_error.load(Relaxed);
+        if self.has(SNAPSHOT_FAILED) && stops && !engine.config.value("save").is_empty() {
+            return Err(SNAPSHOT_ERROR);
+        }
+        Ok(())
+    }
+}

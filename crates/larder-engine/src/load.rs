@@ -1,0 +1,155 @@
+//! Filling the keyspace from files.
+
+use crate::clock::wall_ms;
+use crate::context::inline;
+use crate::engine::Engine;
+use crate::field_expiry::NEVER;
+use crate::session::{ConnInfo, ConnKind};
+use crate::shard::SHARDS;
+use crate::thresholds::rdb_options_of;
+use crate::worker::Worker;
+use crate::{Session, mailbox::Mailbox};
+use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
+use larder_collections::value::Value;
+use larder_packed::bytes::SharedBytes;
+use larder_rdb::read::{KeyRecord, Loaded, Options};
+use larder_resp::Args;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Puts keys into the keyspace, for one thread that reads a file. Several may work at once.
+pub struct Loader<'e> {
+    engine: &'e Engine,
+    options: Options,
+    now_ms: u64,
+    loaded: u64,
+    expired: u64,
+}
+
+impl<'e> Loader<'e> {
+    /// For keys that are read now.
+    pub fn new(engine: &'e Engine) -> Self {
+        Loader { engine, options: rdb_options_of(engine), now_ms: wall_ms(), loaded: 0, expired: 0 }
+    }
+
+    /// How values are to be built.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Puts a key; one whose time is over is left out.
+    pub fn put(&mut self, db: usize, record: KeyRecord) {
+        let Some(value) = record.value else { return };
+        let expire = match record.expire_at_ms {
+            None => ExpireChange::Clear,
+            Some(at) => match u64::try_from(at).ok().filter(|&at| at > self.now_ms) {
+                Some(at) => ExpireChange::At(at),
+                None => {
+                    self.expired += 1;
+                    return;
+                }
+            },
+        };
+        let used_s = (self.now_ms / 1000).wrapping_sub(record.idle_s.unwrap_or(0));
+        self.place(db, &record.key, value, expire, (used_s & 0xff_ffff) as u32);
+        self.loaded += 1;
+    }
+
+    fn place(&self, db: usize, name: &[u8], value: Loaded, expire: ExpireChange, access: u32) {
+        let key = self.engine.key(name);
+        let mut shard = self.engine.shards[key.shard()].lock();
+        let mut put =
+            |value: NewValue<'_, Value>| shard.table_mut(db).put(key.hash, name, value, expire, access);
+        let mut soonest = NEVER;
+        let old = match value {
+            Loaded::String(bytes) if bytes.len() <= INLINE_MAX => {
+                put(NewValue::Inline { kind: inline::STRING, bytes: &bytes })
+            }
+            Loaded::String(bytes) => put(NewValue::Out(Value::String(SharedBytes::new(&bytes)))),
+            Loaded::Value(value) => {
+                soonest = crate::context::soonest_field(&value);
+                let compress =
+                    matches!(&value, Value::List(list) if list.wants_compression(&self.options.list));
+                let old = put(NewValue::Out(value));
+                if compress {
+                    self.engine.background.compress(db, name);
+                }
+                old
+            }
+        };
+        shard.field_expiry.note(db, name, NEVER, soonest);
+        drop(shard);
+        drop(old);
+    }
+}
+
+impl Drop for Loader<'_> {
+    fn drop(&mut self) {
+        let progress = &self.engine.persistence.load;
+        progress.keys_loaded.fetch_add(self.loaded, Relaxed);
+        progress.keys_expired.fetch_add(self.expired, Relaxed);
+    }
+}
+
+impl Engine {
+    /// Empties the keyspace.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            let mut data = shard.lock();
+            let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
+            (0..self.databases()).for_each(|db| data.field_expiry.forget(db));
+            drop(data);
+            drop(old);
+        }
+    }
+
+    /// Number of keys in all databases, counted now.
+    pub fn count_all_keys(&self) -> u64 {
+        let keys = |at: usize| self.shards[at].lock().tables().iter().map(|t| t.len() as u64).sum::<u64>();
+        (0..SHARDS).map(keys).sum()
+    }
+}
+
+/// Executes the commands of an append-only file.
+pub struct Replay {
+    worker: Worker,
+    session: Session,
+    reply: Vec<u8>,
+}
+
+impl Replay {
+    /// Starts in database 0.
+    pub fn new(engine: &Arc<Engine>) -> Self {
+        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
+        let worker = Worker::new(Arc::clone(engine), 0, mailbox, Arc::default());
+        let info =
+            ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
+        let session = Session::for_replay(info);
+        Replay { worker, session, reply: Vec::new() }
+    }
+
+    /// Reads clocks and options; every now and then.
+    pub fn tick(&mut self) {
+        self.worker.tick();
+    }
+
+    /// Executes a command; an error is its reply.
+    pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
+        self.reply.clear();
+        self.worker.execute(&mut self.session, args, &mut self.reply);
+        match self.reply.first() {
+            Some(b'-') => Err(String::from_utf8_lossy(&self.reply[1..]).trim_end().to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets a transaction that has not ended.
+    pub fn forget_transaction(&mut self) {
+        crate::transaction::forget(&self.worker.engine, &mut self.session);
+    }
+
+    /// Whether a transaction has begun and not ended.
+    pub fn in_transaction(&self) -> bool {
+        self.session.multi.is_some()
+    }
+}

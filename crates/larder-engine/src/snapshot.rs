@@ -1,0 +1,189 @@
+//! The whole keyspace as it was at one instant, read while it goes on changing.
+//!
+//! At the start all shards are held for a moment and every table told to put aside what is changed before the walk comes
+//! by (see `larder_collections::key_table`). The walk then takes one segment at a time under its shard's lock, as
+//! clones that share their blocks with the originals, and hands them out without any lock.
+//!
+//! A database that is swapped takes its part of the snapshot along; the tables of one that is flushed are kept in the
+//! shard until the walk has passed.
+//!
+//! Tested by `tests` here: threads write everything that can be written while snapshots are read, and each must be what
+//! the keyspace was at its start.
+
+use crate::engine::Engine;
+use crate::shard::{Shard, ShardData, Table};
+use larder_collections::key_table::{Captured, OwnedValue};
+use larder_collections::value::Value;
+use parking_lot::MutexGuard;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+/// A snapshot of the keyspace. There is one at a time; dropping it ends it.
+pub struct Snapshot {
+    engine: Arc<Engine>,
+    databases: Vec<DatabaseSize>,
+    has_field_expiry: bool,
+    changes: u64,
+}
+
+/// How large a database was when the snapshot began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseSize {
+    /// Its number.
+    pub index: usize,
+    /// Keys.
+    pub keys: u64,
+    /// Keys that expire.
+    pub expires: u64,
+}
+
+/// The value of a key.
+pub enum Content<'a> {
+    /// A string.
+    String(&'a [u8]),
+    /// A collection, or a long string.
+    Value(&'a Value),
+}
+
+/// A key of a snapshot.
+pub struct Record<'a> {
+    /// Its name.
+    pub key: &'a [u8],
+    /// Its value.
+    pub content: Content<'a>,
+    /// When it expires, in ms since 1970.
+    pub expire_at_ms: Option<u64>,
+    /// Its access word: the low 24 bits of the second when it was last used.
+    pub access: u32,
+}
+
+impl Engine {
+    /// Begins a snapshot; None while another one is read. `at_start` is called in the instant that it shows, with all
+    /// shards held: it must not wait for anything.
+    pub fn snapshot(self: &Arc<Self>, at_start: impl FnOnce()) -> Option<Snapshot> {
+        self.snapshot_with(|_| at_start())
+    }
+
+    fn snapshot_with(
+        self: &Arc<Self>,
+        at_start: impl FnOnce(&[MutexGuard<'_, ShardData>]),
+    ) -> Option<Snapshot> {
+        self.snapshotting.compare_exchange(false, true, AcqRel, Acquire).ok()?;
+        let mut shards: Vec<_> = self.shards.iter().map(Shard::lock).collect();
+        let mut databases = vec![DatabaseSize::default(); self.databases()];
+        let mut has_field_expiry = false;
+        for shard in &mut shards {
+            has_field_expiry |= !shard.field_expiry.is_empty();
+            for (index, table) in shard.tables_mut().iter_mut().enumerate().filter(|(_, t)| !t.is_empty()) {
+                databases[index].keys += table.len() as u64;
+                databases[index].expires += table.expires_len() as u64;
+                table.begin_capture(index);
+            }
+        }
+        at_start(&shards);
+        let changes = self.sum(|stats| &stats.dirty);
+        drop(shards);
+        databases.iter_mut().enumerate().for_each(|(index, database)| database.index = index);
+        databases.retain(|database| database.keys > 0);
+        Some(Snapshot { engine: Arc::clone(self), databases, has_field_expiry, changes })
+    }
+}
+
+impl Snapshot {
+    /// The databases that have keys.
+    pub fn databases(&self) -> &[DatabaseSize] {
+        &self.databases
+    }
+
+    /// Whether fields of hashes may expire.
+    pub fn has_field_expiry(&self) -> bool {
+        self.has_field_expiry
+    }
+
+    /// The count of changes when the snapshot began, see [`Engine::changes`].
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Hands out every key of a database, once, until `each` fails. No lock is held meanwhile.
+    pub fn for_each<E>(&self, db: usize, mut each: impl FnMut(Record<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut batch = Batch::default();
+        for shard in &self.engine.shards {
+            while self.fill(shard, db, &mut batch) {
+                batch.hand_out(&mut each)?;
+            }
+            batch.hand_out(&mut each)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next part of a database from a shard; false when it was the last one.
+    fn fill(&self, shard: &Shard, db: usize, batch: &mut Batch) -> bool {
+        let mut data = shard.lock();
+        let Some(table) = find(&mut data, db) else { return false };
+        if table.capture_next(|entry| batch.add(entry.key(), Captured::of(&entry))) {
+            return true;
+        }
+        table.end_capture().into_iter().for_each(|(key, captured)| batch.add(&key, captured));
+        let left = data.take_departed();
+        drop(data);
+        if !left.is_empty() {
+            self.engine.background.discard_tables(left);
+        }
+        false
+    }
+}
+
+/// The table of a shard that was database `db` when the snapshot began, if the walk has not passed it.
+fn find(data: &mut ShardData, db: usize) -> Option<&mut Table> {
+    data.all_tables_mut().find(|table| table.capture_label() == Some(db))
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        for shard in &self.engine.shards {
+            let mut data = shard.lock();
+            let held: Vec<_> = data.all_tables_mut().map(Table::end_capture).collect();
+            let left = data.take_departed();
+            drop(data);
+            drop(held);
+            if !left.is_empty() {
+                self.engine.background.discard_tables(left);
+            }
+        }
+        self.engine.snapshotting.store(false, Release);
+    }
+}
+
+/// Keys taken in one lock hold.
+#[derive(Default)]
+struct Batch {
+    names: Vec<u8>,
+    keys: Vec<(Range<usize>, Captured<Value>)>,
+}
+
+impl Batch {
+    fn add(&mut self, key: &[u8], captured: Captured<Value>) {
+        let start = self.names.len();
+        self.names.extend_from_slice(key);
+        self.keys.push((start..self.names.len(), captured));
+    }
+
+    fn hand_out<E>(&mut self, each: &mut impl FnMut(Record<'_>) -> Result<(), E>) -> Result<(), E> {
+        for (name, captured) in self.keys.drain(..) {
+            let content = match &captured.value {
+                OwnedValue::Inline { bytes, .. } => Content::String(bytes),
+                OwnedValue::Out(Value::String(bytes)) => Content::String(bytes),
+                OwnedValue::Out(value) => Content::Value(value),
+            };
+            let (key, expire_at_ms) = (&self.names[name], captured.expire_at_ms);
+            each(Record { key, content, expire_at_ms, access: captured.access })?;
+        }
+        self.names.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Reading an append-only file into the keyspace.
+
+use super::manifest::{Manifest, Part, Place};
+use super::place;
+use crate::persist::load as rdb;
+use crate::shared::Shared;
+use larder_engine::{Engine, Replay};
+use larder_resp::{Limits, Parsed, Parser};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is read from a file at once.
+const READ_BYTES: usize = 1 << 20;
+/// The clocks are read again after so many commands.
+const COMMANDS_PER_TICK: u64 = 1024;
+
+/// Loads the append-only file that the configuration names, if there is one; says what was loaded. The error is what the
+/// log should say.
+pub fn load(shared: &Shared, engine: &Arc<Engine>) -> Result<Option<&'static str>, String> {
+    let place = place(&shared.config);
+    let manifest = match Manifest::read(&place)? {
+        Some(manifest) => manifest,
+        None => match adopt_single_file(shared, &place)? {
+            Some(manifest) => manifest,
+            None => return Ok(None),
+        },
+    };
+    let sizes = manifest.parts().map(|part| size_of_part(&place, part));
+    let total: u64 = sizes.sum::<Result<u64, String>>()?;
+    engine.persistence().load.total_bytes.store(total, Relaxed);
+    let mut replay = Replay::new(engine);
+    let count = manifest.parts().count();
+    for (at, part) in manifest.parts().enumerate() {
+        let path = place.path(&part.name);
+        let is_last = at + 1 == count;
+        load_part(shared, engine, &mut replay, &path, is_last)
+            .map_err(|text| format!("{text}. Fatal error loading the DB, check server logs. Exiting."))?;
+        shared.log.notice(&format!("DB loaded from file {}", part.name));
+    }
+    Ok((total > 0).then_some("append only file"))
+}
+
+/// A file made before there were manifests moves into the directory and becomes the base.
+fn adopt_single_file(shared: &Shared, place: &Place) -> Result<Option<Manifest>, String> {
+    let single = Path::new(&place.stem);
+    if !single.exists() {
+        return Ok(None);
+    }
+    let manifest = Manifest::of_single_file(&place.stem);
+    let moved = manifest.write(place).and_then(|()| fs::rename(single, place.path(&place.stem)));
+    moved.map_err(|error| {
+        format!("Fatal error: can't upgrade the append only file {}: {error}", place.stem)
+    })?;
+    shared.log.notice("Successfully migrated an old-style AOF configuration");
+    Ok(Some(manifest))
+}
+
+fn size_of_part(place: &Place, part: &Part) -> Result<u64, String> {
+    fs::metadata(place.path(&part.name)).map(|metadata| metadata.len()).map_err(|error| {
+        format!("Fatal error: can't open the append log file {} for reading: {error}", part.name)
+    })
+}
+
+/// Where reading a file of commands ended.
+enum End {
+    /// With the file.
+    Whole,
+    /// In the middle of a command or of a transaction; so many bytes before that are good.
+    Cut(u64),
+}
+
+fn load_part(
+    shared: &Shared,
+    engine: &Arc<Engine>,
+    replay: &mut Replay,
+    path: &Path,
+    is_last: bool,
+) -> Result<(), String> {
+    let name = path.display();
+    let open =
+        |error: io::Error| format!("Fatal error: can't open the append log file {name} for reading: {error}");
+    let mut file = File::open(path).map_err(open)?;
+    let mut magic = [0; 5];
+    let read = read_up_to(&mut file, &mut magic).map_err(open)?;
+    file.seek(SeekFrom::Start(0)).map_err(open)?;
+    let mut rest = Vec::new();
+    if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
+        let verify = shared.config.is_yes("rdbchecksum");
+        (file, rest) = rdb::load(engine, file, verify)
+            .map_err(|error| format!("Error reading the RDB preamble of the AOF file {name}: {error}"))?;
+    }
+    let size = file.metadata().map_err(open)?.len();
+    let start = file.stream_position().map_err(open)? - rest.len() as u64;
+    match replay_commands(engine, replay, file, rest, start, path)? {
+        End::Whole => Ok(()),
+        End::Cut(good) if is_last && shared.config.is_yes("aof-load-truncated") => {
+            cut_off(shared, path, size, good)
+        }
+        End::Cut(good) => Err(format!(
+            "Unexpected end of file reading the append only file {name} at {good}. You can: 1) Make a backup of your AOF \
+             file, then use ./redis-check-aof --fix <filename.manifest>. 2) Alternatively you can set the \
+             'aof-load-truncated' configuration option to yes and restart the server"
+        )),
+    }
+}
+
+fn read_up_to(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < into.len() {
+        match file.read(&mut into[read..])? {
+            0 => break,
+            n => read += n,
+        }
+    }
+    Ok(read)
+}
+
+/// Shortens a file to what is whole.
+fn cut_off(shared: &Shared, path: &Path, size: u64, good: u64) -> Result<(), String> {
+    let name = path.display();
+    shared.log.warning(&format!("!!! Warning: short read while loading the AOF file {name}!!!"));
+    shared.log.warning(&format!(
+        "AOF {name} loaded anyway because aof-load-truncated is enabled: truncating it from {size} to {good} bytes"
+    ));
+    let cut = OpenOptions::new().write(true).open(path).and_then(|file| {
+        file.set_len(good)?;
+        file.sync_all()
+    });
+    cut.map_err(|error| format!("Error truncating the AOF file {name}: {error}"))
+}
+
+/// Executes the commands of a file. `bytes` have been read from it already; they begin at `start`.
+fn replay_commands(
+    engine: &Engine,
+    replay: &mut Replay,
+    mut file: File,
+    mut bytes: Vec<u8>,
+    start: u64,
+    path: &Path,
+) -> Result<End, String> {
+    let name = path.display();
+    let limits = Limits { bulk_bytes_max: u64::MAX, authenticated: true };
+    let mut parser = Parser::new();
+    // Positions in the file: of the first of the bytes, and of the end of what is good.
+    let (mut base, mut good, mut count) = (start, start, 0_u64);
+    loop {
+        let mut at = 0;
+        while let Some(&first) = bytes.get(at) {
+            let bad = |what: String| {
+                format!(
+                    "Bad file format reading the append only file {name} at {}: {what}. Make a backup of your AOF file, \
+                     then use ./redis-check-aof --fix <filename.manifest>",
+                    base + at as u64
+                )
+            };
+            if first == b'#' {
+                let Some(len) = memchr::memchr(b'\n', &bytes[at..]) else { break };
+                at += len + 1;
+            } else if first != b'*' {
+                return Err(bad("not a command".into()));
+            } else {
+                match parser.next(&bytes[at..], &limits) {
+                    Ok(Parsed::Incomplete) => break,
+                    Ok(Parsed::Command { args, consumed }) => {
+                        replay.execute(args).map_err(bad)?;
+                        at += consumed;
+                        count += 1;
+                        if count.is_multiple_of(COMMANDS_PER_TICK) {
+                            replay.tick();
+                        }
+                    }
+                    Err(error) => return Err(bad(error.text())),
+                }
+            }
+            if !replay.in_transaction() {
+                good = base + at as u64;
+            }
+        }
+        bytes.drain(..at);
+        base += at as u64;
+        engine.persistence().load.loaded_bytes.fetch_add(at as u64, Relaxed);
+        let before = bytes.len();
+        let read = (&mut file).take(READ_BYTES as u64).read_to_end(&mut bytes);
+        read.map_err(|error| format!("Unrecoverable error reading the append only file {name}: {error}"))?;
+        if bytes.len() == before {
+            replay.forget_transaction();
+            return Ok(if good == base && bytes.is_empty() { End::Whole } else { End::Cut(good) });
+        }
+    }
+}

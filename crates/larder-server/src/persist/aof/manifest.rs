@@ -1,0 +1,257 @@
+//! The manifest: which files an append-only file is made of.
+//!
+//! One line for each file, in the order in which they are read; `#` begins a comment:
+//!
+//! ```text
+//! file appendonly.aof.3.base.rdb seq 3 type b        the keyspace at some instant: at most one
+//! file appendonly.aof.7.incr.aof seq 7 type i        what was done after that
+//! file appendonly.aof.2.base.rdb seq 2 type h        history, about to be deleted
+//! ```
+//!
+//! Names with spaces or special characters stand in double quotes, escaped as in a configuration file.
+
+use crate::persist::snapshot::{put_in_place, sync_dir};
+use larder_resp::split_args;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// No manifest is longer: it has a handful of lines.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// A file of the append-only file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name, in the directory of the manifest.
+    pub name: String,
+    /// Its number among those of its kind.
+    pub seq: u64,
+}
+
+/// Where the files are, and what they are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The directory.
+    pub dir: PathBuf,
+    /// How their names begin.
+    pub stem: String,
+}
+
+impl Place {
+    /// The path of a file in the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.path(&format!("{}.manifest", self.stem))
+    }
+
+    /// Whether there is a manifest.
+    pub fn has_manifest(&self) -> bool {
+        self.manifest().exists()
+    }
+}
+
+/// The files that an append-only file is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The keyspace at some instant.
+    pub base: Option<Part>,
+    /// What was done after that, in this order.
+    pub increments: Vec<Part>,
+    /// What is not needed any more.
+    pub history: Vec<Part>,
+    last_base: u64,
+    last_increment: u64,
+}
+
+impl Manifest {
+    /// Reads the manifest of a place; None when there is none.
+    pub fn read(place: &Place) -> Result<Option<Manifest>, String> {
+        let path = place.manifest();
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot("open", &path, &error)),
+            Ok(file) => file,
+        };
+        let mut text = String::new();
+        io::Read::read_to_string(&mut io::Read::take(file, BYTES_MAX), &mut text)
+            .map_err(|error| cannot("read", &path, &error))?;
+        Manifest::parse(&text)
+            .map(Some)
+            .map_err(|what| format!("{what} in the AOF manifest file {}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Manifest, String> {
+        let mut manifest = Manifest::default();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            manifest.add(line).map_err(|what| format!("{what}: '{line}'"))?;
+        }
+        if manifest == Manifest::default() {
+            return Err("Found an empty AOF manifest".into());
+        }
+        Ok(manifest)
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        let words = split_args(line.as_bytes()).ok_or("Unbalanced quotes")?;
+        let words: Vec<String> =
+            words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let (mut name, mut seq, mut kind) = (None, None, None);
+        for pair in words.chunks(2) {
+            let [key, value] = pair else { return Err("Invalid AOF manifest file format".into()) };
+            match key.as_str() {
+                "file" => name = Some(value.clone()),
+                "seq" => seq = value.parse().ok().filter(|&seq: &u64| seq > 0),
+                "type" => kind = Some(value.as_str()),
+                // Later versions may say more.
+                _ => {}
+            }
+        }
+        let (Some(name), Some(seq), Some(kind)) = (name, seq, kind) else {
+            return Err("Invalid AOF manifest file format".into());
+        };
+        if name.contains('/') || name.is_empty() {
+            return Err("File can't be a path, just a filename".into());
+        }
+        self.add_part(Part { name, seq }, kind)
+    }
+
+    fn add_part(&mut self, part: Part, kind: &str) -> Result<(), String> {
+        match kind {
+            "b" if self.base.is_some() => return Err("Found duplicate base file information".into()),
+            "b" => {
+                self.last_base = part.seq;
+                self.base = Some(part);
+            }
+            "i" if part.seq <= self.last_increment => {
+                return Err("Found a non-monotonic sequence number".into());
+            }
+            "i" => {
+                self.last_increment = part.seq;
+                self.increments.push(part);
+            }
+            "h" => self.history.push(part),
+            _ => return Err("Unknown AOF file type".into()),
+        }
+        Ok(())
+    }
+
+    /// A name for the next base, and its part.
+    pub fn next_base(&self, place: &Place, is_rdb: bool) -> Part {
+        let seq = self.last_base + 1;
+        let ending = if is_rdb { "rdb" } else { "aof" };
+        Part { name: format!("{}.{seq}.base.{ending}", place.stem), seq }
+    }
+
+    /// A name for the next increment, and its part.
+    pub fn next_increment(&self, place: &Place) -> Part {
+        let seq = self.last_increment + 1;
+        Part { name: format!("{}.{seq}.incr.aof", place.stem), seq }
+    }
+
+    /// Takes an increment in at the end.
+    pub fn push_increment(&mut self, part: Part) {
+        self.last_increment = part.seq;
+        self.increments.push(part);
+    }
+
+    /// A file made before there were manifests becomes the base.
+    pub fn of_single_file(name: &str) -> Manifest {
+        let part = Part { name: name.to_owned(), seq: 1 };
+        Manifest { last_base: 1, base: Some(part), ..Manifest::default() }
+    }
+
+    /// A new base replaces what comes before the increment of number `from`.
+    pub fn rebase(&mut self, base: Part, from: u64) {
+        self.last_base = base.seq;
+        self.history.extend(self.base.replace(base));
+        let old = self.increments.extract_if(.., |part| part.seq < from);
+        self.history.extend(old);
+    }
+
+    /// All files that are read, in their order.
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.base.iter().chain(&self.increments)
+    }
+
+    /// Writes the manifest, in place of the one that is there, for good.
+    pub fn write(&self, place: &Place) -> io::Result<()> {
+        fs::create_dir_all(&place.dir)?;
+        let temporary = place.path(&format!("temp-{}.manifest", place.stem));
+        let mut file = File::create(&temporary)?;
+        file.write_all(self.text().as_bytes())?;
+        file.sync_all()?;
+        put_in_place(&temporary, &place.manifest())?;
+        sync_dir(&place.dir)
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |part: &Part, kind: char| {
+            text += &format!("file {} seq {} type {kind}\n", quoted(&part.name), part.seq);
+        };
+        self.base.iter().for_each(|part| line(part, 'b'));
+        self.history.iter().for_each(|part| line(part, 'h'));
+        self.increments.iter().for_each(|part| line(part, 'i'));
+        text
+    }
+}
+
+fn quoted(name: &str) -> String {
+    if name.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\')) {
+        return name.to_owned();
+    }
+    let mut text = String::from("\"");
+    for byte in name.bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => text.push(char::from(byte)),
+            _ => text += &format!("\\x{byte:02x}"),
+        }
+    }
+    text + "\""
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("Fatal error: can't {what} the AOF manifest file {}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_come_back() {
+        let mut manifest = Manifest::of_single_file("my file.aof");
+        let place = Place { dir: PathBuf::from("d"), stem: "my file.aof".into() };
+        manifest.push_increment(manifest.next_increment(&place));
+        manifest.push_increment(manifest.next_increment(&place));
+        let parsed = Manifest::parse(&manifest.text()).unwrap();
+        assert_eq!(parsed, manifest);
+        manifest.rebase(manifest.next_base(&place, true), 2);
+        assert_eq!(manifest.base.as_ref().unwrap().name, "my file.aof.2.base.rdb");
+        assert_eq!((manifest.history.len(), manifest.increments.len()), (2, 1));
+        assert_eq!(Manifest::parse(&manifest.text()).unwrap().parts().count(), 2);
+    }
+
+    #[test]
+    fn bad_manifests_are_refused() {
+        for bad in [
+            "",
+            "file a seq 1",
+            "file a seq 0 type b",
+            "file a seq x type b",
+            "file a/b seq 1 type b",
+            "file a seq 1 type z",
+            "file a seq 1 type b\nfile b seq 2 type b",
+            "file a seq 2 type i\nfile b seq 2 type i",
+            "file \"a seq 1 type b",
+            "file a seq 1 type",
+        ] {
+            assert!(Manifest::parse(bad).is_err(), "{bad}");
+        }
+        assert!(Manifest::parse("# comment\nfile a seq 1 type b startoffset 5\n").is_ok());
+    }
+}

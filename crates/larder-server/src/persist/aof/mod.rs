@@ -1,0 +1,178 @@
+//! The append-only file: a snapshot, and what was done since, in files that a manifest lists.
+//!
+//! A thread writes what the workers leave in the log of effects and syncs it as `appendfsync` says. With `always`, the
+//! event loops hold replies back until the sync that covers them; whoever comes while one is under way shares the
+//! next. Rewriting makes a new base from a snapshot; in the instant that it shows, the log goes over to a new file.
+
+pub mod load;
+mod manifest;
+mod rewrite;
+mod writer;
+
+use super::{Persist, now_s};
+use larder_engine::config::Config;
+use larder_engine::{Engine, LogLevel};
+use manifest::{Manifest, Place};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The append-only file of the server.
+#[derive(Default)]
+pub struct AppendFile {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    place: Place,
+    manifest: Manifest,
+    /// The files that the log goes over to at its cuts, in order.
+    next: VecDeque<File>,
+    has_writer: bool,
+}
+
+/// Where the configuration puts the files.
+fn place(config: &Config) -> Place {
+    Place { dir: PathBuf::from(config.value("appenddirname")), stem: config.value("appendfilename") }
+}
+
+/// Whether there is an append-only file to load.
+pub fn exists(config: &Config) -> bool {
+    let place = place(config);
+    place.has_manifest() || PathBuf::from(&place.stem).exists()
+}
+
+fn open_increment(path: &std::path::Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+impl AppendFile {
+    /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
+    pub fn open(&self, persist: &Arc<Persist>) -> io::Result<()> {
+        let place = place(&persist.shared.config);
+        fs::create_dir_all(&place.dir)?;
+        let mut manifest = Manifest::read(&place).map_err(io::Error::other)?.unwrap_or_default();
+        if manifest.base.is_none() && manifest.increments.is_empty() {
+            let _turn = persist.snapshot_turn.lock();
+            let snapshot =
+                persist.engine.snapshot(|| ()).ok_or_else(|| io::Error::other("a snapshot is read"))?;
+            let base = rewrite::write_base(persist, &snapshot, &place, &manifest)?;
+            persist.say(LogLevel::Notice, &format!("Creating AOF base file {} on server start", base.name));
+            manifest.rebase(base, 1);
+        }
+        if manifest.increments.is_empty() {
+            manifest.push_increment(manifest.next_increment(&place));
+            persist.say(
+                LogLevel::Notice,
+                &format!("Creating AOF incr file {} on server start", manifest.increments[0].name),
+            );
+        }
+        let last = manifest.increments.last().expect("there is one now");
+        let file = open_increment(&place.path(&last.name))?;
+        manifest.write(&place)?;
+        let mut state = self.state.lock();
+        *state = State { place, manifest, next: VecDeque::from([file]), has_writer: state.has_writer };
+        drop(state);
+        self.begin(persist)?;
+        persist.engine.start_log(|log| log.cut());
+        Ok(())
+    }
+
+    /// Marks the file as kept, notes its size, and starts the writer if there is none.
+    fn begin(&self, persist: &Arc<Persist>) -> io::Result<()> {
+        let size = self.size();
+        let mut log = persist.engine.persistence().log.lock();
+        (log.enabled, log.size, log.base_size) = (true, size, size);
+        drop(log);
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.has_writer, true) {
+            writer::start(Arc::clone(persist))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of all files.
+    fn size(&self) -> u64 {
+        let state = self.state.lock();
+        let len = |name: &str| fs::metadata(state.place.path(name)).map_or(0, |metadata| metadata.len());
+        state.manifest.parts().map(|part| len(&part.name)).sum()
+    }
+
+    /// CONFIG SET appendonly yes: begins with a rewrite.
+    pub fn enable(&self, persist: &Arc<Persist>) -> Result<(), String> {
+        let mut log = persist.engine.persistence().log.lock();
+        if log.enabled {
+            return Ok(());
+        }
+        log.enabled = true;
+        log.rewrite_scheduled = true;
+        drop(log);
+        let mut state = self.state.lock();
+        state.place = place(&persist.shared.config);
+        state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
+        if !std::mem::replace(&mut state.has_writer, true) {
+            writer::start(Arc::clone(persist)).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// After CONFIG SET appendonly no. No shard must be held.
+    pub fn stop(&self, persist: &Persist) {
+        let mut log = persist.engine.persistence().log.lock();
+        if !std::mem::replace(&mut log.enabled, false) {
+            return;
+        }
+        log.rewrite_scheduled = false;
+        drop(log);
+        persist.engine.stop_log();
+        self.wait_until_written(&persist.engine);
+    }
+
+    /// Waits until everything that is in the log is on the disk.
+    pub fn wait_until_written(&self, engine: &Engine) {
+        let log = engine.append_log();
+        if !self.state.lock().has_writer {
+            return;
+        }
+        let end = log.end();
+        while log.synced() < end {
+            if !engine.persistence().log.lock().write_error.is_empty() {
+                return;
+            }
+            log.request_sync();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ten times a second: has the file rewritten when it has grown enough.
+    pub fn cron(&self, persist: &Persist) {
+        let config = &persist.shared.config;
+        let percentage = config.number("auto-aof-rewrite-percentage") as u64;
+        let least = config.number("auto-aof-rewrite-min-size") as u64;
+        let saves = persist.engine.persistence().save.lock().running_since_s.is_some();
+        let mut log = persist.engine.persistence().log.lock();
+        let busy = saves || log.rewriting_since_s.is_some() || log.rewrite_scheduled;
+        let waits = log.rewrite_failed && now_s() < log.last_try_s + super::RETRY_S;
+        if !log.enabled || busy || waits || percentage == 0 || log.size <= least {
+            return;
+        }
+        let base = log.base_size.max(1);
+        let growth = (log.size * 100 / base).saturating_sub(100);
+        if growth >= percentage {
+            log.rewrite_scheduled = true;
+            drop(log);
+            persist
+                .say(LogLevel::Notice, &format!("Starting automatic rewriting of AOF on {growth}% growth"));
+        }
+    }
+
+    /// Rewrites the file from a snapshot.
+    pub fn rewrite(&self, persist: &Persist) {
+        rewrite::run(self, persist);
+    }
+}

@@ -1,0 +1,146 @@
+//! Making a new base from a snapshot.
+
+use super::manifest::{Manifest, Part, Place};
+use super::{AppendFile, open_increment};
+use crate::persist::snapshot::{self, put_in_place};
+use crate::persist::{Persist, now_s};
+use larder_engine::{LogLevel, Snapshot};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::time::Instant;
+
+/// Rewrites the file and records the outcome; the state says already that it is being done.
+pub fn run(file: &AppendFile, persist: &Persist) {
+    let started = Instant::now();
+    let outcome = rewrite(file, persist);
+    let size = file.size();
+    let mut log = persist.engine.persistence().log.lock();
+    log.rewriting_since_s = None;
+    log.last_took_s = Some(started.elapsed().as_secs());
+    log.last_try_s = now_s();
+    log.rewrite_failed = outcome.is_err();
+    if outcome.is_ok() {
+        log.rewrites += 1;
+        (log.size, log.base_size) = (size, size);
+    }
+    drop(log);
+    match outcome {
+        Ok(()) => persist.say(LogLevel::Notice, "Background AOF rewrite finished successfully"),
+        Err(error) => persist.say(LogLevel::Warning, &format!("Background AOF rewrite failed: {error}")),
+    }
+}
+
+fn rewrite(file: &AppendFile, persist: &Persist) -> io::Result<()> {
+    let _turn = persist.snapshot_turn.lock();
+    let enabled = || persist.engine.persistence().log.lock().enabled;
+    let was_on = persist.engine.append_log().is_on();
+    let begins = enabled() && !was_on;
+    // Without logging there is nothing to follow the base but a file that stays empty.
+    let increment = begin_increment(file, persist, was_on)?;
+    let (snapshot, place, manifest) = {
+        let (place, manifest) = {
+            let state = file.state.lock();
+            (state.place.clone(), state.manifest.clone())
+        };
+        let at_start = || {
+            if was_on || begins {
+                persist.engine.append_log().cut();
+            }
+            if begins {
+                persist.engine.append_log().set_on(true);
+            }
+        };
+        let snapshot = persist.engine.snapshot(at_start);
+        (snapshot.ok_or_else(|| io::Error::other("another snapshot is read"))?, place, manifest)
+    };
+    let written = write_base(persist, &snapshot, &place, &manifest);
+    drop(snapshot);
+    if begins && (written.is_err() || !enabled()) {
+        persist.engine.stop_log();
+    }
+    let base = written?;
+    let mut state = file.state.lock();
+    if begins {
+        state.manifest.push_increment(increment.clone());
+    }
+    state.manifest.rebase(base, increment.seq);
+    state.manifest.write(&state.place)?;
+    forget_history(&mut state.manifest, &place)
+}
+
+/// Makes the file that the log goes over to.
+fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Result<Part> {
+    let mut state = file.state.lock();
+    if state.place == Place::default() {
+        state.place = super::place(&persist.shared.config);
+        state.manifest = Manifest::read(&state.place).map_err(io::Error::other)?.unwrap_or_default();
+    }
+    let place = state.place.clone();
+    fs::create_dir_all(&place.dir)?;
+    let part = state.manifest.next_increment(&place);
+    let logs = was_on || persist.engine.persistence().log.lock().enabled;
+    let path = place.path(&part.name);
+    let opened = open_increment(&path)?;
+    // A file of this name may be left of a rewrite that did not end.
+    opened.set_len(0)?;
+    persist.say(LogLevel::Notice, &format!("Creating AOF incr file {} on background rewrite", part.name));
+    if was_on {
+        // Before anything is written there, the manifest must know of it.
+        state.manifest.push_increment(part.clone());
+        state.manifest.write(&place)?;
+    }
+    if logs {
+        state.next.push_back(opened);
+    }
+    Ok(part)
+}
+
+/// Writes a base and puts it in its place.
+pub fn write_base(
+    persist: &Persist,
+    snapshot: &Snapshot,
+    place: &Place,
+    manifest: &Manifest,
+) -> io::Result<Part> {
+    let is_rdb = persist.shared.config.is_yes("aof-use-rdb-preamble");
+    let part = manifest.next_base(place, is_rdb);
+    let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
+    let written = if is_rdb {
+        snapshot::write(&persist.engine, snapshot, &persist.options(true), &temporary).map(drop)
+    } else {
+        write_commands(snapshot, &temporary)
+    };
+    let placed = written.and_then(|()| put_in_place(&temporary, &place.path(&part.name)));
+    if let Err(error) = placed {
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    Ok(part)
+}
+
+/// Writes a snapshot as commands.
+fn write_commands(snapshot: &Snapshot, path: &std::path::Path) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    for database in snapshot.databases() {
+        to.write_all(&larder_engine::select_command(database.index))?;
+        let mut bytes = Vec::new();
+        snapshot.for_each(database.index, |record| {
+            bytes.clear();
+            larder_engine::commands_of(&record, &mut bytes);
+            to.write_all(&bytes)
+        })?;
+    }
+    let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()
+}
+
+/// Deletes what a manifest lists as history.
+fn forget_history(manifest: &mut Manifest, place: &Place) -> io::Result<()> {
+    for part in std::mem::take(&mut manifest.history) {
+        match fs::remove_file(place.path(&part.name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => manifest.history.push(part),
+            _ => {}
+        }
+    }
+    manifest.write(place)
+}

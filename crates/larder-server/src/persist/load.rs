@@ -1,0 +1,87 @@
+//! Reading an RDB file into the keyspace, with all cores: one thread finds where the values end and checks the sum, the
+//! others make the values.
+
+use larder_engine::{Engine, Loader};
+use larder_rdb::read::{Event, FileReader, RawKey};
+use larder_rdb::{Error, Result};
+use std::io::Read;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Values are handed over in batches of about this size.
+const BATCH_BYTES: usize = 256 << 10;
+/// Or of so many keys.
+const BATCH_KEYS: usize = 2048;
+/// Batches that wait, for each thread.
+const BATCHES_WAITING: usize = 4;
+
+type Batch = Vec<(usize, RawKey)>;
+
+/// Reads a whole file. Returns the source, and what has been read of it beyond the file.
+pub fn load<R: Read>(engine: &Engine, source: R, verify: bool) -> Result<(R, Vec<u8>)> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);
+    let receiver = Mutex::new(receiver);
+    let options = *Loader::new(engine).options();
+    thread::scope(|scope| {
+        let makers: Vec<_> = (0..threads).map(|_| scope.spawn(|| make_values(engine, &receiver))).collect();
+        let read = FileReader::new(source, options, verify).and_then(|file| read_file(engine, file, &sender));
+        drop(sender);
+        let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
+        // What a maker found stands before the end of the file.
+        made.collect::<Result<Vec<()>>>()?;
+        read
+    })
+}
+
+fn read_file<R: Read>(
+    engine: &Engine,
+    mut file: FileReader<R>,
+    makers: &SyncSender<Batch>,
+) -> Result<(R, Vec<u8>)> {
+    let (mut db, mut batch, mut bytes) = (0, Batch::new(), 0);
+    let loaded_before = engine.persistence().load.loaded_bytes.load(Relaxed);
+    while let Some(event) = file.next_event()? {
+        match event {
+            Event::SelectDb(number) => db = database(engine, number)?,
+            Event::Key(raw) => {
+                bytes += raw.len();
+                batch.push((db, raw));
+            }
+            Event::Aux(..) | Event::ResizeDb(..) => {}
+            Event::Function(_) => return Err(Error::Damaged("functions are not supported")),
+        }
+        if bytes >= BATCH_BYTES || batch.len() >= BATCH_KEYS {
+            engine.persistence().load.loaded_bytes.store(loaded_before + file.position(), Relaxed);
+            bytes = 0;
+            // The makers stay until there is nothing more to come.
+            let _ = makers.send(std::mem::take(&mut batch));
+        }
+    }
+    let _ = makers.send(batch);
+    Ok(file.into_rest())
+}
+
+fn database(engine: &Engine, number: u64) -> Result<usize> {
+    let db = usize::try_from(number).ok().filter(|&db| db < engine.database_count());
+    db.ok_or(Error::Damaged("a database that the option 'databases' does not allow"))
+}
+
+fn make_values(engine: &Engine, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
+    let mut loader = Loader::new(engine);
+    let options = *loader.options();
+    let mut outcome = Ok(());
+    loop {
+        let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(batch) = next else { return outcome };
+        // After an error the rest is taken all the same: the reader must not wait for room.
+        if outcome.is_ok() {
+            outcome = batch.into_iter().try_for_each(|(db, raw)| {
+                loader.put(db, raw.read(&options)?);
+                Ok(())
+            });
+        }
+    }
+}

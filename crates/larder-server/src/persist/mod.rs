@@ -1,0 +1,419 @@
+//! Files: snapshots in the RDB format, and the append-only file.
+//!
+//! A thread of its own writes them, one job after the other; another one follows the log of effects, see [`aof`]. What
+//! they are doing is told to the engine, which shows it to clients and refuses what cannot be done meanwhile. No lock of
+//! the keyspace is held while a file is touched.
+
+pub mod aof;
+pub mod load;
+pub mod snapshot;
+
+use crate::shared::Shared;
+use crate::sys;
+use aof::AppendFile;
+use larder_engine::{Engine, LogLevel, ShutdownFlags, Snapshot};
+use larder_rdb::Version;
+use parking_lot::Mutex;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// A snapshot that failed is not tried again by itself for so many seconds.
+const RETRY_S: u64 = 5;
+
+/// Seconds since 1970.
+pub fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// How RDB files are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The version, unless something asks for a newer one.
+    pub version: Version,
+    /// Whether strings may be compressed.
+    pub compress: bool,
+    /// Whether the file ends with a checksum.
+    pub checksum: bool,
+    /// Whether the file is sent to the disk while it is written.
+    pub incremental_sync: bool,
+    /// Whether keys say how long they have not been used.
+    pub notes_idle: bool,
+    /// Whether the file is the base of an append-only file.
+    pub is_log_base: bool,
+}
+
+/// Saves, loads, and keeps the append-only file.
+pub struct Persist {
+    shared: Arc<Shared>,
+    engine: Arc<Engine>,
+    jobs: Mutex<Sender<Job>>,
+    /// Held by whoever reads a snapshot: there is one at a time.
+    snapshot_turn: Mutex<()>,
+    log: AppendFile,
+}
+
+/// The data could not be loaded; the log says why.
+#[derive(Debug)]
+pub struct NotLoaded;
+
+enum Job {
+    Save(Option<Snapshot>),
+    Rewrite,
+    StopLog,
+}
+
+impl Persist {
+    /// Starts the thread that writes snapshots. `Engine::save_state` is as if a snapshot had been made now.
+    pub fn start(shared: Arc<Shared>, engine: Arc<Engine>) -> io::Result<Arc<Persist>> {
+        let (sender, jobs) = channel();
+        engine.persistence().save.lock().last_success_s = now_s();
+        let persist = Arc::new(Persist {
+            shared,
+            engine,
+            jobs: Mutex::new(sender),
+            snapshot_turn: Mutex::default(),
+            log: AppendFile::default(),
+        });
+        let worker = Arc::clone(&persist);
+        std::thread::Builder::new().name("larder-save".into()).spawn(move || worker.run(&jobs))?;
+        Ok(persist)
+    }
+
+    fn run(&self, jobs: &Receiver<Job>) {
+        // Clients come first.
+        sys::lower_priority();
+        for job in jobs {
+            match job {
+                Job::Save(snapshot) => drop(self.save(snapshot)),
+                Job::Rewrite => self.log.rewrite(self),
+                Job::StopLog => self.log.stop(self),
+            }
+        }
+    }
+
+    /// The path of the RDB file, in the working directory.
+    pub fn rdb_path(&self) -> PathBuf {
+        PathBuf::from(self.shared.config.value("dbfilename"))
+    }
+
+    fn options(&self, is_log_base: bool) -> Options {
+        let config = &self.shared.config;
+        let version = Version::from_number(config.number("rdb-target-version") as u32).unwrap_or_default();
+        Options {
+            version,
+            compress: config.is_yes("rdbcompression"),
+            checksum: config.is_yes("rdbchecksum"),
+            incremental_sync: config.is_yes("rdb-save-incremental-fsync"),
+            notes_idle: config.value("maxmemory-policy").ends_with("lru"),
+            is_log_base,
+        }
+    }
+
+    /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
+    /// takes that no shard is held; or else one soon.
+    pub fn save_in_background(&self, now: bool) {
+        let snapshot = if now { self.engine.snapshot(|| ()) } else { None };
+        let _ = self.jobs.lock().send(Job::Save(snapshot));
+    }
+
+    /// Has the append-only file rewritten in the background. The state says already that it is.
+    pub fn rewrite_in_background(&self) {
+        let _ = self.jobs.lock().send(Job::Rewrite);
+    }
+
+    /// Writes a snapshot on this thread and records the outcome; the state says already that one is being written.
+    pub fn save_now(&self) -> Result<(), String> {
+        self.save(None)
+    }
+
+    fn save(&self, snapshot: Option<Snapshot>) -> Result<(), String> {
+        let started = Instant::now();
+        self.engine.persistence().save.lock().last_try_s = now_s();
+        let outcome = self.write_rdb(snapshot, &self.rdb_path());
+        let mut state = self.engine.persistence().save.lock();
+        state.running_since_s = None;
+        state.last_took_s = Some(started.elapsed().as_secs());
+        state.failed = outcome.is_err();
+        if let Ok(changes) = &outcome {
+            state.last_success_s = now_s();
+            state.changes = *changes;
+            state.saves += 1;
+        }
+        drop(state);
+        self.engine.gate().set_snapshot_failed(outcome.is_err());
+        match outcome {
+            Ok(_) => {
+                self.shared.log.notice("DB saved on disk");
+                Ok(())
+            }
+            Err(error) => {
+                let text = format!("Failed saving the DB: {error}");
+                self.shared.log.warning(&text);
+                Err(text)
+            }
+        }
+    }
+
+    /// Writes a snapshot to a path by way of a temporary file; returns the count of changes that it contains.
+    fn write_rdb(&self, snapshot: Option<Snapshot>, path: &Path) -> io::Result<u64> {
+        let _turn = self.snapshot_turn.lock();
+        let snapshot = snapshot.or_else(|| self.engine.snapshot(|| ()));
+        let snapshot = snapshot.ok_or_else(|| io::Error::other("another snapshot is read"))?;
+        let temporary = PathBuf::from(format!("temp-{}.rdb", std::process::id()));
+        let options = self.options(false);
+        let written = snapshot::write(&self.engine, &snapshot, &options, &temporary)
+            .and_then(|_| snapshot::put_in_place(&temporary, path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written.map(|()| snapshot.changes())
+    }
+
+    /// What is due: called ten times a second.
+    pub fn cron(&self) {
+        self.start_scheduled();
+        self.save_when_due();
+        self.log.cron(self);
+    }
+
+    fn start_scheduled(&self) {
+        let persistence = self.engine.persistence();
+        let mut save = persistence.save.lock();
+        let mut log = persistence.log.lock();
+        if save.running_since_s.is_some() || log.rewriting_since_s.is_some() {
+            return;
+        }
+        if std::mem::take(&mut log.rewrite_scheduled) {
+            log.rewriting_since_s = Some(now_s());
+            drop(log);
+            self.rewrite_in_background();
+        } else if save.scheduled && (!save.failed || now_s() > save.last_try_s + RETRY_S) {
+            save.scheduled = false;
+            save.running_since_s = Some(now_s());
+            drop(save);
+            self.save_in_background(true);
+        }
+    }
+
+    fn save_when_due(&self) {
+        let points = self.shared.config.value("save");
+        if points.is_empty() {
+            return;
+        }
+        let persistence = self.engine.persistence();
+        let mut save = persistence.save.lock();
+        if save.running_since_s.is_some() || persistence.log.lock().rewriting_since_s.is_some() {
+            return;
+        }
+        let now = now_s();
+        let changes = self.engine.changes().saturating_sub(save.changes);
+        let since = now.saturating_sub(save.last_success_s);
+        let Some((seconds, least)) =
+            save_points(&points).find(|&(seconds, least)| changes >= least && since > seconds)
+        else {
+            return;
+        };
+        if save.failed && now <= save.last_try_s + RETRY_S {
+            return;
+        }
+        self.shared.log.notice(&format!("{least} changes in {seconds} seconds. Saving..."));
+        save.running_since_s = Some(now);
+        drop(save);
+        self.save_in_background(true);
+    }
+
+    /// Whether anything is there to be loaded at the start.
+    pub fn has_data(&self) -> bool {
+        if self.shared.config.is_yes("appendonly") {
+            aof::exists(&self.shared.config)
+        } else {
+            self.rdb_path().exists()
+        }
+    }
+
+    /// Loads what the configuration names: the append-only file if it is kept, else the RDB file.
+    pub fn load(&self) -> Result<(), NotLoaded> {
+        self.begin_load();
+        let started = Instant::now();
+        let outcome = if self.shared.config.is_yes("appendonly") {
+            aof::load::load(&self.shared, &self.engine)
+        } else {
+            self.load_rdb(&self.rdb_path())
+        };
+        match outcome {
+            Ok(what) => {
+                if let Some(what) = what {
+                    let seconds = started.elapsed().as_secs_f64();
+                    self.shared.log.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
+                }
+                Ok(())
+            }
+            Err(text) => {
+                self.shared.log.warning(&text);
+                Err(NotLoaded)
+            }
+        }
+    }
+
+    /// CONFIG SET appendonly.
+    pub fn keep_log(self: &Arc<Self>, yes: bool) -> Result<(), String> {
+        if self.engine.gate().is_loading() {
+            return Ok(());
+        }
+        if yes {
+            self.log.enable(self)
+        } else {
+            // Not here: a transaction that holds shards may have asked for it.
+            let _ = self.jobs.lock().send(Job::StopLog);
+            Ok(())
+        }
+    }
+
+    fn begin_load(&self) {
+        let progress = &self.engine.persistence().load;
+        progress.started_s.store(now_s(), Relaxed);
+        for counter in
+            [&progress.total_bytes, &progress.loaded_bytes, &progress.keys_loaded, &progress.keys_expired]
+        {
+            counter.store(0, Relaxed);
+        }
+    }
+
+    /// Loads an RDB file; says what was loaded, if there was one. The error is what the log should say.
+    fn load_rdb(&self, path: &Path) -> Result<Option<&'static str>, String> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("Fatal error loading the DB: {error}. Exiting.")),
+            Ok(file) => file,
+        };
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
+        let verify = self.shared.config.is_yes("rdbchecksum");
+        load::load(&self.engine, file, verify)
+            .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
+        let progress = &self.engine.persistence().load;
+        let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
+        self.shared.log.notice(&format!("Done loading RDB, keys loaded: {loaded}, keys expired: {expired}."));
+        Ok(Some("disk"))
+    }
+
+    /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file.
+    pub fn reload(&self, save: bool, flush: bool) -> Result<(), String> {
+        if save {
+            self.claim_save()?;
+            self.save_now()
+                .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())?;
+        }
+        self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path()).map(drop))
+            .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())
+    }
+
+    /// DEBUG LOADAOF: loads the append-only file again.
+    pub fn load_log_again(&self) -> Result<(), String> {
+        self.log.wait_until_written(&self.engine);
+        self.anew(true, |persist| aof::load::load(&persist.shared, &persist.engine).map(drop))
+            .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
+    }
+
+    /// Replaces the keyspace by what `load` brings, while clients wait.
+    fn anew(&self, flush: bool, load: impl FnOnce(&Persist) -> Result<(), String>) -> Result<(), String> {
+        let log = self.engine.append_log();
+        let logs = log.is_on();
+        self.engine.gate().set_loading(true);
+        log.set_on(false);
+        self.begin_load();
+        if flush {
+            self.engine.clear();
+        }
+        let outcome = load(self);
+        log.set_on(logs);
+        self.engine.gate().set_loading(false);
+        if let Err(text) = &outcome {
+            self.shared.log.warning(text);
+        }
+        outcome
+    }
+
+    /// Notes that a snapshot is being written, unless one is already.
+    fn claim_save(&self) -> Result<(), String> {
+        let mut save = self.engine.persistence().save.lock();
+        if save.running_since_s.is_some() {
+            return Err("Background save already in progress".to_owned());
+        }
+        save.running_since_s = Some(now_s());
+        Ok(())
+    }
+
+    /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
+    /// on, so that none is answered and lost; an error lets them go on.
+    pub fn close(&self, save: bool) -> Result<(), String> {
+        self.engine.close_gate();
+        let outcome = self.finish(save);
+        if outcome.is_err() {
+            self.engine.gate().set_closing(false);
+            self.engine.retry_put_off();
+        }
+        outcome
+    }
+
+    fn finish(&self, save: bool) -> Result<(), String> {
+        if self.engine.append_log().is_on() {
+            self.shared.log.notice("Calling fsync() on the AOF file.");
+            self.log.wait_until_written(&self.engine);
+        }
+        if !save {
+            return Ok(());
+        }
+        self.shared.log.notice("Saving the final RDB snapshot before exiting.");
+        // A snapshot under way is older than what must be kept: it is given up, or has just ended.
+        let patience = Instant::now();
+        while self.claim_save().is_err() {
+            if patience.elapsed().as_secs() > 600 {
+                return Err("a snapshot does not end".to_owned());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        self.save_now()
+    }
+
+    /// The append-only file.
+    pub fn append_file(&self) -> &AppendFile {
+        &self.log
+    }
+
+    fn say(&self, level: LogLevel, text: &str) {
+        self.shared.log.write(level, text);
+    }
+}
+
+/// The pairs of seconds and changes of the option `save`.
+fn save_points(text: &str) -> impl Iterator<Item = (u64, u64)> {
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether the server saves when it ends, for these flags of SHUTDOWN.
+fn saves_at_end(flags: ShutdownFlags, shared: &Shared) -> bool {
+    flags.save || !flags.nosave && !shared.config.value("save").is_empty()
+}
+
+/// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on.
+pub fn shut_down(shared: &Shared, flags: ShutdownFlags) -> Result<(), String> {
+    let Some(persist) = shared.persist.get().filter(|persist| !persist.engine.gate().is_loading()) else {
+        shared.request_stop(flags);
+        return Ok(());
+    };
+    if let Err(text) = persist.close(saves_at_end(flags, shared)) {
+        shared.log.warning(&format!("Error trying to save the DB, can't exit: {text}"));
+        if !flags.force {
+            return Err(text);
+        }
+    }
+    shared.request_stop(flags);
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! What is written to files comes back: after a restart, after a crash, in another server of this protocol.
+
+mod aof;
+mod crash;
+mod faults;
+mod rdb;
+#[path = "../common/samples.rs"]
+mod samples;
+
+use larder_testkit::{Client, Server, Value};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// The digest of all data.
+fn digest(server: &Server) -> String {
+    server.client().ask("DEBUG DIGEST").text()
+}
+
+/// Copies a file or a directory of one server to another's.
+fn carry(name: &str, from: &Path, to: &Path) {
+    let (from, to) = (from.join(name), to.join(name));
+    if from.is_dir() {
+        fs::create_dir_all(&to).expect("the directory is writable");
+        for entry in fs::read_dir(&from).expect("it is a directory") {
+            carry(&entry.expect("it can be listed").file_name().to_string_lossy(), &from, &to);
+        }
+    } else {
+        fs::copy(&from, &to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    }
+}
+
+/// Runs one of Redis's tools.
+fn tool(name: &str, file: &Path) -> Output {
+    Command::new(name).arg(file).output().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Asks until the reply contains `wanted`.
+fn wait_for(client: &mut Client, question: &str, wanted: &str) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let reply = client.ask(question).text();
+        if reply.contains(wanted) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{question} never says {wanted}: {reply}");
+        std::thread::yield_now();
+    }
+}
+
+fn ok() -> Value {
+    Value::Simple("OK".to_owned())
+}
