@@ -1,4 +1,4 @@
-//! The collections: `Hash`, `List`, `Set`, `SortedSet` and the packed tables. They know nothing of RESP, time,
+//! The collections: `Hash`, `List`, `Set`, `SortedSet`, `Stream` and the packed tables. They know nothing of RESP, time,
 //! configuration or keys.
 
 pub mod hash;
@@ -9,6 +9,7 @@ pub mod list;
 pub mod member_hash;
 pub mod set;
 pub mod sorted_set;
+pub mod stream;
 pub mod table;
 #[cfg(test)]
 mod test_seeds;

@@ -7,6 +7,7 @@ use crate::hash::Hash;
 use crate::list::List;
 use crate::set::{Set, SetKind};
 use crate::sorted_set::SortedSet;
+use crate::stream::Stream;
 use crate::table::TableKind;
 use larder_packed::bytes::SharedBytes;
 use larder_packed::segment::Thin;
@@ -25,6 +26,8 @@ pub enum Value {
     SortedSet(SortedSet),
     /// A set.
     Set(Set),
+    /// A stream.
+    Stream(Stream),
 }
 
 /// Kind bytes of values out of line; below 4 are the table's inline strings.
@@ -41,6 +44,7 @@ mod kind {
     pub const SET_SMALL_MARKED: u8 = 16;
     pub const SET_TABLE: u8 = 17;
     pub const SET_BOTH: u8 = 18;
+    pub const STREAM: u8 = 24;
 }
 
 // SAFETY: `from_thin` rebuilds exactly the variant that `into_thin` took apart, by its kind.
@@ -61,6 +65,7 @@ unsafe impl Thin for Value {
                 let (kind, ptr) = set.into_thin();
                 (set_kind_byte(kind), ptr)
             }
+            Value::Stream(stream) => (kind::STREAM, stream.into_thin()),
         }
     }
 
@@ -73,6 +78,7 @@ unsafe impl Thin for Value {
                 kind::LIST_TREE => Value::List(List::from_thin(true, ptr)),
                 kind::SORTED_SET_LEAF => Value::SortedSet(SortedSet::from_thin(false, ptr)),
                 kind::SORTED_SET_TREE => Value::SortedSet(SortedSet::from_thin(true, ptr)),
+                kind::STREAM => Value::Stream(Stream::from_thin(ptr)),
                 kind::HASH..kind::SET_INT_BLOCK => {
                     let table = table_kind(kind, kind::HASH).expect("hashes are tables");
                     Value::Hash(Hash::from_thin(table, ptr))
@@ -128,6 +134,7 @@ impl Value {
             Value::List(list) => list.memory_bytes(samples),
             Value::SortedSet(set) => set.memory_bytes(samples),
             Value::Set(set) => set.memory_bytes(samples),
+            Value::Stream(stream) => stream.memory_bytes(samples),
         }
     }
 
@@ -139,6 +146,7 @@ impl Value {
             Value::List(list) => list.node_count() as usize,
             Value::SortedSet(set) => set.node_count() as usize,
             Value::Set(set) => set.node_count() as usize,
+            Value::Stream(stream) => stream.node_count() as usize,
         }
     }
 }

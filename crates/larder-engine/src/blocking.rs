@@ -8,7 +8,9 @@
 //! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
 //! waiters, every command that touches the shard locks all shards (see `Engine::acquire`): rare, and free of deadlocks.
 
+use crate::commands::stream::GroupRead;
 use crate::context::Kind;
+use larder_collections::stream::StreamId;
 use larder_packed::block::End;
 use larder_resp::Protocol;
 use std::collections::{HashMap, VecDeque};
@@ -48,6 +50,15 @@ pub enum Wish {
     Replicas,
     /// BZMPOP: up to so many entries of a sorted set, with the key.
     PopManyScored(Extreme, u64),
+    /// XREAD: entries of a stream, with the key.
+    Read {
+        /// Behind this id in each of the streams waited for.
+        after: Vec<StreamId>,
+        /// At most so many; 0 for no limit.
+        count: u64,
+    },
+    /// XREADGROUP: entries of a stream that its group has not delivered yet, with the key.
+    ReadGroup(GroupRead),
 }
 
 impl Wish {
@@ -58,6 +69,7 @@ impl Wish {
             // Stands in no key's line.
             Wish::LogSynced(_) | Wish::Replicas => Kind::String,
             Wish::PopScored(_) | Wish::PopManyScored(..) => Kind::SortedSet,
+            Wish::Read { .. } | Wish::ReadGroup(_) => Kind::Stream,
         }
     }
 }
@@ -172,6 +184,13 @@ impl WaitMap {
         }
         self.tidy(db, key);
         None
+    }
+
+    /// All in the line for a key of this type that nobody has claimed.
+    pub(crate) fn all(&self, db: usize, key: &[u8], kind: Kind) -> Vec<Arc<Waiter>> {
+        let line = self.keys.get(key).and_then(|lines| lines.iter().find(|line| line.db == db));
+        let waiters = line.into_iter().flat_map(|line| &line.waiters);
+        waiters.filter(|waiter| waiter.wish.kind() == kind && !waiter.is_taken()).cloned().collect()
     }
 
     /// Takes a waiter out of the line for a key.

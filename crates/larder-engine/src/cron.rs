@@ -165,6 +165,7 @@ impl Engine {
             for name in &names {
                 data.changed(self, db, &self.key(name), 0, told);
                 self.notify(None, class::EXPIRED, "expired", db, name);
+                crate::serve::stream_is_gone(self, &data.waiting, db, name);
                 if self.append_log.is_on() {
                     self.append_log.append_one(db, &[b"DEL", name], second);
                 }

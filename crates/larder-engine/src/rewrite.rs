@@ -1,5 +1,6 @@
 //! Keys as the commands that make them: for append-only files without an RDB preamble.
 
+use crate::commands::stream::{IdText, claim};
 use crate::effects::encode;
 use crate::number::ScoreText;
 use crate::serve::element_bytes;
@@ -8,6 +9,7 @@ use larder_collections::hash::Hash;
 use larder_collections::list::List;
 use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
+use larder_collections::stream::{Group, Order, Stream, StreamId};
 use larder_collections::value::Value;
 use std::ops::ControlFlow;
 
@@ -32,10 +34,45 @@ pub fn commands_of(record: &Record<'_>, to: &mut Vec<u8>) {
         Content::Value(Value::Set(set)) => push_set(record.key, set, to),
         Content::Value(Value::SortedSet(set)) => push_sorted_set(record.key, set, to),
         Content::Value(Value::Hash(hash)) => push_hash(record.key, hash, to),
+        Content::Value(Value::Stream(stream)) => push_stream(record.key, stream, to),
     }
     if let Some(at) = record.expire_at_ms {
         encode(to, [b"PEXPIREAT", record.key, itoa::Buffer::new().format(at).as_bytes()].into_iter());
     }
+}
+
+/// Entries, then what is remembered of the past, then groups with consumers and what is pending.
+fn push_stream(key: &[u8], stream: &Stream, to: &mut Vec<u8>) {
+    stream.range::<()>(StreamId::ZERO, StreamId::MAX, Order::Ascending, |entry| {
+        let mut words = vec![b"XADD".to_vec(), key.to_vec(), IdText::of(entry.id).as_bytes().to_vec()];
+        entry.for_each(|field, value| words.extend([field.to_vec(), value.to_vec()]));
+        encode(to, words.iter().map(Vec::as_slice));
+        ControlFlow::Continue(())
+    });
+    if stream.is_empty() {
+        encode(to, [&b"XADD"[..], key, b"MAXLEN", b"0", b"0-1", b"x", b"y"].into_iter());
+    }
+    let (last, deleted) = (IdText::of(stream.last_id()), IdText::of(stream.max_deleted_id()));
+    let mut number = itoa::Buffer::new();
+    let added = number.format(stream.entries_added()).as_bytes();
+    let words: [&[u8]; 7] =
+        [b"XSETID", key, last.as_bytes(), b"ENTRIESADDED", added, b"MAXDELETEDID", deleted.as_bytes()];
+    encode(to, words.into_iter());
+    stream.groups().for_each(|group| push_group(key, group, to));
+}
+
+fn push_group(key: &[u8], group: &Group, to: &mut Vec<u8>) {
+    let (last, mut number) = (IdText::of(group.last_id), itoa::Buffer::new());
+    let read = group.entries_read.map_or("-1", |read| number.format(read)).as_bytes();
+    let words: [&[u8]; 7] = [b"XGROUP", b"CREATE", key, group.name(), last.as_bytes(), b"ENTRIESREAD", read];
+    encode(to, words.into_iter());
+    for (_, consumer) in group.consumers() {
+        encode(to, [&b"XGROUP"[..], b"CREATECONSUMER", key, group.name(), consumer.name()].into_iter());
+    }
+    group.for_each_pending(StreamId::ZERO, |pending| {
+        encode(to, claim(key, group, &pending).iter().map(Vec::as_slice));
+        ControlFlow::Continue(())
+    });
 }
 
 /// Gathers the words of a command, and begins another one when they are many.

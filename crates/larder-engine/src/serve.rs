@@ -1,7 +1,9 @@
 //! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
 
-use crate::blocking::{Extreme, Waiter, Wish};
+use crate::blocking::{Extreme, WaitMap, Waiter, Wish};
+use crate::commands::stream::{has_news, serve_group_reader, serve_reader};
 use crate::context::{Context, Kind};
+use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::mailbox::Mail;
 use crate::notify::class;
@@ -11,6 +13,7 @@ use crate::shard::Key;
 use crate::worker::Flow;
 use larder_collections::list::{List, ListOptions};
 use larder_collections::sorted_set::SortedSet;
+use larder_collections::stream::StreamId;
 use larder_packed::block::{Element, End};
 use larder_resp::Reply;
 use std::sync::Arc;
@@ -75,13 +78,69 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
         at += 1;
         context.db = db;
         let key = context.key(&bytes);
-        while let Some(kind) = context.kind(&key) {
+        serve_readers(context, &key);
+        while let Some(kind) = context.kind(&key).filter(|&kind| kind != Kind::Stream) {
             let Some(waiter) = context.shard(&key).waiting.first(db, &bytes, kind) else { break };
             serve_one(context, &key, &waiter);
         }
     }
     context.ready.clear();
     context.db = selected;
+}
+
+/// Serves those who wait for entries of a stream. They take nothing away, so all are served for whom there is something;
+/// consumers of a group that is no more, or whose stream is, are told so.
+fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
+    let (db, engine) = (context.db, context.engine);
+    let exists = context.kind(key) == Some(Kind::Stream);
+    let waiting = &context.shard(key).waiting;
+    if !exists {
+        return stream_is_gone(engine, waiting, db, key.bytes);
+    }
+    for waiter in waiting.all(db, key.bytes, Kind::Stream) {
+        let mut bytes = Vec::new();
+        let mut reply = Reply::new(&mut bytes, waiter.protocol);
+        let result = match &waiter.wish {
+            Wish::Read { after, count } => {
+                let after = waiter.keys.iter().position(|name| **name == *key.bytes).map(|at| after[at]);
+                serve_reader(context, key, (after.unwrap_or(StreamId::MAX), *count), &mut reply)
+            }
+            // What is read counts as delivered, so the waiter must be claimed before.
+            Wish::ReadGroup(read) => match has_news(context, key, read) {
+                Ok(true) if waiter.take() => {
+                    let result = serve_group_reader(context, key, read, &mut reply);
+                    answer(engine, &waiter, bytes, result.map(drop));
+                    continue;
+                }
+                Ok(_) => Ok(false),
+                gone => gone,
+            },
+            _ => Ok(false),
+        };
+        if result != Ok(false) && waiter.take() {
+            answer(engine, &waiter, bytes, result.map(drop));
+        }
+    }
+}
+
+/// Tells the consumers that wait for a stream which is no more.
+pub(crate) fn stream_is_gone(engine: &Engine, waiting: &WaitMap, db: usize, key: &[u8]) {
+    const GONE: CommandError = CommandError::Fixed("UNBLOCKED the stream key no longer exists");
+    for waiter in waiting.all(db, key, Kind::Stream) {
+        if matches!(waiter.wish, Wish::ReadGroup(_)) && waiter.take() {
+            answer(engine, &waiter, Vec::new(), Err(GONE));
+        }
+    }
+}
+
+/// Sends a waiter, who is claimed, what was written for it, or the error.
+fn answer(engine: &Engine, waiter: &Waiter, mut bytes: Vec<u8>, result: CommandResult) {
+    if let Err(error) = result {
+        bytes.clear();
+        engine.errors.count(&error.code());
+        Reply::new(&mut bytes, waiter.protocol).error(&error.wire());
+    }
+    engine.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply: bytes });
 }
 
 /// Serves a waiter from a key of the type that it waits for, unless somebody else claims it first.
@@ -91,12 +150,8 @@ fn serve_one(context: &mut Context<'_>, key: &Key<'_>, waiter: &Arc<Waiter>) {
     }
     let mut bytes = Vec::new();
     let mut reply = Reply::new(&mut bytes, waiter.protocol);
-    if let Err(error) = grant(context, key, waiter, &mut reply) {
-        context.engine.errors.count(&error.code());
-        reply.truncate(0);
-        reply.error(&error.wire());
-    }
-    context.engine.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply: bytes });
+    let result = grant(context, key, waiter, &mut reply);
+    answer(context.engine, waiter, bytes, result);
 }
 
 fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut Reply<'_>) -> CommandResult {
@@ -116,6 +171,8 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
         Wish::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
         }
+        // Those who read take nothing: `serve_readers` sees to them.
+        Wish::Read { .. } | Wish::ReadGroup(_) => Ok(()),
     }
 }
 

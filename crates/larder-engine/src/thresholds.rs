@@ -6,6 +6,7 @@ use larder_collections::hash::HashLimits;
 use larder_collections::list::{Fill, ListOptions};
 use larder_collections::set::SetLimits;
 use larder_collections::sorted_set::Limits;
+use larder_collections::stream::Limits as StreamLimits;
 use larder_packed::codec::Codec;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -35,6 +36,8 @@ pub(crate) struct Thresholds {
     pub sorted_set: Small,
     /// Members up to which a set of integers is an intset.
     pub intset_count_max: u64,
+    /// A node of a stream.
+    stream_node: Small,
 }
 
 impl Thresholds {
@@ -45,6 +48,7 @@ impl Thresholds {
             set: Small::load(&hot.set_max_listpack_entries, &hot.set_max_listpack_value),
             sorted_set: Small::load(&hot.zset_max_listpack_entries, &hot.zset_max_listpack_value),
             intset_count_max: hot.set_max_intset_entries.load(Relaxed).max(0) as u64,
+            stream_node: Small::load(&hot.stream_node_max_entries, &hot.stream_node_max_bytes),
         }
     }
 
@@ -56,6 +60,12 @@ impl Thresholds {
     /// Those of sorted sets.
     pub(crate) fn sorted_set_limits(&self) -> Limits {
         Limits { entries: self.sorted_set.count_max, member_len: self.sorted_set.bytes_max }
+    }
+
+    /// Those of streams.
+    pub(crate) fn stream_limits(&self) -> StreamLimits {
+        let Small { count_max, bytes_max } = self.stream_node;
+        StreamLimits { node_entries_max: count_max, node_bytes_max: bytes_max }
     }
 
     /// Those of sets.

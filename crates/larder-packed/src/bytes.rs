@@ -138,6 +138,13 @@ impl SharedBytes {
         unsafe { std::slice::from_raw_parts_mut(self.data().as_ptr(), len) }
     }
 
+    /// Gives back the room to spare, if there is any beyond the allocator's class.
+    pub fn shrink(&mut self) {
+        if heap::class_size(HEADER + self.len()) < self.heap_bytes() {
+            *self = SharedBytes::new(self);
+        }
+    }
+
     /// Bytes of heap that the string takes.
     pub fn heap_bytes(&self) -> usize {
         HEADER + self.header().cap
@@ -249,6 +256,9 @@ mod tests {
             if n % 50 == 0 {
                 model.truncate(7);
                 bytes.truncate(7);
+            }
+            if n % 8 == 0 {
+                bytes.shrink();
             }
             assert_eq!(bytes[..], model[..]);
             assert!(kept.is_none_or(|(bytes, model)| bytes[..] == model[..]));

@@ -12,3 +12,4 @@ pub mod leaf;
 pub mod listpack;
 pub mod lzf;
 pub mod segment;
+pub mod stream_node;

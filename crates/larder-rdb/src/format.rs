@@ -37,7 +37,6 @@ pub(crate) const FOREIGN_VERSIONS: std::ops::RangeInclusive<u32> = 12..=79;
 pub(crate) const VERSION_MAX: u32 = 80;
 
 /// Type bytes of values.
-#[allow(dead_code, reason = "streams are not read yet")]
 pub(crate) mod kind {
     pub const STRING: u8 = 0;
     pub const LIST: u8 = 1;

@@ -1,6 +1,7 @@
 //! What is written is read back, damage is an error, and golden bytes stay what they are.
 
 use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
+use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
 use larder_rdb::read::{Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
 use larder_rdb::write::{FileWriter, KeyHeader};
@@ -114,6 +115,61 @@ fn damaged_payloads_are_errors() {
             list.check_invariants();
             elements(&list);
         }
+    }
+}
+
+fn sample_stream() -> Stream {
+    let (mut stream, mut rng) = (Stream::new(), fastrand::Rng::with_seed(5));
+    for ms in 1..250_u64 {
+        let value = vec![b'v'; rng.usize(..30)];
+        let field: &[u8] = if rng.u8(..5) == 0 { b"other" } else { b"field" };
+        stream.append(StreamId::new(ms, ms % 2), [(field, &value[..])].into_iter(), &StreamLimits::default());
+    }
+    for ms in 1..40 {
+        assert!(stream.delete(StreamId::new(ms * 6, 0)));
+    }
+    for name in ["a", "b"] {
+        let mut group = Group::new(name.as_bytes(), StreamId::new(100, 0), Some(7));
+        let consumers: Vec<_> = (0..3).filter_map(|i| group.create(&[b'c', b'0' + i], 1000)).collect();
+        for ms in 1..100 {
+            let consumer = consumers[rng.usize(..2)];
+            group.put(Pending { id: StreamId::new(ms, 1), consumer, time_ms: rng.u64(..5000), count: ms });
+        }
+        assert!(stream.add_group(group));
+    }
+    stream
+}
+
+#[test]
+fn streams_come_back_and_damage_is_an_error() {
+    let stream = Value::Stream(sample_stream());
+    for version in [Version::V10, Version::V11, Version::V80] {
+        let good = dump::of_value(&stream, version, true);
+        let Ok(Some(again)) = dump::restore(&good, &options(0)) else { panic!("a stream was expected") };
+        let Loaded::Value(again) = again else { panic!("a stream was expected") };
+        assert_eq!(dump::of_value(&again, version, true), good);
+        for len in (0..good.len() - 10).step_by(7) {
+            assert!(dump::restore(&good[..len], &options(0)).is_err(), "cut to {len}");
+        }
+        let mut rng = fastrand::Rng::with_seed(9);
+        let mut accepted = 0;
+        let plain = dump::of_value(&stream, version, false);
+        for _ in 0..800 {
+            let mut bad = plain.clone();
+            for _ in 0..rng.usize(1..4) {
+                let at = rng.usize(..bad.len());
+                bad[at] = rng.u8(..);
+            }
+            if let Ok(Some(Loaded::Value(Value::Stream(mut stream)))) = dump::restore(&bad, &options(0)) {
+                stream.check_invariants();
+                accepted += 1;
+                if let Some(next) = stream.last_id().next() {
+                    stream.append(next, [(&b"f"[..], &b"v"[..])].into_iter(), &StreamLimits::default());
+                    stream.check_invariants();
+                }
+            }
+        }
+        assert!(accepted > 0);
     }
 }
 

@@ -332,3 +332,85 @@ fn members_are_always_in_one_set() {
         });
     });
 }
+
+/// Producers append to two streams; consumers of one group read them, waiting, and acknowledge; readers without a group
+/// see every entry in order.
+#[test]
+fn blocked_readers_of_streams_lose_and_duplicate_nothing() {
+    with_threads(|server| {
+        let total = rounds(300);
+        let seen: Mutex<BTreeMap<String, usize>> = Mutex::default();
+        let mut client = server.client();
+        for key in ["s0", "s1"] {
+            client.ask(&format!("XGROUP CREATE {key} g 0 MKSTREAM"));
+        }
+        thread::scope(|scope| {
+            for at in 0..4 {
+                let seen = &seen;
+                scope.spawn(move || consume_group(server, at, seen));
+            }
+            let readers: Vec<_> =
+                (0..2).map(|_| scope.spawn(move || read_in_order(server, 2 * total))).collect();
+            let producers: Vec<_> = (0..2)
+                .map(|at| {
+                    scope.spawn(move || {
+                        let mut client = server.client();
+                        for i in 0..2 * total {
+                            client.ask(&format!("XADD s{} * from {at} n {i}", i % 2));
+                        }
+                    })
+                })
+                .collect();
+            producers.into_iter().for_each(|producer| producer.join().expect("a producer finishes"));
+            readers.into_iter().for_each(|reader| reader.join().expect("a reader finishes"));
+            while (0..2).any(|at| {
+                let groups = client.ask(&format!("XINFO GROUPS s{at}"));
+                let group = groups.items()[0].items();
+                group[5].int() > 0 || group[11].int() > 0
+            }) {
+                thread::yield_now();
+            }
+            // The rest of the consumers wait: losing their group ends them.
+            client.ask("DEL s0 s1");
+        });
+        let seen = seen.into_inner().expect("nobody panicked");
+        assert_eq!(seen.len(), 4 * total);
+        assert!(seen.values().all(|&times| times == 1));
+    });
+}
+
+/// Reads as a consumer until the streams are gone, and acknowledges.
+fn consume_group(server: &Server, at: usize, seen: &Mutex<BTreeMap<String, usize>>) {
+    let mut client = server.client();
+    let mut reply = client.ask(&format!("XREADGROUP GROUP g c{at} COUNT 3 BLOCK 0 STREAMS s0 s1 > >"));
+    while !reply.is_error() {
+        for stream in reply.items() {
+            let key = stream.items()[0].text();
+            for entry in stream.items()[1].items() {
+                let id = entry.items()[0].text();
+                let fields = entry.items()[1].items();
+                let name = format!("{} {}", fields[1].text(), fields[3].text());
+                *seen.lock().expect("nobody panicked").entry(name).or_default() += 1;
+                assert_eq!(client.ask(&format!("XACK {key} g {id}")), Value::Int(1));
+            }
+        }
+        reply = client.ask(&format!("XREADGROUP GROUP g c{at} COUNT 3 BLOCK 0 STREAMS s0 s1 > >"));
+    }
+}
+
+/// Follows one stream from its start until it has seen so many entries: ids ascend, and none is missing.
+fn read_in_order(server: &Server, count: usize) {
+    let mut client = server.client();
+    let (mut last, mut seen, mut next) = ("0".to_owned(), 0, [0, 0]);
+    while seen < count {
+        let reply = client.ask(&format!("XREAD BLOCK 0 STREAMS s0 {last}"));
+        for entry in reply.items()[0].items()[1].items() {
+            last = entry.items()[0].text();
+            let fields = entry.items()[1].items();
+            let (from, n) = (fields[1].int() as usize, fields[3].int());
+            assert_eq!(n, next[from], "entries of one producer come in its order");
+            next[from] = n + 2;
+            seen += 1;
+        }
+    }
+}

@@ -4,7 +4,7 @@
 mod samples;
 
 use larder_testkit::{Client, Server, Value};
-use samples::{ROUNDS, fill};
+use samples::{ROUNDS, fill, stream_description};
 
 fn payload(client: &mut Client, key: &str) -> Vec<u8> {
     match client.cmd(&["DUMP", key]) {
@@ -22,6 +22,9 @@ fn take_over(from: &mut Client, to: &mut Client, keys: &[String]) {
         assert_eq!(restored, Value::Simple("OK".to_owned()), "{key}");
         let digest = |client: &mut Client| client.cmd(&["DEBUG", "DIGEST-VALUE", key]);
         assert_eq!(digest(from), digest(to), "{key}");
+        if key.starts_with("stream:") {
+            assert_eq!(stream_description(from, key), stream_description(to, key), "{key}");
+        }
     }
     assert_eq!(from.ask("DEBUG DIGEST"), to.ask("DEBUG DIGEST"));
 }

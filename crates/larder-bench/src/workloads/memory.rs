@@ -1,6 +1,6 @@
 //! Resident memory of data at rest, and what loading it cost.
 
-use super::sorted_sets;
+use super::{sorted_sets, stream};
 use crate::context::Context;
 use crate::data;
 use crate::figure::Target;
@@ -47,6 +47,9 @@ pub const HASH: Shape = Shape { row: "1 hash", options: PLAIN, load: hash, targe
 pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
 pub const SET: Shape = Shape { row: "1 set of strings", options: PLAIN, load: set, target: 45.0 };
 pub const SET_INTS: Shape = Shape { row: "1 set of integers", options: PLAIN, load: set_ints, target: 10.0 };
+pub const STREAM: Shape = Shape { row: "1 stream", options: PLAIN, load: stream, target: 27.0 };
+pub const STREAM_PENDING: Shape =
+    Shape { row: "1 stream, all pending", options: PLAIN, load: stream::load_pending, target: 40.0 };
 
 impl Shape {
     /// What the tables call it.
@@ -162,6 +165,12 @@ fn hashes(context: &Context, loader: &mut Loader) -> io::Result<u64> {
         }
     }
     Ok(total)
+}
+
+fn stream(context: &Context, loader: &mut Loader) -> io::Result<u64> {
+    let count = context.scaled(1_000_000, 1000) as u64;
+    stream::load(loader, "stream", 0..count)?;
+    Ok(count)
 }
 
 fn set(context: &Context, loader: &mut Loader) -> io::Result<u64> {

@@ -17,6 +17,7 @@ mod rotate;
 mod set;
 mod sorted_sets;
 mod startup;
+mod stream;
 mod tracking;
 
 use crate::context::Context;
@@ -66,6 +67,8 @@ const TABLE: &[Entry] = &[
     ("memory/hashes", "10k hashes of 600-1,000 fields, 10 + 8 bytes", |c| memory::run(c, &memory::HASHES)),
     ("memory/set", "1 set of 2M 16-byte strings", |c| memory::run(c, &memory::SET)),
     ("memory/set-ints", "1 set of 2M integers below 10^9", |c| memory::run(c, &memory::SET_INTS)),
+    ("memory/stream", "1 stream of 1M entries of 3 fields", |c| memory::run(c, &memory::STREAM)),
+    ("memory/stream-pending", "the same, all of them pending for 10 consumers", |c| memory::run(c, &memory::STREAM_PENDING)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
     ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
     ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),
@@ -102,6 +105,8 @@ const TABLE: &[Entry] = &[
     ("pubsub/p1", "PUBLISH to nobody and to 50 subscribers, no pipeline", |c| pubsub::run(c, 1)),
     ("pubsub/p16", "the same with a pipeline of 16", |c| pubsub::run(c, 16)),
     ("tracking/reads", "reads and writes of 50 connections with tracking, memory of 1M keys read", tracking::run),
+    ("stream/one", "stream commands on one stream of 1M entries", |c| stream::run(c, 1, 1_000_000)),
+    ("stream/many", "stream commands on 10,000 streams of 100", |c| stream::run(c, 10_000, 100)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -13,6 +13,7 @@ pub(crate) mod pubsub;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
+pub(crate) mod stream;
 pub(crate) mod string;
 pub(crate) mod transaction;
 
@@ -37,6 +38,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,
+        stream::TABLE,
         string::TABLE,
         transaction::TABLE,
     ]

@@ -91,6 +91,7 @@ pub(crate) enum Kind {
     List,
     Set,
     SortedSet,
+    Stream,
     String,
 }
 
@@ -104,6 +105,7 @@ impl Kind {
                 Value::List(_) => Kind::List,
                 Value::SortedSet(_) => Kind::SortedSet,
                 Value::Set(_) => Kind::Set,
+                Value::Stream(_) => Kind::Stream,
             },
         }
     }
@@ -114,6 +116,7 @@ impl Kind {
             Kind::List => "list",
             Kind::Set => "set",
             Kind::SortedSet => "zset",
+            Kind::Stream => "stream",
             Kind::String => "string",
         }
     }
@@ -244,6 +247,9 @@ impl<'a> Context<'a> {
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
             before = soonest_field(&value);
+            if matches!(value, Value::Stream(_)) {
+                self.signal_ready(key);
+            }
             self.engine.background.discard(value);
         }
         if is_new {
@@ -286,6 +292,10 @@ impl<'a> Context<'a> {
     pub(crate) fn take_entry(&mut self, key: &Key<'_>) -> Option<Removed<Value>> {
         let removed = self.table(key).remove(key.hash, key.bytes)?;
         if let OwnedValue::Out(value) = &removed.value {
+            if matches!(value, Value::Stream(_)) {
+                // Those who wait for it as consumers of a group are told that it is gone.
+                self.signal_ready(key);
+            }
             let before = soonest_field(value);
             if before != NEVER {
                 self.note_field_expiry(key, before, NEVER);

@@ -9,6 +9,7 @@ use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_collections::list::List;
 use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
+use larder_collections::stream::Stream;
 use larder_collections::value::Value;
 use larder_resp::Reply;
 
@@ -23,7 +24,7 @@ pub(crate) trait Typed: Clone + Default {
     /// Makes it a value.
     fn into_value(self) -> Value;
 
-    /// Whether nothing is left: such a value is removed with its key.
+    /// Whether nothing is left for which the key is kept: such a value is removed with its key.
     fn is_empty(&self) -> bool;
 }
 
@@ -168,5 +169,30 @@ impl Typed for Set {
 
     fn is_empty(&self) -> bool {
         Set::is_empty(self)
+    }
+}
+
+impl Typed for Stream {
+    fn of(value: &Value) -> Option<&Stream> {
+        match value {
+            Value::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    fn of_mut(value: &mut Value) -> Option<&mut Stream> {
+        match value {
+            Value::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Stream(self)
+    }
+
+    /// A stream stays, whatever is left in it.
+    fn is_empty(&self) -> bool {
+        false
     }
 }

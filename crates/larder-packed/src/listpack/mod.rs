@@ -27,13 +27,13 @@ mod read;
 mod tests;
 mod write;
 
-pub use read::{Damaged, Reader, to_block, validate};
-pub use write::{Writer, from_block};
+pub use read::{Damaged, Reader, entry_at, start_of_entry_before, to_block, validate};
+pub use write::{Writer, from_block, push_element, push_int};
 
 /// Bytes before the first entry.
-const HEADER: usize = 6;
+pub const HEADER: usize = 6;
 /// Last byte.
-const END: u8 = 0xff;
+pub const END: u8 = 0xff;
 /// Entry count that means "count yourself".
 const COUNT_UNKNOWN: u16 = u16::MAX;
 

@@ -122,3 +122,34 @@ fn integer(bytes: &[u8], len: usize) -> Result<(Element<'_>, usize), Damaged> {
     wide[8 - len..].copy_from_slice(data);
     Ok((Element::Int(i64::from_le_bytes(wide) >> (64 - 8 * len)), 1 + len))
 }
+
+/// The entry at `at` of a listpack that is known to be whole, and where the next one starts.
+#[inline]
+pub fn entry_at(bytes: &[u8], at: usize) -> (Element<'_>, usize) {
+    let rest = &bytes[at..];
+    // Small integers and short strings, which most entries are, without the long way round.
+    match rest[0] {
+        small @ 0..=0x7f => (Element::Int(i64::from(small)), at + 2),
+        short @ 0x80..=0xbf => {
+            let end = 1 + (short as usize & 0x3f);
+            (Element::Bytes(&rest[1..end]), at + end + 1)
+        }
+        _ => {
+            let (element, len) = decode(rest).expect("the listpack is whole");
+            (element, at + len + backlen(len).1)
+        }
+    }
+}
+
+/// Where the entry starts that ends before `end`, in a listpack that is known to be whole.
+pub fn start_of_entry_before(bytes: &[u8], end: usize) -> usize {
+    let (mut len, mut shift, mut at) = (0, 0, end);
+    loop {
+        at -= 1;
+        len |= (bytes[at] as usize & 127) << shift;
+        shift += 7;
+        if bytes[at] & 128 == 0 {
+            return at - len;
+        }
+    }
+}

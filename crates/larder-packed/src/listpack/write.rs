@@ -34,16 +34,7 @@ impl Writer {
 
     /// Adds an entry; text that is a canonical integer is stored as one, as Redis does.
     pub fn push(&mut self, element: Element<'_>) {
-        let start = self.bytes.len();
-        match element {
-            Element::Int(value) => self.put_int(value),
-            Element::Bytes(text) => match int::parse(text) {
-                Some(value) => self.put_int(value),
-                None => self.put_str(text),
-            },
-        }
-        let (back, len) = backlen(self.bytes.len() - start);
-        self.bytes.extend_from_slice(&back[..len]);
+        push_element(&mut self.bytes, element);
         self.entries += 1;
     }
 
@@ -56,33 +47,64 @@ impl Writer {
         self.bytes[4..HEADER].copy_from_slice(&entries.to_le_bytes());
         self.bytes
     }
+}
 
-    fn put_int(&mut self, value: i64) {
-        let bytes = value.to_le_bytes();
-        match value {
-            0..=127 => self.bytes.push(value as u8),
-            -4096..=4095 => {
-                let bits = value as u16 & 0x1fff;
-                self.bytes.extend_from_slice(&[0xc0 | (bits >> 8) as u8, bits as u8]);
-            }
-            -0x8000..=0x7fff => self.put(0xf1, &bytes[..2]),
-            -0x80_0000..=0x7f_ffff => self.put(0xf2, &bytes[..3]),
-            -0x8000_0000..=0x7fff_ffff => self.put(0xf3, &bytes[..4]),
-            _ => self.put(0xf4, &bytes),
+/// Appends one entry, back length and all; text that is a canonical integer is stored as one.
+pub fn push_element(out: &mut Vec<u8>, element: Element<'_>) {
+    match element {
+        Element::Int(value) => push_int(out, value),
+        Element::Bytes(text) => match int::parse(text) {
+            Some(value) => push_int(out, value),
+            None => push_str(out, text),
+        },
+    }
+}
+
+/// Appends an integer as one entry.
+#[inline]
+pub fn push_int(out: &mut Vec<u8>, value: i64) {
+    if let 0..=127 = value {
+        return out.extend_from_slice(&[value as u8, 1]);
+    }
+    let start = out.len();
+    put_int(out, value);
+    push_backlen(out, start);
+}
+
+fn push_str(out: &mut Vec<u8>, text: &[u8]) {
+    let start = out.len();
+    match text.len() {
+        len @ 0..64 => out.push(0x80 | len as u8),
+        len @ 64..4096 => out.extend_from_slice(&[0xe0 | (len >> 8) as u8, len as u8]),
+        len => put(out, 0xf0, &(len as u32).to_le_bytes()),
+    }
+    out.extend_from_slice(text);
+    push_backlen(out, start);
+}
+
+/// Closes the entry that begins at `start`.
+#[inline]
+fn push_backlen(out: &mut Vec<u8>, start: usize) {
+    let (back, len) = backlen(out.len() - start);
+    out.extend_from_slice(&back[..len]);
+}
+
+fn put_int(out: &mut Vec<u8>, value: i64) {
+    let bytes = value.to_le_bytes();
+    match value {
+        0..=127 => out.push(value as u8),
+        -4096..=4095 => {
+            let bits = value as u16 & 0x1fff;
+            out.extend_from_slice(&[0xc0 | (bits >> 8) as u8, bits as u8]);
         }
+        -0x8000..=0x7fff => put(out, 0xf1, &bytes[..2]),
+        -0x80_0000..=0x7f_ffff => put(out, 0xf2, &bytes[..3]),
+        -0x8000_0000..=0x7fff_ffff => put(out, 0xf3, &bytes[..4]),
+        _ => put(out, 0xf4, &bytes),
     }
+}
 
-    fn put_str(&mut self, text: &[u8]) {
-        match text.len() {
-            len @ 0..64 => self.bytes.push(0x80 | len as u8),
-            len @ 64..4096 => self.bytes.extend_from_slice(&[0xe0 | (len >> 8) as u8, len as u8]),
-            len => self.put(0xf0, &(len as u32).to_le_bytes()),
-        }
-        self.bytes.extend_from_slice(text);
-    }
-
-    fn put(&mut self, encoding: u8, data: &[u8]) {
-        self.bytes.push(encoding);
-        self.bytes.extend_from_slice(data);
-    }
+fn put(out: &mut Vec<u8>, encoding: u8, data: &[u8]) {
+    out.push(encoding);
+    out.extend_from_slice(data);
 }

@@ -8,6 +8,7 @@ mod list;
 mod set;
 mod skim;
 mod sorted_set;
+mod stream;
 mod value;
 mod ziplist;
 mod zipmap;

@@ -1,7 +1,7 @@
 //! One value, by its type byte.
 
 use super::input::Input;
-use super::{hash, list, set, sorted_set};
+use super::{hash, list, set, sorted_set, stream};
 use crate::error::{Error, Result};
 use crate::format::kind;
 use larder_collections::hash::{Hash, HashLimits};
@@ -53,6 +53,8 @@ pub fn read_value(input: &mut Input<impl BufRead>, kind: u8, options: &Options) 
             let hash = read_hash(input, kind, options.hash)?;
             (!hash.is_empty()).then_some(Value::Hash(hash))
         }
+        // A stream may be empty.
+        kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => Some(Value::Stream(stream::read(input, kind)?)),
         kind::MODULE | kind::MODULE_2 => return Err(Error::Module(module_name(input.length()?))),
         _ => return Err(Error::UnknownType(kind)),
     };

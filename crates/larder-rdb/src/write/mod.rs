@@ -6,6 +6,7 @@ mod list;
 mod output;
 mod set;
 mod sorted_set;
+mod stream;
 mod value;
 
 pub use file::{FileWriter, KeyHeader, KeyWriter};

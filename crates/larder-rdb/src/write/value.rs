@@ -1,7 +1,7 @@
 //! One value.
 
 use super::output::Output;
-use super::{hash, list, set, sorted_set};
+use super::{hash, list, set, sorted_set, stream};
 use crate::format::{Version, kind};
 use larder_collections::value::Value;
 use std::io::{self, Write};
@@ -14,6 +14,7 @@ pub fn type_of(value: &Value, version: Version) -> u8 {
         Value::List(_) => kind::LIST_QUICKLIST_2,
         Value::Set(set) => set::type_of(set, version),
         Value::SortedSet(set) => sorted_set::type_of(set),
+        Value::Stream(_) => stream::type_of(version),
     }
 }
 
@@ -33,5 +34,6 @@ pub fn write_value(output: &mut Output<impl Write>, value: &Value, kind: u8) -> 
         Value::List(list) => list::write(output, list),
         Value::Set(set) => set::write(output, set, kind),
         Value::SortedSet(set) => sorted_set::write(output, set, kind),
+        Value::Stream(stream) => stream::write(output, stream, kind),
     }
 }

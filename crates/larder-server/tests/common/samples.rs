@@ -53,5 +53,50 @@ pub fn fill(client: &mut Client) -> Vec<String> {
     client.ask("ZADD scores inf a -inf b 0 c 3.14 d 1e300 e -1e-300 f 9007199254740993 g 17 h 0.1 17");
     client.ask("HSET hash 1 2 3 four five 6");
     keys.extend(["mixed", "scores", "hash"].map(str::to_owned));
+    keys.extend(fill_streams(client));
     keys
+}
+
+/// Streams of one and of many nodes, with deleted entries, groups, consumers and pending entries; their names.
+fn fill_streams(client: &mut Client) -> Vec<String> {
+    for i in 1..700 {
+        client.ask(&format!(
+            "XADD stream:long {i}-{} temperature {} humidity {}",
+            i % 3,
+            i * 7 % 41,
+            i % 101
+        ));
+        if i % 7 == 0 {
+            client.ask(&format!("XADD stream:long {i}-9 other {}", "x".repeat(i)));
+            client.ask(&format!("XDEL stream:long {}-{}", i / 2, i / 2 % 3));
+        }
+    }
+    client.ask("XTRIM stream:long MAXLEN 500");
+    client.ask("XADD stream:one 1-1 a b");
+    client.ask("XADD stream:emptied 18446744073709551615-18446744073709551614 a b");
+    client.ask("XTRIM stream:emptied MAXLEN 0");
+    client.ask("XGROUP CREATE stream:groups first $ MKSTREAM");
+    client.ask("XGROUP CREATE stream:long first 0");
+    client.ask("XGROUP CREATE stream:long second 300 ENTRIESREAD 17");
+    client.ask("XGROUP CREATECONSUMER stream:long second idle");
+    for i in 0..30 {
+        client.ask(&format!("XREADGROUP GROUP first c{} COUNT 10 STREAMS stream:long >", i % 4));
+    }
+    client.ask("XREADGROUP GROUP second c COUNT 3 STREAMS stream:long >");
+    client.ask("XCLAIM stream:long first c9 0 301-1 302-2 303-0 RETRYCOUNT 9 TIME 1000 JUSTID");
+    ["long", "one", "emptied", "groups"].map(|name| format!("stream:{name}")).to_vec()
+}
+
+/// All that a server tells of a stream, but for times of consumers, which need not survive.
+pub fn stream_description(client: &mut Client, key: &str) -> Vec<Value> {
+    let mut all = vec![client.ask(&format!("XRANGE {key} - +")), client.ask(&format!("XINFO GROUPS {key}"))];
+    let info = client.ask(&format!("XINFO STREAM {key}"));
+    // The number of nodes of Redis's radix tree is its own.
+    all.extend(info.items().iter().enumerate().filter(|(at, _)| *at != 5).map(|(_, item)| item.clone()));
+    for group in ["first", "second", "g"] {
+        all.push(client.ask(&format!("XPENDING {key} {group}")));
+        let pending = client.ask(&format!("XPENDING {key} {group} - + 1000"));
+        all.extend(pending.items().iter().flat_map(|entry| [0, 1, 3].map(|at| entry.items()[at].clone())));
+    }
+    all
 }

@@ -11,6 +11,7 @@ mod scripts;
 mod sets;
 mod sorted_sets;
 mod stage;
+mod streams;
 mod tracking;
 
 use larder_testkit::{Client, Server, Value};

@@ -1,6 +1,6 @@
 //! The append-only file.
 
-use crate::samples::fill;
+use crate::samples::{fill, stream_description};
 use crate::{carry, digest, ok, tool, wait_for};
 use larder_testkit::{Client, Server, Value};
 use std::fs;
@@ -52,6 +52,27 @@ fn fickle(client: &mut Client) {
         "GEOADD geo XX 2.36 48.86 Paris 0 0 none",
         "GEORADIUS geo 15 37 200 km STOREDIST near",
         "GEOSEARCHSTORE near2 geo FROMMEMBER Palermo BYBOX 400 400 km",
+        "XADD auto * a 1",
+        "XADD auto * a 2",
+        "XADD auto 99999999999999-* a 3",
+        "XADD auto MAXLEN ~ 1 * a 4",
+        "XTRIM auto MINID ~ 99999999999999",
+        "XADD fs 1-1 a 1",
+        "XADD fs 1-2 a 2",
+        "XADD fs 2-* a 3",
+        "XADD fs 3-1 a 4",
+        "XADD fs 4-1 a 5",
+        "XGROUP CREATE fs g 0",
+        "XREADGROUP GROUP g c COUNT 2 STREAMS fs >",
+        "XREADGROUP GROUP g d BLOCK 0 NOACK COUNT 1 STREAMS fs >",
+        "XREADGROUP GROUP g e STREAMS fs >",
+        // A consumer that only reads what it has got is not in the log of Redis.
+        "XGROUP CREATECONSUMER fs g f",
+        "XREADGROUP GROUP g f STREAMS fs 0",
+        "XCLAIM fs g d 0 1-1 4-1",
+        "XDEL fs 1-2",
+        "XAUTOCLAIM fs g h 0 0 JUSTID COUNT 3",
+        "XCLAIM fs g i 1000000 4-1 LASTID 9-9",
         "SET x 1 PX 1",
         "DEBUG SLEEP 0.003",
         "SET x 2 NX",
@@ -98,16 +119,43 @@ fn everything_is_there_after_a_crash() {
         fill(&mut client);
         fickle(&mut client);
         newer(&mut client);
-        let before = digest(&server);
+        let (before, streams) = (digest(&server), of_streams(&server));
         if policy != "always" {
             assert_eq!(client.ask("WAITAOF 1 0 0"), Value::Array(vec![Value::Int(1), Value::Int(0)]));
         }
         server.kill();
         assert!(server.start_again(&args));
         assert_eq!(digest(&server), before, "{threads} threads, {policy}");
+        assert_eq!(of_streams(&server), streams, "{threads} threads, {policy}");
         assert_eq!(server.client().ask("DEBUG LOADAOF"), ok());
         assert_eq!(digest(&server), before, "{threads} threads, {policy}, again");
     }
+}
+
+/// What a server tells of the streams that have groups.
+fn of_streams(server: &Server) -> Vec<Vec<Value>> {
+    ["fs", "stream:long", "stream:emptied", "stream:groups"]
+        .map(|key| stream_description(&mut server.client(), key))
+        .to_vec()
+}
+
+#[test]
+fn deliveries_to_those_who_wait_are_there_after_a_crash() {
+    let args = [LOGGED, &["--threads", "2", "--appendfsync", "always"]].concat();
+    let mut server = Server::larder(&args);
+    let (mut client, mut waiting) = (server.client(), server.client());
+    client.ask("XGROUP CREATE fs g 0 MKSTREAM");
+    for i in 0..3 {
+        waiting.send(&["XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "fs", ">"]);
+        wait_for(&mut client, "INFO clients", "blocked_clients:1");
+        client.ask(&format!("XADD fs * n {i}"));
+        assert!(!waiting.read().expect("it is served").is_error());
+    }
+    let before = stream_description(&mut client, "fs");
+    assert_eq!(client.ask("XPENDING fs g").items()[0], Value::Int(3));
+    server.kill();
+    assert!(server.start_again(&args));
+    assert_eq!(stream_description(&mut server.client(), "fs"), before);
 }
 
 #[test]
@@ -120,7 +168,7 @@ fn redis_reads_it_and_finds_nothing_wrong() {
         assert!(client.ask("BGREWRITEAOF").text().contains("started"));
         wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:0");
         fickle(&mut client);
-        let before = digest(&server);
+        let (before, streams) = (digest(&server), of_streams(&server));
         assert!(server.stop().success());
         let manifest = server.dir().join("appendonlydir/appendonly.aof.manifest");
         let check = tool("redis-check-aof", &manifest);
@@ -130,6 +178,7 @@ fn redis_reads_it_and_finds_nothing_wrong() {
         carry("appendonlydir", server.dir(), redis.dir());
         assert!(redis.start_again(&["--appendonly", "yes", "--enable-debug-command", "yes"]));
         assert_eq!(digest(&redis), before, "preamble {preamble}");
+        assert_eq!(of_streams(&redis), streams, "preamble {preamble}");
     }
 }
 
@@ -144,13 +193,14 @@ fn it_reads_what_redis_has_written() {
         client.ask("BGREWRITEAOF");
         wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:0");
         fickle(&mut client);
-        let before = digest(&redis);
+        let (before, streams) = (digest(&redis), of_streams(&redis));
         assert!(redis.stop().success());
         let mut server = Server::larder(&[]);
         server.kill();
         carry("appendonlydir", redis.dir(), server.dir());
         assert!(server.start_again(LOGGED));
         assert_eq!(digest(&server), before, "preamble {preamble}");
+        assert_eq!(of_streams(&server), streams, "preamble {preamble}");
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
                 SortedSetEncoding::Listpack => "listpack",
                 SortedSetEncoding::Skiplist => "skiplist",
             },
+            Value::Stream(_) => "stream",
         },
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `?` marks what may be left out, `*` what may be repeated, `+` a token that is repeated with it; in a token `_` stands
-//! for a blank. For example `condition:oneof?(nx:pure-token=NX xx:pure-token=XX)`.
+//! for a blank, and one of signs with a meaning is quoted. For example `condition:oneof?(nx:pure-token=NX xx:pure-token=XX)`.
 
 use larder_resp::Reply;
 
@@ -46,7 +46,7 @@ fn parse_one<'a>(rest: &mut &'a str) -> Argument<'a> {
     assert!(eat(rest, ':'), "argument '{}' has no type", argument.name);
     argument.kind = word(rest);
     if eat(rest, '=') {
-        argument.token = Some(if eat(rest, '"') && eat(rest, '"') { "" } else { word(rest) });
+        argument.token = Some(if eat(rest, '"') { quoted(rest) } else { word(rest) });
     }
     argument.optional = eat(rest, '?');
     argument.multiple = eat(rest, '*');
@@ -66,6 +66,13 @@ fn word<'a>(rest: &mut &'a str) -> &'a str {
     let (word, after) = rest.split_at(end);
     *rest = after;
     word
+}
+
+/// The characters up to a double quote, which goes with them.
+fn quoted<'a>(rest: &mut &'a str) -> &'a str {
+    let (text, after) = rest.split_once('"').expect("a token in quotes ends with one");
+    *rest = after;
+    text
 }
 
 fn eat(rest: &mut &str, wanted: char) -> bool {
@@ -138,8 +145,11 @@ mod tests {
 
     #[test]
     fn notation() {
-        let list = parse("key:key#0 c:oneof?(nx:pure-token=NX ttl:integer=EX_AT@7.0.0) v:string*+");
-        assert_eq!(list.len(), 3);
+        let text =
+            r#"key:key#0 c:oneof?(nx:pure-token=NX ttl:integer=EX_AT@7.0.0) v:string*+ auto:pure-token="*"?"#;
+        let list = parse(text);
+        assert_eq!(list.len(), 4);
+        assert_eq!((list[3].token, list[3].optional), (Some("*"), true));
         assert_eq!(
             list[0],
             Argument { name: "key", kind: "key", key_spec: Some("0"), ..Argument::default() }

@@ -210,6 +210,7 @@ fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
             Value::List(list) => list.memory_bytes(0) as usize,
             Value::SortedSet(set) => set.memory_bytes(0) as usize,
             Value::Set(set) => set.memory_bytes(0) as usize,
+            Value::Stream(stream) => stream.memory_bytes(0) as usize,
         },
     }
 }

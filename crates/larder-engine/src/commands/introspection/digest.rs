@@ -9,6 +9,7 @@ use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::Element;
 use larder_collections::sorted_set::SortedSet;
+use larder_collections::stream::{Order, Stream, StreamId};
 use larder_collections::value::Value;
 use sha1_smol::Sha1;
 use std::ops::ControlFlow;
@@ -41,6 +42,7 @@ impl Digest {
                 Value::Hash(hash) => self.mix_hash(hash),
                 Value::List(list) => self.mix_list(list),
                 Value::SortedSet(set) => self.mix_sorted_set(set),
+                Value::Stream(stream) => self.mix_stream(stream),
                 Value::Set(set) => set.iter().for_each(|member| member.with_bytes(|bytes| self.xor(bytes))),
             },
         }
@@ -76,6 +78,17 @@ impl Digest {
         });
     }
 
+    fn mix_stream(&mut self, stream: &Stream) {
+        stream.range::<()>(StreamId::ZERO, StreamId::MAX, Order::Ascending, |entry| {
+            self.mix(format!("{}.{}", entry.id.ms, entry.id.seq).as_bytes());
+            entry.for_each(|field, value| {
+                field.with_bytes(|bytes| self.mix(bytes));
+                value.with_bytes(|bytes| self.mix(bytes));
+            });
+            ControlFlow::Continue(())
+        });
+    }
+
     pub(super) fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -89,6 +102,7 @@ fn type_number(kind: Kind) -> u32 {
         Kind::Set => 2,
         Kind::SortedSet => 3,
         Kind::Hash => 4,
+        Kind::Stream => 6,
     }
 }
 

@@ -46,7 +46,7 @@ fn parse_mode(args: Args<'_>) -> CommandResult<bool> {
 
 /// Empties databases. All shards are held.
 fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
-    let (mut old, mut removed) = (Vec::new(), 0);
+    let (mut old, mut removed, engine) = (Vec::new(), 0, context.engine);
     for shard in 0..SHARDS {
         context.with_shard(shard, |data| {
             for &db in databases {
@@ -56,6 +56,9 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
                 data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
                 removed += table.len() as u64;
                 old.extend(data.depart(db));
+                for name in data.waiting.keys_of(db) {
+                    crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
+                }
             }
         });
     }

@@ -1,0 +1,188 @@
+//! Model test: random operations on a stream and on an ordered map, compared after each step.
+
+use crate::stream::{Limits, Loader, Order, Stream, StreamId, Trim, TrimTo};
+use crate::test_seeds::seeds;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn refs(pairs: &Pairs) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + Clone {
+    pairs.iter().map(|(field, value)| (&field[..], &value[..]))
+}
+
+struct Run {
+    rng: fastrand::Rng,
+    stream: Stream,
+    model: BTreeMap<StreamId, Pairs>,
+    max_deleted: StreamId,
+    added: u64,
+    kept: Vec<(Stream, BTreeMap<StreamId, Pairs>)>,
+    limits: Limits,
+}
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let limits = Limits {
+            node_bytes_max: [0, 60, 4096, 500][rng.usize(..4)],
+            node_entries_max: [1, 3, 10, 100][rng.usize(..4)],
+        };
+        Run {
+            rng,
+            stream: Stream::new(),
+            model: BTreeMap::new(),
+            max_deleted: StreamId::ZERO,
+            added: 0,
+            kept: Vec::new(),
+            limits,
+        }
+    }
+
+    fn known(&mut self) -> StreamId {
+        if self.model.is_empty() || self.rng.u8(..6) == 0 {
+            return StreamId::new(self.rng.u64(..2000), self.rng.u64(..3));
+        }
+        let at = self.rng.usize(..self.model.len());
+        *self.model.keys().nth(at).expect("there are more")
+    }
+
+    fn append(&mut self) {
+        for _ in 0..self.rng.usize(1..80) {
+            let last = self.stream.last_id();
+            let rng = &mut self.rng;
+            let id = StreamId::new(last.ms + rng.u64(..2), if rng.bool() { 0 } else { rng.u64(..4) });
+            let id = if id > last { id } else { last.next().expect("far from the end") };
+            let pairs: Pairs = match rng.u8(..3) {
+                0 => (0..rng.usize(1..4))
+                    .map(|i| (vec![b'a' + i as u8], vec![b'v'; rng.usize(..40)]))
+                    .collect(),
+                _ => vec![(b"field".to_vec(), rng.u16(..).to_string().into_bytes())],
+            };
+            self.stream.append(id, refs(&pairs), &self.limits);
+            self.model.insert(id, pairs);
+            self.added += 1;
+        }
+    }
+
+    fn trim(&mut self) {
+        let to = match self.rng.bool() {
+            true => TrimTo::Len(self.rng.u64(..=self.model.len() as u64)),
+            false => TrimTo::MinId(self.known()),
+        };
+        let approximate = self.rng.bool();
+        let limit = if approximate { self.rng.u64(..50) } else { 0 };
+        let gone = self.stream.trim(&Trim { to, approximate, limit });
+        assert!(limit == 0 || gone <= limit);
+        let exact = match to {
+            TrimTo::Len(len) => (self.model.len() as u64).saturating_sub(len),
+            TrimTo::MinId(id) => self.model.range(..id).count() as u64,
+        };
+        assert!(if approximate { gone <= exact } else { gone == exact }, "{gone} of {exact}");
+        for _ in 0..gone {
+            self.model.pop_first();
+        }
+    }
+
+    fn step(&mut self) {
+        match self.rng.u8(..12) {
+            0..4 => self.append(),
+            4 => self.trim(),
+            5..10 => {
+                let id = self.known();
+                let gone = self.model.remove(&id).is_some();
+                assert_eq!(self.stream.delete(id), gone);
+                if gone {
+                    self.max_deleted = self.max_deleted.max(id);
+                }
+            }
+            10 if self.rng.bool() => {
+                let least = self.stream.last_entry_id().unwrap_or_default();
+                self.stream.set_last_id(StreamId::new(least.ms + self.rng.u64(..3), least.seq));
+            }
+            10 => self.kept.push((self.stream.clone(), self.model.clone())),
+            _ => {
+                if let Some((stream, model)) = self.kept.pop() {
+                    assert_eq!(all(&stream), model);
+                    stream.check_invariants();
+                }
+            }
+        }
+        self.stream.check_invariants();
+        self.compare();
+    }
+
+    fn compare(&mut self) {
+        let (stream, model) = (&self.stream, &self.model);
+        assert_eq!(stream.len(), model.len() as u64);
+        let ends = (model.keys().next().copied(), model.keys().next_back().copied());
+        assert_eq!((stream.first_id(), stream.last_entry_id()), (ends.0.unwrap_or_default(), ends.1));
+        assert_eq!((stream.max_deleted_id(), stream.entries_added()), (self.max_deleted, self.added));
+        let (a, b) = (self.known(), self.known());
+        let (from, to) = (a.min(b), a.max(b));
+        let mut expected: Vec<(StreamId, Pairs)> =
+            self.model.range(from..=to).map(|(&id, pairs)| (id, pairs.clone())).collect();
+        for order in [Order::Ascending, Order::Descending] {
+            let limit = self.rng.usize(..30);
+            let mut got = Vec::new();
+            self.stream.range(from, to, order, |entry| {
+                if got.len() == limit {
+                    return ControlFlow::Break(());
+                }
+                let mut pairs = Pairs::new();
+                entry.for_each(|field, value| pairs.push((field.to_vec(), value.to_vec())));
+                got.push((entry.id, pairs));
+                ControlFlow::Continue(())
+            });
+            assert_eq!(got[..], expected[..limit.min(expected.len())]);
+            expected.reverse();
+        }
+    }
+}
+
+fn all(stream: &Stream) -> BTreeMap<StreamId, Pairs> {
+    let mut all = BTreeMap::new();
+    stream.range::<()>(StreamId::ZERO, StreamId::MAX, Order::Ascending, |entry| {
+        let mut pairs = Pairs::new();
+        entry.for_each(|field, value| pairs.push((field.to_vec(), value.to_vec())));
+        all.insert(entry.id, pairs);
+        ControlFlow::Continue(())
+    });
+    all
+}
+
+#[test]
+fn random_operations_agree_with_the_model() {
+    for seed in seeds(60, 5000) {
+        println!("SEED={seed}");
+        let mut run = Run::new(seed);
+        for _ in 0..run.rng.usize(1..200) {
+            run.step();
+        }
+        let mut loader = Loader::default();
+        run.stream.for_each_node(|base, node| loader.add_node(base, node.as_bytes()).expect("it is whole"));
+        let back = loader.finish(run.stream.len(), run.stream.last_id()).expect("it is whole");
+        back.check_invariants();
+        assert_eq!(all(&back), run.model);
+    }
+}
+
+#[test]
+fn a_long_stream_has_a_deep_tree() {
+    let limits = Limits { node_bytes_max: 0, node_entries_max: 1 };
+    let mut stream = Stream::new();
+    for ms in 1..=20_000 {
+        stream.append(StreamId::new(ms, 0), [(&b"f"[..], &b"v"[..])].into_iter(), &limits);
+    }
+    stream.check_invariants();
+    assert_eq!(stream.entry_node_count(), 20_000);
+    // Nine in ten go, here and there, and nodes of the tree are joined.
+    for ms in (1..=20_000).filter(|ms| ms % 10 != 0) {
+        assert!(stream.delete(StreamId::new(ms, 0)));
+    }
+    stream.check_invariants();
+    assert_eq!((stream.len(), stream.first_id()), (2000, StreamId::new(10, 0)));
+    assert!(stream.memory_bytes(0) < 2000 * 200, "{}", stream.memory_bytes(0));
+    assert_eq!(stream.trim(&Trim { to: TrimTo::Len(0), approximate: false, limit: 0 }), 2000);
+    stream.check_invariants();
+}

@@ -1,0 +1,3 @@
+mod entries;
+mod groups;
+mod pending;

@@ -1,0 +1,279 @@
+//! XACK, XCLAIM and XAUTOCLAIM.
+
+use super::effects::Effects;
+use super::read::consumer_of;
+use super::{changed_quietly, id, no_group, with_scratch, write_counted, write_id, write_one};
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use larder_collections::stream::{ConsumerId, Pending, Stream, StreamId};
+use larder_resp::{Args, Reply};
+use std::ops::ControlFlow;
+
+/// XAUTOCLAIM looks at so many entries for each that it may claim.
+const ATTEMPTS_FACTOR: u64 = 10;
+/// Entries that XAUTOCLAIM claims when the caller does not say how many.
+const AUTOCLAIM_COUNT: u64 = 100;
+
+pub(super) fn xack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let acknowledged = context.with_value(&key, |stream: &mut Stream, _| {
+        if stream.group(&args[2]).is_none() {
+            return Ok(0);
+        }
+        let one;
+        let many: Vec<StreamId>;
+        let ids: &[StreamId] = if args.len() == 4 {
+            one = [id::parse_strict(&args[3], 0)?];
+            &one
+        } else {
+            let parsed: CommandResult<Vec<StreamId>> =
+                args.from(3).iter().map(|arg| id::parse_strict(arg, 0)).collect();
+            many = parsed?;
+            &many
+        };
+        let Some(group) = stream.group_mut(&args[2]) else { return Ok(0) };
+        Ok(ids.iter().filter(|&&id| group.acknowledge(id)).count())
+    })?;
+    let acknowledged = acknowledged.unwrap_or(0);
+    changed_quietly(context, acknowledged as u64);
+    context.reply.count(acknowledged);
+    Ok(())
+}
+
+/// What is done with the entries that are claimed.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    force: bool,
+    just_id: bool,
+    /// When they count as delivered; -1 for now.
+    time_ms: i64,
+    /// How often they count as delivered.
+    retry_count: Option<u64>,
+    last_id: StreamId,
+    min_idle_ms: u64,
+    now: u64,
+}
+
+impl Options {
+    fn parse(args: Args<'_>, now: u64) -> CommandResult<Options> {
+        let mut options = Options { time_ms: -1, now, ..Options::default() };
+        let integer = |arg: &[u8], option: &str| {
+            let text = || CommandError::text(format!("ERR Invalid {option} option argument for XCLAIM"));
+            number::parse_i64(arg).ok_or_else(text)
+        };
+        let mut at = 0;
+        while at < args.len() {
+            let (word, value) = (args.at(at), args.get(at + 1));
+            at += 1;
+            match value {
+                _ if is_word(word, "force") => options.force = true,
+                _ if is_word(word, "justid") => options.just_id = true,
+                Some(value) if is_word(word, "idle") => {
+                    options.time_ms = (now as i64).wrapping_sub(integer(value, "IDLE")?);
+                    at += 1;
+                }
+                Some(value) if is_word(word, "time") => {
+                    options.time_ms = integer(value, "TIME")?;
+                    at += 1;
+                }
+                Some(value) if is_word(word, "retrycount") => {
+                    options.retry_count = u64::try_from(integer(value, "RETRYCOUNT")?).ok();
+                    at += 1;
+                }
+                Some(value) if is_word(word, "lastid") => {
+                    options.last_id = id::parse_strict(value, 0)?;
+                    at += 1;
+                }
+                _ => return Err(super::error_with(&["ERR Unrecognized XCLAIM option '", "'"], &[word])),
+            }
+        }
+        Ok(options)
+    }
+
+    /// When the entries count as delivered: a time that makes no sense is now.
+    fn delivered_ms(&self) -> u64 {
+        u64::try_from(self.time_ms).ok().filter(|&time| time <= self.now).unwrap_or(self.now)
+    }
+
+    fn is_idle(&self, pending: &Pending) -> bool {
+        self.min_idle_ms == 0 || self.now as i64 - pending.time_ms as i64 >= self.min_idle_ms as i64
+    }
+}
+
+/// An argument that says for how long an entry must not have been delivered; a negative one is as good as zero.
+fn parse_min_idle(arg: &[u8], command: &str) -> CommandResult<u64> {
+    let text = || CommandError::text(format!("ERR Invalid min-idle-time argument for {command}"));
+    Ok(u64::try_from(number::parse_i64(arg).ok_or_else(text)?).unwrap_or(0))
+}
+
+pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (key, now) = (context.key(args.at(1)), context.now_ms());
+    let effects = Effects::new(context, args.at(1));
+    let done = with_scratch(context, |context, scratch| {
+        context.with_value(&key, |stream: &mut Stream, reply| {
+            if stream.group(&args[2]).is_none() {
+                return Err(no_group(args.at(1), args.at(2)));
+            }
+            let min_idle_ms = parse_min_idle(&args[4], "XCLAIM")?;
+            let ids: Vec<StreamId> =
+                args.from(5).iter().map_while(|arg| id::parse_strict(arg, 0).ok()).collect();
+            let options = Options { min_idle_ms, ..Options::parse(args.from(5 + ids.len()), now)? };
+            let mut claim = Claim::start(stream, &args[2], &args[3], options, effects);
+            write_counted(reply, scratch, |reply| ids.iter().filter(|&&id| claim.claim(id, reply)).count());
+            Ok(claim.finish())
+        })
+    })?;
+    let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
+    changed_quietly(context, changes);
+    effects.log(context);
+    Ok(())
+}
+
+/// A claim under way.
+struct Claim<'s, 'k> {
+    stream: &'s mut Stream,
+    group: &'s [u8],
+    name: &'s [u8],
+    /// The consumer, once it has claimed anything.
+    consumer: Option<ConsumerId>,
+    options: Options,
+    effects: Effects<'k>,
+    changes: u64,
+}
+
+impl<'s, 'k> Claim<'s, 'k> {
+    /// Starts a claim in a group that exists, for a consumer that is created with the first entry that it gets.
+    fn start(
+        stream: &'s mut Stream,
+        group: &'s [u8],
+        name: &'s [u8],
+        options: Options,
+        mut effects: Effects<'k>,
+    ) -> Claim<'s, 'k> {
+        let of = stream.group_mut(group).expect("the group exists");
+        let moved = options.last_id > of.last_id;
+        of.last_id = of.last_id.max(options.last_id);
+        if moved {
+            effects.progress(of);
+        }
+        Claim { stream, group, name, consumer: None, options, effects, changes: u64::from(moved) }
+    }
+
+    /// The number of changes, and what they were.
+    fn finish(self) -> (u64, Effects<'k>) {
+        (self.changes, self.effects)
+    }
+
+    /// Claims an entry and writes it; false if that is not to be.
+    fn claim(&mut self, id: StreamId, reply: &mut Reply<'_>) -> bool {
+        let pending = self.stream.group(self.group).and_then(|group| group.pending(id));
+        if !self.stream.contains(id) {
+            self.forget(id);
+            return false;
+        }
+        let count = match pending {
+            Some(pending) if self.options.is_idle(&pending) => pending.count,
+            None if self.options.force => 1,
+            _ => return false,
+        };
+        let more = u64::from(!self.options.just_id);
+        let count = self.options.retry_count.unwrap_or_else(|| count.saturating_add(more));
+        let (time_ms, now) = (self.options.delivered_ms(), self.options.now);
+        let group = self.stream.group_mut(self.group).expect("the group exists");
+        let consumer = *self.consumer.get_or_insert_with(|| consumer_of(group, self.name, now));
+        group.put(Pending { id, consumer, time_ms, count });
+        group.consumer_mut(consumer).active_ms = Some(now);
+        self.effects.pending(group, id);
+        if self.options.just_id {
+            write_id(reply, id);
+        } else {
+            write_one(reply, self.stream, id);
+        }
+        self.changes += 1;
+        true
+    }
+
+    /// Forgets that an entry is pending, since it is gone.
+    fn forget(&mut self, id: StreamId) {
+        let group = self.stream.group_mut(self.group).expect("the group exists");
+        if group.acknowledge(id) {
+            self.effects.acknowledged(group, id);
+            self.changes += 1;
+        }
+    }
+}
+
+pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let min_idle_ms = parse_min_idle(&args[4], "XAUTOCLAIM")?;
+    let start = id::parse_start(&args[5])?;
+    let (mut count, mut at) = (AUTOCLAIM_COUNT, 6);
+    let mut options = Options { time_ms: -1, now: context.now_ms(), min_idle_ms, ..Options::default() };
+    while at < args.len() {
+        if is_word(&args[at], "count") && at + 1 < args.len() {
+            let given = number::parse_i64(&args[at + 1]).filter(|n| (1..=i64::MAX / 16).contains(n));
+            count = given.ok_or(CommandError::Fixed("ERR COUNT must be > 0"))? as u64;
+            at += 1;
+        } else if is_word(&args[at], "justid") {
+            options.just_id = true;
+        } else {
+            return Err(CommandError::SYNTAX);
+        }
+        at += 1;
+    }
+    let key = context.key(args.at(1));
+    let effects = Effects::new(context, args.at(1));
+    let done = with_scratch(context, |context, scratch| {
+        context.with_value(&key, |stream: &mut Stream, reply| {
+            if stream.group(&args[2]).is_none() {
+                return Err(no_group(args.at(1), args.at(2)));
+            }
+            let claim = Claim::start(stream, &args[2], &args[3], options, effects);
+            Ok(claim_idle(claim, start, count, reply, scratch))
+        })
+    })?;
+    let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
+    changed_quietly(context, changes);
+    effects.log(context);
+    Ok(())
+}
+
+/// Claims up to `count` idle entries from `start` on and writes where to go on, the entries, and those that are gone.
+/// Returns the number of changes, and what they were.
+fn claim_idle<'k>(
+    mut claim: Claim<'_, 'k>,
+    start: StreamId,
+    count: u64,
+    reply: &mut Reply<'_>,
+    scratch: &mut Vec<u8>,
+) -> (u64, Effects<'k>) {
+    let (mut left, mut attempts) = (count, count.saturating_mul(ATTEMPTS_FACTOR));
+    let (mut chosen, mut next) = (Vec::new(), StreamId::ZERO);
+    let group = claim.stream.group(claim.group).expect("the group exists");
+    group.for_each_pending(start, |pending| {
+        if attempts == 0 || left == 0 {
+            next = pending.id;
+            return ControlFlow::Break(());
+        }
+        attempts -= 1;
+        let exists = claim.stream.contains(pending.id);
+        if !exists || claim.options.is_idle(&pending) {
+            chosen.push((pending.id, exists));
+            left -= 1;
+        }
+        ControlFlow::Continue(())
+    });
+    reply.array(3);
+    write_id(reply, next);
+    write_counted(reply, scratch, |reply| {
+        chosen.iter().filter(|&&(id, exists)| exists && claim.claim(id, reply)).count()
+    });
+    chosen.retain(|&(_, exists)| !exists);
+    reply.array(chosen.len());
+    for (id, _) in chosen {
+        claim.forget(id);
+        write_id(reply, id);
+    }
+    claim.finish()
+}

@@ -1,0 +1,73 @@
+//! XLEN, XRANGE, XREVRANGE and XDEL.
+
+use super::{id, with_scratch, write_counted, write_range};
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use larder_collections::stream::{Order, Stream, StreamId};
+use larder_resp::Args;
+
+pub(super) fn xlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    context.read_value(&key, |stream: Option<&Stream>, reply| {
+        reply.int(stream.map_or(0, |stream| stream.len() as i64));
+        Ok(())
+    })
+}
+
+pub(super) fn xrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    range(context, args, Order::Ascending)
+}
+
+pub(super) fn xrevrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    range(context, args, Order::Descending)
+}
+
+fn range(context: &mut Context<'_>, args: Args<'_>, order: Order) -> CommandResult {
+    let (start, end) = if order == Order::Ascending { (2, 3) } else { (3, 2) };
+    let ends = (id::parse_start(&args[start])?, id::parse_end(&args[end])?);
+    let count = parse_count(args)?;
+    let key = context.key(args.at(1));
+    with_scratch(context, |context, scratch| {
+        context.read_value(&key, |stream: Option<&Stream>, reply| {
+            match (stream, count) {
+                (None, _) => reply.array(0),
+                (Some(_), Some(0)) => reply.null_array(),
+                (Some(stream), count) => write_counted(reply, scratch, |reply| {
+                    write_range(reply, stream, ends, order, count.unwrap_or(0))
+                }),
+            }
+            Ok(())
+        })
+    })
+}
+
+/// `COUNT n` behind the range; a negative one is as good as zero.
+fn parse_count(args: Args<'_>) -> CommandResult<Option<u64>> {
+    let mut count = None;
+    for at in (4..args.len()).step_by(2) {
+        match args.get(at + 1) {
+            Some(value) if is_word(&args[at], "count") => {
+                count = Some(u64::try_from(number::integer(value)?).unwrap_or(0));
+            }
+            _ => return Err(CommandError::SYNTAX),
+        }
+    }
+    Ok(count)
+}
+
+pub(super) fn xdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    let deleted = context.with_value(&key, |stream: &mut Stream, _| {
+        let ids: CommandResult<Vec<StreamId>> =
+            args.from(2).iter().map(|arg| id::parse_strict(arg, 0)).collect();
+        Ok(ids?.into_iter().filter(|&id| stream.delete(id)).count())
+    })?;
+    let deleted = deleted.unwrap_or(0);
+    if deleted > 0 {
+        context.modified(&key);
+    }
+    context.reply.count(deleted);
+    Ok(())
+}
