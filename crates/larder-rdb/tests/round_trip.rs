@@ -200,7 +200,7 @@ fn read_all(bytes: &[u8], verify: bool) -> Result<(Vec<Event>, Vec<KeyRecord>), 
 }
 
 /// The next key, which the next event must speak of.
-fn record(event: Event, records: &mut impl Iterator<Item = KeyRecord>) -> KeyRecord {
+fn record(event: &Event, records: &mut impl Iterator<Item = KeyRecord>) -> KeyRecord {
     assert!(matches!(event, Event::Key));
     records.next().expect("there is one for each event")
 }
@@ -216,7 +216,7 @@ fn files_come_back() {
         assert!(matches!(next(), Event::SelectDb(0)));
         assert!(matches!(next(), Event::ResizeDb(2, 1)));
         let KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. } =
-            record(next(), &mut records)
+            record(&next(), &mut records)
         else {
             panic!("a string was expected");
         };
@@ -224,14 +224,14 @@ fn files_come_back() {
             (key, expire_at_ms, value),
             (b"greeting".to_vec(), Some(1_900_000_000_123), b"hello".to_vec())
         );
-        let KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. } = record(next(), &mut records)
+        let KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. } = record(&next(), &mut records)
         else {
             panic!("a list was expected");
         };
         assert_eq!(elements(&list), elements(&sample_list(300, 0)));
         assert!(matches!(next(), Event::SelectDb(9)));
         assert!(matches!(next(), Event::ResizeDb(1, 0)));
-        let KeyRecord { key, idle_s, frequency, .. } = record(next(), &mut records);
+        let KeyRecord { key, idle_s, frequency, .. } = record(&next(), &mut records);
         assert_eq!((key, idle_s, frequency), (b"12345".to_vec(), Some(100), Some(7)));
         assert!(events.next().is_none());
     }
