@@ -70,7 +70,7 @@ pub fn run(context: &mut Context, streams: usize, each: usize) -> io::Result<()>
             next += 1;
             match name {
                 "XADD" => {
-                    resp::command(out, &[b"XADD", key, b"*", b"temp", value.as_bytes(), b"dev", b"sensor"])
+                    resp::command(out, &[b"XADD", key, b"*", b"temp", value.as_bytes(), b"dev", b"sensor"]);
                 }
                 "XADD MAXLEN ~" => {
                     let len = each.to_string();
