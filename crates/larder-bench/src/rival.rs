@@ -39,7 +39,24 @@ impl Rival {
 
     /// Starts it afresh. The test kit panics when a server will not start; a long run must not end with that.
     pub fn start(&self) -> io::Result<Server> {
-        let start = || Server::start(&refs(&self.command), &refs(&self.extra));
+        self.start_with(&[])
+    }
+
+    /// Starts it afresh with further arguments.
+    pub fn start_with(&self, args: &[&str]) -> io::Result<Server> {
+        self.start_as(&self.command, args)
+    }
+
+    /// The same without pinning.
+    pub fn start_free(&self, args: &[&str]) -> io::Result<Server> {
+        let binary = self.binary.to_string_lossy().into_owned();
+        let at = self.command.iter().position(|word| *word == binary).unwrap_or(0);
+        self.start_as(&self.command[at..], args)
+    }
+
+    fn start_as(&self, command: &[String], args: &[&str]) -> io::Result<Server> {
+        let all = [&refs(&self.extra)[..], args].concat();
+        let start = || Server::start(&refs(command), &all);
         std::panic::catch_unwind(start).map_err(|_| io::Error::other(format!("{} does not start", self.name)))
     }
 

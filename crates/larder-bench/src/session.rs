@@ -7,10 +7,12 @@ use crate::rival::Rival;
 use larder_testkit::{Client, Server, Value};
 use std::io;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Threads that work in the background: freeing, compressing, returning memory.
-const BACKGROUND: [&str; 4] = ["larder-free", "larder-pack", "jemalloc_bg", "bio_"];
+const BACKGROUND: [&str; 6] =
+    ["larder-free", "larder-pack", "larder-save", "larder-log", "jemalloc_bg", "bio_"];
 /// A thread that waits has its time accounted for; so long after the last reply all of them wait.
 const SETTLED_AFTER: Duration = Duration::from_millis(2);
 /// The longest wait for memory to settle.
@@ -32,17 +34,37 @@ pub fn connect(port: u16) -> io::Result<TcpStream> {
 
 /// A fresh server and a connection to it.
 pub struct Session {
-    server: Server,
+    server: Arc<Server>,
     client: Client,
 }
 
 impl Session {
     /// Starts a server.
     pub fn start(rival: &Rival) -> io::Result<Self> {
-        let server = rival.start()?;
+        Session::of(rival.start()?)
+    }
+
+    /// Starts a server with further arguments, which may use every core.
+    pub fn start_free(rival: &Rival, args: &[&str]) -> io::Result<Self> {
+        Session::of(rival.start_free(args)?)
+    }
+
+    /// Starts a server with further arguments.
+    pub fn start_pinned(rival: &Rival, args: &[&str]) -> io::Result<Self> {
+        Session::of(rival.start_with(args)?)
+    }
+
+    fn of(server: Server) -> io::Result<Self> {
         let mut client = server.client();
         client.set_timeout(TIMEOUT);
-        Ok(Session { server, client })
+        Ok(Session { server: Arc::new(server), client })
+    }
+
+    /// Another connection to the same server.
+    pub fn again(&self) -> io::Result<Self> {
+        let mut client = self.server.client();
+        client.set_timeout(TIMEOUT);
+        Ok(Session { server: Arc::clone(&self.server), client })
     }
 
     /// Sends a command; an error reply is an error.

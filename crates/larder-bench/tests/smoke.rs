@@ -12,7 +12,10 @@ fn every_workload_runs_small() {
     let text = String::from_utf8_lossy(&output.stdout);
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{complaints}");
-    for group in ["memory", "cpu", "ends", "packing", "rotate", "zset", "copy", "index", "idle", "startup"] {
+    for group in [
+        "memory", "cpu", "ends", "packing", "rotate", "zset", "copy", "index", "bits", "pf", "geo", "idle",
+        "startup",
+    ] {
         assert!(text.contains(&format!("== {group} ==")), "{group} is missing:\n{text}");
     }
     let figures = std::fs::read_to_string(&json).expect("the figures are written");

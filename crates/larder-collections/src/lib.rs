@@ -2,6 +2,7 @@
 //! configuration or keys.
 
 pub mod hash;
+pub mod hyperloglog;
 pub mod int_set;
 pub mod key_table;
 pub mod list;

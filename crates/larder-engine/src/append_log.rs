@@ -26,7 +26,7 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 pub struct AppendLog {
     on: AtomicBool,
     inner: Mutex<Inner>,
-    /// Something was appended while the writer slept, or it is to look up.
+    /// The writer is to look up from its sleep.
     filled: Condvar,
     /// The writer has taken what there was.
     taken: Condvar,
@@ -155,10 +155,16 @@ impl AppendLog {
     fn appended(&self, inner: &mut Inner) -> u64 {
         let end = inner.taken + inner.bytes.len() as u64;
         self.end.store(end, Ordering::Release);
+        end
+    }
+
+    /// Has the writer begin if it sleeps. To be called some time after appending: what gathers until then is written, and
+    /// synced, at once.
+    pub fn kick(&self) {
+        let mut inner = self.inner.lock();
         if std::mem::take(&mut inner.writer_sleeps) {
             self.filled.notify_one();
         }
-        end
     }
 
     /// The next file begins here. To be called while all shards are held.

@@ -64,10 +64,14 @@ pub mod flags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the variants are the field's own group names")]
 pub enum Group {
+    Bitmap,
     Connection,
     Generic,
+    Geo,
     Hash,
+    HyperLogLog,
     List,
+    PubSub,
     Server,
     Set,
     SortedSet,
@@ -80,10 +84,14 @@ impl Group {
     /// The name that COMMAND DOCS prints.
     pub fn name(self) -> &'static str {
         match self {
+            Group::Bitmap => "bitmap",
             Group::Connection => "connection",
             Group::Generic => "generic",
+            Group::Geo => "geo",
             Group::Hash => "hash",
+            Group::HyperLogLog => "hyperloglog",
             Group::List => "list",
+            Group::PubSub => "pubsub",
             Group::Server => "server",
             Group::Set => "set",
             Group::SortedSet => "sorted-set",
@@ -107,6 +115,8 @@ pub enum Scope {
     All,
     /// The shards of the queued commands and of the watched keys.
     Exec,
+    /// Those of the first key and of the last STORE or STOREDIST key.
+    Geo,
     /// Those of the key to sort and of the destination; all shards together when patterns name other keys.
     Sort,
 }

@@ -2,7 +2,10 @@
 
 use crate::engine::Engine;
 use crate::field_expiry::NEVER;
+use crate::notify::class;
 use crate::shard::ShardData;
+use crate::tracking;
+use crate::tracking::Invalidations;
 use larder_collections::value::Value;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -56,7 +59,13 @@ impl Engine {
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();
         }
+        if self.append_log.pending() > 0 {
+            self.append_log.kick();
+        }
         self.pause_check();
+        let mut told = Invalidations::default();
+        tracking::limit_keys(self, &mut fastrand::Rng::new(), &mut told);
+        told.send(self);
     }
 
     /// Counts the keys of all databases.
@@ -134,7 +143,13 @@ impl Engine {
 
     /// Expires up to a batch in each database of a shard; says whether there may be more.
     fn expire_batch(&self, shard: &crate::shard::Shard, now_ms: u64) -> (usize, bool) {
-        let mut data = shard.lock();
+        let mut told = Invalidations::default();
+        let result = self.expire_in(&mut shard.lock(), now_ms, &mut told);
+        told.send(self);
+        result
+    }
+
+    fn expire_in(&self, data: &mut ShardData, now_ms: u64, told: &mut Invalidations) -> (usize, bool) {
         let (mut count, mut more) = (0, false);
         for db in 0..data.tables().len() {
             let table = data.table_mut(db);
@@ -148,7 +163,8 @@ impl Engine {
                 self.background.discard_owned(value);
             });
             for name in &names {
-                data.watched.touch(db, name);
+                data.changed(self, db, &self.key(name), 0, told);
+                self.notify(None, class::EXPIRED, "expired", db, name);
                 crate::serve::stream_is_gone(self, &data.waiting, db, name);
                 if self.append_log.is_on() {
                     self.append_log.append_one(db, &[b"DEL", name], second);
@@ -157,12 +173,12 @@ impl Engine {
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }
-        more |= self.expire_fields(&mut data, now_ms);
+        more |= self.expire_fields(data, now_ms, told);
         (count, more)
     }
 
     /// Takes out up to a batch of fields in the hashes of a shard; says whether there may be more.
-    fn expire_fields(&self, data: &mut ShardData, now_ms: u64) -> bool {
+    fn expire_fields(&self, data: &mut ShardData, now_ms: u64, told: &mut Invalidations) -> bool {
         let mut left = EXPIRE_BATCH;
         while left > 0 {
             let Some((db, name)) = data.field_expiry.pop_due(now_ms) else { return false };
@@ -178,7 +194,11 @@ impl Engine {
             }
             data.field_expiry.note(db, &name, NEVER, soonest);
             if taken > 0 {
-                data.watched.touch(db, &name);
+                data.changed(self, db, &key, 0, told);
+                self.notify(None, class::HASH, "hexpired", db, &name);
+            }
+            if taken > 0 && is_empty {
+                self.notify(None, class::GENERIC, "del", db, &name);
             }
         }
         true

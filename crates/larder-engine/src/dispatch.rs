@@ -9,6 +9,7 @@ use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
 use crate::shard::Held;
 use crate::table::table;
+use crate::tracking;
 use crate::transaction;
 use crate::worker::Flow;
 use crate::{keys, monitor};
@@ -33,10 +34,18 @@ pub(crate) fn execute(
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
+        Ok(found) if confirms(found.command) => {
+            let flow = run(engine, worker, session, found, args, out);
+            silence(session, out.len(), out);
+            return flow;
+        }
         Ok(found) => run(engine, worker, session, found, args, out),
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     silence(session, mark, out);
+    if worker.invalidations.has_direct() || session.tracking.is_some() {
+        tracking::finish_command(engine, worker, session, out);
+    }
     flow
 }
 
@@ -107,7 +116,24 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
         return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
     }
+    if session.only_listens() && !is_for_listeners(found) {
+        return Err(CommandError::text(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            found.full_name()
+        )));
+    }
     Ok(())
+}
+
+/// Whether a client that speaks RESP2 and has subscriptions may call it.
+fn is_for_listeners(found: Found) -> bool {
+    found.parent.is_none()
+        && (confirms(found.command) || matches!(found.command.name, "ping" | "quit" | "reset"))
+}
+
+/// Whether the command answers with confirmations of subscriptions, which CLIENT REPLY does not silence.
+fn confirms(command: &Command) -> bool {
+    command.has(flags::PUBSUB | flags::NOSCRIPT)
 }
 
 /// Whether an option that says `no`, `yes` or `local` allows something to this connection.
@@ -224,12 +250,13 @@ fn run(
     }
     let flow = context.flow;
     drop(context);
+    tracking::end_caching(session, found);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow
 }
 
 /// Puts what was done into the log, while the locks are held.
-fn log_effects(context: &mut Context<'_>) {
+pub(crate) fn log_effects(context: &mut Context<'_>) {
     let engine = context.engine;
     let second = engine.log_second(context.now_ms());
     let end = engine.append_log.append(&context.worker.effects, second);
@@ -250,6 +277,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let dirty = context.worker.stats.dirty.get();
     context.worker.effects.begin_command();
     let result = (context.found.command.run)(context, args);
+    if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
+        tracking::remember(context, args);
+    }
     // What EXEC runs has been noted by itself.
     if context.worker.effects.as_given()
         && context.worker.stats.dirty.get() != dirty
@@ -293,7 +323,7 @@ fn acquire<'e>(engine: &'e Engine, session: &Session, command: &Command, args: A
         Scope::None | Scope::Walk => return Held::None,
         Scope::All => return engine.hold_all(),
         Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return engine.hold_all(),
-        Scope::Keys | Scope::Sort => match single_key(command) {
+        Scope::Geo | Scope::Keys | Scope::Sort => match single_key(command) {
             Some(at) => Held::one(&engine.shards, engine.key(&args[at]).shard()),
             None => Held::many(&engine.shards, shards_of(engine, command, args)),
         },

@@ -115,6 +115,14 @@ impl Context<'_> {
         self.worker.effects.replaced = true;
     }
 
+    /// Runs a part of a command that holds shards of its own, and logs what it has done before they are let go.
+    pub(crate) fn flush_effects_after(&mut self, part: impl FnOnce(&mut Self)) {
+        part(self);
+        if !self.worker.effects.is_empty() {
+            crate::dispatch::log_effects(self);
+        }
+    }
+
     /// Notes something that happened beside what the command does.
     pub(crate) fn log_also(&mut self, words: &[&[u8]]) {
         let effects = &mut self.worker.effects;

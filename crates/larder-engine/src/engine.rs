@@ -13,9 +13,11 @@ use crate::latency::LatencyMonitor;
 use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
 use crate::persistence::Persistence;
+use crate::pubsub::PubSub;
 use crate::shard::{Held, Key, SHARDS, Shard};
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
+use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
 use parking_lot::RwLock;
@@ -46,6 +48,8 @@ pub struct Engine {
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
     pub(crate) pause: Pause,
+    pub(crate) pubsub: PubSub,
+    pub(crate) trackers: Trackers,
     pub(crate) background: Background,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
@@ -86,6 +90,8 @@ impl Engine {
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),
             pause: Pause::default(),
+            pubsub: PubSub::default(),
+            trackers: Trackers::default(),
             background: Background::start(engine.clone()),
             append_log: AppendLog::default(),
             gate: Gate::default(),
@@ -218,6 +224,17 @@ impl Engine {
     pub(crate) fn send(&self, worker: usize, mail: Mail) {
         if let Some(post) = self.workers.read().get(worker) {
             post.mailbox.send(mail);
+        }
+    }
+
+    /// Leaves a message for a worker. `from` is the worker that calls, if one does: it need not wake itself.
+    pub(crate) fn send_from(&self, from: Option<usize>, worker: usize, mail: Mail) {
+        if let Some(post) = self.workers.read().get(worker) {
+            if from == Some(worker) {
+                post.mailbox.leave(mail);
+            } else {
+                post.mailbox.send(mail);
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the engine asks of the process around it.
 
+use std::time::Duration;
+
 /// A level of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -71,6 +73,15 @@ pub trait Host: Send + Sync {
     fn reload(&self, save: bool, flush: bool) -> Result<(), String>;
     /// Empties the keyspace and loads the append-only file. The error is for the client.
     fn reload_log(&self) -> Result<(), String>;
+    /// Connects to another server, sends it commands, and returns the first line of each of `replies` replies, which all
+    /// are one line long. The error says what could not be done: `connecting to the client`, and so on.
+    fn exchange(
+        &self,
+        address: &str,
+        timeout: Duration,
+        request: &[u8],
+        replies: usize,
+    ) -> Result<Vec<String>, &'static str>;
     /// Memory now.
     fn memory(&self) -> HostMemory;
     /// Gives unused memory back to the kernel.

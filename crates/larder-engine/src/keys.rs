@@ -11,6 +11,9 @@ pub fn positions(
     mut each: impl FnMut(usize, &KeySpec),
 ) -> Result<(), InvalidKeys> {
     for spec in command.keys {
+        if command.scope == Scope::Geo && matches!(spec.begin, Begin::Keyword { .. }) {
+            continue;
+        }
         let Some(first) = begin(spec, args) else { continue };
         let (last, step) = end(spec, args, first)?;
         let first = first + first_offset(spec);
@@ -21,8 +24,12 @@ pub fn positions(
             each(at, spec);
         }
     }
-    if command.scope == Scope::Sort
-        && let Some(at) = crate::commands::generic::sort_target(args)
+    let target = match command.scope {
+        Scope::Geo => crate::commands::geo::store_target(args),
+        Scope::Sort => crate::commands::generic::sort_target(args),
+        _ => None,
+    };
+    if let Some(at) = target
         && let Some(spec) = command.keys.iter().find(|spec| spec.flags.starts_with("OW"))
     {
         each(at, spec);

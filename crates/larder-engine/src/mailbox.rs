@@ -1,5 +1,7 @@
 //! Messages between workers: what one thread has for the clients of another.
 
+use crate::pubsub::Message;
+use crate::tracking::Invalidation;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +15,27 @@ pub enum Mail {
         client: u64,
         /// The bytes, shared among all who get them.
         bytes: Arc<[u8]>,
+    },
+    /// A published message; `Session::hears` says who of them still wants it.
+    Message {
+        /// The clients, in the order of their ids.
+        clients: Arc<Vec<u64>>,
+        /// The message.
+        message: Arc<Message>,
+    },
+    /// Keys have changed: call `Worker::invalidate` for each of the clients.
+    Invalidate {
+        /// The clients.
+        clients: Vec<u64>,
+        /// The keys.
+        what: Arc<Invalidation>,
+    },
+    /// Keys have changed that another client has to be told of: call `Worker::invalidate_for_other`.
+    InvalidateForOther {
+        /// The client that the messages are redirected to.
+        client: u64,
+        /// The keys.
+        what: Arc<Invalidation>,
     },
     /// A blocked client has been served: append the reply, then call `Worker::resume`.
     Unblocked {
@@ -53,6 +76,17 @@ impl Mailbox {
         if !self.woken.swap(true, Ordering::AcqRel) {
             (self.wake)();
         }
+    }
+
+    /// Leaves a message of the worker to itself: it looks before it sleeps, see `Worker::drain`.
+    pub(crate) fn leave(&self, mail: Mail) {
+        self.mail.lock().push(mail);
+        self.woken.store(true, Ordering::Release);
+    }
+
+    /// Whether there are messages.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.woken.load(Ordering::Relaxed)
     }
 
     /// Moves all messages to the end of `into`.

@@ -44,6 +44,15 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
+/// The same, but for numbers too large or too small for a double, which most commands refuse.
+pub fn parse_f64_in_range(text: &[u8]) -> Option<f64> {
+    let value = parse_f64(text)?;
+    let too_large = || value.is_infinite() && !text.iter().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
+    let mantissa = || text.iter().take_while(|byte| !byte.eq_ignore_ascii_case(&b'e'));
+    let too_small = || value == 0.0 && mantissa().any(|byte| matches!(byte, b'1'..=b'9'));
+    (!too_large() && !too_small()).then_some(value)
+}
+
 /// `strtod` also reads hexadecimal; integers of that form are what people send.
 fn parse_hex_f64(text: &[u8]) -> Option<f64> {
     let (sign, rest) = match text {
@@ -226,6 +235,12 @@ mod tests {
         assert_eq!(parse_f64(b"1e3"), Some(1000.0));
         assert_eq!(parse_f64(b"-inf"), Some(f64::NEG_INFINITY));
         assert_eq!(parse_f64(b"0x10"), Some(16.0));
+        for good in ["0", "-0.0", "0e-400", "5e-324", "1.7e308", "inf", "-Infinity", "0x1e"] {
+            assert_eq!(parse_f64_in_range(good.as_bytes()), parse_f64(good.as_bytes()), "{good}");
+        }
+        for bad in ["1e400", "-1e400", "1e-400", "0.1e-330", "x"] {
+            assert_eq!(parse_f64_in_range(bad.as_bytes()), None, "{bad}");
+        }
         for bad in ["nan", "", " 1", "1 ", "abc"] {
             assert_eq!(parse_f64(bad.as_bytes()), None, "{bad}");
         }

@@ -6,6 +6,7 @@ use crate::context::{Context, Kind};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::mailbox::Mail;
+use crate::notify::class;
 use crate::number::ScoreText;
 use crate::session::{Session, client_flags};
 use crate::shard::Key;
@@ -186,7 +187,7 @@ pub(crate) fn pop_into(
         list.pop_with(end, options, |element| write_element(reply, element));
         Ok(())
     })?;
-    context.modified(key);
+    note_popped(context, key, end);
     context.log_instead(&[pop_name(end), key.bytes]);
     Ok(())
 }
@@ -205,11 +206,23 @@ pub(crate) fn pop_many_into(
         pop_all(list, options, end, count, reply);
         Ok(())
     })?;
-    context.modified(key);
+    note_popped(context, key, end);
     if context.logs() {
         context.log_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
     }
     Ok(())
+}
+
+/// Tells everybody that elements were popped from a list.
+pub(crate) fn note_popped(context: &mut Context<'_>, key: &Key<'_>, end: End) {
+    context.modified(key);
+    context.notify(class::LIST, if end == End::Front { "lpop" } else { "rpop" }, key);
+    context.notify_emptied(key);
+}
+
+/// The event of a push.
+pub(crate) fn push_event(end: End) -> &'static str {
+    if end == End::Front { "lpush" } else { "rpush" }
 }
 
 fn pop_name(end: End) -> &'static [u8] {
@@ -296,6 +309,8 @@ pub(crate) fn pop_scored(
         Ok(())
     })?;
     context.modified(key);
+    context.notify(class::SORTED_SET, if extreme == Extreme::Min { "zpopmin" } else { "zpopmax" }, key);
+    context.notify_emptied(key);
     if context.logs() {
         let name: &[u8] = if extreme == Extreme::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
         context.log_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
@@ -331,9 +346,10 @@ pub(crate) fn move_one(
             list.push(to, &scratch, options);
             Ok(())
         })?;
-        context.modified(source);
     }
     context.modified(target);
+    context.notify(class::LIST, push_event(to), target);
+    note_popped(context, source, from);
     context.signal_ready(target);
     context.log_instead(&[b"LMOVE", source.bytes, target.bytes, end_name(from), end_name(to)]);
     reply.bulk(&scratch);

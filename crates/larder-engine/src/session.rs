@@ -1,11 +1,15 @@
 //! What the engine knows of one connection: the part its worker owns, and the part that others may look at.
 
 use crate::blocking::Waiter;
+use crate::pubsub::{Message, Subscriptions};
+use crate::tracking::Tracking;
 use crate::transaction::{Queue, Watched};
 use larder_resp::Protocol;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
 
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +66,14 @@ pub mod client_flags {
     pub const CLOSING: u32 = 1 << 7;
     /// `I`: a source of imported data.
     pub const IMPORT_SOURCE: u32 = 1 << 8;
+    /// `P`: has subscriptions.
+    pub const PUBSUB: u32 = 1 << 9;
+    /// `t`: is told of keys that change.
+    pub const TRACKING: u32 = 1 << 10;
+    /// `R`: the connection that was to be told instead is gone.
+    pub const BROKEN_REDIRECT: u32 = 1 << 11;
+    /// `B`: is told of keys by prefix.
+    pub const BROADCAST: u32 = 1 << 12;
 }
 
 /// The part of a connection that other threads may look at. Only the worker that owns the connection writes the
@@ -96,6 +108,14 @@ pub struct ClientShared {
     pub watching: AtomicU32,
     /// Bytes held by the queue of the transaction.
     pub multi_bytes: AtomicU32,
+    /// Number of channels subscribed to.
+    pub channels: AtomicU32,
+    /// Number of patterns subscribed to.
+    pub patterns: AtomicU32,
+    /// Number of shard channels subscribed to.
+    pub shard_channels: AtomicU32,
+    /// The client that is told of changed keys instead: -1 without tracking, 0 for none.
+    pub redirect: AtomicI64,
     /// Unparsed bytes of input.
     pub query_len: AtomicU64,
     /// Capacity of the input buffer.
@@ -147,6 +167,10 @@ impl ClientShared {
             multi: AtomicI32::new(-1),
             watching: AtomicU32::new(0),
             multi_bytes: AtomicU32::new(0),
+            channels: AtomicU32::new(0),
+            patterns: AtomicU32::new(0),
+            shard_channels: AtomicU32::new(0),
+            redirect: AtomicI64::new(-1),
             query_len: AtomicU64::new(0),
             query_cap: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
@@ -221,6 +245,10 @@ pub struct Session {
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) waiter: Option<Arc<Waiter>>,
+    pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    pub(crate) tracking: Option<Box<Tracking>>,
+    /// Whether a subscription ever ended: messages to it may still be in the mail.
+    pub(crate) has_left: bool,
     /// Where in the log the effects of the connection's last write end.
     pub(crate) log_end: u64,
     /// Reads an append-only file: nothing is refused.
@@ -239,6 +267,9 @@ impl Session {
             multi: None,
             watched: Vec::new(),
             waiter: None,
+            subscriptions: None,
+            tracking: None,
+            has_left: false,
             log_end: 0,
             replays: false,
         }
@@ -277,11 +308,26 @@ impl Session {
 
     /// The class that output limits go by.
     pub fn class(&self) -> ClientClass {
-        if self.shared.has(client_flags::MONITOR) { ClientClass::Replica } else { ClientClass::Normal }
+        match () {
+            () if self.shared.has(client_flags::MONITOR) => ClientClass::Replica,
+            () if self.subscriptions.is_some() => ClientClass::PubSub,
+            () => ClientClass::Normal,
+        }
     }
 
     /// Whether the idle timeout passes it by.
     pub fn exempt_from_timeout(&self) -> bool {
-        self.is_blocked() || self.shared.has(client_flags::MONITOR)
+        self.is_blocked() || self.subscriptions.is_some() || self.shared.has(client_flags::MONITOR)
+    }
+
+    /// Whether only commands about subscriptions are allowed: messages could be mistaken for the replies of others.
+    pub(crate) fn only_listens(&self) -> bool {
+        self.protocol == Protocol::Resp2 && self.subscriptions.is_some()
+    }
+
+    /// Whether the connection still subscribes to what the message was sent to.
+    pub fn hears(&self, message: &Message) -> bool {
+        let (space, name) = message.subscription();
+        !self.has_left || self.subscriptions.as_ref().is_some_and(|all| all.contains(space, name))
     }
 }

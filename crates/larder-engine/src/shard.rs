@@ -6,6 +6,7 @@
 
 use crate::blocking::WaitMap;
 use crate::field_expiry::FieldExpiries;
+use crate::tracking::ReadKeys;
 use crate::watch::WatchMap;
 use larder_collections::key_table::KeyTable;
 use larder_collections::value::Value;
@@ -42,6 +43,7 @@ pub struct ShardData {
     /// Tables that were flushed while a snapshot had not passed them.
     departed: Vec<Table>,
     pub(crate) watched: WatchMap,
+    pub(crate) read_keys: ReadKeys,
     pub(crate) waiting: WaitMap,
     pub(crate) field_expiry: FieldExpiries,
 }

@@ -11,7 +11,7 @@
 //! the keyspace was at its start.
 
 use crate::engine::Engine;
-use crate::shard::{Shard, ShardData, Table};
+use crate::shard::{SHARDS, Shard, ShardData, Table};
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use parking_lot::MutexGuard;
@@ -106,16 +106,26 @@ impl Snapshot {
         self.changes
     }
 
+    /// Every database is in so many parts, which threads may read at the same time.
+    pub const PARTS: usize = SHARDS;
+
     /// Hands out every key of a database, once, until `each` fails. No lock is held meanwhile.
     pub fn for_each<E>(&self, db: usize, mut each: impl FnMut(Record<'_>) -> Result<(), E>) -> Result<(), E> {
-        let mut batch = Batch::default();
-        for shard in &self.engine.shards {
-            while self.fill(shard, db, &mut batch) {
-                batch.hand_out(&mut each)?;
-            }
+        (0..Self::PARTS).try_for_each(|part| self.for_each_in(db, part, &mut each))
+    }
+
+    /// The same for one part of a database.
+    pub fn for_each_in<E>(
+        &self,
+        db: usize,
+        part: usize,
+        mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (shard, mut batch) = (&self.engine.shards[part], Batch::default());
+        while self.fill(shard, db, &mut batch) {
             batch.hand_out(&mut each)?;
         }
-        Ok(())
+        batch.hand_out(&mut each)
     }
 
     /// Takes the next part of a database from a shard; false when it was the last one.

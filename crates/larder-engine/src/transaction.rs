@@ -80,7 +80,7 @@ pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Held<'e> {
     let needs_all = |(found, args): &(Found, OwnedArgs)| match found.command.scope {
         Scope::All | Scope::Walk => true,
         Scope::Sort => crate::commands::generic::sorts_by_other_keys(args.as_args()),
-        Scope::Exec | Scope::Keys | Scope::None => false,
+        Scope::Exec | Scope::Geo | Scope::Keys | Scope::None => false,
     };
     if queued.iter().any(needs_all) {
         return engine.hold_all();

@@ -11,7 +11,8 @@ use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
-use crate::{dispatch, transaction};
+use crate::tracking::{self, Invalidation, Invalidations};
+use crate::{commands, dispatch, transaction};
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -61,6 +62,7 @@ impl Worker {
             list_options: list_options(&engine),
             thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
+            invalidations: Invalidations::default(),
             last_found: None,
             effects: Effects::default(),
             log_end: 0,
@@ -143,6 +145,27 @@ impl Worker {
         self.state.mailbox.drain(into);
     }
 
+    /// Leaves what the commands of an iteration have for other clients in the mail. To be called behind them, before
+    /// the worker looks at its own mail again.
+    pub fn finish_round(&mut self) {
+        self.state.finish_round(&self.engine);
+    }
+
+    /// Tells a client that keys have changed, if it still wants to know; or has another one told.
+    pub fn invalidate(&mut self, session: &mut Session, what: &Arc<Invalidation>, out: &mut Vec<u8>) {
+        tracking::invalidate(&self.engine, self.state.index, session, what, out);
+    }
+
+    /// Tells a client that keys have changed for another.
+    pub fn invalidate_for_other(&self, session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
+        tracking::invalidate_for_other(session, what, out);
+    }
+
+    /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.
+    pub fn has_mail(&self) -> bool {
+        self.state.mailbox.has_mail()
+    }
+
     /// The reply to a blocking command has been appended: the connection goes on.
     pub fn resume(&mut self, session: &mut Session) {
         if let Some(waiter) = end_wait(session) {
@@ -179,6 +202,8 @@ impl Worker {
             self.leave_lines(&waiter);
         }
         transaction::forget(&self.engine, &mut session);
+        commands::pubsub::forget(&self.engine, &mut session);
+        tracking::turn_off(&self.engine, &mut session);
         self.engine.clients.remove(&session.shared);
     }
 

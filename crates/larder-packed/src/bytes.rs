@@ -103,25 +103,39 @@ impl SharedBytes {
         }
     }
 
+    /// Cuts the string off at `len` bytes; does nothing when it is shorter. Keeps the room.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.len() {
+            return;
+        }
+        if self.header().rc.load(Ordering::Acquire) != 1 {
+            *self = Self::new(&self[..len]);
+            return;
+        }
+        // SAFETY: this is the only reference (I4), and fewer bytes than before stay initialised (I3).
+        unsafe { self.0.as_mut().len = len };
+    }
+
+    /// Puts `new` in place of a range of the bytes. O(bytes behind it).
+    ///
+    /// Panics if the range does not lie in the string.
+    pub fn splice(&mut self, range: Range<usize>, new: &[u8]) {
+        let (old_len, end) = (self.len(), range.start + new.len());
+        assert!(range.start <= range.end && range.end <= old_len, "the range lies in the string");
+        let new_len = old_len - range.len() + new.len();
+        self.pad(new_len);
+        let bytes = self.make_mut();
+        bytes.copy_within(range.end..old_len, end);
+        bytes[range.start..end].copy_from_slice(new);
+        self.truncate(new_len);
+    }
+
     /// The bytes, to change in place; copies them first when they are shared.
     pub fn make_mut(&mut self) -> &mut [u8] {
         self.reserve(self.len());
         let len = self.len();
         // SAFETY: this is the only reference, and `len` bytes are initialised (I3).
         unsafe { std::slice::from_raw_parts_mut(self.data().as_ptr(), len) }
-    }
-
-    /// Replaces the bytes of `range`, moving what follows. Panics if `range` is not inside the string.
-    pub fn splice(&mut self, range: Range<usize>, with: &[u8]) {
-        let old = self.len();
-        assert!(range.start <= range.end && range.end <= old, "the range lies inside the string");
-        let new = old - range.len() + with.len();
-        self.pad(new);
-        let bytes = self.make_mut();
-        bytes.copy_within(range.end..old, range.start + with.len());
-        bytes[range.start..range.start + with.len()].copy_from_slice(with);
-        // SAFETY: `make_mut` made this the only reference, and the first `new` bytes are initialised: `pad` saw to it.
-        unsafe { self.0.as_mut().len = new };
     }
 
     /// Gives back the room to spare, if there is any beyond the allocator's class.
@@ -229,23 +243,25 @@ mod tests {
     }
 
     #[test]
-    fn splices_are_those_of_a_vector() {
-        let mut rng = fastrand::Rng::with_seed(1);
-        let (mut string, mut model) = (SharedBytes::new(b""), Vec::new());
-        for _ in 0..2000 {
-            let kept = (rng.u8(..4) == 0).then(|| (string.clone(), model.clone()));
-            let from = rng.usize(..=model.len());
-            let to = rng.usize(from..=model.len().min(from + 9));
-            let with: Vec<u8> = (0..rng.usize(..10)).map(|_| rng.u8(..)).collect();
-            string.splice(from..to, &with);
-            model.splice(from..to, with);
-            if rng.u8(..8) == 0 {
-                string.shrink();
+    fn splices_and_truncates() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        let (mut bytes, mut model) = (SharedBytes::new(b""), Vec::new());
+        for n in 0..2000_u32 {
+            let start = rng.usize(..=model.len());
+            let range = start..rng.usize(start..=model.len().min(start + 5));
+            let new = vec![n as u8; rng.usize(..5)];
+            let kept = (n % 3 == 0).then(|| (bytes.clone(), model.clone()));
+            bytes.splice(range.clone(), &new);
+            model.splice(range, new);
+            if n % 50 == 0 {
+                model.truncate(7);
+                bytes.truncate(7);
             }
-            assert_eq!(string[..], model);
-            if let Some((string, model)) = kept {
-                assert_eq!(string[..], model);
+            if n % 8 == 0 {
+                bytes.shrink();
             }
+            assert_eq!(bytes[..], model[..]);
+            assert!(kept.is_none_or(|(bytes, model)| bytes[..] == model[..]));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Byte codecs and the one place for layout tricks: packed blocks, the block heap, LZF and the other codecs.
 
+pub mod bits;
 pub mod block;
 pub mod buffer;
 pub mod bytes;

@@ -3,7 +3,7 @@
 use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
-use larder_rdb::read::{Event, FileReader, KeyRecord, Loaded, Options};
+use larder_rdb::read::{Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
 use larder_rdb::write::{FileWriter, KeyHeader};
 use larder_rdb::{Error, Version, dump};
 
@@ -188,45 +188,50 @@ fn sample_file(checksum: bool) -> Vec<u8> {
     file.finish().unwrap()
 }
 
-fn read_all(bytes: &[u8], verify: bool) -> Result<Vec<Event>, Error> {
+fn read_all(bytes: &[u8], verify: bool) -> Result<(Vec<Event>, Vec<KeyRecord>), Error> {
     let mut reader = FileReader::new(bytes, options(0), verify)?;
-    let mut events = Vec::new();
-    while let Some(event) = reader.next_event()? {
+    let (mut events, mut keys, mut records) = (Vec::new(), RawKeys::default(), Vec::new());
+    while let Some(event) = reader.next_event(&mut keys)? {
         events.push(event);
     }
     assert_eq!(reader.position(), bytes.len() as u64);
-    Ok(events)
+    keys.read(&options(0), |record| records.push(record))?;
+    Ok((events, records))
 }
 
-fn record(event: Event) -> KeyRecord {
-    let Event::Key(raw) = event else { panic!("a key was expected") };
-    raw.read(&options(0)).expect("the value is whole")
+/// The next key, which the next event must speak of.
+fn record(event: &Event, records: &mut impl Iterator<Item = KeyRecord>) -> KeyRecord {
+    assert!(matches!(event, Event::Key));
+    records.next().expect("there is one for each event")
 }
 
 #[test]
 fn files_come_back() {
     for checksum in [false, true] {
-        let events = read_all(&sample_file(checksum), true).unwrap();
-        let mut events = events.into_iter();
+        let (events, records) = read_all(&sample_file(checksum), true).unwrap();
+        let (mut events, mut records) = (events.into_iter(), records.into_iter());
         let mut next = || events.next().expect("there are eight events");
         assert!(matches!(next(), Event::Aux(name, value) if name == b"redis-ver" && value == b"7.2.0"));
         assert!(matches!(next(), Event::Function(source) if source == b"#!lua name=lib"));
         assert!(matches!(next(), Event::SelectDb(0)));
         assert!(matches!(next(), Event::ResizeDb(2, 1)));
-        let KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. } = record(next()) else {
+        let KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. } =
+            record(&next(), &mut records)
+        else {
             panic!("a string was expected");
         };
         assert_eq!(
             (key, expire_at_ms, value),
             (b"greeting".to_vec(), Some(1_900_000_000_123), b"hello".to_vec())
         );
-        let KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. } = record(next()) else {
+        let KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. } = record(&next(), &mut records)
+        else {
             panic!("a list was expected");
         };
         assert_eq!(elements(&list), elements(&sample_list(300, 0)));
         assert!(matches!(next(), Event::SelectDb(9)));
         assert!(matches!(next(), Event::ResizeDb(1, 0)));
-        let KeyRecord { key, idle_s, frequency, .. } = record(next());
+        let KeyRecord { key, idle_s, frequency, .. } = record(&next(), &mut records);
         assert_eq!((key, idle_s, frequency), (b"12345".to_vec(), Some(100), Some(7)));
         assert!(events.next().is_none());
     }

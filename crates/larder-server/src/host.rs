@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::{memory, process, sys};
 use larder_engine::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The process around the engine.
 pub struct ServerHost {
@@ -105,6 +106,16 @@ impl Host for ServerHost {
 
     fn reload_log(&self) -> Result<(), String> {
         self.persist().load_log_again()
+    }
+
+    fn exchange(
+        &self,
+        address: &str,
+        timeout: Duration,
+        request: &[u8],
+        replies: usize,
+    ) -> Result<Vec<String>, &'static str> {
+        crate::peer::exchange(address, timeout, request, replies)
     }
 
     fn memory(&self) -> HostMemory {

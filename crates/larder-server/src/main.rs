@@ -8,6 +8,7 @@ mod host;
 mod listen;
 mod log;
 mod memory;
+mod peer;
 mod persist;
 mod process;
 mod settings;

@@ -51,6 +51,18 @@ pub const STREAM: Shape = Shape { row: "1 stream", options: PLAIN, load: stream,
 pub const STREAM_PENDING: Shape =
     Shape { row: "1 stream, all pending", options: PLAIN, load: stream::load_pending, target: 40.0 };
 
+impl Shape {
+    /// What the tables call it.
+    pub fn row(&self) -> &'static str {
+        self.row
+    }
+}
+
+/// Loads a shape; returns the number of elements.
+pub fn load(context: &Context, shape: &Shape, loader: &mut Loader) -> io::Result<u64> {
+    (shape.load)(context, loader)
+}
+
 /// Loads a shape into a fresh server.
 pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
     let mut session = context.start()?;

@@ -1,18 +1,24 @@
 //! The workloads, in one table.
 
+mod bits;
 mod copy;
 mod ends;
+mod geo;
 mod hash;
 mod idle;
 mod index;
 mod memory;
 mod operations;
 mod packing;
+mod persistence;
+mod pf;
+mod pubsub;
 mod rotate;
 mod set;
 mod sorted_sets;
 mod startup;
 mod stream;
+mod tracking;
 
 use crate::context::Context;
 use std::io;
@@ -80,6 +86,10 @@ const TABLE: &[Entry] = &[
     ("zset/bands", "100,000 sets of 10-128 members and 80,000 of 129-200: loading, ranges by score", sorted_sets::bands),
     ("zset/churn", "10M insertions and removals at 1M members: memory", sorted_sets::churn),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
+    ("persist/files", "SAVE and loading: lists, sorted sets, hashes, strings", persistence::save_and_load),
+    ("persist/snapshot", "BGSAVE of 5M keys while a client writes: delays and memory", persistence::snapshot),
+    ("persist/always", "appendfsync always: 50 writers and a reader", persistence::always),
+    ("persist/everysec", "appendfsync everysec: processor time of SET", persistence::everysec),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
     ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),
@@ -87,6 +97,14 @@ const TABLE: &[Entry] = &[
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),
     ("set/inter", "SINTER of two sets of 100,000", set::intersect),
     ("set/churn", "memory after 10M members were replaced in a set of 1M", set::churn),
+    ("bits/whole", "BITCOUNT, BITOP and BITPOS of 1 MB", bits::whole),
+    ("bits/single", "SETBIT, GETBIT and BITFIELD in 1 MB", bits::single),
+    ("pf/dense", "HyperLogLog commands on one of 100,000 elements", |c| pf::run(c, 1, 100_000)),
+    ("pf/sparse", "HyperLogLog commands on 1,000 of 300 elements", |c| pf::run(c, 1000, 300)),
+    ("geo/one", "geo commands on 1M places, searches of 100 results", geo::run),
+    ("pubsub/p1", "PUBLISH to nobody and to 50 subscribers, no pipeline", |c| pubsub::run(c, 1)),
+    ("pubsub/p16", "the same with a pipeline of 16", |c| pubsub::run(c, 16)),
+    ("tracking/reads", "reads and writes of 50 connections with tracking, memory of 1M keys read", tracking::run),
     ("stream/one", "stream commands on one stream of 1M entries", |c| stream::run(c, 1, 1_000_000)),
     ("stream/many", "stream commands on 10,000 streams of 100", |c| stream::run(c, 10_000, 100)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),

@@ -238,12 +238,10 @@ impl Hash {
         self.table.take_due(now_ms, max, |_| ())
     }
 
-    /// Takes out a few fields whose time has come, so that changes of a hash clean it up.
+    /// Takes out a few fields whose time has come, so that changes of a hash clean it up; returns how many.
     #[inline]
-    pub fn clean(&mut self, now_ms: u64) {
-        if self.table.soonest() <= now_ms {
-            self.take_due(now_ms, TAKEN_BY_CHANGE);
-        }
+    pub fn clean(&mut self, now_ms: u64) -> usize {
+        if self.table.soonest() <= now_ms { self.take_due(now_ms, TAKEN_BY_CHANGE) } else { 0 }
     }
 
     /// Asks the processor to load what a lookup of this field reads first.

@@ -61,7 +61,9 @@ fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, u
                 *expire = at;
             }
         }
-        8 => hash.clean(now),
+        8 => {
+            hash.clean(now);
+        }
         9 => {
             assert!(hash.take_due(now, usize::MAX) < usize::MAX);
             assert_eq!((hash.len(), hash.soonest() > now), (known.len(), true));

@@ -1,11 +1,15 @@
 //! The commands, by family. Each family declares its commands in a table and implements them beside it.
 
+pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
+pub(crate) mod geo;
 pub(crate) mod hash;
+pub(crate) mod hyperloglog;
 pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod persistence;
+pub(crate) mod pubsub;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
@@ -21,12 +25,16 @@ use larder_resp::Args;
 /// The tables of all families.
 pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
+        bitmap::TABLE,
         connection::TABLE,
         generic::TABLE,
+        geo::TABLE,
         hash::TABLE,
+        hyperloglog::TABLE,
         introspection::TABLE,
         list::TABLE,
         persistence::TABLE,
+        pubsub::TABLE,
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,

@@ -7,7 +7,7 @@ const CLASSES: [(char, u16); 15] = [
     ('l', LIST),
     ('s', SET),
     ('h', HASH),
-    ('z', ZSET),
+    ('z', SORTED_SET),
     ('x', EXPIRED),
     ('e', EVICTED),
     ('d', MODULE),
@@ -34,7 +34,7 @@ pub const SET: u16 = 1 << 5;
 /// `h`.
 pub const HASH: u16 = 1 << 6;
 /// `z`.
-pub const ZSET: u16 = 1 << 7;
+pub const SORTED_SET: u16 = 1 << 7;
 /// `x`.
 pub const EXPIRED: u16 = 1 << 8;
 /// `e`.
@@ -48,7 +48,7 @@ pub const MODULE: u16 = 1 << 13;
 /// `n`, not part of `A`.
 pub const NEW: u16 = 1 << 14;
 /// `A`.
-pub const ALL: u16 = GENERIC | STRING | LIST | SET | HASH | ZSET | EXPIRED | EVICTED | STREAM | MODULE;
+pub const ALL: u16 = GENERIC | STRING | LIST | SET | HASH | SORTED_SET | EXPIRED | EVICTED | STREAM | MODULE;
 
 /// The flags of `letters`; `None` when one is unknown.
 pub(super) fn parse(letters: &str) -> Option<u16> {

@@ -4,6 +4,7 @@ use super::Context;
 use super::typed::Typed;
 use crate::error::CommandResult;
 use crate::field_expiry::NEVER;
+use crate::notify::class;
 use crate::shard::Key;
 use larder_collections::hash::{Hash, HashLimits};
 use larder_collections::value::Value;
@@ -24,10 +25,11 @@ impl<'a> Context<'a> {
         f: impl FnOnce(&mut Hash, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
         let now = self.now_ms();
-        let (mut before, mut after) = (NEVER, NEVER);
+        let (mut before, mut after, mut cleaned, mut is_emptied) = (NEVER, NEVER, 0, false);
         let done = self.with_value(key, |hash: &mut Hash, reply| {
             before = hash.soonest();
-            hash.clean(now);
+            cleaned = hash.clean(now);
+            is_emptied = cleaned > 0 && hash.is_empty();
             let done = f(hash, reply);
             after = hash.soonest();
             done
@@ -35,7 +37,20 @@ impl<'a> Context<'a> {
         if before != after {
             self.note_field_expiry(key, before, after);
         }
+        if cleaned > 0 {
+            self.note_cleaned(key, is_emptied);
+        }
         done
+    }
+
+    /// Fields whose time was over are gone, and with them perhaps the hash.
+    #[cold]
+    fn note_cleaned(&mut self, key: &Key<'_>, is_emptied: bool) {
+        self.modified(key);
+        self.notify(class::HASH, "hexpired", key);
+        if is_emptied {
+            self.notify_emptied(key);
+        }
     }
 
     /// Works on the hash of a key, which is created when there is none, with room for so many fields of so many bytes;

@@ -3,6 +3,7 @@
 //! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
 
 mod hash;
+mod strings;
 mod typed;
 
 pub(crate) use typed::Typed;
@@ -14,10 +15,12 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::field_expiry::NEVER;
 use crate::mailbox::Mailbox;
+use crate::notify::class;
 use crate::session::Session;
 use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
+use crate::tracking::Invalidations;
 use crate::worker::Flow;
 pub(crate) use hash::soonest_field;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed, ValueRef};
@@ -52,6 +55,8 @@ pub(crate) struct WorkerState {
     pub log_end: u64,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
+    /// Changes that other clients are to be told of.
+    pub invalidations: Invalidations,
 }
 
 impl WorkerState {
@@ -187,6 +192,7 @@ impl<'a> Context<'a> {
             None => {}
         }
         self.worker.stats.misses.add(1);
+        self.notify_miss(key);
         f(None, &mut self.reply)
     }
 
@@ -236,6 +242,7 @@ impl<'a> Context<'a> {
         let options = self.worker.list_options;
         let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
+        let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.exists(key);
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
@@ -244,6 +251,9 @@ impl<'a> Context<'a> {
                 self.signal_ready(key);
             }
             self.engine.background.discard(value);
+        }
+        if is_new {
+            self.notify(class::NEW, "new", key);
         }
         if compress {
             self.engine.background.compress(self.db, key.bytes);
@@ -255,6 +265,15 @@ impl<'a> Context<'a> {
 
     /// Removes a key; true if it existed.
     pub(crate) fn delete(&mut self, key: &Key<'_>) -> bool {
+        let existed = self.make_room(key);
+        if existed {
+            self.notify(class::GENERIC, "del", key);
+        }
+        existed
+    }
+
+    /// Removes a key for another to take its place, which is no event of its own; true if it existed.
+    pub(crate) fn make_room(&mut self, key: &Key<'_>) -> bool {
         if !self.exists(key) {
             return false;
         }
@@ -290,19 +309,22 @@ impl<'a> Context<'a> {
         self.remove_entry(key);
         self.worker.stats.expired.add(1);
         self.log_also(&[b"DEL", key.bytes]);
-        let db = self.db;
-        self.shard(key).watched.touch(db, key.bytes);
+        self.note_changed(key, 0);
+        self.notify(class::EXPIRED, "expired", key);
     }
 
     /// Tells everybody concerned that the value of a key has changed.
     #[inline]
     pub(crate) fn modified(&mut self, key: &Key<'_>) {
         self.worker.stats.dirty.add(1);
-        let db = self.db;
-        let shard = self.shard(key);
-        if !shard.watched.is_empty() {
-            shard.watched.touch(db, key.bytes);
-        }
+        self.note_changed(key, self.session.id());
+    }
+
+    /// Marks the transactions that depend on a key, and notes who caches it. `writer` is the client who changed it.
+    #[inline]
+    fn note_changed(&mut self, key: &Key<'_>, writer: u64) {
+        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        shard.changed(self.engine, self.db, key, writer, &mut self.worker.invalidations);
     }
 
     /// Tells those who wait for a key that it has something for them; they are served when the command is done.

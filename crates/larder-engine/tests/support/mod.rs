@@ -34,6 +34,15 @@ impl Host for NoHost {
     fn reload_log(&self) -> Result<(), String> {
         Err("there are no files".to_owned())
     }
+    fn exchange(
+        &self,
+        _address: &str,
+        _timeout: std::time::Duration,
+        _request: &[u8],
+        _replies: usize,
+    ) -> Result<Vec<String>, &'static str> {
+        Err("connecting to the client")
+    }
     fn memory(&self) -> HostMemory {
         HostMemory::default()
     }
@@ -115,7 +124,11 @@ impl Client {
                     self.worker.resume(&mut self.session);
                     texts.push(text(&reply));
                 }
+                Mail::Message { message, .. } => texts.push(text(message.body())),
                 Mail::Output { bytes, .. } => texts.push(text(&bytes)),
+                Mail::Invalidate { .. } | Mail::InvalidateForOther { .. } => {
+                    texts.push("invalidate".to_owned());
+                }
                 Mail::Kill { .. } => texts.push("kill".to_owned()),
                 Mail::Retry => texts.push("retry".to_owned()),
             }

@@ -6,6 +6,7 @@ use super::value::{Loaded, Options, module_name, read_value};
 use crate::error::{Error, Result};
 use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, kind, opcode};
 use std::io::{BufRead, Read};
+use std::ops::Range;
 
 /// A key with its value.
 pub struct KeyRecord {
@@ -26,29 +27,47 @@ pub struct KeyRecord {
 pub struct RawKey {
     record: KeyRecord,
     kind: u8,
-    /// The bytes of the value; none when it had to be read to find its end.
-    bytes: Vec<u8>,
+    /// Where its bytes are among those of the batch.
+    bytes: Range<usize>,
+    /// The value had to be read to find its end.
     is_read: bool,
 }
 
-impl RawKey {
-    /// Makes the value.
-    pub fn read(self, options: &Options) -> Result<KeyRecord> {
-        let RawKey { mut record, kind, bytes, is_read } = self;
-        if !is_read {
-            record.value = read_value(&mut Input::new(bytes.as_slice()), kind, options)?;
-        }
-        Ok(record)
+/// Keys that were found one after the other.
+#[derive(Default)]
+pub struct RawKeys {
+    keys: Vec<RawKey>,
+    /// Names and values.
+    bytes: Vec<u8>,
+}
+
+impl RawKeys {
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys.len()
     }
 
-    /// Size of the value in the file, in bytes.
-    pub fn len(&self) -> usize {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Bytes of all names and values.
+    pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether the bytes of the value are not here.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+    /// Makes the values and hands out the keys, in order.
+    pub fn read(self, options: &Options, mut each: impl FnMut(KeyRecord)) -> Result<()> {
+        for RawKey { mut record, kind, bytes, is_read } in self.keys {
+            let mut input = Input::new(&self.bytes[bytes]);
+            record.key = input.string()?;
+            if !is_read {
+                record.value = read_value(&mut input, kind, options)?;
+            }
+            each(record);
+        }
+        Ok(())
     }
 }
 
@@ -58,8 +77,8 @@ pub enum Event {
     Aux(Vec<u8>, Vec<u8>),
     /// The source of a function library.
     Function(Vec<u8>),
-    /// A key of the database selected last.
-    Key(RawKey),
+    /// A key of the database selected last: it has been added to the batch.
+    Key,
     /// How many keys, and keys that expire, the database holds: a hint.
     ResizeDb(u64, u64),
     /// The database of the keys that follow.
@@ -93,8 +112,8 @@ impl<R: Read> FileReader<R> {
         self.input.get_ref().position()
     }
 
-    /// The next event; None at the end, once the checksum is checked.
-    pub fn next_event(&mut self) -> Result<Option<Event>> {
+    /// The next event; None at the end, once the checksum is checked. Keys go to the end of `batch`.
+    pub fn next_event(&mut self, batch: &mut RawKeys) -> Result<Option<Event>> {
         if self.finished {
             return Ok(None);
         }
@@ -120,7 +139,16 @@ impl<R: Read> FileReader<R> {
                     self.finish()?;
                     return Ok(None);
                 }
-                first => Event::Key(self.key(first)?),
+                first => {
+                    let before = (batch.keys.len(), batch.bytes.len());
+                    let found = self.key(first, batch);
+                    if found.is_err() {
+                        batch.keys.truncate(before.0);
+                        batch.bytes.truncate(before.1);
+                    }
+                    found?;
+                    Event::Key
+                }
             };
             return Ok(Some(event));
         }
@@ -132,7 +160,7 @@ impl<R: Read> FileReader<R> {
     }
 
     /// A key, and what stands before it.
-    fn key(&mut self, first: u8) -> Result<RawKey> {
+    fn key(&mut self, first: u8, batch: &mut RawKeys) -> Result<()> {
         let (mut expire_at_ms, mut idle_s, mut frequency) = (None, None, None);
         let mut next = first;
         let kind = loop {
@@ -147,19 +175,19 @@ impl<R: Read> FileReader<R> {
             }
             next = self.input.byte()?;
         };
-        let key = self.input.string()?;
         // The later formats of Redis give other meanings to type numbers of Valkey's.
-        if kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&self.version) {
-            return Err(Error::Version(self.version));
-        }
-        let mut record = KeyRecord { key, expire_at_ms, idle_s, frequency, value: None };
-        self.input.get_mut().start_record(Vec::new());
-        let skimmed = skim(&mut self.input, kind)?;
-        let bytes = self.input.get_mut().end_record();
-        if !skimmed {
-            record.value = read_value(&mut self.input, kind, &self.options)?;
-        }
-        Ok(RawKey { record, kind, bytes, is_read: !skimmed })
+        let is_foreign = kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&self.version);
+        let start = batch.bytes.len();
+        self.input.get_mut().start_record(std::mem::take(&mut batch.bytes));
+        let skimmed = self.input.skip_string().and_then(|()| {
+            if is_foreign { Err(Error::Version(self.version)) } else { skim(&mut self.input, kind) }
+        });
+        batch.bytes = self.input.get_mut().end_record();
+        let is_read = !skimmed?;
+        let value = if is_read { read_value(&mut self.input, kind, &self.options)? } else { None };
+        let record = KeyRecord { key: Vec::new(), expire_at_ms, idle_s, frequency, value };
+        batch.keys.push(RawKey { record, kind, bytes: start..batch.bytes.len(), is_read });
+        Ok(())
     }
 
     /// Data that a module left beside the keys: skipped when it says nothing, an error when something would be lost.

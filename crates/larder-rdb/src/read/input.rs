@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn hostile_lengths_take_no_memory() {
-        assert!(matches!(string(&[0x81, 0, 0, 0, 0, 0xF0, 0, 0, 0]), Err(Error::Io(_))));
+        assert!(matches!(string(&[0x81, 0, 0, 0, 0, 0x3F, 0, 0, 0]), Err(Error::Io(_))));
         assert!(matches!(string(&[0x81, 0xFF, 0, 0, 0, 0, 0, 0, 0]), Err(Error::Damaged(_))));
         assert!(matches!(string(&[0xC3, 1, 0x80, 0x7F, 0, 0, 0, 0]), Err(Error::Damaged(_))));
         assert!(matches!(string(&[0xC4]), Err(Error::Damaged(_))));

@@ -2,8 +2,8 @@
 
 use super::output::Output;
 use super::value::{type_of, write_value};
+use crate::Crc64;
 use crate::format::{Version, kind, opcode};
-use crate::{Crc64, write};
 use larder_collections::value::Value;
 use std::io::{self, Write};
 
@@ -60,15 +60,17 @@ impl<W: Write> FileWriter<W> {
 
     /// A key with a string.
     pub fn string(&mut self, header: KeyHeader, key: &[u8], value: &[u8]) -> io::Result<()> {
-        self.key(header, kind::STRING, key)?;
-        self.output.string(value)
+        write_string(&mut self.output, header, key, value)
     }
 
     /// A key with any value.
     pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
-        let kind = type_of(value, self.version);
-        self.key(header, kind, key)?;
-        write_value(&mut self.output, value, kind)
+        write_any(&mut self.output, self.version, header, key, value)
+    }
+
+    /// Keys that a [`KeyWriter`] has written.
+    pub fn keys(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.output.raw(bytes)
     }
 
     /// Bytes written so far.
@@ -85,23 +87,72 @@ impl<W: Write> FileWriter<W> {
         to.flush()?;
         Ok(to.to)
     }
+}
 
-    fn key(&mut self, header: KeyHeader, kind: u8, key: &[u8]) -> io::Result<()> {
-        let output: &mut write::Output<_> = &mut self.output;
-        if let Some(at) = header.expire_at_ms {
-            output.raw(&[opcode::EXPIRE_MS])?;
-            output.raw(&at.to_le_bytes())?;
-        }
-        if let Some(seconds) = header.idle_s {
-            output.raw(&[opcode::IDLE])?;
-            output.length(seconds)?;
-        }
-        if let Some(frequency) = header.frequency {
-            output.raw(&[opcode::FREQ, frequency])?;
-        }
-        output.raw(&[kind])?;
-        output.string(key)
+/// Writes keys into memory, to be put into a file as they are: threads may each have one.
+pub struct KeyWriter {
+    output: Output<Vec<u8>>,
+    version: Version,
+}
+
+impl KeyWriter {
+    /// For a file of this version; `compress` as for [`FileWriter::new`].
+    pub fn new(version: Version, compress: bool) -> Self {
+        KeyWriter { output: Output::new(Vec::new(), compress), version }
     }
+
+    /// A key with a string.
+    pub fn string(&mut self, header: KeyHeader, key: &[u8], value: &[u8]) -> io::Result<()> {
+        write_string(&mut self.output, header, key, value)
+    }
+
+    /// A key with any value.
+    pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
+        write_any(&mut self.output, self.version, header, key, value)
+    }
+
+    /// What has been written since this was last emptied.
+    pub fn bytes(&mut self) -> &mut Vec<u8> {
+        self.output.get_mut()
+    }
+}
+
+fn write_string(
+    output: &mut Output<impl Write>,
+    header: KeyHeader,
+    key: &[u8],
+    value: &[u8],
+) -> io::Result<()> {
+    write_key(output, header, kind::STRING, key)?;
+    output.string(value)
+}
+
+fn write_any(
+    output: &mut Output<impl Write>,
+    version: Version,
+    header: KeyHeader,
+    key: &[u8],
+    value: &Value,
+) -> io::Result<()> {
+    let kind = type_of(value, version);
+    write_key(output, header, kind, key)?;
+    write_value(output, value, kind)
+}
+
+fn write_key(output: &mut Output<impl Write>, header: KeyHeader, kind: u8, key: &[u8]) -> io::Result<()> {
+    if let Some(at) = header.expire_at_ms {
+        output.raw(&[opcode::EXPIRE_MS])?;
+        output.raw(&at.to_le_bytes())?;
+    }
+    if let Some(seconds) = header.idle_s {
+        output.raw(&[opcode::IDLE])?;
+        output.length(seconds)?;
+    }
+    if let Some(frequency) = header.frequency {
+        output.raw(&[opcode::FREQ, frequency])?;
+    }
+    output.raw(&[kind])?;
+    output.string(key)
 }
 
 /// Keeps the checksum of what goes through, if it is wanted.

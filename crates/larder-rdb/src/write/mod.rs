@@ -9,6 +9,6 @@ mod sorted_set;
 mod stream;
 mod value;
 
-pub use file::{FileWriter, KeyHeader};
+pub use file::{FileWriter, KeyHeader, KeyWriter};
 pub use output::Output;
 pub use value::{type_of, version_for, write_value};

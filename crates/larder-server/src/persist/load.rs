@@ -2,7 +2,7 @@
 //! others make the values.
 
 use larder_engine::{Engine, Loader};
-use larder_rdb::read::{Event, FileReader, RawKey};
+use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
 use std::io::Read;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,8 @@ const BATCH_KEYS: usize = 2048;
 /// Batches that wait, for each thread.
 const BATCHES_WAITING: usize = 4;
 
-type Batch = Vec<(usize, RawKey)>;
+/// Keys of one database.
+type Batch = (usize, RawKeys);
 
 /// Reads a whole file. Returns the source, and what has been read of it beyond the file.
 pub fn load<R: Read>(engine: &Engine, source: R, verify: bool) -> Result<(R, Vec<u8>)> {
@@ -41,26 +42,25 @@ fn read_file<R: Read>(
     mut file: FileReader<R>,
     makers: &SyncSender<Batch>,
 ) -> Result<(R, Vec<u8>)> {
-    let (mut db, mut batch, mut bytes) = (0, Batch::new(), 0);
+    let (mut db, mut batch) = (0, RawKeys::default());
     let loaded_before = engine.persistence().load.loaded_bytes.load(Relaxed);
-    while let Some(event) = file.next_event()? {
+    // The makers stay until there is nothing more to come: sending does not fail.
+    let hand_over = |db, batch: &mut RawKeys| drop(makers.send((db, std::mem::take(batch))));
+    while let Some(event) = file.next_event(&mut batch)? {
         match event {
-            Event::SelectDb(number) => db = database(engine, number)?,
-            Event::Key(raw) => {
-                bytes += raw.len();
-                batch.push((db, raw));
+            Event::SelectDb(number) => {
+                hand_over(db, &mut batch);
+                db = database(engine, number)?;
             }
-            Event::Aux(..) | Event::ResizeDb(..) => {}
+            Event::Key if batch.size_bytes() >= BATCH_BYTES || batch.len() >= BATCH_KEYS => {
+                engine.persistence().load.loaded_bytes.store(loaded_before + file.position(), Relaxed);
+                hand_over(db, &mut batch);
+            }
+            Event::Key | Event::Aux(..) | Event::ResizeDb(..) => {}
             Event::Function(_) => return Err(Error::Damaged("functions are not supported")),
         }
-        if bytes >= BATCH_BYTES || batch.len() >= BATCH_KEYS {
-            engine.persistence().load.loaded_bytes.store(loaded_before + file.position(), Relaxed);
-            bytes = 0;
-            // The makers stay until there is nothing more to come.
-            let _ = makers.send(std::mem::take(&mut batch));
-        }
     }
-    let _ = makers.send(batch);
+    hand_over(db, &mut batch);
     Ok(file.into_rest())
 }
 
@@ -78,10 +78,7 @@ fn make_values(engine: &Engine, batches: &Mutex<Receiver<Batch>>) -> Result<()> 
         let Ok(batch) = next else { return outcome };
         // After an error the rest is taken all the same: the reader must not wait for room.
         if outcome.is_ok() {
-            outcome = batch.into_iter().try_for_each(|(db, raw)| {
-                loader.put(db, raw.read(&options)?);
-                Ok(())
-            });
+            outcome = batch.1.read(&options, |record| loader.put(batch.0, record));
         }
     }
 }

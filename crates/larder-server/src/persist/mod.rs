@@ -43,6 +43,8 @@ pub struct Options {
     pub incremental_sync: bool,
     /// Whether keys say how long they have not been used.
     pub notes_idle: bool,
+    /// How many threads write it.
+    pub threads: usize,
     /// Whether the file is the base of an append-only file.
     pub is_log_base: bool,
 }
@@ -110,6 +112,7 @@ impl Persist {
             checksum: config.is_yes("rdbchecksum"),
             incremental_sync: config.is_yes("rdb-save-incremental-fsync"),
             notes_idle: config.value("maxmemory-policy").ends_with("lru"),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
             is_log_base,
         }
     }

@@ -1,20 +1,23 @@
 //! Writing a snapshot as an RDB file.
 
 use super::Options;
+use crate::sys;
 use larder_engine::{Content, Engine, Record, Snapshot};
 use larder_rdb::Version;
-use larder_rdb::write::{FileWriter, KeyHeader};
+use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
+use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 /// What goes to the file at once.
 const BUFFER_BYTES: usize = 1 << 20;
 /// After so many bytes the kernel is told to write them, so that the last sync is short.
 const SYNC_BYTES: u64 = 32 << 20;
-/// How often the count of keys written is told.
-const KEYS_PER_NOTE: u64 = 1024;
+/// What a thread makes before it takes its turn at the file.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Writes a snapshot to `path` and has it on the disk. The file is not complete until this has returned Ok.
 pub fn write(engine: &Engine, snapshot: &Snapshot, options: &Options, path: &Path) -> io::Result<u64> {
@@ -26,7 +29,12 @@ pub fn write(engine: &Engine, snapshot: &Snapshot, options: &Options, path: &Pat
 }
 
 /// Writes a snapshot anywhere.
-pub fn write_to<W: Write>(engine: &Engine, snapshot: &Snapshot, options: &Options, to: W) -> io::Result<W> {
+pub fn write_to<W: Write + Send>(
+    engine: &Engine,
+    snapshot: &Snapshot,
+    options: &Options,
+    to: W,
+) -> io::Result<W> {
     let version = if snapshot.has_field_expiry() { Version::V80 } else { options.version };
     let mut file = FileWriter::new(to, version, options.compress, options.checksum)?;
     header(engine, options, &mut file)?;
@@ -34,18 +42,70 @@ pub fn write_to<W: Write>(engine: &Engine, snapshot: &Snapshot, options: &Option
     let progress = engine.persistence();
     progress.keys_to_save.store(keys, Relaxed);
     progress.saved_keys.store(0, Relaxed);
+    let file = Mutex::new(file);
     for database in snapshot.databases() {
-        file.database(database.index as u64, database.keys, database.expires)?;
-        let mut written = 0;
-        snapshot.for_each(database.index, |record| {
-            written += 1;
-            if written % KEYS_PER_NOTE == 0 {
-                progress.saved_keys.fetch_add(KEYS_PER_NOTE, Relaxed);
-            }
-            write_key(&mut file, options, &record)
-        })?;
+        file.lock().database(database.index as u64, database.keys, database.expires)?;
+        write_database(engine, snapshot, options, version, database.index, &file)?;
     }
-    file.finish()
+    file.into_inner().finish()
+}
+
+/// Writes the keys of a database, in any order: threads make their bytes in memory and take turns to write them.
+fn write_database<W: Write + Send>(
+    engine: &Engine,
+    snapshot: &Snapshot,
+    options: &Options,
+    version: Version,
+    db: usize,
+    file: &Mutex<FileWriter<W>>,
+) -> io::Result<()> {
+    let next_part = AtomicUsize::new(0);
+    let write_parts = || -> io::Result<()> {
+        let mut keys = KeyWriter::new(version, options.compress);
+        let mut count = 0;
+        loop {
+            let part = next_part.fetch_add(1, Relaxed);
+            if part >= Snapshot::PARTS {
+                break;
+            }
+            snapshot.for_each_in(db, part, |record| {
+                write_key(&mut keys, options, &record)?;
+                count += 1;
+                if keys.bytes().len() >= PIECE_BYTES {
+                    put(engine, &mut keys, &mut count, file)?;
+                }
+                Ok::<(), io::Error>(())
+            })?;
+        }
+        put(engine, &mut keys, &mut count, file)
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..options.threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    sys::lower_priority();
+                    write_parts()
+                })
+            })
+            .collect();
+        let own = write_parts();
+        let panicked = |_| Err(io::Error::other("a thread that saves has panicked"));
+        others.into_iter().fold(own, |all, other| all.and(other.join().unwrap_or_else(panicked)))
+    })
+}
+
+/// Moves what a thread has made to the file.
+fn put<W: Write>(
+    engine: &Engine,
+    keys: &mut KeyWriter,
+    count: &mut u64,
+    file: &Mutex<FileWriter<W>>,
+) -> io::Result<()> {
+    file.lock().keys(keys.bytes())?;
+    keys.bytes().clear();
+    keys.bytes().shrink_to(4 * PIECE_BYTES);
+    engine.persistence().saved_keys.fetch_add(std::mem::take(count), Relaxed);
+    Ok(())
 }
 
 fn header<W: Write>(engine: &Engine, options: &Options, file: &mut FileWriter<W>) -> io::Result<()> {
@@ -56,7 +116,7 @@ fn header<W: Write>(engine: &Engine, options: &Options, file: &mut FileWriter<W>
     file.aux("aof-base", if options.is_log_base { "1" } else { "0" })
 }
 
-fn write_key<W: Write>(file: &mut FileWriter<W>, options: &Options, record: &Record<'_>) -> io::Result<()> {
+fn write_key(file: &mut KeyWriter, options: &Options, record: &Record<'_>) -> io::Result<()> {
     let idle_s = options.notes_idle.then(|| (super::now_s() as u32).wrapping_sub(record.access) & 0xff_ffff);
     let header =
         KeyHeader { expire_at_ms: record.expire_at_ms, idle_s: idle_s.map(u64::from), frequency: None };

@@ -2,7 +2,7 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
-use larder_engine::Mail;
+use larder_engine::{Mail, Message, Session, Worker};
 use std::sync::Arc;
 
 impl EventLoop {
@@ -22,6 +22,19 @@ impl EventLoop {
                 this.append(connection, &bytes);
                 this.check_output_limit(connection)
             }),
+            Mail::Message { clients, message } => {
+                clients.iter().for_each(|&client| self.hand_over(client, &message));
+            }
+            Mail::Invalidate { clients, what } => {
+                for &client in &clients {
+                    self.push_out(client, |worker, session, out| worker.invalidate(session, &what, out));
+                }
+            }
+            Mail::InvalidateForOther { client, what } => {
+                self.push_out(client, |worker, session, out| {
+                    worker.invalidate_for_other(session, &what, out);
+                });
+            }
             Mail::Unblocked { client, reply } => self.with(client, |this, slot, connection| {
                 this.unblock(slot, connection, &reply);
                 Ok(())
@@ -52,6 +65,37 @@ impl EventLoop {
             }
             Err(Hangup) => self.close(slot, connection),
         }
+    }
+
+    /// Appends what `write` has for a client to its output.
+    fn push_out(&mut self, client: u64, write: impl FnOnce(&mut Worker, &mut Session, &mut Vec<u8>)) {
+        self.with(client, |this, _, connection| {
+            if connection.flags.closing {
+                return Ok(());
+            }
+            // Often there is nothing: then the connection takes no buffer.
+            let mut bytes = Vec::new();
+            write(&mut this.worker, &mut connection.session, &mut bytes);
+            if !bytes.is_empty() {
+                connection.output.open(&mut this.pool);
+                connection.output.tail.extend_from_slice(&bytes);
+                connection.output.settle();
+            }
+            this.check_output_limit(connection)
+        });
+    }
+
+    /// Appends a published message to the output of a subscriber.
+    fn hand_over(&mut self, client: u64, message: &Message) {
+        self.with(client, |this, _, connection| {
+            if connection.flags.closing || !connection.session.hears(message) {
+                return Ok(());
+            }
+            connection.output.open(&mut this.pool);
+            connection.output.tail.push(Message::first_byte(connection.session.protocol()));
+            connection.output.push_shared(message.body());
+            this.check_output_limit(connection)
+        });
     }
 
     fn append(&mut self, connection: &mut Connection, bytes: &Arc<[u8]>) {

@@ -57,11 +57,13 @@ pub struct EventLoop {
     worker: Worker,
     slots: Slots,
     /// Slots by client id, for mail.
-    by_id: HashMap<u64, usize>,
+    by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Connections to serve in the next round.
     list: Vec<usize>,
     /// Connections to flush at the end of the round.
     dirty: Vec<usize>,
+    /// Where this worker's part of the log ended when its writer was last woken.
+    logged: u64,
     /// Connections whose output waits for the log.
     held: Vec<usize>,
     /// Connections whose next command is put off.
@@ -97,9 +99,10 @@ impl EventLoop {
             poll,
             worker,
             slots: Slots::default(),
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
             list: Vec::new(),
             dirty: Vec::new(),
+            logged: 0,
             held: Vec::new(),
             paused: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -159,11 +162,22 @@ impl EventLoop {
         self.release_held();
         self.serve_list();
         self.run_timers();
+        self.worker.finish_round();
+        self.take_mail();
+        self.kick_log();
         self.flush_dirty();
         if !self.held.is_empty() {
             self.look_after_held();
         }
         self.slots.release();
+    }
+
+    /// Has what this round logged written.
+    fn kick_log(&mut self) {
+        let end = self.worker.log_end();
+        if std::mem::replace(&mut self.logged, end) != end {
+            self.worker.engine().append_log().kick();
+        }
     }
 
     /// Remembers what an event said.

@@ -1,11 +1,18 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
+mod bitmaps;
+mod geo;
 mod hashes;
+mod hyperloglogs;
+mod notifications;
+mod pubsub;
 mod random;
 mod scripts;
 mod sets;
 mod sorted_sets;
+mod stage;
 mod streams;
+mod tracking;
 
 use larder_testkit::{Client, Server, Value};
 use std::fmt::Write;

@@ -3,6 +3,7 @@
 mod aof;
 mod crash;
 mod faults;
+mod migrate;
 mod rdb;
 #[path = "../common/samples.rs"]
 mod samples;

@@ -153,8 +153,12 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 pub(super) fn flag_letters(client: &ClientShared) -> String {
     let letters = [
         (client_flags::MONITOR, 'O'),
+        (client_flags::PUBSUB, 'P'),
         (client_flags::MULTI, 'x'),
         (client_flags::BLOCKED, 'b'),
+        (client_flags::TRACKING, 't'),
+        (client_flags::BROKEN_REDIRECT, 'R'),
+        (client_flags::BROADCAST, 'B'),
         (client_flags::DIRTY, 'd'),
         (client_flags::CLOSING, 'c'),
         (client_flags::UNIX, 'U'),
@@ -179,19 +183,23 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
             .into_bytes();
     line.extend_from_slice(&names.name);
     let numbers = format!(
-        " age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
+        " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
          multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default \
-         redir=-1 resp={}",
+         redir={} resp={}",
         now_ms.saturating_sub(client.created_ms) / 1000,
         now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
         flag_letters(client),
         client.db.load(Relaxed),
+        client.channels.load(Relaxed),
+        client.patterns.load(Relaxed),
+        client.shard_channels.load(Relaxed),
         client.multi.load(Relaxed),
         client.watching.load(Relaxed),
         query_cap.saturating_sub(query_len),
         client.output_chain.load(Relaxed),
         if output > 0 { "rw" } else { "r" },
         last_command(client),
+        client.redirect.load(Relaxed),
         client.resp.load(Relaxed),
     );
     line.extend_from_slice(numbers.as_bytes());

@@ -19,6 +19,11 @@ const WRONG_PASSWORD: CommandError =
 
 pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args.len() {
+        1 | 2 if context.session.only_listens() => {
+            context.reply.array(2);
+            context.reply.bulk(b"pong");
+            context.reply.bulk(args.get(1).unwrap_or_default());
+        }
         1 => context.reply.simple("PONG"),
         2 => context.reply.bulk(&args[1]),
         _ => return Err(CommandError::arity("ping")),
@@ -179,6 +184,8 @@ fn write_hello(context: &mut Context<'_>) {
 
 pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     transaction::forget(context.engine, context.session);
+    crate::commands::pubsub::forget(context.engine, context.session);
+    crate::tracking::turn_off(context.engine, context.session);
     context.engine.clients.set_monitor(&context.session.shared, false);
     set_db(context, 0);
     set_protocol(context, Protocol::Resp2);

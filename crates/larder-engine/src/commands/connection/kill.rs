@@ -161,15 +161,21 @@ fn quoted(text: &str, value: &[u8]) -> CommandError {
     CommandError::Text([text.as_bytes(), value, b"'"].concat())
 }
 
+/// The type that CLIENT KILL and LIST mean. Monitors count as replicas, as they do for output limits.
+fn type_of(client: &ClientShared) -> &'static str {
+    match () {
+        () if client.has(client_flags::MONITOR) => "replica",
+        () if client.has(client_flags::PUBSUB) => "pubsub",
+        () => "normal",
+    }
+}
+
 impl Criterion {
     fn fits(&self, client: &ClientShared, now_ms: u64) -> bool {
         let age = |since: u64| now_ms.saturating_sub(since) / 1000;
         match self {
             Criterion::Id(ids) => ids.contains(&client.id),
-            // Monitors count as replicas, as they do for output limits; the others exist only in later roles.
-            Criterion::Type(kind) => {
-                *kind == if client.has(client_flags::MONITOR) { "replica" } else { "normal" }
-            }
+            Criterion::Type(kind) => *kind == type_of(client),
             Criterion::User(user) => user == b"default",
             Criterion::Addr(addr) => client.addr.as_bytes() == addr,
             Criterion::Laddr(laddr) => client.laddr.as_bytes() == laddr,

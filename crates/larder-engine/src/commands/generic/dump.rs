@@ -4,6 +4,7 @@ use crate::commands::is_word;
 use crate::context::{Context, inline};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use crate::thresholds::rdb_options;
@@ -89,10 +90,13 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         _ if options.absolute => Some(ttl),
         _ => Some(now.saturating_add(ttl)),
     };
-    if options.replace {
+    let is_over = expire_at_ms.is_some_and(|at| at <= now);
+    if options.replace && is_over {
         context.delete(&key);
+    } else if options.replace {
+        context.make_room(&key);
     }
-    if expire_at_ms.is_none_or(|at| at > now) {
+    if !is_over {
         place(context, &key, loaded, expire_at_ms, &options);
     }
     log_restore(context, &args, expire_at_ms);
@@ -127,5 +131,6 @@ fn place(
         context.table(key).set_access(key.hash, key.bytes, used);
     }
     context.modified(key);
+    context.notify(class::GENERIC, "restore", key);
     context.signal_ready(key);
 }

@@ -3,6 +3,7 @@
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::Entry;
@@ -117,6 +118,7 @@ pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u6
     }
     context.table(key).set_expire(key.hash, key.bytes, at);
     context.modified(key);
+    context.notify(class::GENERIC, if at.is_some() { "expire" } else { "persist" }, key);
     match at {
         Some(at) if context.logs() => {
             context.log_instead(&[b"PEXPIREAT", key.bytes, itoa::Buffer::new().format(at).as_bytes()]);
@@ -162,6 +164,9 @@ fn reply_expiry(context: &mut Context<'_>, args: Args<'_>, convert: impl Fn(u64)
         Some(None) => -1,
         Some(Some(at)) => convert(at) as i64,
     });
+    if reply == -2 {
+        context.notify_miss(&key);
+    }
     context.reply.int(reply);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::{Entry, ExpireChange, InlineBytes, NewValue, OwnedValue, ValueRef};
@@ -42,6 +43,9 @@ fn count_read(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 pub(super) fn type_of(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let kind = context.kind(&key);
+    if kind.is_none() {
+        context.notify_miss(&key);
+    }
     context.reply.simple(kind.map_or("none", Kind::name));
     Ok(())
 }
@@ -111,10 +115,12 @@ fn rename_with(context: &mut Context<'_>, args: Args<'_>, replace: bool) -> Comm
     if !replace && context.exists(&target) {
         return Ok(false);
     }
-    context.delete(&target);
+    context.make_room(&target);
     if let Some(parcel) = take(context, &source) {
         place(context, &target, parcel);
         context.modified(&source);
+        context.notify(class::GENERIC, "rename_from", &source);
+        context.notify(class::GENERIC, "rename_to", &target);
     }
     Ok(true)
 }
@@ -138,6 +144,8 @@ pub(super) fn move_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     if let Some(parcel) = parcel {
         context.modified(&key);
         in_db(context, target_db, |context| place(context, &key, parcel));
+        context.notify(class::GENERIC, "move_from", &key);
+        in_db(context, target_db, |context| context.notify(class::GENERIC, "move_to", &key));
     }
     context.reply.int(i64::from(moved));
     Ok(())
@@ -182,6 +190,7 @@ pub(super) fn copy(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(CommandError::SAME_OBJECT);
     }
     let Some(parcel) = clone(context, &source) else {
+        context.notify_miss(&source);
         context.reply.int(0);
         return Ok(());
     };
@@ -191,9 +200,10 @@ pub(super) fn copy(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             return false;
         }
         if taken {
-            context.delete(&target);
+            context.make_room(&target);
         }
         place(context, &target, parcel);
+        context.notify(class::GENERIC, "copy_to", &target);
         true
     });
     context.reply.int(i64::from(copied));

@@ -3,6 +3,7 @@
 mod dump;
 mod expire;
 mod manage;
+mod migrate;
 mod object;
 mod sort;
 mod table;

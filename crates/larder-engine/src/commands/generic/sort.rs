@@ -7,6 +7,7 @@
 use crate::commands::is_word;
 use crate::context::{Context, Kind, Typed};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::ValueRef;
@@ -343,6 +344,7 @@ fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>],
     } else {
         context.put_value(&target, list);
         context.modified(&target);
+        context.notify(class::LIST, "sortstore", &target);
         context.signal_ready(&target);
     }
 }

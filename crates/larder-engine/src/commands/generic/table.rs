@@ -163,6 +163,32 @@ pub(crate) const TABLE: &[Command] = &[
         ..Command::DEFAULT
     },
     Command {
+        name: "migrate",
+        arity: -6,
+        flags: WRITE,
+        acl: "dangerous keyspace",
+        scope: Scope::None,
+        keys: &[
+            KeySpec {
+                begin: Begin::Index(3),
+                find: Find::Range { last: 0, step: 1, limit: 0 },
+                flags: "RW ACCESS DELETE",
+            },
+            KeySpec {
+                begin: Begin::Keyword { word: "KEYS", from: -2 },
+                find: Find::Range { last: -1, step: 1, limit: 0 },
+                flags: "RW ACCESS DELETE INCOMPLETE",
+            },
+        ],
+        group: Group::Generic,
+        since: "2.6.0",
+        summary: "Moves keys to another server.",
+        complexity: "O(n) for n elements of the keys",
+        args: "host:string port:integer key-selector:oneof(key:key#0 empty-string:pure-token=\"\") destination-db:integer timeout:integer copy:pure-token=COPY?@3.0.0 replace:pure-token=REPLACE?@3.0.0 authentication:oneof?(auth:string=AUTH@4.0.7 auth2:block=AUTH2@6.0.0(username:string password:string)) keys:key=KEYS?*#1@3.0.6",
+        run: super::migrate::migrate,
+        ..Command::DEFAULT
+    },
+    Command {
         name: "move",
         arity: 3,
         flags: FAST | WRITE,

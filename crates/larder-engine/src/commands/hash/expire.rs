@@ -5,6 +5,7 @@ use crate::commands::generic::Conditions;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_resp::{Args, Reply};
@@ -50,7 +51,7 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, absolute: boo
         changed |= done > NOT_SET;
         reply.int(done);
     })?;
-    note_change(context, args, changed);
+    note_change(context, args, changed, if at <= now { &["hexpired"] } else { &["hexpire"] });
     if changed && context.logs() {
         let at = itoa::Buffer::new().format(at).to_owned();
         let words: Vec<&[u8]> =
@@ -93,10 +94,13 @@ fn each<'a>(
     Ok(())
 }
 
-fn note_change(context: &mut Context<'_>, args: Args<'_>, changed: bool) {
+/// Tells everybody that the hash has changed, and how.
+fn note_change(context: &mut Context<'_>, args: Args<'_>, changed: bool, events: &[&str]) {
     if changed {
         let key = context.key(args.at(1));
         context.modified(&key);
+        events.iter().for_each(|event| context.notify(class::HASH, event, &key));
+        context.notify_emptied(&key);
     }
 }
 
@@ -115,7 +119,7 @@ pub(super) fn hpersist(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         };
         reply.int(done);
     })?;
-    note_change(context, args, changed);
+    note_change(context, args, changed, &["hpersist"]);
     Ok(())
 }
 
@@ -160,7 +164,7 @@ fn reply_expiry(
 pub(super) fn hgetdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let names = fields(args, 2, 1)?;
     let now = context.now_ms();
-    take_values(context, args, names, |hash, name, reply| {
+    take_values(context, args, names, "hdel", |hash, name, reply| {
         let taken = hash.take(name, now, |value| reply.bulk(value)).is_some();
         if !taken {
             reply.null();
@@ -184,7 +188,12 @@ pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     }
     let names = fields(args, at, 1)?;
     let now = context.now_ms();
-    take_values(context, args, names, |hash, name, reply| {
+    let event = match expiry {
+        Expiry::At(at) if at <= now => "hexpired",
+        Expiry::At(_) => "hexpire",
+        _ => "hpersist",
+    };
+    take_values(context, args, names, event, |hash, name, reply| {
         reply.bulk_or_null(hash.get(name, now));
         match expiry {
             Expiry::At(at) if at <= now => hash.remove(name, now),
@@ -224,6 +233,7 @@ fn take_values<'a>(
     context: &mut Context<'a>,
     args: Args<'_>,
     names: Args<'_>,
+    event: &str,
     mut f: impl FnMut(&mut Hash, &[u8], &mut Reply<'a>) -> bool,
 ) -> CommandResult {
     let key = context.key(args.at(1));
@@ -237,7 +247,7 @@ fn take_values<'a>(
         context.reply.array(names.len());
         names.iter().for_each(|_| context.reply.null());
     }
-    note_change(context, args, changed == Some(true));
+    note_change(context, args, changed == Some(true), &[event]);
     Ok(())
 }
 
@@ -322,7 +332,12 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         }
         Ok(allowed)
     })?;
-    note_change(context, args, set);
+    let events: &[&str] = match options.expiry {
+        Expiry::At(at) if at <= now => &["hexpired"],
+        Expiry::At(_) => &["hset", "hexpire"],
+        _ => &["hset"],
+    };
+    note_change(context, args, set, events);
     if let (true, Expiry::At(at)) = (set && context.logs(), options.expiry) {
         let at = itoa::Buffer::new().format(at).to_owned();
         let head: [&[u8]; 4] = [b"HSETEX", args.at(1), b"PXAT", at.as_bytes()];

@@ -3,6 +3,7 @@
 use crate::commands::string::long_double::LongDouble;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use larder_collections::hash::{FieldExpiry, Hash};
 use larder_collections::key_table::ValueRef;
@@ -16,7 +17,7 @@ const AMOUNT_NOT_FINITE: CommandError = CommandError::Fixed("ERR value is NaN or
 pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let amount = number::integer(&args[3])?;
     let now = context.now_ms();
-    let sum = change(context, args, |hash| {
+    let sum = change(context, args, "hincrby", |hash| {
         let old = match hash.get(args.at(2), now) {
             Some(text) => number::parse_i64(text).ok_or(VALUE_NOT_INTEGER)?,
             None => 0,
@@ -34,7 +35,7 @@ pub(super) fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Command
         return Err(AMOUNT_NOT_FINITE);
     }
     let now = context.now_ms();
-    let text = change(context, args, |hash| {
+    let text = change(context, args, "hincrbyfloat", |hash| {
         let old = match hash.get(args.at(2), now) {
             Some(text) => LongDouble::parse(text).ok_or(VALUE_NOT_FLOAT)?,
             None => LongDouble::ZERO,
@@ -62,6 +63,7 @@ fn has_field_expiry(value: &ValueRef<'_, Value>) -> bool {
 fn change<R, T: AsRef<[u8]>>(
     context: &mut Context<'_>,
     args: Args<'_>,
+    event: &str,
     compute: impl Fn(&Hash) -> CommandResult<(R, T)>,
 ) -> CommandResult<R> {
     let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
@@ -71,5 +73,6 @@ fn change<R, T: AsRef<[u8]>>(
         Ok(result)
     })?;
     context.modified(&key);
+    context.notify(class::HASH, event, &key);
     Ok(result)
 }

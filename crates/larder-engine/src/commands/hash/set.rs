@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use larder_collections::hash::FieldExpiry;
 use larder_resp::Args;
 
@@ -32,6 +33,7 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
         Ok(added)
     })?;
     context.modified(&key);
+    context.notify(class::HASH, "hset", &key);
     Ok(added)
 }
 
@@ -47,6 +49,7 @@ pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     })?;
     if added {
         context.modified(&key);
+        context.notify(class::HASH, "hset", &key);
     }
     context.reply.int(i64::from(added));
     Ok(())
@@ -59,6 +62,8 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified(&key);
+        context.notify(class::HASH, "hdel", &key);
+        context.notify_emptied(&key);
     }
     context.reply.count(removed);
     Ok(())

@@ -70,7 +70,7 @@ fn digest_value(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// RELOAD [MERGE] [NOFLUSH] [NOSAVE]: the keyspace goes to the file and comes back.
+/// `RELOAD [MERGE] [NOFLUSH] [NOSAVE]`: the keyspace goes to the file and comes back.
 fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     refuse_in_transaction(context)?;
     let (mut save, mut flush) = (true, true);

@@ -7,6 +7,7 @@ use crate::commands::is_word;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::CommandResult;
+use crate::pubsub::Space;
 use crate::session::client_flags;
 use crate::shard::Table;
 use crate::table::table;
@@ -124,8 +125,8 @@ fn clients(context: &mut Context<'_>, text: &mut String) {
         "client_recent_max_input_buffer": max(|c| c.query_cap.load(Relaxed)),
         "client_recent_max_output_buffer": max(|c| c.output_bytes.load(Relaxed)),
         "blocked_clients": engine.clients.count(|client| client.has(client_flags::BLOCKED)),
-        "tracking_clients": 0,
-        "pubsub_clients": 0,
+        "tracking_clients": engine.trackers.clients.load(Relaxed),
+        "pubsub_clients": engine.clients.count(|client| client.has(client_flags::PUBSUB)),
         "watching_clients": engine.clients.count(|client| client.watching.load(Relaxed) > 0),
         "clients_in_timeout_table": 0,
         "total_watched_keys": watched,
@@ -287,6 +288,10 @@ fn write_loading(engine: &Engine, now_s: u64, text: &mut String) {
 }
 
 fn stats(context: &mut Context<'_>, text: &mut String) {
+    let mut tracked = 0;
+    for shard in 0..crate::shard::SHARDS {
+        context.with_shard(shard, |data| tracked += data.read_keys.items());
+    }
     let engine = context.engine;
     let rates = &engine.rates;
     let kb = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
@@ -317,9 +322,9 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "current_eviction_exceeded_time": 0,
         "keyspace_hits": engine.sum(|s| &s.hits),
         "keyspace_misses": engine.sum(|s| &s.misses),
-        "pubsub_channels": 0,
-        "pubsub_patterns": 0,
-        "pubsubshard_channels": 0,
+        "pubsub_channels": engine.pubsub.len(Space::Channels),
+        "pubsub_patterns": engine.pubsub.len(Space::Patterns),
+        "pubsubshard_channels": engine.pubsub.len(Space::ShardChannels),
         "latest_fork_usec": 0,
         "total_forks": 0,
         "migrate_cached_sockets": 0,
@@ -330,9 +335,9 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "active_defrag_key_misses": 0,
         "total_active_defrag_time": 0,
         "current_active_defrag_time": 0,
-        "tracking_total_keys": 0,
-        "tracking_total_items": 0,
-        "tracking_total_prefixes": 0,
+        "tracking_total_keys": engine.trackers.keys.load(Relaxed),
+        "tracking_total_items": tracked,
+        "tracking_total_prefixes": engine.trackers.prefixes.len(),
         "unexpected_error_replies": 0,
         "total_error_replies": engine.sum(|s| &s.errors),
         "dump_payload_sanitizations": 0,

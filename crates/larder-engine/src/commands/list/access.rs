@@ -5,6 +5,7 @@ use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::glob;
+use crate::notify::class;
 use crate::number;
 use crate::serve::{element_bytes, write_element};
 use larder_collections::list::{Element, List};
@@ -60,6 +61,7 @@ pub(super) fn lset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })?;
     set.ok_or(CommandError::NO_SUCH_KEY)?;
     context.modified(&key);
+    context.notify(class::LIST, "lset", &key);
     context.reply.ok();
     Ok(())
 }
@@ -78,6 +80,7 @@ pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     })?;
     if let Some(Some(_)) = inserted {
         context.modified(&key);
+        context.notify(class::LIST, "linsert", &key);
     }
     context.reply.int(inserted.map_or(0, |found| found.unwrap_or(-1)));
     Ok(())
@@ -97,6 +100,8 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified(&key);
+        context.notify(class::LIST, "lrem", &key);
+        context.notify_emptied(&key);
     }
     context.reply.int(removed as i64);
     Ok(())
@@ -113,6 +118,8 @@ pub(super) fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     })?;
     if trimmed.is_some() {
         context.modified(&key);
+        context.notify(class::LIST, "ltrim", &key);
+        context.notify_emptied(&key);
     }
     context.reply.ok();
     Ok(())

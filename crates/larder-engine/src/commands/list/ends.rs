@@ -4,6 +4,7 @@ use super::parse_end;
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::serve::{self, write_element};
 use crate::shard::Key;
@@ -26,6 +27,7 @@ fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResul
         Ok(())
     })?;
     context.modified(&key);
+    context.notify(class::LIST, serve::push_event(end), &key);
     context.signal_ready(&key);
     Ok(())
 }
@@ -72,7 +74,7 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
         Ok(())
     })?;
     match popped {
-        Some(()) => context.modified(key),
+        Some(()) => serve::note_popped(context, key, end),
         None => context.reply.null(),
     }
     Ok(())
@@ -83,7 +85,7 @@ fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> 
         .with_list(key, |list, options, reply| Ok(serve::pop_all(list, options, end, count, reply)))?;
     match popped {
         Some(0) => {}
-        Some(_) => context.modified(key),
+        Some(_) => serve::note_popped(context, key, end),
         None => context.reply.null_array(),
     }
     Ok(())

@@ -62,6 +62,7 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
             }
         });
     }
+    crate::tracking::forget_all(context);
     context.worker.stats.dirty.add(removed);
     if background {
         context.engine.background.discard_tables(old);
@@ -101,5 +102,7 @@ fn swap(context: &mut Context<'_>, first: usize, second: usize) {
         });
         context.ready.extend(ready);
     }
+    // Changes are told by name, whatever the database: all names may mean something else now.
+    crate::tracking::forget_all(context);
     context.worker.stats.dirty.add(1);
 }

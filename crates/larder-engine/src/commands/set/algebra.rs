@@ -6,6 +6,7 @@ use super::write_members;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::serve::write_element;
 use larder_collections::set::{Element, Set, SetLimits};
@@ -108,6 +109,7 @@ fn store(
     } else {
         context.put_value(&target, result);
         context.modified(&target);
+        context.notify(class::SET, context.found.command.name, &target);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::write_members;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::shard::Key;
 use larder_collections::set::Set;
 use larder_resp::Args;
@@ -17,6 +18,7 @@ pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })?;
     if added > 0 {
         context.modified(&key);
+        context.notify(class::SET, "sadd", &key);
     }
     context.reply.count(added);
     Ok(())
@@ -31,6 +33,8 @@ pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified(&key);
+        context.notify(class::SET, "srem", &key);
+        context.notify_emptied(&key);
     }
     context.reply.count(removed);
     Ok(())
@@ -64,6 +68,8 @@ fn try_move(
         return Ok(false);
     }
     context.modified(source);
+    context.notify(class::SET, "srem", source);
+    context.notify_emptied(source);
     let limits = context.worker.thresholds.set_limits();
     let added = context.with_value_or_new(target, |set: &mut Set, _| {
         set.expect_members(member, 1, &limits);
@@ -71,6 +77,7 @@ fn try_move(
     })?;
     if added {
         context.modified(target);
+        context.notify(class::SET, "sadd", target);
     }
     Ok(true)
 }

@@ -3,6 +3,7 @@
 use super::{fork_rng, write_members};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::serve::{element_bytes, write_element};
 use crate::shard::Key;
@@ -43,7 +44,11 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
         Ok(())
     })?;
     match popped {
-        Some(()) => context.modified(key),
+        Some(()) => {
+            context.modified(key);
+            context.notify(class::SET, "spop", key);
+            context.notify_emptied(key);
+        }
         None => context.reply.null(),
     }
     taken.log(context, key);
@@ -98,10 +103,14 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
         None => context.reply.set(0),
         // All are taken: the set goes as a whole, in the background if it is large.
         Some(len) if count >= len => {
+            context.notify(class::SET, "spop", key);
             context.delete(key);
             context.log_instead(&[b"DEL", key.bytes]);
         }
-        Some(_) if count > 0 => context.modified(key),
+        Some(_) if count > 0 => {
+            context.modified(key);
+            context.notify(class::SET, "spop", key);
+        }
         Some(_) => {}
     }
     taken.log(context, key);

@@ -4,17 +4,22 @@ use super::{limits, parse_score, write_score};
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
+use crate::shard::Key;
 use larder_collections::sorted_set::{MEMBER_LEN_MAX, SortedSet};
 use larder_resp::Args;
 
 /// The words between key and scores.
 #[derive(Clone, Copy, Default)]
-struct Options {
-    nx: bool,
-    xx: bool,
+pub(crate) struct Options {
+    /// Only new members.
+    pub nx: bool,
+    /// Only members that are there.
+    pub xx: bool,
     gt: bool,
     lt: bool,
-    changed: bool,
+    /// Changed members count in the reply, too.
+    pub changed: bool,
     incr: bool,
 }
 
@@ -98,18 +103,29 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
         many = parsed?;
         &many
     };
-    if pairs.iter().any(|arg| arg.len() > MEMBER_LEN_MAX) {
+    let key = context.key(args.at(1));
+    add_all(context, &key, &options, scores, |i| pairs.at(2 * i + 1))
+}
+
+/// Adds members with their scores, as far as the options allow, and replies. `member` returns the one of each score.
+pub(crate) fn add_all<'m>(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    options: &Options,
+    scores: &[f64],
+    member: impl Fn(usize) -> &'m [u8],
+) -> CommandResult {
+    if (0..scores.len()).any(|i| member(i).len() > MEMBER_LEN_MAX) {
         return Err(CommandError::STRING_TOO_LONG);
     }
-    let key = context.key(args.at(1));
-    let outcome = if options.xx && context.kind(&key).is_none() {
+    let outcome = if options.xx && context.kind(key).is_none() {
         Outcome::default()
     } else {
         let limits = limits(context);
-        context.with_value_or_new(&key, |set: &mut SortedSet, _| {
+        context.with_value_or_new(key, |set: &mut SortedSet, _| {
             let mut outcome = Outcome::default();
             for (i, &score) in scores.iter().enumerate() {
-                put(set, &pairs[2 * i + 1], score, &options, &limits, &mut outcome);
+                put(set, member(i), score, options, &limits, &mut outcome);
                 if outcome.nan {
                     break;
                 }
@@ -118,15 +134,16 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
         })?
     };
     if outcome.added + outcome.updated > 0 {
-        context.modified(&key);
+        context.modified(key);
+        context.notify(class::SORTED_SET, if options.incr { "zincr" } else { "zadd" }, key);
     }
     if outcome.added > 0 {
-        context.signal_ready(&key);
+        context.signal_ready(key);
     }
     if outcome.nan {
         return Err(CommandError::Fixed("ERR resulting score is not a number (NaN)"));
     }
-    reply(context, &options, &outcome);
+    reply(context, options, &outcome);
     Ok(())
 }
 

@@ -79,7 +79,8 @@ impl Source {
     fn load(context: &mut Context<'_>, name: &[u8]) -> CommandResult<Source> {
         let key = context.key(name);
         let members = match context.kind(&key) {
-            None => Members::None,
+            // Counts the miss.
+            None => context.value_clone(&key)?.map_or(Members::None, Members::Plain),
             Some(Kind::Set) => context.value_clone(&key)?.map_or(Members::None, Members::Plain),
             Some(Kind::SortedSet) => context.value_clone(&key)?.map_or(Members::None, Members::Sorted),
             Some(_) => return Err(CommandError::WRONG_TYPE),

@@ -11,6 +11,8 @@ mod scan;
 mod store;
 mod table;
 
+pub(crate) use add::{Options as AddOptions, add_all};
+pub(crate) use store::Result as Stored;
 pub(crate) use table::TABLE;
 
 use crate::context::Context;
@@ -33,7 +35,7 @@ fn write_score(reply: &mut Reply<'_>, score: f64) {
 
 /// A score or an increment.
 fn parse_score(arg: &[u8]) -> CommandResult<f64> {
-    number::parse_f64(arg).ok_or(CommandError::NOT_FLOAT)
+    number::parse_f64_in_range(arg).ok_or(CommandError::NOT_FLOAT)
 }
 
 /// Whether entries are written with their scores, and in which form.

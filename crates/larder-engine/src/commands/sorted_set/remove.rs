@@ -4,6 +4,7 @@ use super::{parse_lex_range, parse_score_range};
 use crate::commands::list::range;
 use crate::context::Context;
 use crate::error::CommandResult;
+use crate::notify::class;
 use crate::number;
 use larder_collections::sorted_set::{Bound, SortedSet};
 use larder_resp::Args;
@@ -52,6 +53,8 @@ fn remove_with(
     context.reply.int(removed as i64);
     if removed > 0 {
         context.modified(&key);
+        context.notify(class::SORTED_SET, context.found.command.name, &key);
+        context.notify_emptied(&key);
     }
     Ok(())
 }

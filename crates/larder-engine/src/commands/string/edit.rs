@@ -2,6 +2,7 @@
 
 use crate::context::{Context, Kind, inline};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX};
@@ -14,12 +15,14 @@ pub(super) fn append(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let Some(len) = string_len(context, &key)? else {
         context.put_string(&key, &args[2], ExpireChange::Clear);
         context.modified(&key);
+        context.notify(class::STRING, "append", &key);
         context.reply.count(args[2].len());
         return Ok(());
     };
     let total = check_len(context, len, args[2].len())?;
     edit(context, &key, total, |bytes| bytes.extend(&args[2]));
     context.modified(&key);
+    context.notify(class::STRING, "append", &key);
     context.reply.count(total);
     Ok(())
 }
@@ -43,6 +46,7 @@ pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         bytes.make_mut()[offset..end].copy_from_slice(patch);
     });
     context.modified(&key);
+    context.notify(class::STRING, "setrange", &key);
     context.reply.count(total);
     Ok(())
 }

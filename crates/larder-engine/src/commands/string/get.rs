@@ -41,8 +41,9 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         Expiry::Unsaid | Expiry::Keep => None,
     };
     write_value(context, &key)?;
-    if let Some(expire) = expire
-        && context.exists(&key)
+    let old = context.peek(&key, |entry| entry.map(|e| e.expire_at_ms()));
+    if let (Some(expire), Some(old)) = (expire, old)
+        && (expire, old) != (None, None)
     {
         crate::commands::generic::set_expiry(context, &key, expire);
     }

@@ -25,7 +25,11 @@ pub(super) fn lcs(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut strings = [Vec::new(), Vec::new()];
     for (string, name) in strings.iter_mut().zip(args.from(1).iter()) {
         let key = context.key(name);
-        *string = context.string_copy(&key).map_err(|_| NOT_STRINGS)?.unwrap_or_default();
+        let found = context.string_copy(&key).map_err(|_| NOT_STRINGS)?;
+        if found.is_none() {
+            context.notify_miss(&key);
+        }
+        *string = found.unwrap_or_default();
     }
     let options = parse(args.from(3))?;
     let [a, b] = &strings;

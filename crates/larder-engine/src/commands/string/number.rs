@@ -3,6 +3,7 @@
 use super::long_double::LongDouble;
 use crate::context::{Context, string_bytes};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::ExpireChange;
@@ -33,15 +34,16 @@ fn add(context: &mut Context<'_>, args: Args<'_>, amount: i64) -> CommandResult 
         Some(entry) => number::integer(string_bytes(&entry.value())?),
     })?;
     let new = old.checked_add(amount).ok_or(CommandError::OVERFLOW)?;
-    store(context, &key, itoa::Buffer::new().format(new).as_bytes());
+    store(context, &key, itoa::Buffer::new().format(new).as_bytes(), "incrby");
     context.reply.int(new);
     Ok(())
 }
 
 /// Puts the new number; the time to live stays.
-fn store(context: &mut Context<'_>, key: &Key<'_>, text: &[u8]) {
+fn store(context: &mut Context<'_>, key: &Key<'_>, text: &[u8], event: &str) {
     context.put_string(key, text, ExpireChange::Keep);
     context.modified(key);
+    context.notify(class::STRING, event, key);
 }
 
 pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -53,7 +55,7 @@ pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     let amount = LongDouble::parse(&args[2]).ok_or(CommandError::NOT_FLOAT)?;
     let new = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?;
     let text = new.to_string();
-    store(context, &key, text.as_bytes());
+    store(context, &key, text.as_bytes(), "incrbyfloat");
     context.log_instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
     context.reply.bulk(text.as_bytes());
     Ok(())

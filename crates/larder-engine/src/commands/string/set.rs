@@ -3,6 +3,7 @@
 use super::options::{Allowed, Condition, ExpiryUnit, Options, expire_at};
 use crate::context::{Context, string_bytes};
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::key_table::ExpireChange;
@@ -12,6 +13,10 @@ use larder_resp::Args;
 fn store(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: ExpireChange) {
     context.put_string(key, value, expire);
     context.modified(key);
+    context.notify(class::STRING, "set", key);
+    if matches!(expire, ExpireChange::At(_)) {
+        context.notify(class::GENERIC, "expire", key);
+    }
 }
 
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

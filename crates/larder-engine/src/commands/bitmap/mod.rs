@@ -1,0 +1,30 @@
+//! The bitmap commands: strings as runs of bits. The work on the bits is done by `larder_packed::bits`.
+
+mod combine;
+mod field;
+mod overflow;
+mod range;
+mod single;
+mod table;
+
+pub(crate) use table::TABLE;
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The offset of a bit. With `width`, `#n` is the offset of the n-th integer of that width.
+fn bit_offset(context: &Context<'_>, arg: &[u8], width: Option<u32>) -> CommandResult<u64> {
+    let parsed = match (arg, width) {
+        ([b'#', digits @ ..], Some(width)) => {
+            number::parse_i64(digits).and_then(|n| n.checked_mul(i64::from(width)))
+        }
+        _ => number::parse_i64(arg),
+    };
+    let bytes_max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed);
+    parsed
+        .and_then(|offset| u64::try_from(offset).ok())
+        .filter(|offset| offset >> 3 < bytes_max)
+        .ok_or(CommandError::Fixed("ERR bit offset is not an integer or out of range"))
+}

@@ -1,0 +1,256 @@
+//! MIGRATE: keys move to another server.
+//!
+//! The values are taken as clones under their shards' locks and travel without any. Before the keys are deleted here they
+//! are looked at again: if somebody has changed one meanwhile, what has changed is sent once more in place of what
+//! arrived, so that no write is lost. Inside a transaction the shards stay held, as the transaction demands.
+
+use super::dump::target_version;
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::effects::encode;
+use crate::error::{CommandError, CommandResult};
+use crate::number;
+use crate::shard::{Held, Key};
+use crate::watch::Touched;
+use larder_collections::key_table::{Captured, OwnedValue};
+use larder_collections::value::Value;
+use larder_rdb::{Version, dump as payload};
+use larder_resp::Args;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A key that keeps changing is sent so often; then it stays here.
+const ROUNDS_MAX: usize = 20;
+/// When the timeout is not positive.
+const TIMEOUT_MS: u64 = 1000;
+
+const CHANGING: CommandError = CommandError::Fixed(
+    "IOERR the keys are changed faster than they can be sent; the target has older values",
+);
+
+struct Request<'a> {
+    address: String,
+    db: &'a [u8],
+    timeout: Duration,
+    copy: bool,
+    replace: bool,
+    auth: Vec<&'a [u8]>,
+    keys: Vec<&'a [u8]>,
+}
+
+impl<'a> Request<'a> {
+    fn parse(args: Args<'a>) -> CommandResult<Self> {
+        let (mut copy, mut replace, mut auth, mut keys) = (false, false, Vec::new(), vec![args.at(3)]);
+        let mut at = 6;
+        while let Some(word) = args.get(at) {
+            let left = args.len() - at - 1;
+            match () {
+                () if is_word(word, "copy") => copy = true,
+                () if is_word(word, "replace") => replace = true,
+                () if is_word(word, "auth") && left >= 1 => {
+                    auth = vec![args.at(at + 1)];
+                    at += 1;
+                }
+                () if is_word(word, "auth2") && left >= 2 => {
+                    auth = vec![args.at(at + 1), args.at(at + 2)];
+                    at += 2;
+                }
+                () if is_word(word, "keys") => {
+                    if !args[3].is_empty() {
+                        return Err(CommandError::Fixed(
+                            "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string",
+                        ));
+                    }
+                    keys = args.from(at + 1).iter().collect();
+                    break;
+                }
+                () => return Err(CommandError::SYNTAX),
+            }
+            at += 1;
+        }
+        let timeout = number::integer(&args[5])?;
+        number::integer(&args[4])?;
+        let timeout = u64::try_from(timeout).ok().filter(|&ms| ms > 0).unwrap_or(TIMEOUT_MS);
+        let (host, port) = (String::from_utf8_lossy(&args[1]), String::from_utf8_lossy(&args[2]));
+        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        Ok(Request {
+            address,
+            db: args.at(4),
+            timeout: Duration::from_millis(timeout),
+            copy,
+            replace,
+            auth,
+            keys,
+        })
+    }
+}
+
+/// A key on its way.
+struct Traveller<'a> {
+    key: &'a [u8],
+    captured: Captured<Value>,
+    touched: Arc<Touched>,
+    /// The target has it.
+    arrived: bool,
+    /// It has been deleted here, or is to stay.
+    done: bool,
+}
+
+pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let request = Request::parse(args)?;
+    let mut travellers = Vec::new();
+    with_shards(context, &request.keys, |context| {
+        travellers = request.keys.iter().filter_map(|key| pack(context, key)).collect();
+    });
+    if travellers.is_empty() {
+        context.reply.simple("NOKEY");
+        return Ok(());
+    }
+    let outcome = send_all(context, &request, &mut travellers);
+    with_shards(context, &request.keys, |context| {
+        travellers.iter().for_each(|traveller| forget(context, traveller));
+    });
+    context.log_nothing();
+    outcome?;
+    context.reply.ok();
+    Ok(())
+}
+
+/// Works with the shards of keys held, for the length of the call.
+fn with_shards(context: &mut Context<'_>, keys: &[&[u8]], f: impl FnOnce(&mut Context<'_>)) {
+    if context.in_exec {
+        return f(context);
+    }
+    let wanted = keys.iter().map(|key| context.engine.key(key).shard()).collect();
+    context.held = Held::many(&context.engine.shards, wanted);
+    context.flush_effects_after(f);
+    context.held = Held::None;
+}
+
+/// Takes a clone of a key, and has whoever changes it say so.
+fn pack<'a>(context: &mut Context<'_>, name: &'a [u8]) -> Option<Traveller<'a>> {
+    let key = context.key(name);
+    let captured = context.peek(&key, |entry| entry.map(|entry| Captured::of(&entry)))?;
+    let touched = Arc::new(Touched::default());
+    let db = context.db;
+    context.shard(&key).watched.add(db, name, &touched);
+    Some(Traveller { key: name, captured, touched, arrived: false, done: false })
+}
+
+fn forget(context: &mut Context<'_>, traveller: &Traveller<'_>) {
+    let key = context.key(traveller.key);
+    let db = context.db;
+    context.shard(&key).watched.remove(db, traveller.key, &traveller.touched);
+}
+
+/// Sends until nothing has changed in between.
+fn send_all(
+    context: &mut Context<'_>,
+    request: &Request<'_>,
+    travellers: &mut [Traveller<'_>],
+) -> CommandResult {
+    for _ in 0..ROUNDS_MAX {
+        let outcome = send(context, request, travellers);
+        // What has arrived is deleted whatever became of the others.
+        if request.copy {
+            travellers.iter_mut().for_each(|traveller| traveller.done = traveller.arrived);
+        } else {
+            with_shards(context, &request.keys, |context| {
+                travellers.iter_mut().for_each(|traveller| settle(context, traveller));
+            });
+        }
+        outcome?;
+        if travellers.iter().all(|traveller| traveller.done) {
+            return Ok(());
+        }
+    }
+    Err(CHANGING)
+}
+
+/// Deletes a key that has arrived, or packs it again if it has changed.
+fn settle(context: &mut Context<'_>, traveller: &mut Traveller<'_>) {
+    if traveller.done || !traveller.arrived {
+        return;
+    }
+    let key: Key<'_> = context.key(traveller.key);
+    if !traveller.touched.is_set() {
+        context.delete(&key);
+        context.log_also(&[b"DEL", key.bytes]);
+        traveller.done = true;
+        return;
+    }
+    forget(context, traveller);
+    match pack(context, traveller.key) {
+        Some(again) => *traveller = Traveller { arrived: true, ..again },
+        // Somebody has deleted it here: the target keeps what it got, as if that had come later.
+        None => traveller.done = true,
+    }
+}
+
+/// Sends the keys that are not done and marks those that arrive.
+fn send(context: &mut Context<'_>, request: &Request<'_>, travellers: &mut [Traveller<'_>]) -> CommandResult {
+    let mut version = target_version(context.engine);
+    loop {
+        let (bytes, lines) = encode_all(context, request, travellers, version);
+        let replies = context.engine.host.exchange(&request.address, request.timeout, &bytes, lines);
+        let replies = replies.map_err(|what| CommandError::text(format!("IOERR error or timeout {what}")))?;
+        let (head, restored) = replies.split_at(lines - travellers.iter().filter(|t| !t.done).count());
+        let refusal = |line: &String| line.strip_prefix('-').map(str::to_owned);
+        if let Some(error) = head.iter().find_map(refusal) {
+            return Err(replied(&error));
+        }
+        let mut first_error = None;
+        for (traveller, line) in travellers.iter_mut().filter(|t| !t.done).zip(restored) {
+            match refusal(line) {
+                None => traveller.arrived = true,
+                Some(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        match first_error {
+            None => return Ok(()),
+            // An older server: it may read what is written for it.
+            Some(error) if error.contains("DUMP payload version") && version > Version::V10 => {
+                version = Version::V10;
+            }
+            Some(error) => return Err(replied(&error)),
+        }
+    }
+}
+
+fn replied(error: &str) -> CommandError {
+    CommandError::text(format!("ERR Target instance replied with error: {error}"))
+}
+
+/// The commands to send, and how many replies will come.
+fn encode_all(
+    context: &Context<'_>,
+    request: &Request<'_>,
+    travellers: &[Traveller<'_>],
+    version: Version,
+) -> (Vec<u8>, usize) {
+    let (mut bytes, mut lines) = (Vec::new(), 1);
+    if !request.auth.is_empty() {
+        let words: Vec<&[u8]> =
+            [b"AUTH".as_slice()].into_iter().chain(request.auth.iter().copied()).collect();
+        encode(&mut bytes, words.into_iter());
+        lines += 1;
+    }
+    encode(&mut bytes, [b"SELECT", request.db].into_iter());
+    let compress = context.engine.config.value("rdbcompression") == "yes";
+    for traveller in travellers.iter().filter(|traveller| !traveller.done) {
+        let value = match &traveller.captured.value {
+            OwnedValue::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
+            OwnedValue::Out(value) => payload::of_value(value, version, compress),
+        };
+        let left = traveller.captured.expire_at_ms.map_or(0, |at| at.saturating_sub(context.now_ms()).max(1));
+        let left = itoa::Buffer::new().format(left).to_owned();
+        let mut words: Vec<&[u8]> = vec![b"RESTORE", traveller.key, left.as_bytes(), &value];
+        // What has arrived before is replaced by what it has become.
+        if request.replace || traveller.arrived {
+            words.push(b"REPLACE");
+        }
+        encode(&mut bytes, words.into_iter());
+        lines += 1;
+    }
+    (bytes, lines)
+}

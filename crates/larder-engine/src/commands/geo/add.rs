@@ -1,0 +1,55 @@
+//! GEOADD: ZADD with positions for scores, and noted as such.
+
+use super::parse_position;
+use crate::commands::is_word;
+use crate::commands::sorted_set::{AddOptions, add_all};
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use larder_resp::Args;
+
+pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let mut options = AddOptions::default();
+    let mut first = 2;
+    while let Some(word) = args.get(first) {
+        match word {
+            _ if is_word(word, "nx") => options.nx = true,
+            _ if is_word(word, "xx") => options.xx = true,
+            _ if is_word(word, "ch") => options.changed = true,
+            _ => break,
+        }
+        first += 1;
+    }
+    let given = args.from(first);
+    if given.is_empty() || !given.len().is_multiple_of(3) || options.nx && options.xx {
+        return Err(CommandError::SYNTAX);
+    }
+    let score = |at| parse_position(&given[at], &given[at + 1]).map(|position| position.score());
+    let key = context.key(args.at(1));
+    let member = |i| given.at(3 * i + 2);
+    // Most often there is one, which needs no list.
+    let one = [score(0)?];
+    let many: Vec<f64>;
+    let scores: &[f64] = if given.len() == 3 {
+        &one
+    } else {
+        many = (0..given.len()).step_by(3).map(score).collect::<CommandResult<_>>()?;
+        &many
+    };
+    let dirty = context.worker.stats.dirty.get();
+    add_all(context, &key, &options, scores, member)?;
+    if context.logs() && context.worker.stats.dirty.get() != dirty {
+        log(context, args, first, scores);
+    }
+    Ok(())
+}
+
+/// Notes ZADD with the scores of positions. Its members begin at argument `first`, behind the options.
+fn log(context: &mut Context<'_>, args: Args<'_>, first: usize, scores: &[f64]) {
+    let texts: Vec<String> = scores.iter().map(|score| (*score as u64).to_string()).collect();
+    let mut words: Vec<&[u8]> =
+        std::iter::once(&b"ZADD"[..]).chain((1..first).map(|at| args.at(at))).collect();
+    for (i, text) in texts.iter().enumerate() {
+        words.extend([text.as_bytes(), args.at(first + 3 * i + 2)]);
+    }
+    context.log_instead(&words);
+}

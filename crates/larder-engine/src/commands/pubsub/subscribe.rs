@@ -1,0 +1,120 @@
+//! SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites.
+//!
+//! Each name is confirmed by a message of its own, also where nothing changes.
+
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::pubsub::{Address, Space};
+use crate::session::{Session, client_flags};
+use larder_resp::{Args, Reply};
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    subscribe_all(context, args, Space::Channels, "subscribe");
+    Ok(())
+}
+
+pub(super) fn psubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    subscribe_all(context, args, Space::Patterns, "psubscribe");
+    Ok(())
+}
+
+pub(super) fn ssubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if context.in_exec {
+        return Err(CommandError::Fixed("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
+    }
+    subscribe_all(context, args, Space::ShardChannels, "ssubscribe");
+    Ok(())
+}
+
+pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    unsubscribe_all(context, args, Space::Channels, "unsubscribe");
+    Ok(())
+}
+
+pub(super) fn punsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    unsubscribe_all(context, args, Space::Patterns, "punsubscribe");
+    Ok(())
+}
+
+pub(super) fn sunsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    unsubscribe_all(context, args, Space::ShardChannels, "sunsubscribe");
+    Ok(())
+}
+
+fn subscribe_all(context: &mut Context<'_>, args: Args<'_>, space: Space, confirmation: &str) {
+    for name in args.from(1).iter() {
+        join(context.engine, context.session, space, name);
+        confirm(&mut context.reply, context.session, space, confirmation, Some(name));
+    }
+    note(context.session);
+}
+
+fn join(engine: &Engine, session: &mut Session, space: Space, name: &[u8]) {
+    let who = address(session);
+    let subscriptions = session.subscriptions.get_or_insert_default();
+    if !subscriptions.contains(space, name) {
+        subscriptions.insert(space, engine.pubsub.join(space, name, who));
+    }
+}
+
+fn unsubscribe_all(context: &mut Context<'_>, args: Args<'_>, space: Space, confirmation: &str) {
+    let (engine, session, reply) = (context.engine, &mut *context.session, &mut context.reply);
+    let who = address(session);
+    for name in args.from(1).iter() {
+        let subscriptions = session.subscriptions.as_mut();
+        if subscriptions.is_some_and(|all| all.remove(space, name)) {
+            engine.pubsub.leave(space, name, who);
+        }
+        confirm(reply, session, space, confirmation, Some(name));
+    }
+    if args.len() == 1 {
+        if session.subscriptions.as_ref().is_none_or(|all| all.len(space) == 0) {
+            confirm(reply, session, space, confirmation, None);
+        }
+        while let Some(name) = session.subscriptions.as_mut().and_then(|all| all.pop(space)) {
+            engine.pubsub.leave(space, &name, who);
+            confirm(reply, session, space, confirmation, Some(&name));
+        }
+    }
+    session.has_left = true;
+    note(session);
+}
+
+/// Ends all subscriptions without a word: RESET, and the end of the connection.
+pub(crate) fn forget(engine: &Engine, session: &mut Session) {
+    let who = address(session);
+    let Some(mut subscriptions) = session.subscriptions.take() else { return };
+    for space in [Space::Channels, Space::Patterns, Space::ShardChannels] {
+        while let Some(name) = subscriptions.pop(space) {
+            engine.pubsub.leave(space, &name, who);
+        }
+    }
+    session.has_left = true;
+    note(session);
+}
+
+fn address(session: &Session) -> Address {
+    Address { worker: session.shared.worker, client: session.shared.id }
+}
+
+fn confirm(reply: &mut Reply<'_>, session: &Session, space: Space, confirmation: &str, name: Option<&[u8]>) {
+    reply.push(3);
+    reply.bulk(confirmation.as_bytes());
+    reply.bulk_or_null(name);
+    reply.count(session.subscriptions.as_ref().map_or(0, |all| all.told_count(space)));
+}
+
+/// Makes known what others may see of the subscriptions.
+fn note(session: &mut Session) {
+    if session.subscriptions.as_ref().is_some_and(|all| all.is_empty()) {
+        session.subscriptions = None;
+    }
+    let shared = &session.shared;
+    let count = |space| session.subscriptions.as_ref().map_or(0, |all| all.len(space)) as u32;
+    shared.channels.store(count(Space::Channels), Relaxed);
+    shared.patterns.store(count(Space::Patterns), Relaxed);
+    shared.shard_channels.store(count(Space::ShardChannels), Relaxed);
+    shared.set_flag(client_flags::PUBSUB, session.subscriptions.is_some());
+}

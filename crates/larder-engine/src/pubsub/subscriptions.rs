@@ -1,0 +1,69 @@
+//! What one connection subscribes to.
+
+use super::Space;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+type Names = HashSet<Arc<[u8]>, foldhash::fast::RandomState>;
+
+/// The subscriptions of a connection. A connection that has none has no such struct.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    channels: Names,
+    patterns: Names,
+    shard_channels: Names,
+}
+
+impl Subscriptions {
+    fn of(&self, space: Space) -> &Names {
+        match space {
+            Space::Channels => &self.channels,
+            Space::Patterns => &self.patterns,
+            Space::ShardChannels => &self.shard_channels,
+        }
+    }
+
+    fn of_mut(&mut self, space: Space) -> &mut Names {
+        match space {
+            Space::Channels => &mut self.channels,
+            Space::Patterns => &mut self.patterns,
+            Space::ShardChannels => &mut self.shard_channels,
+        }
+    }
+
+    pub(crate) fn contains(&self, space: Space, name: &[u8]) -> bool {
+        self.of(space).contains(name)
+    }
+
+    pub(crate) fn insert(&mut self, space: Space, name: Arc<[u8]>) {
+        self.of_mut(space).insert(name);
+    }
+
+    /// Whether the name was there.
+    pub(crate) fn remove(&mut self, space: Space, name: &[u8]) -> bool {
+        self.of_mut(space).remove(name)
+    }
+
+    /// Takes out any one name.
+    pub(crate) fn pop(&mut self, space: Space) -> Option<Arc<[u8]>> {
+        let name = self.of(space).iter().next().cloned()?;
+        self.remove(space, &name);
+        Some(name)
+    }
+
+    pub(crate) fn len(&self, space: Space) -> usize {
+        self.of(space).len()
+    }
+
+    /// The number that confirmations tell: channels and patterns count together, shard channels for themselves.
+    pub(crate) fn told_count(&self, space: Space) -> usize {
+        match space {
+            Space::Channels | Space::Patterns => self.channels.len() + self.patterns.len(),
+            Space::ShardChannels => self.shard_channels.len(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.channels.is_empty() && self.patterns.is_empty() && self.shard_channels.is_empty()
+    }
+}

@@ -1,0 +1,170 @@
+//! Who is to be told of which changes, until it is sent.
+
+use super::broadcast::Listener;
+use crate::engine::Engine;
+use crate::mailbox::Mail;
+use crate::pubsub::Address;
+use crate::session::client_flags;
+use larder_resp::{Protocol, Reply};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// To whom an invalidation applies, of those to whom it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// To those who have tracking on, whatever their mode.
+    Everybody,
+    /// To those who listen to prefixes.
+    Listeners,
+    /// To those who read the key; but not to a client that does not want to hear of its own changes, if it is this one.
+    Readers {
+        /// The client who changed the key, 0 for none.
+        writer: u64,
+    },
+}
+
+/// The news that keys have changed.
+#[derive(Debug)]
+pub struct Invalidation {
+    pub(crate) scope: Scope,
+    /// The keys as an array of RESP; `None` for all keys.
+    keys: Option<Box<[u8]>>,
+}
+
+impl Invalidation {
+    fn of<'k>(scope: Scope, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Arc<Self> {
+        let mut bytes = Vec::new();
+        let mut reply = Reply::new(&mut bytes, Protocol::Resp2);
+        reply.array(keys.len());
+        keys.for_each(|key| reply.bulk(key));
+        Arc::new(Invalidation { scope, keys: Some(bytes.into()) })
+    }
+
+    /// Writes the keys, or null for all.
+    pub(crate) fn write_keys(&self, reply: &mut Reply<'_>) {
+        match &self.keys {
+            Some(keys) => reply.raw(keys),
+            None => reply.null(),
+        }
+    }
+}
+
+/// What a thread has to tell.
+#[derive(Default)]
+pub(crate) struct Invalidations {
+    /// Keys with those who have read them, and who has changed them.
+    read: Vec<(Box<[u8]>, Vec<Address>, u64)>,
+    /// Everything is gone.
+    all: bool,
+    /// Changed keys that may have a prefix somebody listens to, and who first changed them.
+    changed: BTreeMap<Box<[u8]>, u64>,
+}
+
+impl Invalidations {
+    /// The readers of a key are to be told.
+    pub(super) fn push(&mut self, key: &[u8], readers: Vec<Address>, writer: u64) {
+        self.read.push((key.into(), readers, writer));
+    }
+
+    /// Those who listen to prefixes of the key are to be told.
+    pub(super) fn broadcast(&mut self, key: &[u8], writer: u64) {
+        self.changed.entry(key.into()).or_insert(writer);
+    }
+
+    /// Everybody is to be told that everything has changed.
+    pub(super) fn push_all(&mut self) {
+        self.all = true;
+    }
+
+    /// Whether there is something to send at the end of a command.
+    #[inline]
+    pub(crate) fn has_direct(&self) -> bool {
+        self.all || !self.read.is_empty()
+    }
+
+    /// Sends what is sent at the end of a command. What is for the client `own` is returned instead: it comes behind
+    /// the reply of its command. No shard is locked.
+    pub(crate) fn send_direct(
+        &mut self,
+        engine: &Engine,
+        from: Option<usize>,
+        own: u64,
+    ) -> Vec<Arc<Invalidation>> {
+        let mut for_own = Vec::new();
+        let mut send = |what: Arc<Invalidation>, readers: &mut dyn Iterator<Item = Address>| {
+            let mut others = BTreeMap::new();
+            for reader in readers {
+                if reader.client == own {
+                    for_own.push(Arc::clone(&what));
+                } else {
+                    others.entry(reader.worker).or_insert_with(Vec::new).push(reader.client);
+                }
+            }
+            mail(engine, from, others, &what);
+        };
+        for (key, readers, writer) in self.read.drain(..) {
+            let what = Invalidation::of(Scope::Readers { writer }, std::iter::once(&*key));
+            send(what, &mut readers.into_iter());
+        }
+        if std::mem::take(&mut self.all) {
+            let trackers = engine.clients.snapshot().into_iter();
+            let mut trackers = trackers
+                .filter(|client| client.has(client_flags::TRACKING))
+                .map(|client| Address { worker: client.worker, client: client.id });
+            send(Arc::new(Invalidation { scope: Scope::Everybody, keys: None }), &mut trackers);
+        }
+        for_own
+    }
+
+    /// Sends the changed keys to those who listen to their prefixes.
+    pub(crate) fn send_broadcasts(&mut self, engine: &Engine, from: Option<usize>) {
+        if self.changed.is_empty() {
+            return;
+        }
+        let changed = std::mem::take(&mut self.changed);
+        engine.trackers.prefixes.each(|prefix, listeners| {
+            let behind = changed.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
+            let keys: Vec<(&[u8], u64)> = behind
+                .take_while(|(key, _)| key.starts_with(prefix))
+                .map(|(key, writer)| (&**key, *writer))
+                .collect();
+            if !keys.is_empty() {
+                tell(engine, from, &keys, listeners);
+            }
+        });
+    }
+
+    /// Sends everything; for threads that serve no client.
+    pub(crate) fn send(&mut self, engine: &Engine) {
+        self.send_direct(engine, None, 0);
+        self.send_broadcasts(engine, None);
+    }
+}
+
+/// Tells the listeners of a prefix of keys with it.
+fn tell(engine: &Engine, from: Option<usize>, keys: &[(&[u8], u64)], listeners: &[Listener]) {
+    let is_writer = |listener: &Listener| keys.iter().any(|(_, writer)| *writer == listener.address.client);
+    let mut others = BTreeMap::new();
+    for listener in listeners {
+        let Address { worker, client } = listener.address;
+        if !(listener.no_loop && is_writer(listener)) {
+            others.entry(worker).or_insert_with(Vec::new).push(client);
+            continue;
+        }
+        let left: Vec<&[u8]> = keys.iter().filter(|(_, by)| *by != client).map(|(key, _)| *key).collect();
+        if !left.is_empty() {
+            let what = Invalidation::of(Scope::Listeners, left.into_iter());
+            mail(engine, from, BTreeMap::from([(worker, vec![client])]), &what);
+        }
+    }
+    if !others.is_empty() {
+        mail(engine, from, others, &Invalidation::of(Scope::Listeners, keys.iter().map(|(key, _)| *key)));
+    }
+}
+
+fn mail(engine: &Engine, from: Option<usize>, to: BTreeMap<usize, Vec<u64>>, what: &Arc<Invalidation>) {
+    for (worker, clients) in to {
+        engine.send_from(from, worker, Mail::Invalidate { clients, what: Arc::clone(what) });
+    }
+}
