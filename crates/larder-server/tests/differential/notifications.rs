@@ -2,9 +2,11 @@
 
 use super::stage::play;
 
-/// Plays a script with a connection that listens to all events of these classes.
+/// Plays a script with two connections, one of each protocol, that listen to all events of these classes.
 fn compare(classes: &str, script: &str) {
-    let listen = format!("a> CONFIG SET notify-keyspace-events {classes}\nn> PSUBSCRIBE __key*__:*\n");
+    let listen = format!(
+        "a> CONFIG SET notify-keyspace-events {classes}\nn> PSUBSCRIBE __key*__:*\nn3> PSUBSCRIBE __key*__:*\n"
+    );
     play(&(listen + script), &[]);
 }
 
@@ -213,6 +215,207 @@ fn waiting_clients() {
         a> ZADD z 1 a 2 b 3 c
         w> PING
         v> PING
+        !w> XREAD BLOCK 0 STREAMS x2 $
+        a> XADD x2 MAXLEN 1 1-1 f v
+        w> PING
+        a> XGROUP CREATE x2 g $
+        !w> XREADGROUP GROUP g c BLOCK 0 STREAMS x2 >
+        !v> XREADGROUP GROUP g d BLOCK 0 NOACK STREAMS x2 >
+        a> XADD x2 MAXLEN 1 2-1 f v
+        w> PING
+        a> XADD x2 3-1 f v
+        v> PING
+        !w> XREADGROUP GROUP g e BLOCK 0 STREAMS x2 >
+        a> XGROUP DESTROY x2 g
+        w> PING
+        "#,
+    );
+}
+
+#[test]
+fn bitmaps() {
+    compare_all(
+        &["KEA", "AKEmn", "E$", "Eg"],
+        r#"
+        a> SETBIT b 7 1
+        a> SETBIT b 7 1
+        a> SETBIT b 7 0
+        a> SETBIT b 100 0
+        a> SETBIT zero 0 0
+        a> SETBIT b 7 2
+        a> SET s v
+        a> SETBIT s 6 0
+        a> BITFIELD b GET u8 0
+        a> BITFIELD b SET u8 0 5 SET u8 8 6
+        a> BITFIELD b SET u8 0 5
+        a> BITFIELD b SET u8 0 5 SET u8 5000 0
+        a> BITFIELD b INCRBY u8 0 1
+        a> BITFIELD b INCRBY u8 0 0
+        a> BITFIELD b SET u8 0 255
+        a> BITFIELD b OVERFLOW FAIL INCRBY u8 0 1
+        a> BITFIELD failed OVERFLOW FAIL INCRBY u2 0 5
+        a> BITFIELD new SET u8 0 0
+        a> BITFIELD none GET u8 0
+        a> BITFIELD_RO b GET u8 0
+        a> BITOP AND d b s
+        a> BITOP OR d b none
+        a> BITOP NOT b b
+        a> BITOP XOR d none none
+        a> BITOP XOR d none none
+        a> RPUSH l a
+        a> BITOP NOT l s
+        a> RPUSH l2 a
+        a> BITOP NOT l2 none
+        a> BITOP NOT d l3
+        a> BITCOUNT s
+        a> BITPOS s 1
+        "#,
+    );
+}
+
+#[test]
+fn hyperloglogs() {
+    compare_all(
+        &["KEA", "AKEmn", "E$", "Eg"],
+        r#"
+        a> PFADD h
+        a> PFADD h
+        a> PFADD h a b c
+        a> PFADD h a
+        a> PFADD i d
+        a> PFCOUNT h
+        a> PFCOUNT h
+        a> PFCOUNT h i none
+        a> PFMERGE h
+        a> PFMERGE h i
+        a> PFMERGE new h i none
+        a> PFMERGE empty
+        a> SET s v
+        a> PFADD s a
+        a> PFMERGE s h
+        a> PFMERGE h s
+        "#,
+    );
+}
+
+#[test]
+fn positions() {
+    compare_all(
+        &["KEA", "AKEmn", "Ez", "Eg"],
+        r#"
+        a> GEOADD g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania
+        a> GEOADD g 13.361389 38.115556 Palermo
+        a> GEOADD g CH 13.4 38.115556 Palermo
+        a> GEOADD g XX 13.361389 38.115556 Nowhere
+        a> GEOSEARCHSTORE d g FROMLONLAT 15 37 BYRADIUS 200 km
+        a> GEOSEARCHSTORE d g FROMLONLAT 15 37 BYBOX 400 400 km STOREDIST
+        a> GEOSEARCHSTORE d g FROMLONLAT 0 0 BYRADIUS 1 m
+        a> GEOSEARCHSTORE d g FROMLONLAT 0 0 BYRADIUS 1 m
+        a> GEORADIUS g 15 37 200 km STORE d
+        a> GEORADIUS g 15 37 200 km STOREDIST d
+        a> GEORADIUSBYMEMBER g Palermo 200 km STORE e
+        a> GEORADIUS g 0 0 1 m STORE d
+        a> GEORADIUS g 0 0 1 m STORE d
+        a> GEORADIUSBYMEMBER none Palermo 200 km STORE e
+        a> GEORADIUSBYMEMBER none Palermo 200 km STORE e
+        a> SET e string
+        a> GEOSEARCHSTORE e none FROMLONLAT 0 0 BYRADIUS 1 m
+        a> SET e string
+        a> GEOSEARCHSTORE e g FROMMEMBER Palermo BYRADIUS 1 m
+        a> GEOSEARCH g FROMMEMBER Palermo BYRADIUS 1 m
+        a> GEOSEARCHSTORE g g FROMMEMBER Palermo BYRADIUS 1 m
+        "#,
+    );
+}
+
+#[test]
+fn streams() {
+    compare_all(
+        &["KEA", "AKEmn", "Et", "Eg", "Kn"],
+        r#"
+        a> XADD none NOMKSTREAM 1-1 f v
+        a> XADD s 1-1 f v
+        a> XADD s 1-1 f v
+        a> XADD s NOMKSTREAM 1-2 f v
+        a> XADD s MAXLEN 2 2-1 f v
+        a> XADD s MAXLEN 5 2-2 f v
+        a> XADD s MINID 2-2 3-1 f v
+        a> XADD s MAXLEN ~ 1 4-1 f v
+        a> XADD s MAXLEN 0 5-1 f v
+        a> XADD t MAXLEN 0 5-1 f v
+        ?a> XADD u * f v
+        a> XADD s 6-1 f v
+        a> XADD s 6-2 f v
+        a> XADD s 6-3 f v
+        a> XTRIM s MAXLEN 3
+        a> XTRIM s MAXLEN 2
+        a> XTRIM s MINID 6-1
+        a> XTRIM none MAXLEN 0
+        a> XDEL s 1-1
+        a> XDEL s 6-2 6-2 1-1
+        a> XDEL none 1-1
+        a> XSETID s 7-1
+        a> XSETID s 1-1
+        a> XSETID s 7-1 ENTRIESADDED 50 MAXDELETEDID 6-2
+        a> XSETID none 1-1
+        a> XGROUP CREATE none g $
+        a> XGROUP CREATE s g 0
+        a> XGROUP CREATE s g 0
+        a> XGROUP CREATE made g $ MKSTREAM
+        a> XGROUP CREATE made h $ MKSTREAM
+        a> XGROUP CREATE made2 g bad MKSTREAM
+        a> XGROUP SETID s g 0
+        a> XGROUP SETID s none 0
+        a> XGROUP CREATECONSUMER s g c
+        a> XGROUP CREATECONSUMER s g c
+        a> XGROUP DELCONSUMER s g c
+        a> XGROUP DELCONSUMER s g c
+        a> XREADGROUP GROUP g c STREAMS made >
+        a> XREADGROUP GROUP g c STREAMS made 0
+        a> XREADGROUP GROUP g c STREAMS made 0
+        a> XADD s 8-1 f v
+        a> XADD s 8-2 f v
+        a> XREADGROUP GROUP g c COUNT 1 STREAMS s >
+        a> XREADGROUP GROUP g c COUNT 1 STREAMS s >
+        a> XREADGROUP GROUP g d NOACK STREAMS s >
+        a> XREADGROUP GROUP g e NOACK STREAMS s >
+        a> XGROUP CREATE s both 0
+        a> XADD made 1-1 f v
+        a> XGROUP CREATE made both 0
+        a> XREADGROUP GROUP both x STREAMS s made > >
+        a> XCLAIM s g f 0 6-1
+        a> XCLAIM s g f 0 6-1
+        a> XCLAIM s g i 1000000 6-1
+        a> XCLAIM s g i 0 99-1
+        a> XCLAIM s g i 0 99-1 FORCE
+        a> XCLAIM s g j 0 8-1 FORCE JUSTID
+        a> XAUTOCLAIM s g k 1000000 0
+        a> XAUTOCLAIM s g k 0 0 COUNT 1
+        a> XAUTOCLAIM s g k 0 0
+        a> XADD w 1-1 f v
+        a> XGROUP CREATE w g 0
+        a> XREADGROUP GROUP g a STREAMS w >
+        a> XDEL w 1-1
+        a> XCLAIM w g b 0 1-1
+        a> XADD w 2-1 f v
+        a> XREADGROUP GROUP g a STREAMS w >
+        a> XDEL w 2-1
+        a> XAUTOCLAIM w g b 0 0
+        a> XACK s g 8-1
+        a> XGROUP DELCONSUMER s g k
+        a> XGROUP DESTROY s none
+        a> XGROUP DESTROY s g
+        a> XGROUP DESTROY none g
+        a> XRANGE s - +
+        a> XREAD STREAMS s made 0 0
+        a> MULTI
+        a> XADD m MAXLEN 1 1-1 f v
+        a> XADD m MAXLEN 1 1-2 f v
+        a> XGROUP CREATE m g 0
+        a> XREADGROUP GROUP g a STREAMS m >
+        a> EXEC
+        a> COPY s s2
+        a> DEL s
         "#,
     );
 }
@@ -438,6 +641,42 @@ fn misses() {
         "ZDIFF 2 k k",
         "ZINTERCARD 1 k",
         "ZSCAN k 0",
+        "GETBIT k 0",
+        "BITCOUNT k",
+        "BITPOS k 1",
+        "BITFIELD k GET u8 0",
+        "BITFIELD_RO k GET u8 0",
+        "BITOP AND k2 k k",
+        "BITOP NOT k2 k",
+        "PFCOUNT k",
+        "PFCOUNT k k",
+        "GEOPOS k a",
+        "GEODIST k a b",
+        "GEOHASH k a",
+        "GEOSEARCH k FROMLONLAT 0 0 BYRADIUS 1 m",
+        "GEOSEARCHSTORE k2 k FROMLONLAT 0 0 BYRADIUS 1 m",
+        "GEORADIUS k 0 0 1 m",
+        "GEORADIUSBYMEMBER_RO k a 1 m",
+        "XLEN k",
+        "XRANGE k - +",
+        "XREVRANGE k + -",
+        "XREAD STREAMS k k 0 $",
+        "XREADGROUP GROUP g c STREAMS k >",
+        "XPENDING k g",
+        "XPENDING k g - + 1",
+        "XINFO STREAM k",
+        "XINFO GROUPS k",
+        "XINFO CONSUMERS k g",
+        "XACK k g 1-1",
+        "XCLAIM k g c 0 1-1",
+        "XAUTOCLAIM k g c 0 0",
+        "XDEL k 1-1",
+        "XTRIM k MAXLEN 1",
+        "XSETID k 1-1",
+        "XADD k NOMKSTREAM 1-1 f v",
+        "XGROUP CREATE k g 0",
+        "XGROUP SETID k g 0",
+        "XGROUP DESTROY k g",
         "PERSIST k",
         "EXPIRE k 10",
         "DEL k",

@@ -3,6 +3,7 @@
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use larder_packed::bits::{self, Operator};
 use larder_packed::bytes::SharedBytes;
 use larder_resp::Args;
@@ -47,6 +48,7 @@ pub(super) fn bitop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         // A target that is one of the sources is shared with our clone of it, and not written to.
         context.rebuild_string(&target, len, |result| combine(&operation, &sources, len, result));
         context.modified(&target);
+        context.notify(class::STRING, "set", &target);
     }
     Ok(())
 }

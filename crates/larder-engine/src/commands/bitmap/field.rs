@@ -5,6 +5,7 @@ use super::overflow::{Overflow, Type};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use larder_packed::bits;
 use larder_resp::{Args, Reply};
@@ -117,6 +118,9 @@ fn write(context: &mut Context<'_>, args: Args<'_>, operations: &[Operation]) ->
     if changes > 0 || grown {
         context.modified(&key);
         context.worker.stats.dirty.add(changes.saturating_sub(1));
+    }
+    if changes > 0 {
+        context.notify(class::STRING, "setbit", &key);
     }
     write_results(&mut context.reply, &results);
     Ok(())

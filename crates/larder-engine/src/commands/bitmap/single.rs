@@ -3,6 +3,7 @@
 use super::bit_offset;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use larder_packed::bits;
 use larder_resp::Args;
@@ -19,6 +20,7 @@ pub(super) fn setbit(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         context.edit_string(&key, len_min, |bytes, grown| (bits::set_bit(bytes, offset, on), grown))?;
     if grown || old != on {
         context.modified(&key);
+        context.notify(class::STRING, "setbit", &key);
     }
     context.reply.int(i64::from(old));
     Ok(())

@@ -65,7 +65,7 @@ fn search(
     }
     found.arrange(&request);
     match request.target {
-        Some(target) => store(context, &found, target, request.unit),
+        Some(target) => store(context, &found, target, request.unit, verb),
         None => write(&mut context.reply, &found, request.with, request.unit),
     }
     Ok(())
@@ -112,13 +112,14 @@ impl Hits {
     }
 }
 
-fn store(context: &mut Context<'_>, found: &Hits, target: Target<'_>, unit: f64) {
+fn store(context: &mut Context<'_>, found: &Hits, target: Target<'_>, unit: f64, verb: Verb) {
     let mut result = Stored::new(context);
     for hit in &found.hits {
         result.push(if target.distances { hit.distance / unit } else { hit.score }, found.name(hit));
     }
     let key = context.key(target.key);
-    result.store(context, &key);
+    let event = if verb == Verb::SearchStore { "geosearchstore" } else { "georadiusstore" };
+    result.store(context, &key, event);
 }
 
 fn write(reply: &mut Reply<'_>, found: &Hits, with: With, unit: f64) {

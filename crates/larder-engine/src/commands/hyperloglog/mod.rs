@@ -8,6 +8,7 @@ pub(crate) use table::TABLE;
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use larder_collections::hyperloglog::{self, Corrupted, Registers, Sketch, View};
 use larder_collections::key_table::ExpireChange;
 use larder_packed::bytes::SharedBytes;
@@ -63,6 +64,7 @@ fn pfadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if updates > 0 {
         context.modified(&key);
         context.worker.stats.dirty.add(updates - 1);
+        context.notify(class::STRING, "pfadd", &key);
     }
     context.reply.int(i64::from(updates > 0));
     Ok(())
@@ -138,6 +140,8 @@ fn pfmerge(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         context.put_shared(&target, bytes, ExpireChange::Clear);
     }
     context.modified(&target);
+    // As if each element had been added.
+    context.notify(class::STRING, "pfadd", &target);
     context.reply.ok();
     Ok(())
 }

@@ -314,7 +314,7 @@ fn store(context: &mut Context<'_>, args: Args<'_>, operation: Operation) -> Com
     let target = context.key(args.at(1));
     let mut result = Stored::new(context);
     entries.iter().for_each(|(score, member)| result.push(*score, member));
-    result.store(context, &target);
+    result.store(context, &target, context.found.command.name);
     Ok(())
 }
 

@@ -83,7 +83,7 @@ pub(super) fn zrangestore(context: &mut Context<'_>, args: Args<'_>) -> CommandR
         }
         Ok(())
     })?;
-    result.store(context, &target);
+    result.store(context, &target, context.found.command.name);
     Ok(())
 }
 

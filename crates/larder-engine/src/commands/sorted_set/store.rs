@@ -23,15 +23,15 @@ impl Result {
     }
 
     /// Puts the result in place of whatever the key holds, and replies with the number of members. An empty one removes
-    /// the key.
-    pub(crate) fn store(self, context: &mut Context<'_>, key: &Key<'_>) {
+    /// the key. Listeners are told of `event`.
+    pub(crate) fn store(self, context: &mut Context<'_>, key: &Key<'_>, event: &str) {
         let len = self.set.len();
         if len == 0 {
             context.delete(key);
         } else {
             context.put_value(key, self.set);
             context.modified(key);
-            context.notify(class::SORTED_SET, context.found.command.name, key);
+            context.notify(class::SORTED_SET, event, key);
             context.signal_ready(key);
         }
         context.reply.int(len as i64);

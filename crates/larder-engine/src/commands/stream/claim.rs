@@ -2,7 +2,9 @@
 
 use super::effects::Effects;
 use super::read::consumer_of;
-use super::{changed_quietly, id, no_group, with_scratch, write_counted, write_id, write_one};
+use super::{
+    changed_quietly, id, no_group, with_looked_up, with_scratch, write_counted, write_id, write_one,
+};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -18,7 +20,7 @@ const AUTOCLAIM_COUNT: u64 = 100;
 
 pub(super) fn xack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let acknowledged = context.with_value(&key, |stream: &mut Stream, _| {
+    let acknowledged = with_looked_up(context, &key, |stream, _| {
         if stream.group(&args[2]).is_none() {
             return Ok(0);
         }
@@ -112,7 +114,7 @@ pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let (key, now) = (context.key(args.at(1)), context.now_ms());
     let effects = Effects::new(context, args.at(1));
     let done = with_scratch(context, |context, scratch| {
-        context.with_value(&key, |stream: &mut Stream, reply| {
+        with_looked_up(context, &key, |stream, reply| {
             if stream.group(&args[2]).is_none() {
                 return Err(no_group(args.at(1), args.at(2)));
             }
@@ -127,7 +129,7 @@ pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     })?;
     let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
-    effects.log(context);
+    effects.tell(context);
     Ok(())
 }
 
@@ -182,7 +184,8 @@ impl<'s, 'k> Claim<'s, 'k> {
         let count = self.options.retry_count.unwrap_or_else(|| count.saturating_add(more));
         let (time_ms, now) = (self.options.delivered_ms(), self.options.now);
         let group = self.stream.group_mut(self.group).expect("the group exists");
-        let consumer = *self.consumer.get_or_insert_with(|| consumer_of(group, self.name, now));
+        let consumer =
+            *self.consumer.get_or_insert_with(|| consumer_of(group, self.name, now, &mut self.effects));
         group.put(Pending { id, consumer, time_ms, count });
         group.consumer_mut(consumer).active_ms = Some(now);
         self.effects.pending(group, id);
@@ -225,7 +228,7 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     let key = context.key(args.at(1));
     let effects = Effects::new(context, args.at(1));
     let done = with_scratch(context, |context, scratch| {
-        context.with_value(&key, |stream: &mut Stream, reply| {
+        with_looked_up(context, &key, |stream, reply| {
             if stream.group(&args[2]).is_none() {
                 return Err(no_group(args.at(1), args.at(2)));
             }
@@ -235,7 +238,7 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     })?;
     let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
-    effects.log(context);
+    effects.tell(context);
     Ok(())
 }
 

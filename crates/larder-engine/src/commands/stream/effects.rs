@@ -1,20 +1,23 @@
-//! What happened in consumer groups, as commands that do the same at any time: for the append-only file.
+//! What happened in consumer groups, as commands that do the same at any time: for the append-only file. And whether a
+//! consumer came to be, for those who listen to events.
 
 use super::id::IdText;
 use crate::context::Context;
+use crate::notify::class;
 use larder_collections::stream::{Group, Pending, StreamId};
 
 /// Gathers the commands while a stream is worked on.
 pub(super) struct Effects<'k> {
     wanted: bool,
     key: &'k [u8],
+    created: bool,
     commands: Vec<Vec<Vec<u8>>>,
 }
 
 impl<'k> Effects<'k> {
     /// For the stream of a key.
     pub(super) fn new(context: &Context<'_>, key: &'k [u8]) -> Self {
-        Effects { wanted: context.logs(), key, commands: Vec::new() }
+        Effects { wanted: context.logs(), key, created: false, commands: Vec::new() }
     }
 
     /// An entry is pending as it is now.
@@ -45,6 +48,11 @@ impl<'k> Effects<'k> {
         ]);
     }
 
+    /// A consumer came to be without anybody having asked for just that.
+    pub(super) fn created(&mut self) {
+        self.created = true;
+    }
+
     /// A consumer exists, or came to be.
     pub(super) fn consumer(&mut self, group: &Group, name: &[u8]) {
         self.note(&[b"XGROUP", b"CREATECONSUMER", self.key, group.name(), name]);
@@ -56,8 +64,12 @@ impl<'k> Effects<'k> {
         }
     }
 
-    /// Notes them in place of the command.
-    pub(super) fn log(self, context: &mut Context<'_>) {
+    /// Notes them in place of the command, and tells those who listen.
+    pub(super) fn tell(self, context: &mut Context<'_>) {
+        if self.created {
+            let key = context.key(self.key);
+            context.notify(class::STREAM, "xgroup-createconsumer", &key);
+        }
         if self.wanted && self.commands.is_empty() {
             context.log_nothing();
         }

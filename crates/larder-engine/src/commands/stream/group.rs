@@ -4,6 +4,7 @@ use super::{bad_subcommand, changed_quietly, id, is_stream, no_such_group};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::stream::{Group, Stream, StreamId};
@@ -72,6 +73,7 @@ pub(super) fn create(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         }
     })?;
     context.modified(&key);
+    context.notify(class::STREAM, "xgroup-create", &key);
     context.reply.ok();
     Ok(())
 }
@@ -85,14 +87,14 @@ fn with_stream<R>(
     context.with_value(key, |stream: &mut Stream, _| f(stream))?.ok_or(KEY_NEEDED)
 }
 
-/// Works on a group that exists.
+/// Works on a group that exists, of the stream of a key.
 fn with_group<R>(
     context: &mut Context<'_>,
+    key: &Key<'_>,
     args: Args<'_>,
     f: impl FnOnce(&mut Group) -> R,
 ) -> CommandResult<R> {
-    let key = context.key(args.at(2));
-    with_stream(context, &key, |stream| {
+    with_stream(context, key, |stream| {
         let group = stream.group_mut(args.at(3)).ok_or_else(|| no_such_group(args.at(2), args.at(3)))?;
         Ok(f(group))
     })
@@ -112,6 +114,7 @@ pub(super) fn setid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         Ok(())
     })?;
     changed_quietly(context, 1);
+    context.notify(class::STREAM, "xgroup-setid", &key);
     context.reply.ok();
     Ok(())
 }
@@ -121,6 +124,7 @@ pub(super) fn destroy(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let existed = with_stream(context, &key, |stream| Ok(stream.remove_group(args.at(3))))?;
     if existed {
         changed_quietly(context, 1);
+        context.notify(class::STREAM, "xgroup-destroy", &key);
         // Those who wait as its consumers are told.
         context.signal_ready(&key);
     }
@@ -129,16 +133,23 @@ pub(super) fn destroy(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 pub(super) fn createconsumer(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let now = context.now_ms();
-    let created = with_group(context, args, |group| group.create(args.at(4), now).is_some())?;
-    changed_quietly(context, u64::from(created));
+    let (key, now) = (context.key(args.at(2)), context.now_ms());
+    let created = with_group(context, &key, args, |group| group.create(args.at(4), now).is_some())?;
+    if created {
+        changed_quietly(context, 1);
+        context.notify(class::STREAM, "xgroup-createconsumer", &key);
+    }
     context.reply.int(i64::from(created));
     Ok(())
 }
 
 pub(super) fn delconsumer(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let removed = with_group(context, args, |group| group.remove_consumer(args.at(4)))?;
-    changed_quietly(context, u64::from(removed.is_some()));
+    let key = context.key(args.at(2));
+    let removed = with_group(context, &key, args, |group| group.remove_consumer(args.at(4)))?;
+    if removed.is_some() {
+        changed_quietly(context, 1);
+        context.notify(class::STREAM, "xgroup-delconsumer", &key);
+    }
     context.reply.int(removed.unwrap_or(0) as i64);
     Ok(())
 }

@@ -80,6 +80,22 @@ fn write_one(reply: &mut Reply<'_>, stream: &Stream, id: StreamId) -> bool {
     stream.with_entry(id, |entry| write_entry(reply, &entry)).is_some()
 }
 
+/// Works on the stream of a key, which counts as reading it; `None` if there is no such key.
+fn with_looked_up<'a, R>(
+    context: &mut Context<'a>,
+    key: &Key<'_>,
+    f: impl FnOnce(&mut Stream, &mut Reply<'a>) -> CommandResult<R>,
+) -> CommandResult<Option<R>> {
+    let result = context.with_value(key, f);
+    if matches!(result, Ok(None)) {
+        context.worker.stats.misses.add(1);
+        context.notify_miss(key);
+    } else {
+        context.worker.stats.hits.add(1);
+    }
+    result
+}
+
 /// Counts a change that those who watch the key do not care for.
 fn changed_quietly(context: &Context<'_>, count: u64) {
     context.worker.stats.dirty.add(count);

@@ -294,7 +294,7 @@ fn deliver(
     let delivered = delivered.unwrap_or(false);
     if delivered {
         changed_quietly(context, 1);
-        effects.log(context);
+        effects.tell(context);
     }
     Ok(delivered)
 }
@@ -313,7 +313,7 @@ fn note_delivery(
         count = stream.entries_read(count, id);
     }
     let group = stream.group_mut(&read.group).expect("the group was found just now");
-    let consumer = consumer_of(group, &read.consumer, now);
+    let consumer = consumer_of(group, &read.consumer, now, effects);
     group.entries_read = count;
     if let Some(&last) = ids.last() {
         group.last_id = last;
@@ -329,9 +329,11 @@ fn note_delivery(
 }
 
 /// The consumer of a name, created if need be, and seen now.
-pub(super) fn consumer_of(group: &mut Group, name: &[u8], now: u64) -> ConsumerId {
-    let found = group.find(name).or_else(|| group.create(name, now));
-    let consumer = found.expect("a consumer exists once it is created");
+pub(super) fn consumer_of(group: &mut Group, name: &[u8], now: u64, effects: &mut Effects<'_>) -> ConsumerId {
+    let consumer = group.find(name).unwrap_or_else(|| {
+        effects.created();
+        group.create(name, now).expect("a name that is not taken can be given")
+    });
     group.consumer_mut(consumer).seen_ms = now;
     consumer
 }
@@ -347,7 +349,7 @@ fn history(
     let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
     context.with_value(key, |stream: &mut Stream, _| {
         let Some(group) = stream.group_mut(&read.group) else { return Err(no_group(key.bytes, &read.group)) };
-        let consumer = consumer_of(group, &read.consumer, now);
+        let consumer = consumer_of(group, &read.consumer, now, &mut effects);
         let mut pending = Vec::new();
         if let Some(from) = after.next() {
             group.for_each_pending_of(consumer, from, |entry| {
@@ -376,7 +378,7 @@ fn history(
         Ok(())
     })?;
     changed_quietly(context, 1);
-    effects.log(context);
+    effects.tell(context);
     Ok(())
 }
 
