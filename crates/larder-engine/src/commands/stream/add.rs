@@ -5,6 +5,7 @@ use super::{is_stream, write_id};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::stream::{Limits, Stream, StreamId, Trim, TrimTo};
@@ -135,17 +136,19 @@ pub(super) fn xadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(CommandError::Fixed("ERR Elements are too large to be stored"));
     }
     let (now, limits) = (context.now_ms(), context.worker.thresholds.stream_limits());
-    let (id, len) = context.with_value_or_new(&key, |stream: &mut Stream, reply| {
+    let (id, len, trimmed) = context.with_value_or_new(&key, |stream: &mut Stream, reply| {
         let id = new_id(stream.last_id(), options.id, now)?;
         let pairs = (0..fields.len() / 2).map(|i| (fields.at(2 * i), fields.at(2 * i + 1)));
         stream.append(id, pairs, &limits);
-        if let Some(trim) = &options.trim {
-            stream.trim(trim);
-        }
+        let trimmed = options.trim.as_ref().map_or(0, |trim| stream.trim(trim));
         write_id(reply, id);
-        Ok((id, stream.len()))
+        Ok((id, stream.len(), trimmed))
     })?;
     context.modified(&key);
+    context.notify(class::STREAM, "xadd", &key);
+    if trimmed > 0 {
+        context.notify(class::STREAM, "xtrim", &key);
+    }
     if context.logs() && !options.is_certain() {
         log_add(context, &key, id, options.trim.is_some().then_some(len), fields);
     }
@@ -193,6 +196,7 @@ pub(super) fn xtrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let (removed, len) = trimmed.unwrap_or_default();
     if removed > 0 {
         context.modified(&key);
+        context.notify(class::STREAM, "xtrim", &key);
         if trim.approximate && context.logs() {
             let mut number = itoa::Buffer::new();
             context.log_instead(&[b"XTRIM", key.bytes, b"MAXLEN", b"=", number.format(len).as_bytes()]);
@@ -229,6 +233,7 @@ pub(super) fn xsetid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let set = context.with_value(&key, |stream: &mut Stream, _| set_id(stream, id, added, deleted))?;
     set.ok_or(CommandError::NO_SUCH_KEY)?;
     context.modified(&key);
+    context.notify(class::STREAM, "xsetid", &key);
     context.reply.ok();
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::{bad_subcommand, changed_quietly, id, is_stream, no_such_group};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
 use larder_collections::stream::{Group, Stream, StreamId};
@@ -72,6 +73,7 @@ pub(super) fn create(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         }
     })?;
     context.modified(&key);
+    context.notify(class::STREAM, "xgroup-create", &key);
     context.reply.ok();
     Ok(())
 }
@@ -112,6 +114,7 @@ pub(super) fn setid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         Ok(())
     })?;
     changed_quietly(context, 1);
+    context.notify(class::STREAM, "xgroup-setid", &key);
     context.reply.ok();
     Ok(())
 }
@@ -121,6 +124,7 @@ pub(super) fn destroy(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let existed = with_stream(context, &key, |stream| Ok(stream.remove_group(args.at(3))))?;
     if existed {
         changed_quietly(context, 1);
+        context.notify(class::STREAM, "xgroup-destroy", &key);
         // Those who wait as its consumers are told.
         context.signal_ready(&key);
     }
@@ -132,6 +136,9 @@ pub(super) fn createconsumer(context: &mut Context<'_>, args: Args<'_>) -> Comma
     let now = context.now_ms();
     let created = with_group(context, args, |group| group.create(args.at(4), now).is_some())?;
     changed_quietly(context, u64::from(created));
+    if created {
+        context.notify(class::STREAM, "xgroup-createconsumer", &context.key(args.at(2)));
+    }
     context.reply.int(i64::from(created));
     Ok(())
 }
@@ -139,6 +146,9 @@ pub(super) fn createconsumer(context: &mut Context<'_>, args: Args<'_>) -> Comma
 pub(super) fn delconsumer(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let removed = with_group(context, args, |group| group.remove_consumer(args.at(4)))?;
     changed_quietly(context, u64::from(removed.is_some()));
+    if removed.is_some() {
+        context.notify(class::STREAM, "xgroup-delconsumer", &context.key(args.at(2)));
+    }
     context.reply.int(removed.unwrap_or(0) as i64);
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::{id, with_scratch, write_counted, write_range};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::notify::class;
 use crate::number;
 use larder_collections::stream::{Order, Stream, StreamId};
 use larder_resp::Args;
@@ -67,6 +68,7 @@ pub(super) fn xdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let deleted = deleted.unwrap_or(0);
     if deleted > 0 {
         context.modified(&key);
+        context.notify(class::STREAM, "xdel", &key);
     }
     context.reply.count(deleted);
     Ok(())
