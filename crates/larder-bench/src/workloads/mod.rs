@@ -4,6 +4,7 @@ mod bits;
 mod copy;
 mod ends;
 mod geo;
+mod growth;
 mod hash;
 mod idle;
 mod index;
@@ -86,13 +87,15 @@ const TABLE: &[Entry] = &[
     ("zset/bands", "100,000 sets of 10-128 members and 80,000 of 129-200: loading, ranges by score", sorted_sets::bands),
     ("zset/churn", "10M insertions and removals at 1M members: memory", sorted_sets::churn),
     ("copy/list", "copying a list of 10,030,000 words in three ways", copy::run),
+    ("growth/worst", "the longest insert while collections grow to 5M", growth::run),
+    ("hash/churn", "memory after 10M fields were replaced in a hash of 1M", hash::churn),
+    ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
+    ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),
     ("persist/files", "SAVE and loading: lists, sorted sets, hashes, strings", persistence::save_and_load),
     ("persist/snapshot", "BGSAVE of 5M keys while a client writes: delays and memory", persistence::snapshot),
     ("persist/always", "appendfsync always: 50 writers and a reader", persistence::always),
     ("persist/everysec", "appendfsync everysec: processor time of SET", persistence::everysec),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
-    ("hash/one", "hash commands on one hash of 1M fields", |c| hash::run(c, hash::Many::One)),
-    ("hash/many", "hash commands on 10,000 hashes of 100 fields", |c| hash::run(c, hash::Many::TenThousand)),
     ("set/one", "set commands on one set of 1M members, strings and integers", |c| set::run(c, 1, 1_000_000)),
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),
     ("set/inter", "SINTER of two sets of 100,000", set::intersect),

@@ -167,7 +167,7 @@ impl<H: KeyHash> SortedSet<H> {
         }
     }
 
-    fn make_tree(&mut self) {
+    pub(super) fn make_tree(&mut self) {
         let Form::Packed(leaf) = &mut self.form else { return };
         let mut first = std::mem::replace(leaf, Leaf::new());
         let large = first.mark();

@@ -33,6 +33,7 @@
 //!
 //! Tested by the model test in `tests` beside this file.
 
+mod build;
 mod edit;
 mod index;
 mod node;

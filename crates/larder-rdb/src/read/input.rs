@@ -127,6 +127,27 @@ impl<R: BufRead> Input<R> {
         self.stored()?.into_plain()
     }
 
+    /// A string, appended to others.
+    pub fn string_into(&mut self, to: &mut Vec<u8>) -> Result<()> {
+        match self.length_or_encoding()? {
+            // What is in the source's buffer is copied once.
+            Length::Bytes(len) if len <= self.0.fill_buf()?.len() as u64 => {
+                let len = len as usize;
+                to.extend_from_slice(&self.0.fill_buf()?[..len]);
+                self.0.consume(len);
+                Ok(())
+            }
+            Length::Bytes(len) => {
+                to.extend_from_slice(&self.bytes(len)?);
+                Ok(())
+            }
+            Length::Encoded(kind) => {
+                to.extend_from_slice(&self.encoded(kind)?.into_plain()?);
+                Ok(())
+            }
+        }
+    }
+
     /// Passes over a string.
     pub fn skip_string(&mut self) -> Result<()> {
         let bytes = match self.length_or_encoding()? {
@@ -146,13 +167,20 @@ impl<R: BufRead> Input<R> {
 
     /// A string in the form in which it is stored.
     pub fn stored(&mut self) -> Result<Stored> {
-        let number = match self.length_or_encoding()? {
-            Length::Bytes(len) => return self.bytes(len).map(Stored::Plain),
-            Length::Encoded(length::LZF) => return self.lzf(),
-            Length::Encoded(length::INT8) => i32::from(self.byte()? as i8),
-            Length::Encoded(length::INT16) => i32::from(i16::from_le_bytes(self.array()?)),
-            Length::Encoded(length::INT32) => i32::from_le_bytes(self.array()?),
-            Length::Encoded(_) => return Err(Error::Damaged("unknown encoding of a string")),
+        match self.length_or_encoding()? {
+            Length::Bytes(len) => self.bytes(len).map(Stored::Plain),
+            Length::Encoded(kind) => self.encoded(kind),
+        }
+    }
+
+    /// A string whose first byte says how it is encoded.
+    fn encoded(&mut self, kind: u8) -> Result<Stored> {
+        let number = match kind {
+            length::LZF => return self.lzf(),
+            length::INT8 => i32::from(self.byte()? as i8),
+            length::INT16 => i32::from(i16::from_le_bytes(self.array()?)),
+            length::INT32 => i32::from_le_bytes(self.array()?),
+            _ => return Err(Error::Damaged("unknown encoding of a string")),
         };
         Ok(Stored::Plain(itoa::Buffer::new().format(number).as_bytes().to_vec()))
     }

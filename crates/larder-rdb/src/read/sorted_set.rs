@@ -7,6 +7,12 @@ use larder_collections::sorted_set::{Limits, SortedSet};
 use larder_packed::block::Element;
 use std::io::BufRead;
 
+const NO_NUMBER: Error = Error::Damaged("a score that is no number");
+const TWICE: Error = Error::Damaged("a member that is there twice");
+
+/// So many entries at most are gathered before the set is made.
+const BUILD_MAX: u64 = 1024;
+
 /// Members with scores as text.
 pub fn text_scores(input: &mut Input<impl BufRead>, limits: &Limits) -> Result<SortedSet> {
     members(input, limits, Input::text_double)
@@ -32,12 +38,30 @@ fn members<R: BufRead>(
     limits: &Limits,
     score: impl Fn(&mut Input<R>) -> Result<f64>,
 ) -> Result<SortedSet> {
-    let mut set = SortedSet::new();
-    for _ in 0..input.length()? {
-        let member = input.string()?;
-        add(&mut set, &member, score(input)?, limits)?;
+    let count = input.length()?;
+    if count > BUILD_MAX {
+        let mut set = SortedSet::new();
+        for _ in 0..count {
+            let member = input.string()?;
+            add(&mut set, &member, score(input)?, limits)?;
+        }
+        return Ok(set);
     }
-    Ok(set)
+    let (mut bytes, mut entries) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let start = bytes.len();
+        input.string_into(&mut bytes)?;
+        entries.push((score(input)?, start..bytes.len()));
+    }
+    let entries: Vec<(f64, &[u8])> = entries.into_iter().map(|(score, at)| (score, &bytes[at])).collect();
+    build(&entries, limits)
+}
+
+fn build(entries: &[(f64, &[u8])], limits: &Limits) -> Result<SortedSet> {
+    if entries.iter().any(|(score, _)| score.is_nan()) {
+        return Err(NO_NUMBER);
+    }
+    SortedSet::of_entries(entries, limits).ok_or(TWICE)
 }
 
 fn of_elements(elements: &[Element<'_>], limits: &Limits) -> Result<SortedSet> {
@@ -45,12 +69,10 @@ fn of_elements(elements: &[Element<'_>], limits: &Limits) -> Result<SortedSet> {
     if !rest.is_empty() {
         return Err(Error::Damaged("a member without a score"));
     }
-    let mut set = SortedSet::new();
-    for [member, score] in pairs {
-        let score = score_of(score)?;
-        member.with_bytes(|member| add(&mut set, member, score, limits))?;
-    }
-    Ok(set)
+    let members: Vec<Vec<u8>> = pairs.iter().map(|[member, _]| member.with_bytes(<[u8]>::to_vec)).collect();
+    let scores = pairs.iter().map(|[_, score]| score_of(score));
+    let entries = scores.zip(&members).map(|(score, member)| Ok((score?, member.as_slice())));
+    build(&entries.collect::<Result<Vec<_>>>()?, limits)
 }
 
 fn score_of(element: &Element<'_>) -> Result<f64> {
@@ -58,15 +80,15 @@ fn score_of(element: &Element<'_>) -> Result<f64> {
         Element::Int(score) => Ok(*score as f64),
         Element::Bytes(text) => {
             let text = std::str::from_utf8(text).ok();
-            text.and_then(|text| text.parse().ok()).ok_or(Error::Damaged("a score that is no number"))
+            text.and_then(|text| text.parse().ok()).ok_or(NO_NUMBER)
         }
     }
 }
 
 fn add(set: &mut SortedSet, member: &[u8], score: f64, limits: &Limits) -> Result<()> {
     if score.is_nan() {
-        return Err(Error::Damaged("a score that is no number"));
+        return Err(NO_NUMBER);
     }
     let is_new = set.add(member, score, limits);
-    if is_new { Ok(()) } else { Err(Error::Damaged("a member that is there twice")) }
+    if is_new { Ok(()) } else { Err(TWICE) }
 }

@@ -26,7 +26,7 @@ pub fn fill(client: &mut Client) -> Vec<String> {
         keys.push(format!("list:{count}:{len}"));
         let key = keys.last().expect("just pushed").clone();
         let elements =
-            (0..count).map(|i| if i % 3 == 0 { (i * 31 - 7).to_string() } else { text(len + i % 5) });
+            (0..count).map(|i| if i % 3 == 0 { (i as i64 * 31 - 7).to_string() } else { text(len + i % 5) });
         let all: Vec<String> = ["RPUSH".to_owned(), key].into_iter().chain(elements).collect();
         assert_eq!(client.cmd(&all), Value::Int(count as i64));
     }
@@ -44,7 +44,9 @@ pub fn fill(client: &mut Client) -> Vec<String> {
     for (name, first, step, count) in
         [("small", -5, 3, 20), ("wide", 1, 70_000, 300), ("huge", i64::MIN, 1 << 52, 3000)]
     {
-        let numbers = (0..count).map(|i| (first + step * i).to_string()).collect::<Vec<_>>();
+        let numbers = (0..count)
+            .map(|i| i64::wrapping_add(first, i64::wrapping_mul(step, i)).to_string())
+            .collect::<Vec<_>>();
         let sadd = [vec!["SADD".to_owned(), name.to_owned()], numbers].concat();
         client.cmd(&sadd);
         keys.push(name.to_owned());

@@ -126,3 +126,29 @@ fn members_may_be_huge() {
     assert_eq!(set.remove(&huge), Some(1.0));
     set.check_invariants();
 }
+
+#[test]
+fn a_set_built_at_once_is_the_set_built_step_by_step() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    for round in 0..300 {
+        let (count, len) = ([0, 1, 5, 100, 300, 2000][round % 6], [3, 20, 500][round % 3]);
+        let names: Vec<String> = (0..count).map(|i| format!("{i}{}", "x".repeat(rng.usize(..len)))).collect();
+        let entries: Vec<(f64, &[u8])> =
+            names.iter().map(|name| (f64::from(rng.i8(..)), name.as_bytes())).collect();
+        let limits = Limits { entries: 128, member_len: 64 };
+        let built = SortedSet::<MemberHash>::of_entries(&entries, &limits).expect("no member is there twice");
+        let mut slow = SortedSet::<MemberHash>::new();
+        entries.iter().for_each(|(score, member)| assert!(slow.add(member, *score, &limits)));
+        built.check_invariants();
+        let contents = |set: &SortedSet<MemberHash>| {
+            let mut all = Vec::new();
+            set.for_each(|score, member| all.push((score.to_bits(), member.to_vec())));
+            (all, set.encoding())
+        };
+        assert_eq!(contents(&built), contents(&slow));
+        if let Some(&first) = entries.first() {
+            let twice = [&entries[..], &[first]].concat();
+            assert!(SortedSet::<MemberHash>::of_entries(&twice, &limits).is_none());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Making a sorted set of entries that are all known, as files bring them: one encoding instead of one for each entry.
+
+use super::edit::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
+use super::index::tag_of;
+use super::score::key_of;
+use super::{Form, SortedSet};
+use crate::key_table::KeyHash;
+use larder_packed::leaf::Draft;
+
+/// More bytes than this are put in entry by entry.
+const BYTES_MAX: usize = 4 * PACKED_BYTES_MAX;
+/// What an entry takes at most beside its member.
+const ENTRY_BYTES: usize = 13;
+
+impl<H: KeyHash> SortedSet<H> {
+    /// A set of these entries; None if a member is there twice. Scores must not be NaN.
+    ///
+    /// O(n log n), and O(n) comparisons when they are in order or in reverse order already.
+    ///
+    /// Panics if a member is longer than [`MEMBER_LEN_MAX`].
+    pub fn of_entries(entries: &[(f64, &[u8])], limits: &Limits) -> Option<Self> {
+        let bytes: usize = entries.iter().map(|(_, member)| member.len() + ENTRY_BYTES).sum();
+        if bytes > BYTES_MAX {
+            let mut set = Self::new();
+            return entries.iter().all(|(score, member)| set.add(member, *score, limits)).then_some(set);
+        }
+        let mut sorted: Vec<(u64, &[u8], u64)> =
+            entries.iter().map(|&(score, member)| (key_of(score), member, H::hash(member))).collect();
+        if has_twins(&sorted) {
+            return None;
+        }
+        sorted.sort_unstable();
+        let mut leaf = Draft::with(|draft| {
+            sorted.iter().for_each(|&(key, member, hash)| draft.push(key, tag_of(hash), member));
+            draft.encode(0..draft.len())
+        });
+        let longest = entries.iter().map(|(_, member)| member.len()).max().unwrap_or(0);
+        assert!(longest <= MEMBER_LEN_MAX, "the caller checks the length");
+        if entries.len() as u64 > limits.entries || longest > limits.member_len {
+            leaf.set_mark(true);
+        }
+        let too_large = leaf.heap_bytes() > PACKED_BYTES_MAX && leaf.len() > 1;
+        let mut set = Self::of(Form::Packed(leaf));
+        if too_large {
+            set.make_tree();
+        }
+        Some(set)
+    }
+}
+
+/// Whether a member is there twice.
+fn has_twins(entries: &[(u64, &[u8], u64)]) -> bool {
+    let mut hashes: Vec<(u64, &[u8])> = entries.iter().map(|&(_, member, hash)| (hash, member)).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).any(|pair| pair[0] == pair[1])
+}
