@@ -10,10 +10,13 @@ use std::io;
 /// Commands slower than this are counted, in microseconds.
 const SLOW_US: i64 = 200;
 
+/// Row, command, and the arguments behind the key for a number.
+type Shape = (&'static str, &'static [u8], fn(u64) -> [String; 2]);
+
 /// Grows a hash, a set of strings, a set of integers and a sorted set, one element per command.
 pub fn run(context: &mut Context) -> io::Result<()> {
     let count = context.scaled(5_000_000, 5000);
-    let shapes: [(&str, &[u8], fn(u64) -> [String; 2]); 4] = [
+    let shapes: [Shape; 4] = [
         ("HSET", b"HSET", |n| [format!("field:{n:010}"), "0123456789abcdef".to_owned()]),
         ("SADD, strings", b"SADD", |n| [format!("member:{n:09}"), format!("other:{n:010}")]),
         ("SADD, integers", b"SADD", |n| [(n % (1 << 40)).to_string(), (n >> 7).to_string()]),
