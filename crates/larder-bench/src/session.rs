@@ -155,7 +155,12 @@ impl Session {
 
     /// A number from INFO.
     pub fn info(&mut self, field: &str) -> io::Result<Option<u64>> {
-        let text = self.ask("INFO")?.text();
+        self.info_of("", field)
+    }
+
+    /// The same from one section.
+    pub fn info_of(&mut self, section: &str, field: &str) -> io::Result<Option<u64>> {
+        let text = self.ask(&format!("INFO {section}"))?.text();
         let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         Ok(value.and_then(|value| value.trim().parse().ok()))
     }

@@ -135,7 +135,7 @@ impl Snapshot {
         if table.capture_next(|entry| batch.add(entry.key(), Captured::of(&entry))) {
             return true;
         }
-        table.end_capture().into_iter().for_each(|(key, captured)| batch.add(&key, captured));
+        table.end_capture().iter().for_each(|entry| batch.add(entry.key(), Captured::of(&entry)));
         let left = data.take_departed();
         drop(data);
         if !left.is_empty() {

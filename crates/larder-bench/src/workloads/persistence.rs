@@ -66,9 +66,9 @@ pub fn snapshot(context: &mut Context) -> io::Result<()> {
     let busy = write_until(&session, keys, |control| {
         let start = Instant::now();
         control.ask("BGSAVE")?;
-        while control.info("rdb_bgsave_in_progress")? == Some(1) {
+        while control.info_of("persistence", "rdb_bgsave_in_progress")? == Some(1) {
             peak = peak.max(control.rss());
-            thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(20));
         }
         took = start.elapsed();
         Ok(())

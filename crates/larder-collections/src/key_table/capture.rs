@@ -6,15 +6,14 @@
 //! do not disturb it.
 //!
 //! Cost: nothing but a test of a null pointer in every change while no snapshot is taken. Meanwhile, for each key changed
-//! before the walk comes by: an entry of about 100 bytes, its name, and what the change copies of its blocks.
+//! before the walk comes by: an entry of a table like this one, and what the change copies of its blocks.
 //!
 //! Invariant K5: at any time, records at positions from `reached` on whose keys are not held, together with the held
 //! values, are what the walk has not visited of the table as it was at the start.
 
 use super::hash::{KeyHash, position};
-use super::{Entry, InlineBytes, KeyTable, OwnedValue, ValueRef};
+use super::{Entry, ExpireChange, INLINE_KIND_MAX, InlineBytes, KeyTable, NewValue, OwnedValue, ValueRef};
 use larder_packed::segment::Thin;
-use std::collections::HashMap;
 
 /// A key as it was when the snapshot began.
 pub struct Captured<V> {
@@ -39,21 +38,46 @@ impl<V: Thin + Clone> Captured<V> {
     }
 }
 
-/// The keys put aside, in no order; those that did not exist are left out.
-pub type CapturedKeys<V> = Vec<(Box<[u8]>, Captured<V>)>;
+/// The kind of a held key that did not exist. Values of the table itself must be of others.
+const ABSENT: u8 = INLINE_KIND_MAX;
 
-pub(super) struct Capture<V> {
+/// The keys put aside.
+pub struct CapturedKeys<V: Thin, H: KeyHash>(KeyTable<V, H>);
+
+impl<V: Thin + Clone, H: KeyHash> CapturedKeys<V, H> {
+    /// The keys that existed, as they were, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'_, V>> {
+        self.0.iter().filter(|entry| !matches!(entry.value(), ValueRef::Inline { kind: ABSENT, .. }))
+    }
+}
+
+pub(super) struct Capture<V: Thin, H: KeyHash> {
     label: usize,
     /// Everything at positions before this has been visited; 2^32 at the end.
     reached: u64,
-    held: HashMap<Box<[u8]>, Option<Captured<V>>, foldhash::fast::RandomState>,
+    held: KeyTable<V, H>,
+}
+
+impl<V: Thin + Clone, H: KeyHash> Capture<V, H> {
+    fn holds(&self, key: &[u8]) -> bool {
+        !self.held.is_empty() && self.held.get(H::hash(key), key).is_some()
+    }
+
+    fn hold(&mut self, hash: u64, key: &[u8], entry: &Entry<'_, V>) {
+        let expire = entry.expire_at_ms().map_or(ExpireChange::Clear, ExpireChange::At);
+        let value = match entry.value() {
+            ValueRef::Inline { kind, bytes } => NewValue::Inline { kind, bytes },
+            ValueRef::Out(value) => NewValue::Out((*value).clone()),
+        };
+        self.held.put(hash, key, value, expire, entry.access());
+    }
 }
 
 impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Begins a snapshot of the table as it is now. `label` comes back from [`capture_label`](Self::capture_label),
     /// wherever the table is moved. O(1). A snapshot that was going on is forgotten.
     pub fn begin_capture(&mut self, label: usize) {
-        self.capture = Some(Box::new(Capture { label, reached: 0, held: HashMap::default() }));
+        self.capture = Some(Box::new(Capture { label, reached: 0, held: KeyTable::new() }));
     }
 
     /// The label of the snapshot that is going on.
@@ -74,7 +98,7 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
         for (_, record) in records.records() {
             // A merge may have put the walk into the middle of a segment.
             let reached = range.start != capture.reached && position(H::hash(record.key())) < from;
-            if !reached && !capture.held.contains_key(record.key()) {
+            if !reached && !capture.holds(record.key()) {
                 visit(record);
             }
         }
@@ -83,9 +107,8 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     }
 
     /// Ends the snapshot and returns the keys that were put aside.
-    pub fn end_capture(&mut self) -> CapturedKeys<V> {
-        let Some(capture) = self.capture.take() else { return Vec::new() };
-        capture.held.into_iter().filter_map(|(key, captured)| Some((key, captured?))).collect()
+    pub fn end_capture(&mut self) -> CapturedKeys<V, H> {
+        CapturedKeys(self.capture.take().map_or_else(KeyTable::new, |capture| capture.held))
     }
 
     /// To be called before a key is changed, added or removed.
@@ -99,9 +122,14 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     #[cold]
     fn put_aside(&mut self, hash: u64, key: &[u8]) {
         let Some(mut capture) = self.capture.take() else { return };
-        if u64::from(position(hash)) >= capture.reached && !capture.held.contains_key(key) {
-            let captured = self.get(hash, key).map(|entry| Captured::of(&entry));
-            capture.held.insert(key.into(), captured);
+        if u64::from(position(hash)) >= capture.reached && capture.held.get(hash, key).is_none() {
+            match self.get(hash, key) {
+                Some(entry) => capture.hold(hash, key, &entry),
+                None => {
+                    let absent = NewValue::Inline { kind: ABSENT, bytes: b"" };
+                    capture.held.put(hash, key, absent, ExpireChange::Clear, 0);
+                }
+            }
         }
         self.capture = Some(capture);
     }

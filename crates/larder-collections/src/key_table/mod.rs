@@ -72,7 +72,7 @@ pub struct KeyTable<V: Thin, H: KeyHash> {
     directory: Directory<V>,
     len: usize,
     expiry: Option<Box<Expiry>>,
-    capture: Option<Box<Capture<V>>>,
+    capture: Option<Box<Capture<V, H>>>,
     sample_bits: u8,
     hash: PhantomData<fn() -> H>,
 }

@@ -91,7 +91,7 @@ impl Persist {
         sys::lower_priority();
         for job in jobs {
             match job {
-                Job::Save(snapshot) => drop(self.save(snapshot)),
+                Job::Save(snapshot) => drop(self.save(snapshot, false)),
                 Job::Rewrite => self.log.rewrite(self),
                 Job::StopLog => self.log.stop(self),
             }
@@ -103,7 +103,9 @@ impl Persist {
         PathBuf::from(self.shared.config.value("dbfilename"))
     }
 
-    fn options(&self, is_log_base: bool) -> Options {
+    /// `urgent`: somebody waits for the file; every core works for it.
+    fn options(&self, is_log_base: bool, urgent: bool) -> Options {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = &self.shared.config;
         let version = Version::from_number(config.number("rdb-target-version") as u32).unwrap_or_default();
         Options {
@@ -112,7 +114,7 @@ impl Persist {
             checksum: config.is_yes("rdbchecksum"),
             incremental_sync: config.is_yes("rdb-save-incremental-fsync"),
             notes_idle: config.value("maxmemory-policy").ends_with("lru"),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: if urgent { cores } else { (cores - 1).max(1) },
             is_log_base,
         }
     }
@@ -131,13 +133,13 @@ impl Persist {
 
     /// Writes a snapshot on this thread and records the outcome; the state says already that one is being written.
     pub fn save_now(&self) -> Result<(), String> {
-        self.save(None)
+        self.save(None, true)
     }
 
-    fn save(&self, snapshot: Option<Snapshot>) -> Result<(), String> {
+    fn save(&self, snapshot: Option<Snapshot>, urgent: bool) -> Result<(), String> {
         let started = Instant::now();
         self.engine.persistence().save.lock().last_try_s = now_s();
-        let outcome = self.write_rdb(snapshot, &self.rdb_path());
+        let outcome = self.write_rdb(snapshot, urgent, &self.rdb_path());
         let mut state = self.engine.persistence().save.lock();
         state.running_since_s = None;
         state.last_took_s = Some(started.elapsed().as_secs());
@@ -163,12 +165,12 @@ impl Persist {
     }
 
     /// Writes a snapshot to a path by way of a temporary file; returns the count of changes that it contains.
-    fn write_rdb(&self, snapshot: Option<Snapshot>, path: &Path) -> io::Result<u64> {
+    fn write_rdb(&self, snapshot: Option<Snapshot>, urgent: bool, path: &Path) -> io::Result<u64> {
         let _turn = self.snapshot_turn.lock();
         let snapshot = snapshot.or_else(|| self.engine.snapshot(|| ()));
         let snapshot = snapshot.ok_or_else(|| io::Error::other("another snapshot is read"))?;
         let temporary = PathBuf::from(format!("temp-{}.rdb", std::process::id()));
-        let options = self.options(false);
+        let options = self.options(false, urgent);
         let written = snapshot::write(&self.engine, &snapshot, &options, &temporary)
             .and_then(|_| snapshot::put_in_place(&temporary, path));
         if written.is_err() {

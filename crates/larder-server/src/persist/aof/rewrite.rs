@@ -106,7 +106,7 @@ pub fn write_base(
     let part = manifest.next_base(place, is_rdb);
     let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
     let written = if is_rdb {
-        snapshot::write(&persist.engine, snapshot, &persist.options(true), &temporary).map(drop)
+        snapshot::write(&persist.engine, snapshot, &persist.options(true, false), &temporary).map(drop)
     } else {
         write_commands(snapshot, &temporary)
     };
