@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// Most bytes of a leaf in a tree.
 pub(super) const LEAF_BYTES_MAX: usize = 1024;
 /// A leaf of fewer bytes looks for a neighbour to join.
-const LEAF_BYTES_MIN: usize = LEAF_BYTES_MAX / 4;
+const LEAF_BYTES_MIN: usize = LEAF_BYTES_MAX * 2 / 5;
 /// Two leaves of at most so many bytes together may join.
-const JOIN_BYTES_MAX: usize = LEAF_BYTES_MAX * 3 / 4;
+const JOIN_BYTES_MAX: usize = LEAF_BYTES_MAX * 7 / 8;
 /// A tree of more leaves has an index.
 const UNINDEXED_MAX: usize = 8;
 /// A tree of fewer leaves drops its index.
