@@ -102,7 +102,7 @@ impl AppendLog {
     /// Asks for a sync at once, whatever the configuration says.
     pub fn request_sync(&self) {
         self.wants_sync.store(true, Ordering::Relaxed);
-        self.stir();
+        self.stir(&mut self.inner.lock());
     }
 
     /// Whether somebody has asked for a sync since the last call.
@@ -174,21 +174,17 @@ impl AppendLog {
         inner.cuts.push(at);
         inner.db = None;
         inner.second = 0;
-        self.stir_locked(&mut inner);
+        self.stir(&mut inner);
     }
 
-    /// Has the writer look up from its sleep.
-    pub fn stir(&self) {
-        self.stir_locked(&mut self.inner.lock());
-    }
-
-    fn stir_locked(&self, inner: &mut Inner) {
+    /// Has the writer look up from its sleep, and not fall asleep before it has.
+    fn stir(&self, inner: &mut Inner) {
         inner.stirred = true;
         inner.writer_sleeps = false;
         self.filled.notify_one();
     }
 
-    /// Takes what there is. Sleeps until there is something, or `patience` is over, or [`stir`](Self::stir).
+    /// Takes what there is. Sleeps until there is something, or `patience` is over, or somebody stirs it.
     pub fn take(&self, patience: Duration, into: &mut Chunk) {
         let mut inner = self.inner.lock();
         if inner.bytes.is_empty() && inner.cuts.is_empty() && !inner.stirred {

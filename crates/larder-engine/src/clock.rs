@@ -66,3 +66,8 @@ pub fn wall_us() -> u64 {
 pub fn wall_ms() -> u64 {
     wall_us() / 1000
 }
+
+/// Seconds since 1970, read now.
+pub fn wall_s() -> u64 {
+    wall_ms() / 1000
+}

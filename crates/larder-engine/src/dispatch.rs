@@ -224,7 +224,7 @@ fn run(
     let start = out.len();
     let held = acquire(engine, session, found.command, args);
     // Looked at while the shards are held: whoever closes the gate holds all of them.
-    if engine.gate.is_closing() && may_write(session, found.command) {
+    if engine.gate.is_closing() && pause::may_write(session, found.command) {
         return Flow::Retry;
     }
     worker.effects.begin(engine.append_log.is_on());
@@ -263,12 +263,6 @@ pub(crate) fn log_effects(context: &mut Context<'_>) {
     context.worker.effects.clear();
     context.worker.log_end = end;
     context.session.log_end = end;
-}
-
-/// Whether a command may change something.
-fn may_write(session: &Session, command: &Command) -> bool {
-    let queued_write = || session.multi.as_ref().is_some_and(|queue| queue.writes());
-    command.has(flags::WRITE) || command.name == "exec" && queued_write()
 }
 
 /// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.

@@ -54,6 +54,7 @@ mod watch;
 mod worker;
 
 pub use append_log::{AppendLog, Chunk};
+pub use clock::{wall_ms, wall_s};
 pub use commands::connection::REDIS_VERSION;
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};

@@ -57,6 +57,13 @@ fn pauses(all: bool, session: &Session, command: &Command) -> bool {
     if all {
         return !matches!(command.name, "unpause" | "pause" | "kill");
     }
+    may_write(session, command)
+}
+
+/// Whether a command may change something, or has others do it.
+pub(crate) fn may_write(session: &Session, command: &Command) -> bool {
     let queued_write = || session.multi.as_ref().is_some_and(|queue| queue.writes());
-    command.has(flags::WRITE) || command.has(flags::MAY_REPLICATE) || (exec && queued_write())
+    command.has(flags::WRITE)
+        || command.has(flags::MAY_REPLICATE)
+        || (command.name == "exec" && queued_write())
 }

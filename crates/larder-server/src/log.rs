@@ -70,7 +70,7 @@ impl Log {
 
     /// The line of a signal, which has a form of its own.
     pub fn signal(&self, text: &str) {
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let seconds = larder_engine::wall_s();
         self.put(&format!("{}:signal-handler ({seconds}) {text}\n", std::process::id()));
     }
 

@@ -11,7 +11,7 @@ pub mod snapshot;
 use crate::shared::Shared;
 use crate::sys;
 use aof::AppendFile;
-use larder_engine::{Engine, LogLevel, ShutdownFlags, Snapshot};
+use larder_engine::{Engine, LogLevel, ShutdownFlags, Snapshot, wall_s};
 use larder_rdb::Version;
 use parking_lot::Mutex;
 use std::fs::File;
@@ -20,15 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// A snapshot that failed is not tried again by itself for so many seconds.
 const RETRY_S: u64 = 5;
-
-/// Seconds since 1970.
-pub fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 /// How RDB files are written.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +68,7 @@ impl Persist {
     /// Starts the thread that writes snapshots. `Engine::save_state` is as if a snapshot had been made now.
     pub fn start(shared: Arc<Shared>, engine: Arc<Engine>) -> io::Result<Arc<Persist>> {
         let (sender, jobs) = channel();
-        engine.persistence().save.lock().last_success_s = now_s();
+        engine.persistence().save.lock().last_success_s = wall_s();
         let persist = Arc::new(Persist {
             shared,
             engine,
@@ -138,14 +133,14 @@ impl Persist {
 
     fn save(&self, snapshot: Option<Snapshot>, urgent: bool) -> Result<(), String> {
         let started = Instant::now();
-        self.engine.persistence().save.lock().last_try_s = now_s();
+        self.engine.persistence().save.lock().last_try_s = wall_s();
         let outcome = self.write_rdb(snapshot, urgent, &self.rdb_path());
         let mut state = self.engine.persistence().save.lock();
         state.running_since_s = None;
         state.last_took_s = Some(started.elapsed().as_secs());
         state.failed = outcome.is_err();
         if let Ok(changes) = &outcome {
-            state.last_success_s = now_s();
+            state.last_success_s = wall_s();
             state.changes = *changes;
             state.saves += 1;
         }
@@ -193,14 +188,16 @@ impl Persist {
         if save.running_since_s.is_some() || log.rewriting_since_s.is_some() {
             return;
         }
-        if std::mem::take(&mut log.rewrite_scheduled) {
-            log.rewriting_since_s = Some(now_s());
-            drop(log);
+        let waits = |failed: bool, last_try_s: u64| failed && wall_s() <= last_try_s + RETRY_S;
+        if log.rewrite_scheduled && !waits(log.rewrite_failed, log.last_try_s) {
+            log.rewrite_scheduled = false;
+            log.rewriting_since_s = Some(wall_s());
             self.rewrite_in_background();
-        } else if save.scheduled && (!save.failed || now_s() > save.last_try_s + RETRY_S) {
+        } else if save.scheduled && !waits(save.failed, save.last_try_s) {
             save.scheduled = false;
-            save.running_since_s = Some(now_s());
-            drop(save);
+            save.running_since_s = Some(wall_s());
+            // A snapshot takes all shards, and who holds one may want to look at the state.
+            drop((save, log));
             self.save_in_background(true);
         }
     }
@@ -215,7 +212,7 @@ impl Persist {
         if save.running_since_s.is_some() || persistence.log.lock().rewriting_since_s.is_some() {
             return;
         }
-        let now = now_s();
+        let now = wall_s();
         let changes = self.engine.changes().saturating_sub(save.changes);
         let since = now.saturating_sub(save.last_success_s);
         let Some((seconds, least)) =
@@ -281,7 +278,7 @@ impl Persist {
 
     fn begin_load(&self) {
         let progress = &self.engine.persistence().load;
-        progress.started_s.store(now_s(), Relaxed);
+        progress.started_s.store(wall_s(), Relaxed);
         for counter in
             [&progress.total_bytes, &progress.loaded_bytes, &progress.keys_loaded, &progress.keys_expired]
         {
@@ -350,7 +347,7 @@ impl Persist {
         if save.running_since_s.is_some() {
             return Err("Background save already in progress".to_owned());
         }
-        save.running_since_s = Some(now_s());
+        save.running_since_s = Some(wall_s());
         Ok(())
     }
 
@@ -375,7 +372,7 @@ impl Persist {
             return Ok(());
         }
         self.shared.log.notice("Saving the final RDB snapshot before exiting.");
-        // A snapshot under way is older than what must be kept: it is given up, or has just ended.
+        // A snapshot under way is older than what must be kept: this one follows it.
         let patience = Instant::now();
         while self.claim_save().is_err() {
             if patience.elapsed().as_secs() > 600 {

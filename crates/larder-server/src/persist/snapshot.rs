@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::sys;
-use larder_engine::{Content, Engine, Record, Snapshot};
+use larder_engine::{Content, Engine, Record, Snapshot, wall_s};
 use larder_rdb::Version;
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
 use parking_lot::Mutex;
@@ -111,13 +111,13 @@ fn put<W: Write>(
 fn header<W: Write>(engine: &Engine, options: &Options, file: &mut FileWriter<W>) -> io::Result<()> {
     file.aux("redis-ver", larder_engine::REDIS_VERSION)?;
     file.aux("redis-bits", "64")?;
-    file.aux("ctime", &super::now_s().to_string())?;
+    file.aux("ctime", &wall_s().to_string())?;
     file.aux("used-mem", &engine.memory_in_use().to_string())?;
     file.aux("aof-base", if options.is_log_base { "1" } else { "0" })
 }
 
 fn write_key(file: &mut KeyWriter, options: &Options, record: &Record<'_>) -> io::Result<()> {
-    let idle_s = options.notes_idle.then(|| (super::now_s() as u32).wrapping_sub(record.access) & 0xff_ffff);
+    let idle_s = options.notes_idle.then(|| (wall_s() as u32).wrapping_sub(record.access) & 0xff_ffff);
     let header =
         KeyHeader { expire_at_ms: record.expire_at_ms, idle_s: idle_s.map(u64::from), frequency: None };
     match record.content {

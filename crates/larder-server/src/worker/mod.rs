@@ -172,11 +172,13 @@ impl EventLoop {
         self.slots.release();
     }
 
-    /// Has what this round logged written.
+    /// Has what this round logged written, and waits if the disk does not keep up.
     fn kick_log(&mut self) {
         let end = self.worker.log_end();
         if std::mem::replace(&mut self.logged, end) != end {
-            self.worker.engine().append_log().kick();
+            let log = self.worker.engine().append_log();
+            log.kick();
+            log.wait_for_room();
         }
     }
 

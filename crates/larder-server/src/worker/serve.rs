@@ -165,7 +165,6 @@ impl EventLoop {
         let outcome = self.execute_all(slot, connection, bytes, parser);
         if self.worker.log_end() != logged {
             self.hold(connection, self.worker.log_end());
-            self.worker.engine().append_log().wait_for_room();
         }
         outcome
     }

@@ -2,8 +2,9 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
+use larder_engine::wall_ms;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Between two looks at all connections.
 const LOOK_MS: u64 = 1000;
@@ -118,8 +119,4 @@ impl EventLoop {
         self.shared.log.verbose("Closing idle client");
         Err(Hangup)
     }
-}
-
-fn wall_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }

@@ -139,6 +139,36 @@ fn a_snapshot_that_cannot_be_written_stops_writes() {
     assert_eq!(client.ask("SET d 1"), ok());
 }
 
+#[test]
+fn a_log_that_cannot_begin_is_tried_again() {
+    let mut server = Server::larder(&[]);
+    let mut client = server.client();
+    let dir = server.dir().join("appendonlydir");
+    let temporary = dir.join(format!("temp-rewriteaof-bg-{}.aof", server.pid()));
+    fs::create_dir_all(&temporary).expect("the directory is writable");
+    client.ask("SET before 1");
+    assert_eq!(client.ask("CONFIG SET appendonly yes"), ok());
+    wait_for(&mut client, "INFO persistence", "aof_last_bgrewrite_status:err");
+    assert!(client.ask("INFO persistence").text().contains("aof_enabled:1"));
+    fs::remove_dir(&temporary).expect("it is empty");
+    wait_for(&mut client, "INFO persistence", "aof_rewrites:1");
+    client.ask("SET after 1");
+    assert_eq!(client.ask("WAITAOF 1 0 0").items()[0], Value::Int(1));
+    server.kill();
+    assert!(server.start_again(LOGGED));
+    assert_eq!(server.client().ask("EXISTS before after"), Value::Int(2));
+}
+
+#[test]
+fn a_log_that_has_no_place_is_not_switched_on() {
+    let server = Server::larder(&[]);
+    fs::write(server.dir().join("appendonlydir"), b"in the way").expect("the directory is writable");
+    let mut client = server.client();
+    assert!(client.ask("CONFIG SET appendonly yes").is_error());
+    assert!(client.ask("INFO persistence").text().contains("aof_enabled:0"));
+    assert_eq!(client.ask("CONFIG GET appendonly").items()[1].text(), "no");
+}
+
 /// A small disk of its own; None where the test may not mount one.
 struct SmallDisk(std::path::PathBuf);
 

@@ -6,7 +6,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
-use larder_collections::key_table::{Entry, ExpireChange, InlineBytes, NewValue, OwnedValue, ValueRef};
+use larder_collections::key_table::{Captured, ExpireChange, NewValue, OwnedValue};
 use larder_collections::value::Value;
 use larder_resp::Args;
 
@@ -67,16 +67,8 @@ fn take(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
 
 /// Clones the value of a key: collections share their blocks with the original.
 fn clone(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
-    context.peek(key, |entry| {
-        let entry: Entry<'_, Value> = entry?;
-        let value = match entry.value() {
-            ValueRef::Inline { kind, bytes } => {
-                OwnedValue::Inline { kind, bytes: InlineBytes::copy_of(bytes) }
-            }
-            ValueRef::Out(value) => OwnedValue::Out((*value).clone()),
-        };
-        Some(Parcel { value, expire_at_ms: entry.expire_at_ms() })
-    })
+    let captured = context.peek(key, |entry| entry.map(|entry| Captured::of(&entry)))?;
+    Some(Parcel { value: captured.value, expire_at_ms: captured.expire_at_ms })
 }
 
 /// Puts a value under a key, replacing whatever it holds.

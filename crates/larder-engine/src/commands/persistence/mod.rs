@@ -5,7 +5,7 @@ mod table;
 pub(crate) use table::TABLE;
 
 use super::is_word;
-use crate::clock::wall_ms;
+use crate::clock::wall_s;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
@@ -14,17 +14,13 @@ use larder_resp::Args;
 
 const SAVING: CommandError = CommandError::Fixed("ERR Background save already in progress");
 
-fn now_s() -> u64 {
-    wall_ms() / 1000
-}
-
 fn save(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     {
         let mut state = context.engine.persistence.save.lock();
         if state.running_since_s.is_some() {
             return Err(SAVING);
         }
-        state.running_since_s = Some(now_s());
+        state.running_since_s = Some(wall_s());
         state.scheduled = false;
     }
     context.engine.host.save().map_err(|_| CommandError::Fixed("ERR"))?;
@@ -56,7 +52,7 @@ fn bgsave(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         context.reply.simple("Background saving scheduled");
         return Ok(());
     }
-    state.running_since_s = Some(now_s());
+    state.running_since_s = Some(wall_s());
     state.scheduled = false;
     drop(state);
     context.engine.host.save_in_background(!context.in_exec);
@@ -83,20 +79,21 @@ fn lastsave(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 
 fn bgrewriteaof(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let persistence = &context.engine.persistence;
-    let saving = persistence.save.lock().running_since_s.is_some();
+    // Held until this is claimed: a snapshot that is being written and one of a rewrite exclude each other.
+    let save = persistence.save.lock();
     let mut state = persistence.log.lock();
     if state.rewriting_since_s.is_some() {
         return Err(CommandError::Fixed("ERR Background append only file rewriting already in progress"));
     }
-    if saving {
+    if save.running_since_s.is_some() {
         state.rewrite_scheduled = true;
-        drop(state);
+        drop((state, save));
         context.reply.simple("Background append only file rewriting scheduled");
         return Ok(());
     }
-    state.rewriting_since_s = Some(now_s());
+    state.rewriting_since_s = Some(wall_s());
     state.rewrite_scheduled = false;
-    drop(state);
+    drop((state, save));
     context.engine.host.rewrite_log_in_background();
     context.reply.simple("Background append only file rewriting started");
     Ok(())

@@ -9,9 +9,9 @@ mod manifest;
 mod rewrite;
 mod writer;
 
-use super::{Persist, now_s};
+use super::Persist;
 use larder_engine::config::Config;
-use larder_engine::{Engine, LogLevel};
+use larder_engine::{Engine, LogLevel, wall_s};
 use manifest::{Manifest, Place};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -89,11 +89,7 @@ impl AppendFile {
         let mut log = persist.engine.persistence().log.lock();
         (log.enabled, log.size, log.base_size) = (true, size, size);
         drop(log);
-        let mut state = self.state.lock();
-        if !std::mem::replace(&mut state.has_writer, true) {
-            writer::start(Arc::clone(persist))?;
-        }
-        Ok(())
+        self.need_writer(&mut self.state.lock(), persist)
     }
 
     /// Bytes of all files.
@@ -105,18 +101,24 @@ impl AppendFile {
 
     /// CONFIG SET appendonly yes: begins with a rewrite.
     pub fn enable(&self, persist: &Arc<Persist>) -> Result<(), String> {
-        let mut log = persist.engine.persistence().log.lock();
-        if log.enabled {
+        if persist.engine.persistence().log.lock().enabled {
             return Ok(());
         }
-        log.enabled = true;
-        log.rewrite_scheduled = true;
-        drop(log);
         let mut state = self.state.lock();
         state.place = place(&persist.shared.config);
         state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
-        if !std::mem::replace(&mut state.has_writer, true) {
-            writer::start(Arc::clone(persist)).map_err(|error| error.to_string())?;
+        self.need_writer(&mut state, persist).map_err(|error| error.to_string())?;
+        drop(state);
+        let mut log = persist.engine.persistence().log.lock();
+        (log.enabled, log.rewrite_scheduled) = (true, true);
+        Ok(())
+    }
+
+    /// Starts the writer if there is none.
+    fn need_writer(&self, state: &mut State, persist: &Arc<Persist>) -> io::Result<()> {
+        if !state.has_writer {
+            writer::start(Arc::clone(persist))?;
+            state.has_writer = true;
         }
         Ok(())
     }
@@ -157,7 +159,7 @@ impl AppendFile {
         let saves = persist.engine.persistence().save.lock().running_since_s.is_some();
         let mut log = persist.engine.persistence().log.lock();
         let busy = saves || log.rewriting_since_s.is_some() || log.rewrite_scheduled;
-        let waits = log.rewrite_failed && now_s() < log.last_try_s + super::RETRY_S;
+        let waits = log.rewrite_failed && wall_s() < log.last_try_s + super::RETRY_S;
         if !log.enabled || busy || waits || percentage == 0 || log.size <= least {
             return;
         }

@@ -2,9 +2,9 @@
 
 use super::manifest::{Manifest, Part, Place};
 use super::{AppendFile, open_increment};
+use crate::persist::Persist;
 use crate::persist::snapshot::{self, put_in_place};
-use crate::persist::{Persist, now_s};
-use larder_engine::{LogLevel, Snapshot};
+use larder_engine::{LogLevel, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::time::Instant;
@@ -17,8 +17,10 @@ pub fn run(file: &AppendFile, persist: &Persist) {
     let mut log = persist.engine.persistence().log.lock();
     log.rewriting_since_s = None;
     log.last_took_s = Some(started.elapsed().as_secs());
-    log.last_try_s = now_s();
+    log.last_try_s = wall_s();
     log.rewrite_failed = outcome.is_err();
+    // Switched on, the file begins with a rewrite: without one nothing is logged.
+    log.rewrite_scheduled |= outcome.is_err() && log.enabled && !persist.engine.append_log().is_on();
     if outcome.is_ok() {
         log.rewrites += 1;
         (log.size, log.base_size) = (size, size);

@@ -20,8 +20,15 @@ const ALWAYS: i64 = 1;
 
 /// Starts the thread. It goes on as long as the server.
 pub fn start(persist: Arc<Persist>) -> io::Result<()> {
-    let writer =
-        Writer { persist, file: None, file_bytes: 0, written: 0, synced: 0, last_sync: Instant::now() };
+    let writer = Writer {
+        persist,
+        file: None,
+        file_bytes: 0,
+        written: 0,
+        synced: 0,
+        last_sync: Instant::now(),
+        sync_fails: false,
+    };
     std::thread::Builder::new().name("larder-log".into()).spawn(move || writer.run()).map(drop)
 }
 
@@ -34,6 +41,8 @@ struct Writer {
     written: u64,
     synced: u64,
     last_sync: Instant,
+    /// The last sync failed.
+    sync_fails: bool,
 }
 
 impl Writer {
@@ -50,7 +59,7 @@ impl Writer {
                 || log.take_sync_request()
                 || policy != NEVER && self.last_sync.elapsed() >= SYNC_EVERY;
             if due && self.synced < self.written {
-                self.sync(policy);
+                self.sync();
             }
             if policy != ALWAYS && !chunk.bytes.is_empty() {
                 std::thread::sleep(GATHER);
@@ -76,7 +85,7 @@ impl Writer {
         for &cut in &chunk.cuts {
             self.write_all(&chunk.bytes[start..cut]);
             if self.file.is_some() {
-                self.sync(ALWAYS);
+                self.sync();
             }
             self.file = self.persist.append_file().state.lock().next.pop_front();
             let len = self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |m| m.len());
@@ -92,19 +101,38 @@ impl Writer {
             return;
         }
         while let Err(error) = self.write(bytes) {
-            self.fail(&error);
+            let fatal = "Can't recover from AOF write error when the AOF fsync policy is 'always'";
+            self.fail("Error writing to the AOF file", fatal, &error);
             std::thread::sleep(RETRY);
         }
         self.file_bytes += bytes.len() as u64;
-        let state = &self.persist.engine.persistence().log;
-        let mut state = state.lock();
-        state.size += bytes.len() as u64;
+        self.persist.engine.persistence().log.lock().size += bytes.len() as u64;
+        if !self.sync_fails {
+            self.recover();
+        }
+    }
+
+    /// What has failed works again: writes are allowed.
+    fn recover(&self) {
+        let mut state = self.persist.engine.persistence().log.lock();
         if !state.write_error.is_empty() {
             state.write_error.clear();
             drop(state);
             self.persist.engine.gate().set_log_failed(false);
             self.persist.say(LogLevel::Warning, "AOF write error looks solved, the server can write again.");
         }
+    }
+
+    /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
+    fn fail(&self, what: &str, fatal: &str, error: &io::Error) {
+        let persist = &self.persist;
+        persist.say(LogLevel::Warning, &format!("{what}: {error}"));
+        if self.policy() == ALWAYS {
+            persist.say(LogLevel::Warning, &format!("{fatal}: {error}. Exiting..."));
+            std::process::exit(1);
+        }
+        persist.engine.persistence().log.lock().write_error = crate::settings::system_text(error);
+        persist.engine.gate().set_log_failed(true);
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -117,41 +145,17 @@ impl Writer {
         written
     }
 
-    fn fail(&self, error: &io::Error) {
-        let persist = &self.persist;
-        persist.say(LogLevel::Warning, &format!("Error writing to the AOF file: {error}"));
-        if self.policy() == ALWAYS {
-            persist.say(
-                LogLevel::Warning,
-                "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...",
-            );
-            std::process::exit(1);
-        }
-        persist.engine.persistence().log.lock().write_error = crate::settings::system_text(error);
-        persist.engine.gate().set_log_failed(true);
-    }
-
-    fn sync(&mut self, policy: i64) {
+    fn sync(&mut self) {
         let Some(file) = &self.file else { return };
-        if let Err(error) = file.sync_data() {
-            let persist = &self.persist;
-            if policy == ALWAYS && self.policy() == ALWAYS {
-                persist.say(
-                    LogLevel::Warning,
-                    &format!(
-                        "Can't persist AOF for fsync error when the AOF fsync policy is 'always': {error}. Exiting..."
-                    ),
-                );
-                std::process::exit(1);
-            }
-            persist.say(LogLevel::Warning, &format!("Fail to fsync the AOF file: {error}"));
-            persist.engine.persistence().log.lock().write_error = crate::settings::system_text(&error);
-            persist.engine.gate().set_log_failed(true);
-            self.last_sync = Instant::now();
-            return;
-        }
-        self.synced = self.written;
+        let synced = file.sync_data();
         self.last_sync = Instant::now();
+        self.sync_fails = synced.is_err();
+        if let Err(error) = synced {
+            let fatal = "Can't persist AOF for fsync error when the AOF fsync policy is 'always'";
+            return self.fail("Fail to fsync the AOF file", fatal, &error);
+        }
+        self.recover();
+        self.synced = self.written;
         self.persist.engine.log_is_safe(self.synced);
         self.persist.shared.wake_holders();
     }
