@@ -174,6 +174,18 @@ pub struct KeySpec {
     pub flags: &'static str,
 }
 
+impl KeySpec {
+    /// One key, at this argument.
+    pub const fn one(at: i32, flags: &'static str) -> KeySpec {
+        KeySpec { begin: Begin::Index(at), find: Find::Range { last: 0, step: 1, limit: 0 }, flags }
+    }
+
+    /// All arguments from this one on.
+    pub const fn rest(at: i32, flags: &'static str) -> KeySpec {
+        KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step: 1, limit: 0 }, flags }
+    }
+}
+
 /// Runs one command: parses the arguments, calls the type, writes the reply. On `Err` whatever was written is taken
 /// back and the error is the reply.
 pub type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;

@@ -4,6 +4,7 @@ use super::operations::{CONNECTIONS, timed};
 use crate::context::Context;
 use crate::data::SEED;
 use crate::figure::{Target, median_cost};
+use crate::loader::Loader;
 use crate::resp;
 use crate::session::Session;
 use fastrand::Rng;
@@ -126,29 +127,18 @@ fn value(n: usize) -> Vec<u8> {
 
 /// Replaces every field of a hash ten times over: memory afterwards, against a fresh load.
 pub fn churn(context: &mut Context) -> io::Result<()> {
-    let (count, rounds) = (context.scaled(1_000_000, 1000), 10);
-    let mut session = context.start()?;
-    session.wait_quiet(context.still() / 3)?;
-    let before = session.rss();
-    let mut loader = session.loader()?;
-    for start in (0..count).step_by(100) {
-        let fields = (start..count.min(start + 100)).map(|n| (field(n), "0123456789abcdef"));
-        loader.set_fields("hash:0", fields)?;
-    }
-    loader.finish()?;
-    session.wait_quiet(context.still())?;
-    let fresh = session.rss() - before;
-    let mut loader = session.loader()?;
-    for n in 0..count * rounds {
-        if n.is_multiple_of(50_000) {
-            context.progress("replacing", n, count * rounds);
-        }
+    const VALUE: &str = "0123456789abcdef";
+    let count = context.scaled(1_000_000, 1000);
+    let load = |loader: &mut Loader| {
+        (0..count).step_by(100).try_for_each(|start| {
+            let fields = (start..count.min(start + 100)).map(|n| (field(n), VALUE));
+            loader.set_fields("hash:0", fields).map(drop)
+        })
+    };
+    let replace = |loader: &mut Loader, n: usize| {
         loader.send(&[b"HDEL", b"hash:0", field(n).as_bytes()])?;
-        loader.send(&[b"HSET", b"hash:0", field(n + count).as_bytes(), b"0123456789abcdef"])?;
-    }
-    loader.finish()?;
-    session.wait_quiet(context.still())?;
-    let after = session.rss() - before;
-    context.figure("hash, memory after churn over fresh", "times", after / fresh.max(1.0), Target::Most(1.2));
-    Ok(())
+        loader.send(&[b"HSET", b"hash:0", field(n + count).as_bytes(), VALUE.as_bytes()])
+    };
+    let row = "hash, memory after churn over fresh";
+    super::churn::run(context, row, 10 * count, Target::Most(1.2), load, replace)
 }

@@ -1,6 +1,7 @@
 //! The workloads, in one table.
 
 mod bits;
+mod churn;
 mod copy;
 mod ends;
 mod geo;

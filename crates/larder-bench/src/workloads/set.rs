@@ -112,29 +112,15 @@ pub fn intersect(context: &mut Context) -> io::Result<()> {
 
 /// Replaces members of a set ten times over: memory must stay near that of a fresh set of the same size.
 pub fn churn(context: &mut Context) -> io::Result<()> {
-    let (count, rounds) = (context.scaled(1_000_000, 1000), 10);
+    let count = context.scaled(1_000_000, 1000);
     for kind in [Kind::Strings, Kind::Integers] {
-        let mut session = context.start()?;
-        session.wait_quiet(context.still() / 3)?;
-        let before = session.rss();
-        let mut loader = session.loader()?;
-        load(&mut loader, "set:0", kind, 0..count)?;
-        loader.finish()?;
-        session.wait_quiet(context.still())?;
-        let fresh = session.rss() - before;
-        let mut loader = session.loader()?;
-        for n in 0..count * rounds {
-            if n.is_multiple_of(50_000) {
-                context.progress("replacing", n, count * rounds);
-            }
-            loader.send(&[b"SREM", b"set:0", kind.member(n).as_bytes()])?;
-            loader.send(&[b"SADD", b"set:0", kind.member(n + count).as_bytes()])?;
-        }
-        loader.finish()?;
-        session.wait_quiet(context.still())?;
-        let after = session.rss() - before;
         let row = format!("{}, memory after churn over fresh", kind.name());
-        context.figure(row, "times", after / fresh.max(1.0), Target::Most(1.2));
+        let replace = |loader: &mut Loader, n: usize| {
+            loader.send(&[b"SREM", b"set:0", kind.member(n).as_bytes()])?;
+            loader.send(&[b"SADD", b"set:0", kind.member(n + count).as_bytes()])
+        };
+        let load = |loader: &mut Loader| load(loader, "set:0", kind, 0..count).map(drop);
+        super::churn::run(context, &row, 10 * count, Target::Most(1.2), load, replace)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::loader::Loader;
 use crate::resp;
 use crate::session::Session;
 use fastrand::Rng;
+use std::cell::RefCell;
 use std::io;
 
 const PIPELINE: usize = 16;
@@ -86,13 +87,19 @@ fn load_set(
 /// Loads the members of a shape in random order of scores.
 fn load(context: &Context, session: &Session, data: &mut Data) -> io::Result<()> {
     let mut loader = session.loader()?;
+    let sets = data.sets;
+    load_all(&mut loader, data, |set| context.progress("loading", set, sets))?;
+    loader.finish()
+}
+
+fn load_all(loader: &mut Loader, data: &mut Data, progress: impl Fn(usize)) -> io::Result<()> {
     for set in 0..data.sets {
-        context.progress("loading", set, data.sets);
+        progress(set);
         let key = data.key(set);
         let entries: Vec<_> = (0..data.each).map(|i| (data.score(), data.member(i))).collect();
-        load_set(&mut loader, &key, entries.into_iter(), 400)?;
+        load_set(loader, &key, entries.into_iter(), 400)?;
     }
-    loader.finish()
+    Ok(())
 }
 
 /// Measures the commands on one shape.
@@ -191,33 +198,21 @@ pub fn entries(rng: &mut Rng, least: usize, most: usize) -> impl Iterator<Item =
 
 /// Members come and go at constant size: resident memory beside that of the fresh load.
 pub fn churn(context: &mut Context) -> io::Result<()> {
-    let mut session = context.start()?;
-    let empty = session.rss();
     let each = context.scaled(1_000_000, 5000);
-    let mut data = Data { sets: 1, each, rng: Rng::with_seed(SEED) };
-    load(context, &session, &mut data)?;
-    session.wait_quiet(context.still())?;
-    let fresh = session.rss() - empty;
+    let data = RefCell::new(Data { sets: 1, each, rng: Rng::with_seed(SEED) });
     let mut live: Vec<usize> = (0..each).collect();
-    let mut loader = session.loader()?;
-    let changes = 5 * each;
-    for next in each..each + changes {
-        if next % 50_000 == 0 {
-            context.progress("churning", next - each, changes);
-        }
+    let replace = |loader: &mut Loader, n: usize| {
+        let (mut data, next) = (data.borrow_mut(), each + n);
         let at = data.rng.usize(..each);
         let (old, new, score) = (data.member(live[at]), data.member(next), data.score());
         live[at] = next;
         loader.send(&[b"ZREM", b"zset:0", old.as_bytes()])?;
-        loader.send(&[b"ZADD", b"zset:0", score.as_bytes(), new.as_bytes()])?;
-    }
-    loader.finish()?;
-    session.wait_quiet(context.still())?;
-    let after = session.rss() - empty;
+        loader.send(&[b"ZADD", b"zset:0", score.as_bytes(), new.as_bytes()])
+    };
+    let load = |loader: &mut Loader| load_all(loader, &mut data.borrow_mut(), |_| ());
     // At small scale the buffers of connections outweigh the data.
     let target = if context.options.scale < 0.1 { Target::None } else { Target::Most(1.2) };
-    context.figure("resident after churn, of fresh", "times", after / fresh.max(1.0), target);
-    Ok(())
+    super::churn::run(context, "resident after churn, of fresh", 5 * each, target, load, replace)
 }
 
 /// Loads a set of `count` members of 16 bytes.

@@ -10,6 +10,7 @@ pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod persistence;
 pub(crate) mod pubsub;
+pub(crate) mod scan;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;

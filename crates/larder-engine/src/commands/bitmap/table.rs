@@ -1,6 +1,6 @@
 //! The table of the bitmap commands: what each is called, takes and touches.
 
-use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -10,11 +10,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Bitmap,
         since: "2.6.0",
         summary: "Counts the set bits of a string, or of a range of it.",
@@ -29,11 +25,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RW UPDATE ACCESS VARIABLE_FLAGS",
-        }],
+        keys: &[KeySpec::one(1, "RW UPDATE ACCESS VARIABLE_FLAGS")],
         group: Group::Bitmap,
         since: "3.2.0",
         summary: "Reads, writes and increments integers of any width at any bit of a string.",
@@ -48,11 +40,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: FAST | READONLY,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Bitmap,
         since: "6.0.0",
         summary: "Reads integers of any width at any bit of a string.",
@@ -67,18 +55,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[
-            KeySpec {
-                begin: Begin::Index(2),
-                find: Find::Range { last: 0, step: 1, limit: 0 },
-                flags: "OW UPDATE",
-            },
-            KeySpec {
-                begin: Begin::Index(3),
-                find: Find::Range { last: -1, step: 1, limit: 0 },
-                flags: "RO ACCESS",
-            },
-        ],
+        keys: &[KeySpec::one(2, "OW UPDATE"), KeySpec::rest(3, "RO ACCESS")],
         group: Group::Bitmap,
         since: "2.6.0",
         summary: "Combines the bits of strings and stores the result.",
@@ -93,11 +70,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Bitmap,
         since: "2.8.7",
         summary: "Finds the first bit that is set, or clear, in a string or a range of it.",
@@ -112,11 +85,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: FAST | READONLY,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::Bitmap,
         since: "2.2.0",
         summary: "Returns one bit of a string.",
@@ -131,11 +100,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "bitmap",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RW ACCESS UPDATE",
-        }],
+        keys: &[KeySpec::one(1, "RW ACCESS UPDATE")],
         group: Group::Bitmap,
         since: "2.2.0",
         summary: "Sets or clears one bit of a string, which is lengthened as needed, and returns what it was.",

@@ -4,11 +4,10 @@
 //! table with the shard's number: it needs no state on the server, and survives any growth.
 
 use crate::commands::is_word;
-use crate::commands::list::parse_cursor;
+use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::{Context, Kind, is_due};
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
 use crate::glob;
-use crate::number;
 use crate::shard::{SHARDS, ShardData};
 use larder_resp::{Args, Reply};
 
@@ -32,33 +31,6 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         }
         Ok(count)
     })
-}
-
-/// The options of SCAN.
-struct Scan<'a> {
-    count: usize,
-    pattern: Option<&'a [u8]>,
-    kind: Option<&'a [u8]>,
-}
-
-impl<'a> Scan<'a> {
-    fn parse(args: Args<'a>) -> CommandResult<Self> {
-        let mut scan = Scan { count: 10, pattern: None, kind: None };
-        for at in (0..args.len()).step_by(2) {
-            let (word, value) = (args.at(at), args.get(at + 1).ok_or(CommandError::SYNTAX)?);
-            if is_word(word, "count") {
-                let count = number::integer(value)?;
-                scan.count = usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::SYNTAX)?;
-            } else if is_word(word, "match") {
-                scan.pattern = Some(value);
-            } else if is_word(word, "type") {
-                scan.kind = Some(value);
-            } else {
-                return Err(CommandError::SYNTAX);
-            }
-        }
-        Ok(scan)
-    }
 }
 
 /// Where a walk over all shards stands: the tables' positions have 32 bits, the shard lies above them.
@@ -90,12 +62,27 @@ impl Cursor {
 }
 
 pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let mut cursor = Cursor::decode(parse_cursor(args.at(1))?);
-    let scan = Scan::parse(args.from(2))?;
+    let cursor = Cursor::decode(parse_cursor(args.at(1))?);
+    let mut wanted = None;
+    let scan = Scan::parse(args.from(2), |word, value| match value {
+        Some(value) if is_word(word, "type") => {
+            wanted = Some(value);
+            2
+        }
+        _ => 0,
+    })?;
+    reply_step(context, |context, items| Ok(step(context, cursor, &scan, wanted, items)))
+}
+
+/// Writes the keys of one step that match; returns the next cursor and their number.
+fn step(
+    context: &mut Context<'_>,
+    mut cursor: Cursor,
+    scan: &Scan<'_>,
+    wanted: Option<&[u8]>,
+    items: &mut Reply<'_>,
+) -> (u64, usize) {
     let (db, now) = (context.db, context.now_ms());
-    let mut items = std::mem::take(&mut context.worker.scratch);
-    items.clear();
-    let mut writer = Reply::new(&mut items, context.reply.protocol());
     let (mut seen, mut count) = (0, 0);
     let mut visited = 0;
     // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
@@ -106,10 +93,10 @@ pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
                 if !is_due(&entry, now)
-                    && scan.pattern.is_none_or(|pattern| glob::matches(pattern, entry.key()))
-                    && scan.kind.is_none_or(|wanted| is_word(wanted, kind()))
+                    && scan.takes(entry.key())
+                    && wanted.is_none_or(|wanted| is_word(wanted, kind()))
                 {
-                    writer.bulk(entry.key());
+                    items.bulk(entry.key());
                     count += 1;
                 }
             });
@@ -117,12 +104,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         });
         visited += 1;
     }
-    context.reply.array(2);
-    context.reply.bulk(cursor.encode().to_string().as_bytes());
-    context.reply.array(count);
-    context.reply.raw(&items);
-    context.worker.scratch = items;
-    Ok(())
+    (cursor.encode(), count)
 }
 
 pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

@@ -1,10 +1,10 @@
 //! Reading fields: by name, all of them, some at random, by cursor.
 
 use crate::commands::is_word;
-use crate::commands::list::parse_cursor;
+use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::{glob, number};
+use crate::number;
 use larder_collections::hash::{Field, Hash};
 use larder_resp::{Args, Reply};
 
@@ -13,11 +13,11 @@ const COUNT_RANGE: CommandError = CommandError::Fixed(
 );
 
 /// Reads the hash of the key that the command names.
-fn read<'a>(
+fn read<'a, R>(
     context: &mut Context<'a>,
     args: Args<'_>,
-    f: impl FnOnce(Option<&Hash>, u64, &mut Reply<'a>) -> CommandResult,
-) -> CommandResult {
+    f: impl FnOnce(Option<&Hash>, u64, &mut Reply<'a>) -> CommandResult<R>,
+) -> CommandResult<R> {
     let (key, now) = (context.key(args.at(1)), context.now_ms());
     context.read_value(&key, |hash: Option<&Hash>, reply| f(hash, now, reply))
 }
@@ -170,76 +170,39 @@ fn draw(
     }
 }
 
-/// The options of HSCAN.
-struct Scan<'a> {
-    count: usize,
-    pattern: Option<&'a [u8]>,
-    values: bool,
-}
-
-impl<'a> Scan<'a> {
-    fn parse(args: Args<'a>) -> CommandResult<Self> {
-        let mut scan = Scan { count: 10, pattern: None, values: true };
-        let mut at = 0;
-        while let Some(word) = args.get(at) {
-            if is_word(word, "novalues") {
-                scan.values = false;
-                at += 1;
-                continue;
-            }
-            let value = args.get(at + 1).ok_or(CommandError::SYNTAX)?;
-            if is_word(word, "count") {
-                let count = number::integer(value)?;
-                scan.count = usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::SYNTAX)?;
-            } else if is_word(word, "match") {
-                scan.pattern = Some(value);
-            } else {
-                return Err(CommandError::SYNTAX);
-            }
-            at += 2;
-        }
-        Ok(scan)
-    }
-}
-
 pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = parse_cursor(args.at(2))?;
-    let mut items = std::mem::take(&mut context.worker.scratch);
-    items.clear();
-    let protocol = context.reply.protocol();
-    let result = read(context, args, |hash, now, reply| {
-        // As in Redis, a key that is not there is answered before the options are looked at.
-        let (next, count) = match hash {
-            Some(hash) => {
-                collect(hash, cursor, &Scan::parse(args.from(3))?, now, &mut Reply::new(&mut items, protocol))
-            }
-            None => (0, 0),
-        };
-        reply.array(2);
-        reply.bulk(itoa::Buffer::new().format(next).as_bytes());
-        reply.array(count);
-        reply.raw(&items);
-        Ok(())
-    });
-    context.worker.scratch = items;
-    result
+    reply_step(context, |context, items| {
+        read(context, args, |hash, now, _| {
+            // As in Redis, a key that is not there is answered before the options are looked at.
+            let Some(hash) = hash else { return Ok((0, 0)) };
+            let (scan, no_values) = Scan::parse_with_word(args.from(3), "novalues")?;
+            Ok(collect(hash, cursor, &scan, !no_values, now, items))
+        })
+    })
 }
 
-/// Writes what the steps of one call find; returns the next cursor and the number of replies written.
-fn collect(hash: &Hash, cursor: u64, scan: &Scan<'_>, now: u64, items: &mut Reply<'_>) -> (u64, usize) {
+/// Writes what the steps of one call find; returns the next cursor and the number of items.
+fn collect(
+    hash: &Hash,
+    cursor: u64,
+    scan: &Scan<'_>,
+    values: bool,
+    now: u64,
+    items: &mut Reply<'_>,
+) -> (u64, usize) {
     let (mut cursor, mut seen, mut count) = (cursor, 0, 0);
     loop {
         cursor = hash.scan(cursor, now, |field| {
             seen += 1;
-            if scan.pattern.is_some_and(|pattern| !glob::matches(pattern, field.name)) {
+            if !scan.takes(field.name) {
                 return;
             }
             items.bulk(field.name);
-            count += 1;
-            if scan.values {
+            if values {
                 items.bulk(field.value);
-                count += 1;
             }
+            count += 1 + usize::from(values);
         });
         if cursor == 0 || seen >= scan.count {
             return (cursor, count);

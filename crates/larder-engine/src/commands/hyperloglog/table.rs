@@ -1,6 +1,6 @@
 //! The table of the HyperLogLog commands: what each is called, takes and touches.
 
-use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -10,11 +10,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | FAST | WRITE,
         acl: "hyperloglog",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RW INSERT",
-        }],
+        keys: &[KeySpec::one(1, "RW INSERT")],
         group: Group::HyperLogLog,
         since: "2.8.9",
         summary: "Adds elements to a HyperLogLog, which is created if there is none.",
@@ -29,11 +25,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: MAY_REPLICATE | READONLY,
         acl: "hyperloglog",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -1, step: 1, limit: 0 },
-            flags: "RW ACCESS",
-        }],
+        keys: &[KeySpec::rest(1, "RW ACCESS")],
         group: Group::HyperLogLog,
         since: "2.8.9",
         summary: "Estimates the number of different elements of a HyperLogLog, or of the union of several.",
@@ -48,11 +40,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: ADMIN | DENYOOM | WRITE,
         acl: "dangerous hyperloglog",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(2),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "RW ACCESS",
-        }],
+        keys: &[KeySpec::one(2, "RW ACCESS")],
         group: Group::HyperLogLog,
         since: "2.8.9",
         summary: "Shows how a HyperLogLog is stored.",
@@ -67,18 +55,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "hyperloglog",
         scope: Scope::Keys,
-        keys: &[
-            KeySpec {
-                begin: Begin::Index(1),
-                find: Find::Range { last: 0, step: 1, limit: 0 },
-                flags: "RW ACCESS INSERT",
-            },
-            KeySpec {
-                begin: Begin::Index(2),
-                find: Find::Range { last: -1, step: 1, limit: 0 },
-                flags: "RO ACCESS",
-            },
-        ],
+        keys: &[KeySpec::one(1, "RW ACCESS INSERT"), KeySpec::rest(2, "RO ACCESS")],
         group: Group::HyperLogLog,
         since: "2.8.9",
         summary: "Merges HyperLogLogs into one.",

@@ -1,6 +1,6 @@
 //! The table of the introspection commands: what each is called, takes and touches.
 
-use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -543,11 +543,7 @@ pub(crate) const TABLE: &[Command] = &[
                 flags: READONLY,
                 acl: "",
                 scope: Scope::Keys,
-                keys: &[KeySpec {
-                    begin: Begin::Index(2),
-                    find: Find::Range { last: 0, step: 1, limit: 0 },
-                    flags: "RO",
-                }],
+                keys: &[KeySpec::one(2, "RO")],
                 group: Group::Server,
                 since: "4.0.0",
                 summary: "Estimates the bytes that a key and its value take.",

@@ -2,9 +2,9 @@
 
 use super::{position, range};
 use crate::commands::is_word;
+use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::glob;
 use crate::notify::class;
 use crate::number;
 use crate::serve::{element_bytes, write_element};
@@ -215,66 +215,24 @@ pub(super) fn lpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })
 }
 
-/// The options of LSCAN.
-struct Scan<'a> {
-    cursor: u64,
-    count: usize,
-    pattern: Option<&'a [u8]>,
-}
-
-impl<'a> Scan<'a> {
-    fn parse(args: Args<'a>) -> CommandResult<Self> {
-        let mut scan = Scan { cursor: parse_cursor(&args[2])?, count: 10, pattern: None };
-        for at in (3..args.len()).step_by(2) {
-            let (word, value) = (&args[at], args.get(at + 1).ok_or(CommandError::SYNTAX)?);
-            if is_word(word, "count") {
-                let count = number::integer(value)?;
-                scan.count = usize::try_from(count).ok().filter(|&n| n > 0).ok_or(CommandError::SYNTAX)?;
-            } else if is_word(word, "match") {
-                scan.pattern = Some(value);
-            } else {
-                return Err(CommandError::SYNTAX);
-            }
-        }
-        Ok(scan)
-    }
-}
-
-/// A cursor: an unsigned decimal number.
-pub(crate) fn parse_cursor(arg: &[u8]) -> CommandResult<u64> {
-    let digits = !arg.is_empty() && arg.len() <= 20 && arg.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(arg).ok().filter(|_| digits);
-    text.and_then(|text| text.parse().ok()).ok_or(CommandError::INVALID_CURSOR)
-}
-
 pub(super) fn lscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let scan = Scan::parse(args)?;
+    let cursor = parse_cursor(&args[2])?;
+    let scan = Scan::parse_plain(args.from(3))?;
     let key = context.key(args.at(1));
-    let mut items = std::mem::take(&mut context.worker.scratch);
-    items.clear();
-    let protocol = context.reply.protocol();
-    let result = context.read_value(&key, |list: Option<&List>, reply| {
-        let (next, count) = match list {
-            Some(list) => collect(list, &scan, &mut Reply::new(&mut items, protocol))?,
-            None => (0, 0),
-        };
-        reply.array(2);
-        reply.bulk(next.to_string().as_bytes());
-        reply.array(count);
-        reply.raw(&items);
-        Ok(())
-    });
-    context.worker.scratch = items;
-    result
+    reply_step(context, |context, items| {
+        context.read_value(&key, |list: Option<&List>, _| {
+            list.map_or(Ok((0, 0)), |list| collect(list, cursor, &scan, items))
+        })
+    })
 }
 
 /// Writes the elements of one step that match; returns the next cursor and their number.
-fn collect(list: &List, scan: &Scan<'_>, items: &mut Reply<'_>) -> CommandResult<(u64, usize)> {
+fn collect(list: &List, cursor: u64, scan: &Scan<'_>, items: &mut Reply<'_>) -> CommandResult<(u64, usize)> {
     let mut count = 0;
     let mut number = itoa::Buffer::new();
-    let next = list.scan(scan.cursor, scan.count, |element| {
+    let next = list.scan(cursor, scan.count, |element| {
         let text = element_bytes(&element, &mut number);
-        if scan.pattern.is_none_or(|pattern| glob::matches(pattern, text)) {
+        if scan.takes(text) {
             items.bulk(text);
             count += 1;
         }

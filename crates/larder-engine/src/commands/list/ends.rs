@@ -134,15 +134,16 @@ pub(super) fn try_move(
     Ok(true)
 }
 
-/// The arguments of LMPOP and BLMPOP from the number of keys on.
-pub(super) struct PopMany<'a> {
+/// The arguments of LMPOP, ZMPOP and their blocking forms from the number of keys on.
+pub(crate) struct PopMany<'a, E> {
     pub keys: Vec<&'a [u8]>,
-    pub end: End,
+    /// Where elements are popped: an end of a list, or of the scores.
+    pub end: E,
     pub count: u64,
 }
 
-impl<'a> PopMany<'a> {
-    pub(super) fn parse(args: Args<'a>) -> CommandResult<Self> {
+impl<'a, E> PopMany<'a, E> {
+    pub(crate) fn parse(args: Args<'a>, parse_end: fn(&[u8]) -> CommandResult<E>) -> CommandResult<Self> {
         let numkeys = number::integer(&args[0]).ok().filter(|&n| n > 0);
         let numkeys = numkeys.ok_or(CommandError::Fixed("ERR numkeys should be greater than 0"))? as usize;
         let keys: Vec<_> = args.from(1).iter().take(numkeys).collect();
@@ -165,7 +166,7 @@ impl<'a> PopMany<'a> {
 }
 
 pub(super) fn lmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let request = PopMany::parse(args.from(1))?;
+    let request = PopMany::parse(args.from(1), parse_end)?;
     if !try_pop_many(context, &request)? {
         context.reply.null_array();
     }
@@ -173,7 +174,7 @@ pub(super) fn lmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 /// Pops from the first key that has a list and replies; false, with no reply, when none has.
-pub(super) fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_>) -> CommandResult<bool> {
+pub(super) fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_, End>) -> CommandResult<bool> {
     let Some(name) = first_list(context, &request.keys)? else { return Ok(false) };
     let key = context.key(name);
     let mut popped = Vec::new();

@@ -5,8 +5,8 @@ mod blocking;
 mod ends;
 mod table;
 
-pub(crate) use access::parse_cursor;
 pub(crate) use blocking::{timeout_ms, wait_or};
+pub(crate) use ends::PopMany;
 pub(crate) use table::TABLE;
 
 use crate::commands::is_word;

@@ -1,6 +1,6 @@
 //! The table of the publish and subscribe commands: what each is called and takes.
 
-use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -158,11 +158,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: FAST | LOADING | MAY_REPLICATE | PUBSUB | STALE,
         acl: "",
         scope: Scope::None,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: 0, step: 1, limit: 0 },
-            flags: "NOT_KEY",
-        }],
+        keys: &[KeySpec::one(1, "NOT_KEY")],
         group: Group::PubSub,
         since: "7.0.0",
         summary: "Sends a message to the subscribers of a shard channel.",
@@ -177,11 +173,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: LOADING | NOSCRIPT | PUBSUB | STALE,
         acl: "",
         scope: Scope::None,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -1, step: 1, limit: 0 },
-            flags: "NOT_KEY",
-        }],
+        keys: &[KeySpec::rest(1, "NOT_KEY")],
         group: Group::PubSub,
         since: "7.0.0",
         summary: "Subscribes to shard channels.",
@@ -211,11 +203,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: LOADING | NOSCRIPT | PUBSUB | STALE,
         acl: "",
         scope: Scope::None,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -1, step: 1, limit: 0 },
-            flags: "NOT_KEY",
-        }],
+        keys: &[KeySpec::rest(1, "NOT_KEY")],
         group: Group::PubSub,
         since: "7.0.0",
         summary: "Ends subscriptions to shard channels, or all of them.",

@@ -3,7 +3,7 @@
 use super::add::is_sorted_set;
 use crate::blocking::{Extreme, Wish};
 use crate::commands::is_word;
-use crate::commands::list::{timeout_ms, wait_or};
+use crate::commands::list::{PopMany, timeout_ms, wait_or};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
@@ -77,50 +77,26 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, extreme: Extreme) -> C
     }
 }
 
-/// The arguments of ZMPOP and BZMPOP from the number of keys on.
-struct PopMany<'a> {
-    keys: Vec<&'a [u8]>,
-    extreme: Extreme,
-    count: u64,
-}
-
-impl<'a> PopMany<'a> {
-    fn parse(args: Args<'a>) -> CommandResult<Self> {
-        let numkeys = number::integer(&args[0]).ok().filter(|&n| n > 0);
-        let numkeys = numkeys.ok_or(CommandError::Fixed("ERR numkeys should be greater than 0"))? as usize;
-        let end = args.get(numkeys.saturating_add(1)).ok_or(CommandError::SYNTAX)?;
-        let extreme = if is_word(end, "min") {
-            Extreme::Min
-        } else if is_word(end, "max") {
-            Extreme::Max
-        } else {
-            return Err(CommandError::SYNTAX);
-        };
-        let keys = args.from(1).iter().take(numkeys).collect();
-        Ok(PopMany { keys, extreme, count: Self::parse_count(args.from(numkeys + 2))? })
-    }
-
-    fn parse_count(args: Args<'_>) -> CommandResult<u64> {
-        match args.len() {
-            0 => Ok(1),
-            2 if is_word(&args[0], "count") => {
-                let count = number::integer(&args[1]).ok().filter(|&n| n > 0);
-                count.map(|n| n as u64).ok_or(CommandError::Fixed("ERR count should be greater than 0"))
-            }
-            _ => Err(CommandError::SYNTAX),
-        }
+/// `MIN` or `MAX`.
+fn parse_extreme(arg: &[u8]) -> CommandResult<Extreme> {
+    if is_word(arg, "min") {
+        Ok(Extreme::Min)
+    } else if is_word(arg, "max") {
+        Ok(Extreme::Max)
+    } else {
+        Err(CommandError::SYNTAX)
     }
 }
 
 /// Pops from the first key that exists and replies; false, with no reply, when there is none.
-fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_>) -> CommandResult<bool> {
+fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_, Extreme>) -> CommandResult<bool> {
     let Some(name) = first_set(context, &request.keys)? else { return Ok(false) };
-    write_popped(context, name, request.extreme, request.count, PopForm::PairsWithKey)?;
+    write_popped(context, name, request.end, request.count, PopForm::PairsWithKey)?;
     Ok(true)
 }
 
 pub(super) fn zmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let request = PopMany::parse(args.from(1))?;
+    let request = PopMany::parse(args.from(1), parse_extreme)?;
     if !try_pop_many(context, &request)? {
         context.reply.null_array();
     }
@@ -129,10 +105,10 @@ pub(super) fn zmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 pub(super) fn bzmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let timeout = timeout_ms(context, &args[1])?;
-    let request = PopMany::parse(args.from(2))?;
+    let request = PopMany::parse(args.from(2), parse_extreme)?;
     if try_pop_many(context, &request)? {
         return Ok(());
     }
-    let wish = Wish::PopManyScored(request.extreme, request.count);
+    let wish = Wish::PopManyScored(request.end, request.count);
     wait_or(context, &request.keys, wish, timeout, |reply| reply.null_array())
 }

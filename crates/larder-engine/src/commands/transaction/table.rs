@@ -1,6 +1,6 @@
 //! The table of the transaction commands: what each is called, takes and touches.
 
-use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -66,11 +66,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: ALLOW_BUSY | FAST | LOADING | NOSCRIPT | NO_MULTI | STALE,
         acl: "transaction",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -1, step: 1, limit: 0 },
-            flags: "RO",
-        }],
+        keys: &[KeySpec::rest(1, "RO")],
         group: Group::Transactions,
         since: "2.2.0",
         summary: "Makes the next transaction depend on keys staying as they are.",
