@@ -1,0 +1,103 @@
+//! What Rust functions raise in scripts: strings with the position and wording that C functions of Lua give them, or
+//! any value.
+//!
+//! `mlua` hands scripts an object for an error of Rust. The `pcall` and its like of sandbox.lua pass it through [`thrown`],
+//! so that scripts only ever see the value that was meant.
+
+use mlua::{Error, Lua, Value};
+use std::fmt;
+
+/// An error that is a Lua value. `mlua` wants errors to be printable; scripts never see that text.
+struct Thrown(Value);
+
+impl fmt::Debug for Thrown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Thrown")
+    }
+}
+
+impl fmt::Display for Thrown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Value::String(text) => f.write_str(&text.to_string_lossy()),
+            other => f.write_str(other.type_name()),
+        }
+    }
+}
+
+impl std::error::Error for Thrown {}
+
+/// Raises a value, such as a table with a field `err`.
+pub fn throw(value: Value) -> Error {
+    Error::external(Thrown(value))
+}
+
+/// Raises a message behind the position of the caller, as `luaL_error` does. To be called by the function that fails.
+pub fn fail(lua: &Lua, message: &str) -> Error {
+    fail_at(lua, 1, message)
+}
+
+/// `bad argument #1 to 'name' (message)`, by the name that the script knows the function by.
+pub(crate) fn bad_argument(lua: &Lua, position: usize, message: &str) -> Error {
+    bad_argument_at(lua, 0, position, message)
+}
+
+/// [`bad_argument`] for a function `level` calls up.
+pub(crate) fn bad_argument_at(lua: &Lua, level: usize, mut position: usize, message: &str) -> Error {
+    let (name, method) = lua
+        .inspect_stack(level, |call| {
+            let names = call.names();
+            (names.name.map(std::borrow::Cow::into_owned), names.name_what == Some("method"))
+        })
+        .unwrap_or_default();
+    let name = name.as_deref().unwrap_or("?");
+    if method {
+        position -= 1;
+        if position == 0 {
+            return fail_at(lua, level + 1, &format!("calling '{name}' on bad self ({message})"));
+        }
+    }
+    fail_at(lua, level + 1, &format!("bad argument #{position} to '{name}' ({message})"))
+}
+
+/// Raises a message behind the position of the function `level` calls up.
+pub(crate) fn fail_at(lua: &Lua, level: usize, message: &str) -> Error {
+    Error::RuntimeError(format!("{}{message}", place(lua, level)))
+}
+
+/// Raises a message without a position.
+pub(crate) fn fail_plain(message: &str) -> Error {
+    Error::RuntimeError(message.to_owned())
+}
+
+/// `user_script:1: ` for a Lua function, nothing for others.
+fn place(lua: &Lua, level: usize) -> String {
+    lua.inspect_stack(level, |call| {
+        let line = call.current_line().filter(|line| *line > 0)?;
+        Some(format!("{}:{line}: ", call.source().short_src.unwrap_or_default()))
+    })
+    .flatten()
+    .unwrap_or_default()
+}
+
+/// What a script sees of an error when it catches it: a string, or the value that was thrown.
+///
+/// # Errors
+/// Only when memory runs out.
+pub fn thrown(lua: &Lua, error: &Error) -> mlua::Result<Value> {
+    match error {
+        Error::CallbackError { cause, .. } => thrown(lua, cause),
+        Error::ExternalError(inner) => match inner.downcast_ref::<Thrown>() {
+            Some(Thrown(value)) => Ok(value.clone()),
+            None => text(lua, &inner.to_string()),
+        },
+        Error::RuntimeError(message) | Error::MemoryError(message) | Error::SyntaxError { message, .. } => {
+            text(lua, message)
+        }
+        other => text(lua, &other.to_string()),
+    }
+}
+
+fn text(lua: &Lua, message: &str) -> mlua::Result<Value> {
+    Ok(Value::String(lua.create_string(message)?))
+}

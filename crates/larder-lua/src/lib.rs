@@ -1,0 +1,81 @@
+//! The Lua that scripts run in: the libraries that Redis gives them, tables that they cannot change, and errors that
+//! read the same.
+//!
+//! What scripts share with Redis is a contract of many small things: names, texts of errors with their positions, how
+//! numbers are written, limits. This crate holds all of it that needs no server. It is a stock Lua 5.1 (by `mlua`), with
+//! a sandbox made of proxies, since stock Lua has no read-only tables; `cjson`, `cmsgpack`, `struct` and `bit` are
+//! written here, over the safe interface of `mlua`.
+//!
+//! Order of use: [`interpreter`], then the caller sets `redis` and whatever else in [`mlua::Lua::globals`], then
+//! [`seal`], then [`compile`] and [`reseed`] for each script.
+//!
+//! # Errors
+//!
+//! A Rust function that scripts call returns [`fail`] or [`throw`] as its error. Whoever catches it in Lua (`pcall`,
+//! `xpcall`, `coroutine.resume`, `load`) gets the string or table meant; [`thrown`] gives the same to the host.
+//!
+//! # Limits
+//!
+//! Memory: [`MEMORY_BYTES_MAX`], after which scripts fail with `not enough memory`. Stack: pattern matching in Lua
+//! recurses for each item of a pattern; run scripts on threads with [`STACK_BYTES_MIN`].
+//!
+//! Tested against redis-server: `tests/`.
+
+#![forbid(unsafe_code)]
+
+mod errors;
+mod random;
+mod sandbox;
+
+pub use errors::{fail, throw, thrown};
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, StdLib, Table};
+
+/// What the values of an interpreter may take, in bytes; `Lua::set_memory_limit` changes it for one interpreter.
+pub const MEMORY_BYTES_MAX: usize = 2 << 30;
+
+/// Stack that a thread which runs scripts should have, in bytes. It is reserved, not used: calls nested as deep as Lua
+/// lets them be take 2 MB, and matching a pattern about 100 bytes for each of its own.
+pub const STACK_BYTES_MIN: usize = 64 << 20;
+
+/// A Lua 5.1 state with the libraries that scripts have, not yet sealed: the caller adds `redis` and `server` to its
+/// globals.
+///
+/// # Errors
+/// Only when memory runs out.
+pub fn interpreter() -> mlua::Result<Lua> {
+    let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
+    let lua = Lua::new_with(libraries, LuaOptions::default())?;
+    random::install(&lua)?;
+    sandbox::install(&lua)?;
+    lua.set_memory_limit(MEMORY_BYTES_MAX)?;
+    Ok(lua)
+}
+
+/// From now on scripts see globals and all library tables read-only. Returns the table behind the globals, for the
+/// caller to set KEYS and ARGV raw.
+///
+/// # Errors
+/// When it is called twice, or memory runs out.
+pub fn seal(lua: &Lua) -> mlua::Result<Table> {
+    sandbox::seal(lua)
+}
+
+/// Compiles text (never bytecode) under a chunk name such as "@user_script".
+///
+/// # Errors
+/// `SyntaxError` with Lua's message.
+pub fn compile(lua: &Lua, source: &[u8], name: &str) -> mlua::Result<Function> {
+    // Bytecode begins with an escape. Behind a blank it is text that does not compile, with the message for that.
+    if source.first() == Some(&0x1b) {
+        let text = [b" ", source].concat();
+        return lua.load(text.as_slice()).set_name(name).set_mode(ChunkMode::Text).into_function();
+    }
+    lua.load(source).set_name(name).set_mode(ChunkMode::Text).into_function()
+}
+
+/// Starts the generator behind `math.random` over, as a server that has just started has it. Redis up to version 6 did so
+/// before each script; redis-server 7 does not, and scripts which draw tokens count on it.
+pub fn reseed(lua: &Lua) {
+    random::restart(lua);
+}
