@@ -38,6 +38,8 @@ pub enum Flow {
     },
     /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
     Retry,
+    /// The command was not executed: it may run a script, and is to be given to [`Worker::execute_script`].
+    Script,
 }
 
 /// One thread's handle on the engine.
@@ -111,6 +113,25 @@ impl Worker {
     #[inline]
     pub fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
         dispatch::execute(&self.engine, &mut self.state, session, args, out)
+    }
+
+    /// Executes a command that [`Worker::execute`] has answered with [`Flow::Script`]. When a script runs for longer than
+    /// `busy-reply-threshold`, `round` is called every now and then, for other clients to be told so: with another
+    /// worker, from [`Worker::spare`].
+    pub fn execute_script(
+        &mut self,
+        session: &mut Session,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+        round: &mut dyn FnMut(),
+    ) -> Flow {
+        dispatch::execute_script(&self.engine, &mut self.state, session, args, out, round)
+    }
+
+    /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].
+    pub fn spare(&self) -> Worker {
+        let (mailbox, stats) = (Arc::clone(&self.state.mailbox), Arc::clone(&self.state.stats));
+        Worker::new(Arc::clone(&self.engine), self.state.index, mailbox, stats)
     }
 
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth

@@ -190,10 +190,12 @@ fn start_workers(
 }
 
 fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        memory::own_arena();
-        event_loop.run();
-    })
+    thread::Builder::new().name(format!("worker-{index}")).stack_size(larder_engine::STACK_BYTES_MIN).spawn(
+        move || {
+            memory::own_arena();
+            event_loop.run();
+        },
+    )
 }
 
 /// Does what is due ten times a second or so, until the server stops.

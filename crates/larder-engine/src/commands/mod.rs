@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod persistence;
 pub(crate) mod pubsub;
 pub(crate) mod scan;
+pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
@@ -36,6 +37,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         list::TABLE,
         persistence::TABLE,
         pubsub::TABLE,
+        scripting::TABLE,
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,

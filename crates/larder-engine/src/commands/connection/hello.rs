@@ -50,7 +50,7 @@ pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(())
 }
 
-fn set_db(context: &mut Context<'_>, db: usize) {
+pub(crate) fn set_db(context: &mut Context<'_>, db: usize) {
     context.db = db;
     context.session.db = db;
     context.session.shared.db.store(db as u32, Relaxed);

@@ -8,4 +8,5 @@ mod table;
 mod tracking;
 
 pub use hello::REDIS_VERSION;
+pub(crate) use hello::set_db;
 pub(crate) use table::TABLE;

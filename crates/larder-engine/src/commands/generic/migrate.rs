@@ -122,7 +122,7 @@ fn with_shards(context: &mut Context<'_>, keys: &[&[u8]], f: impl FnOnce(&mut Co
         return f(context);
     }
     let wanted = keys.iter().map(|key| context.engine.key(key).shard()).collect();
-    context.held = Held::many(&context.engine.shards, wanted);
+    context.held = context.engine.shards.many(wanted);
     context.flush_effects_after(f);
     context.held = Held::None;
 }

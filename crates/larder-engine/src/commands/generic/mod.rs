@@ -1,6 +1,6 @@
 //! The commands that work on keys of any type.
 
-mod dump;
+pub(crate) mod dump;
 mod expire;
 mod manage;
 mod migrate;
