@@ -23,9 +23,14 @@
 
 #![forbid(unsafe_code)]
 
+mod arguments;
+mod bit;
 mod errors;
+mod json;
+mod msgpack;
 mod random;
 mod sandbox;
+mod structs;
 
 pub use errors::{fail, throw, thrown};
 use mlua::chunk::ChunkMode;
@@ -48,6 +53,10 @@ pub fn interpreter() -> mlua::Result<Lua> {
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
     random::install(&lua)?;
     sandbox::install(&lua)?;
+    bit::install(&lua)?;
+    json::install(&lua)?;
+    msgpack::install(&lua)?;
+    structs::install(&lua)?;
     lua.set_memory_limit(MEMORY_BYTES_MAX)?;
     Ok(lua)
 }
