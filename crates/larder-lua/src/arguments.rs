@@ -116,3 +116,11 @@ pub(crate) fn within_memory<T>(lua: &Lua, need_bytes: usize, make: impl FnOnce()
     }
     make()
 }
+
+/// The memory limit in force, in bytes; 0 is none.
+pub(crate) fn memory_limit(lua: &Lua) -> usize {
+    // Only setting it tells what it was.
+    let limit = lua.set_memory_limit(0).unwrap_or(0);
+    let _ = lua.set_memory_limit(limit);
+    limit
+}
