@@ -6,7 +6,7 @@
 
 use super::index;
 use crate::arguments::Arguments;
-use mlua::{Table, Value};
+use mlua::{Error, Table, Value};
 
 const NESTING_MAX: usize = 16;
 
@@ -102,30 +102,71 @@ fn put_number(out: &mut Vec<u8>, number: f64) {
 }
 
 fn put_table(out: &mut Vec<u8>, table: &Table, level: usize) -> mlua::Result<()> {
-    let mut count: usize = 0;
+    // A first key that is no index settles that it is a map, without a walk to find out.
+    let header = out.len();
+    out.push(0);
+    let (mut count, mut maybe_array) = (0, false);
+    let walked = table.for_each(|key: Value, value: Value| {
+        if count == 0 && index(&key).is_some() {
+            maybe_array = true;
+            return Err(Error::StackError);
+        }
+        count += 1;
+        put_pair(out, &key, &value, level)
+    });
+    if maybe_array {
+        if let Some(length) = array_length(table)? {
+            out.pop();
+            return put_array(out, table, length, level);
+        }
+        table.for_each(|key: Value, value: Value| {
+            count += 1;
+            put_pair(out, &key, &value, level)
+        })?;
+    } else {
+        walked?;
+    }
+    put_map_header(out, header, count);
+    Ok(())
+}
+
+fn put_pair(out: &mut Vec<u8>, key: &Value, value: &Value, level: usize) -> mlua::Result<()> {
+    put(out, key, level + 1)?;
+    put(out, value, level + 1)
+}
+
+/// Fills in the byte that was left for the header, or makes room for a longer one. An empty table is an array.
+fn put_map_header(out: &mut Vec<u8>, header: usize, count: usize) {
+    match count {
+        0 => out[header] = 0x90,
+        1..16 => out[header] = 0x80 | count as u8,
+        _ => {
+            let mut long = Vec::with_capacity(5);
+            put_length(&mut long, count, 0xDE, 0xDF);
+            out.splice(header..=header, long);
+        }
+    }
+}
+
+/// How long the array is that a table with an index as its first key may be.
+fn array_length(table: &Table) -> mlua::Result<Option<usize>> {
+    let mut count: i64 = 0;
     let mut highest = Some(0);
     table.for_each(|key: Value, _: bool| {
         count += 1;
         highest = highest.and_then(|highest: i64| index(&key).map(|index| index.max(highest)));
         Ok(())
     })?;
-    if highest == Some(count as i64) {
-        let length = table.raw_len();
-        match length {
-            0..16 => out.push(0x90 | length as u8),
-            _ => put_length(out, length, 0xDC, 0xDD),
-        }
-        for index in 1..=length {
-            put(out, &table.raw_get(index)?, level + 1)?;
-        }
-        return Ok(());
+    Ok((highest == Some(count)).then(|| table.raw_len()))
+}
+
+fn put_array(out: &mut Vec<u8>, table: &Table, length: usize, level: usize) -> mlua::Result<()> {
+    match length {
+        0..16 => out.push(0x90 | length as u8),
+        _ => put_length(out, length, 0xDC, 0xDD),
     }
-    match count {
-        0..16 => out.push(0x80 | count as u8),
-        _ => put_length(out, count, 0xDE, 0xDF),
+    for index in 1..=length {
+        put(out, &table.raw_get(index)?, level + 1)?;
     }
-    table.for_each(|key: Value, value: Value| {
-        put(out, &key, level + 1)?;
-        put(out, &value, level + 1)
-    })
+    Ok(())
 }
