@@ -23,9 +23,14 @@
 
 #![forbid(unsafe_code)]
 
+mod arguments;
+mod bit;
 mod errors;
+mod json;
+mod msgpack;
 mod random;
 mod sandbox;
+mod structs;
 
 pub use errors::{fail, throw, thrown};
 use mlua::chunk::ChunkMode;
@@ -48,6 +53,10 @@ pub fn interpreter() -> mlua::Result<Lua> {
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
     random::install(&lua)?;
     sandbox::install(&lua)?;
+    bit::install(&lua)?;
+    json::install(&lua)?;
+    msgpack::install(&lua)?;
+    structs::install(&lua)?;
     lua.set_memory_limit(MEMORY_BYTES_MAX)?;
     Ok(lua)
 }
@@ -72,6 +81,16 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str) -> mlua::Result<Function> {
         return lua.load(text.as_slice()).set_name(name).set_mode(ChunkMode::Text).into_function();
     }
     lua.load(source).set_name(name).set_mode(ChunkMode::Text).into_function()
+}
+
+/// To be called between scripts: makes room when a script has left the interpreter more than half full. Lua does not
+/// collect garbage by itself when an allocation fails, so that scripts would go on failing. O(1) when there is room.
+pub fn relieve(lua: &Lua) {
+    // Nothing that scripts can make has a finalizer, so that collecting cannot fail.
+    let limit = arguments::memory_limit(lua);
+    if limit != 0 && lua.used_memory() > limit / 2 {
+        let _ = lua.gc_collect();
+    }
 }
 
 /// Starts the generator behind `math.random` over, as a server that has just started has it. Redis up to version 6 did so
