@@ -1,5 +1,6 @@
 //! The engine: everything that the threads share.
 
+use crate::acl::Acl;
 use crate::append_log::AppendLog;
 use crate::background::Background;
 use crate::clients::Clients;
@@ -43,6 +44,7 @@ pub struct Engine {
     pub(crate) config: Arc<Config>,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) shards: Box<[Shard]>,
+    pub(crate) acl: Acl,
     pub(crate) clients: Clients,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
@@ -81,7 +83,9 @@ impl Engine {
     /// An engine with an empty keyspace, and its background thread.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
         let startup_memory = options.host.memory().used;
+        let acl = Acl::new(&options.config);
         Arc::new_cyclic(|engine| Engine {
+            acl,
             config: options.config,
             host: options.host,
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),

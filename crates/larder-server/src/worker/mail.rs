@@ -46,6 +46,9 @@ impl EventLoop {
                 connection.flags.closing = true;
                 Ok(())
             }),
+            Mail::Recheck { client } => self.with(client, |this, _, connection| {
+                if this.worker.still_hears(&mut connection.session) { Ok(()) } else { Err(Hangup) }
+            }),
             Mail::Retry => self.retry_paused(),
         }
     }
