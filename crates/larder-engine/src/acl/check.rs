@@ -114,7 +114,7 @@ fn look_closer(engine: &Engine, session: &mut Session) -> bool {
 }
 
 /// Where a command of a connection comes from that is not run by a script.
-pub(super) fn origin(session: &Session) -> Origin {
+fn origin(session: &Session) -> Origin {
     if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
 }
 

@@ -92,11 +92,15 @@ impl fmt::Debug for User {
 /// Users by name.
 type Users = BTreeMap<Box<[u8]>, Arc<User>>;
 
+/// How often users have changed. On a cache line of its own: all threads read it with every command.
+#[repr(align(64))]
+struct Epoch(AtomicU64);
+
 /// All users, and the log of what they were refused.
 pub(crate) struct Acl {
     users: RwLock<Users>,
     default: Arc<User>,
-    epoch: AtomicU64,
+    epoch: Epoch,
     changing: Mutex<()>,
     pub(crate) log: AclLog,
 }
@@ -117,7 +121,7 @@ impl Acl {
         let acl = Acl {
             users: RwLock::new(Users::from([(DEFAULT.into(), Arc::clone(&default))])),
             default,
-            epoch: AtomicU64::new(1),
+            epoch: Epoch(AtomicU64::new(1)),
             changing: Mutex::new(()),
             log: AclLog::default(),
         };
@@ -132,11 +136,11 @@ impl Acl {
 
     #[inline]
     fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Acquire)
+        self.epoch.0.load(Ordering::Acquire)
     }
 
     fn move_on(&self) {
-        self.epoch.fetch_add(1, Ordering::Release);
+        self.epoch.0.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<Arc<User>> {

@@ -1,6 +1,6 @@
 //! Who a connection is, and the rights it has taken.
 
-use super::{Acl, DEFAULT, Reason, Rights, User};
+use super::{Acl, DEFAULT, Origin, Reason, Rights, User};
 use crate::engine::Engine;
 use crate::pubsub::Space;
 use crate::session::Session;
@@ -90,12 +90,14 @@ pub(crate) fn start_over(acl: &Acl, session: &mut Session) {
     become_user(acl, session, Access::of_new(acl));
 }
 
-/// Makes a connection this user's, if the password is right; `object`, the command that asked, is for the log.
+/// Makes a connection this user's, if the password is right; `origin` and `object`, the command that asked, are for
+/// the log.
 pub(crate) fn authenticate(
     engine: &Engine,
     session: &mut Session,
     name: &[u8],
     password: &[u8],
+    origin: Origin,
     object: &[u8],
 ) -> bool {
     let acl = &engine.acl;
@@ -103,7 +105,6 @@ pub(crate) fn authenticate(
     match user {
         Some(user) => become_user(acl, session, Access::of(acl, user, true)),
         None => {
-            let origin = super::check::origin(session);
             super::log::note(engine, session, Reason::Auth, origin, object, name);
             return false;
         }

@@ -1,5 +1,6 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
+mod acl;
 mod bitmaps;
 mod geo;
 mod hashes;

@@ -10,9 +10,7 @@ use larder_resp::{Args, Reply};
 
 pub(super) fn cat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if args.len() > 3 {
-        return Err(CommandError::text(
-            "ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.",
-        ));
+        return Err(super::wrong_count(args));
     }
     let Some(name) = args.get(2) else {
         let categories = acl::categories();

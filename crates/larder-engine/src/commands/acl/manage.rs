@@ -65,7 +65,7 @@ pub(super) fn genpass(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
             let bits = usize::try_from(number::integer(&args[2])?).ok();
             bits.filter(|bits| (1..=BITS_MAX).contains(bits)).ok_or(BITS_RANGE)?
         }
-        _ => return Err(CommandError::arity(&context.command_name())),
+        _ => return Err(super::wrong_count(args)),
     };
     let digits = bits.div_ceil(4);
     let mut random = vec![0; digits.div_ceil(2)];

@@ -44,6 +44,11 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
+/// The error of a subcommand that takes at most so many arguments.
+fn wrong_count(args: Args<'_>) -> CommandError {
+    quoting("unknown subcommand or wrong number of arguments for '", args.at(1), "'. Try ACL HELP.")
+}
+
 /// The error when an argument appears in its text.
 fn quoting(before: &str, arg: &[u8], after: &str) -> CommandError {
     CommandError::Text([b"ERR ", before.as_bytes(), arg, after.as_bytes()].concat())

@@ -1,7 +1,7 @@
 //! Introducing oneself: HELLO, AUTH, SELECT, PING and the like.
 
 use super::client;
-use crate::acl;
+use crate::acl::{self, Origin};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -73,7 +73,8 @@ pub(super) fn auth(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 /// `command` is the one that asks, as it was spelled.
 fn authenticate(context: &mut Context<'_>, user: &[u8], given: &[u8], command: &[u8]) -> CommandResult {
-    let admitted = acl::authenticate(context.engine, context.session, user, given, command);
+    let origin = if context.in_exec { Origin::Multi } else { Origin::TopLevel };
+    let admitted = acl::authenticate(context.engine, context.session, user, given, origin, command);
     if admitted { Ok(()) } else { Err(WRONG_PASSWORD) }
 }
 
