@@ -65,9 +65,7 @@ impl Denial {
         let reason = match self {
             Denial::Command => "no permission to execute the command or subcommand",
             Denial::Key(_) => "no permission to touch the specified keys",
-            Denial::Channel(_) => {
-                "no permission to access one of the channels used as arguments to the command"
-            }
+            Denial::Channel(_) => "no permission to access one of the channels used as arguments",
         };
         CommandError::text(format!(
             "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command \
