@@ -5,11 +5,17 @@ mod common;
 use common::{failed_start, temp_dir};
 use larder_testkit::{Client, Server};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const NO_KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
+
+/// Whether the server closes the connection; a wait in vain is an error, too, but another one.
+fn is_closed(client: &mut Client) -> bool {
+    client.read().is_err_and(|error| !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+}
 
 /// Connections of both threads.
 fn clients(server: &Server, login: &str) -> [Client; 4] {
@@ -67,16 +73,16 @@ fn deleted_users_lose_their_connections() {
     admin.ask("ACL SETUSER u on nopass ~* +@all");
     admin.ask("ACL SETUSER v on nopass ~* +@all");
     let gone = clients(&server, "AUTH u pw");
-    let stays = clients(&server, "AUTH v pw");
+    let mut stays = clients(&server, "AUTH v pw");
     let [mut blocked, ..] = clients(&server, "AUTH u pw");
     blocked.send(&["BLPOP", "list", "0"]);
     assert_eq!(admin.ask("CLIENT KILL USER nobody").text(), "ERR No such user 'nobody'");
     assert!(admin.ask("CLIENT LIST").text().contains(" user=u "));
     assert_eq!(admin.ask("ACL DELUSER u nobody").int(), 1);
     for mut client in gone.into_iter().chain([blocked]) {
-        assert!(client.read().is_err(), "the connection is closed");
+        assert!(is_closed(&mut client), "the connection is closed");
     }
-    for mut client in stays {
+    for client in &mut stays {
         assert_eq!(client.ask("ACL WHOAMI").text(), "v");
     }
     assert!(!admin.ask("CLIENT LIST").text().contains(" user=u "));
@@ -85,7 +91,7 @@ fn deleted_users_lose_their_connections() {
     admin.ask("ACL SETUSER w on nopass ~* +@all");
     let [mut own, ..] = clients(&server, "AUTH w pw");
     assert_eq!(own.ask("ACL DELUSER w").int(), 1);
-    assert!(own.read().is_err());
+    assert!(is_closed(&mut own));
 }
 
 /// Users come and go while connections become them: nobody stays who is not there any more.
@@ -134,19 +140,18 @@ fn subscribers_are_dropped_when_their_channels_are() {
         ("PSUBSCRIBE news.*", "resetchannels &news.* &more", false),
         ("PSUBSCRIBE news.*", "resetchannels &news.1", true),
         ("SSUBSCRIBE news.1", "resetchannels (&news.*)", false),
-        ("SSUBSCRIBE news.1", "clearselectors", true),
+        ("SSUBSCRIBE news.1", "resetchannels (&news.2)", true),
         ("SUBSCRIBE news.1", "-subscribe", false),
     ] {
-        admin.ask("ACL SETUSER u resetchannels clearselectors &news.* &other +@all");
         for mut client in clients(&server, "AUTH u pw") {
+            admin.ask("ACL SETUSER u resetchannels clearselectors &news.* &other +@all");
             assert_eq!(
                 client.ask(subscribe).items()[0].text(),
                 subscribe.split(' ').next().unwrap().to_lowercase()
             );
             admin.ask(&format!("ACL SETUSER u {rules}"));
             if drops {
-                assert!(client.read().is_err(), "{subscribe} after {rules}");
-                admin.ask("ACL SETUSER u resetchannels clearselectors &news.* &other");
+                assert!(is_closed(&mut client), "{subscribe} after {rules}");
             } else {
                 assert_eq!(client.ask("PING").items()[0].text(), "pong");
             }
@@ -180,7 +185,7 @@ fn users_are_kept_in_a_file() {
     assert_eq!(admin.ask("ACL LOAD").text(), "OK");
     assert_eq!(admin.ask("ACL LIST"), users);
     assert_eq!(user.ask("GET b").text(), "", "who keeps his name keeps his connection");
-    assert!(gone.read().is_err());
+    assert!(is_closed(&mut gone));
     // A file with errors changes nothing.
     fs::write(&file, "user a on +nosuch\nnonsense\nuser b foo\nuser b\n").unwrap();
     let expected = format!(
@@ -217,7 +222,7 @@ fn bad_users_keep_the_server_from_starting() {
     assert!(output.contains(expected), "{output}");
     let output = refused(&dir, &["--port", &port, "--aclfile", "none.acl"]);
     assert!(output.contains("opening file 'none.acl': No such file or directory"), "{output}");
-    let output = refused(&dir, &["--port", &port, "--aclfile", "bad.acl", "--user", "a on"]);
+    let output = refused(&dir, &["--port", &port, "--aclfile", "bad.acl", "--user", "a", "on"]);
     assert!(output.contains("please define either an ACL file or declare users directly"), "{output}");
     for (lines, message) in [
         (
@@ -242,7 +247,7 @@ fn bad_users_keep_the_server_from_starting() {
 fn users_survive_a_rewrite_of_the_configuration() {
     let dir = temp_dir();
     let file = dir.join("l.conf");
-    fs::write(&file, "user u on >pw ~a* +get\nuser v off\n").unwrap();
+    fs::write(&file, format!("dir {}\nuser u on >pw ~a* +get\nuser v off\n", dir.display())).unwrap();
     let path = file.to_str().unwrap();
     let users = {
         let server = common::Server::start_with_file(path);
@@ -250,11 +255,12 @@ fn users_survive_a_rewrite_of_the_configuration() {
         admin.ask(&["ACL", "SETUSER", "u", "~b", "(+set", "~c)"]);
         admin.ask(&["ACL", "DELUSER", "v"]);
         assert_eq!(admin.ask(&["CONFIG", "REWRITE"]), "+OK\r\n");
-        admin.ask(&["ACL", "LIST"])
+        admin.ask(&["ACL", "GETUSER", "u"])
     };
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("\nuser u on #") && !text.contains("user v"), "{text}");
     let server = common::Server::start_with_file(path);
-    assert_eq!(server.connect().ask(&["ACL", "LIST"]), users);
+    assert_eq!(server.connect().ask(&["ACL", "GETUSER", "u"]), users);
+    assert_eq!(server.connect().ask(&["ACL", "GETUSER", "v"]), "$-1\r\n");
     fs::remove_dir_all(dir).unwrap();
 }
