@@ -51,7 +51,7 @@ pub enum Mail {
         /// Whether its output is sent first.
         after_flush: bool,
     },
-    /// The rights of a client's user have changed: ask `Worker::still_hears`.
+    /// The rights of a client's user have changed: ask `Worker::may_stay`.
     Recheck {
         /// The client.
         client: u64,

@@ -161,9 +161,9 @@ impl Worker {
         tracking::invalidate_for_other(session, what, out);
     }
 
-    /// Whether a client's user may still hear all that the client subscribes to; if not, it is to be closed.
-    pub fn still_hears(&mut self, session: &mut Session) -> bool {
-        acl::still_hears(&self.engine.acl, session)
+    /// Whether a connection may go on after the rights of its user have changed; if not, it is to be closed.
+    pub fn may_stay(&mut self, session: &mut Session) -> bool {
+        acl::may_stay(&self.engine.acl, session)
     }
 
     /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.

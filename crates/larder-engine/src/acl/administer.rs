@@ -65,21 +65,18 @@ impl Engine {
     }
 
     /// Closes connections that are nobody's any more, and has the subscriptions of those looked at whose rights have
-    /// changed. Whether the connection `me` must be closed, which its own command does, is returned.
-    pub(crate) fn follow_up(&self, aftermath: &Aftermath, me: u64) -> bool {
-        let mut close_me = false;
+    /// changed; all but `me`, which looks after itself.
+    pub(crate) fn follow_up(&self, aftermath: &Aftermath, me: u64) {
         for client in self.clients.snapshot() {
+            if client.id == me {
+                continue;
+            }
             if aftermath.gone.iter().any(|user| self.is_of(&client, user)) {
-                if client.id == me {
-                    close_me = true;
-                } else {
-                    self.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
-                }
+                self.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
             } else if aftermath.changed.iter().any(|user| self.is_of(&client, user)) {
                 self.send(client.worker, Mail::Recheck { client: client.id });
             }
         }
-        close_me
     }
 
     fn is_of(&self, client: &ClientShared, user: &Arc<User>) -> bool {

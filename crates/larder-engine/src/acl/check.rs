@@ -84,6 +84,20 @@ impl Denial {
         [b"This user has no permissions to ", verb, b" the '", &object, b"' ", noun].concat()
     }
 
+    /// What a script is told, without code.
+    #[allow(dead_code, reason = "for scripts, which check each of their calls")]
+    pub(crate) fn script_text(self) -> &'static str {
+        match self {
+            Denial::Command => "The user executing the script can't run this command or subcommand",
+            Denial::Key(_) => {
+                "The user executing the script can't access at least one of the keys mentioned in the command arguments"
+            }
+            Denial::Channel(_) => {
+                "The user executing the script can't publish to the channel mentioned in the command"
+            }
+        }
+    }
+
     fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
         match self {
             Denial::Command => found.full_name().into_bytes(),

@@ -13,8 +13,8 @@
 //! - I1: the epoch moves on after rights are replaced, and a connection reads it before the rights: it may take new rights
 //!   with an old epoch and so take them twice, never old rights with the new epoch.
 //! - I2: there is always a user `default`, and it is always the same one.
-//! - I3: a user who was deleted is marked `gone` before the epoch moves on: a connection that was becoming that user
-//!   meanwhile finds out with its next command.
+//! - I3: a user who was deleted is marked `gone` before its connections are looked for, and a connection that becomes a
+//!   user looks at the mark behind saying so: either it is found, or it finds out.
 //! - I4: changes are made one at a time (`changing`), and rules that fail change nothing.
 //!
 //! Locks: `changing`, then `users`, then a user's rights; no shard is locked meanwhile, but by a transaction.
@@ -39,7 +39,7 @@ pub(crate) use commands::{categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};
 pub(crate) use rights::{Rights, join_selectors};
-pub(crate) use session::{Access, authenticate, start_over, still_hears};
+pub(crate) use session::{Access, authenticate, may_stay, start_over};
 
 use crate::config::Config;
 use parking_lot::{Mutex, RwLock};

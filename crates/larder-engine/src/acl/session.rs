@@ -102,18 +102,23 @@ pub(crate) fn authenticate(
 ) -> bool {
     let acl = &engine.acl;
     let user = acl.find(name).filter(|user| user.rights().admits(password));
-    match user {
-        Some(user) => become_user(acl, session, Access::of(acl, user, true)),
-        None => {
-            super::log::note(engine, session, Reason::Auth, origin, object, name);
-            return false;
+    if let Some(user) = user {
+        become_user(acl, session, Access::of(acl, user, true));
+        // Looked at behind the change: who deletes the user looks for connections behind marking it (I3).
+        if !session.access.user.is_gone() {
+            return true;
         }
+        start_over(acl, session);
     }
-    true
+    super::log::note(engine, session, Reason::Auth, origin, object, name);
+    false
 }
 
-/// Whether the connection's user may still hear all that it subscribes to.
-pub(crate) fn still_hears(acl: &Acl, session: &mut Session) -> bool {
+/// Whether the connection may go on: its user is still there and may hear all that it subscribes to.
+pub(crate) fn may_stay(acl: &Acl, session: &mut Session) -> bool {
+    if session.access.user.is_gone() {
+        return false;
+    }
     refresh(acl, session);
     let rights = &session.access.rights;
     let Some(subscriptions) = &session.subscriptions else { return true };

@@ -47,7 +47,7 @@ impl EventLoop {
                 Ok(())
             }),
             Mail::Recheck { client } => self.with(client, |this, _, connection| {
-                if this.worker.still_hears(&mut connection.session) { Ok(()) } else { Err(Hangup) }
+                if this.worker.may_stay(&mut connection.session) { Ok(()) } else { Err(Hangup) }
             }),
             Mail::Retry => self.retry_paused(),
         }

@@ -41,8 +41,10 @@ pub(super) fn setuser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     Ok(())
 }
 
+/// Other connections are told; this one is closed once it has its answer, if it may not stay.
 fn follow_up(context: &mut Context<'_>, aftermath: &Aftermath) {
-    if context.engine.follow_up(aftermath, context.session.id()) {
+    context.engine.follow_up(aftermath, context.session.id());
+    if !acl::may_stay(&context.engine.acl, context.session) {
         context.flow = Flow::CloseAfterFlush;
     }
 }
