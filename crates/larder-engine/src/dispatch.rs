@@ -113,7 +113,7 @@ fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -
         return Err(CommandError::NO_AUTH);
     }
     if !free {
-        acl::check(engine, session, found, args, None).map_err(|denial| denial.refusal(found))?;
+        acl::check_restricted(engine, session, found, args, None).map_err(|denial| denial.refusal(found))?;
     }
     if engine.gate.is_shut() {
         engine.gate.check(engine, session, command)?;

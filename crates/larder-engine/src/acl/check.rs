@@ -143,6 +143,17 @@ pub(crate) fn check(
     if is_free(engine, session) {
         return Ok(());
     }
+    check_restricted(engine, session, found, args, from)
+}
+
+/// The same for a connection that may not do everything, whose rights are fresh.
+pub(crate) fn check_restricted(
+    engine: &Engine,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+    from: Option<Origin>,
+) -> Result<(), Denial> {
     decide(session.access.rights(), found, args).inspect_err(|denial| {
         session.shared.last_command.store(found.id + 1, std::sync::atomic::Ordering::Relaxed);
         let object = denial.object(found, args);
@@ -170,7 +181,7 @@ fn try_selector(selector: &Selector, found: Found, args: Args<'_>) -> Result<(),
         return Err(Denial::Command);
     }
     if !selector.allows_all_keys() {
-        needs::keys(found.command, args, |at, access| {
+        needs::keys(found, args, |at, access| {
             let allowed = selector.allows_key(args.at(at), access);
             if allowed { Ok(()) } else { Err(Denial::Key(at)) }
         })?;

@@ -124,6 +124,61 @@ mod tests {
         assert_eq!(text[1], "off resetchannels -@all");
     }
 
+    /// Whatever stands in a file: it is refused, or it gives users that are written and read again as the same.
+    #[test]
+    fn any_bytes_will_do() {
+        let seed = std::env::var("SEED").map_or(5, |seed| seed.parse().expect("a number"));
+        println!("SEED={seed}");
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let words: [&[u8]; 24] = [
+            b"user",
+            b"a",
+            b"b",
+            b"on",
+            b"off",
+            b">x",
+            b"<x",
+            b"#1",
+            b"~k*",
+            b"%R~k",
+            b"%W~",
+            b"&c",
+            b"&*",
+            b"~*",
+            b"+get",
+            b"-@all",
+            b"+@read",
+            b"+config|get",
+            b"+select|1",
+            b"(",
+            b"(+set",
+            b")",
+            b"~y)",
+            b"reset",
+        ];
+        let mut read = 0;
+        for _ in 0..3000 {
+            let mut text = Vec::new();
+            for _ in 0..rng.usize(..12) {
+                text.extend_from_slice(words[rng.usize(..words.len())]);
+                text.push(if rng.u32(..6) == 0 { b'\n' } else { b' ' });
+            }
+            if rng.u32(..8) == 0 && !text.is_empty() {
+                let at = rng.usize(..text.len());
+                text[at] = rng.u8(..);
+            }
+            let text = if rng.bool() { [b"user a ", &text[..]].concat() } else { text };
+            let Ok(users) = parse_file("f", &text, rng.bool()) else { continue };
+            let line = |(name, rights): (&Vec<u8>, &Rights)| {
+                [&b"user "[..], name, b" ", &rights.describe()].concat()
+            };
+            let again = to_file(&users.iter().map(line).collect::<Vec<_>>());
+            assert_eq!(parse_file("f", &again, rng.bool()).as_ref(), Ok(&users), "{}", again.escape_ascii());
+            read += 1;
+        }
+        assert!(read > 100, "only {read} files were valid");
+    }
+
     #[test]
     fn all_errors_are_told() {
         assert_eq!(errors("user a\nfoo\n"), "f:2: line should start with user keyword. ");

@@ -4,49 +4,98 @@
 //! only come close, the same code finds the keys for both.
 
 use super::selector::Access;
-use crate::command::{Command, Found, KeySpec, flags};
+use crate::command::{Begin, Command, Find, Found, KeySpec, flags};
 use crate::commands::generic::migrate_keys;
 use crate::commands::is_word;
 use crate::keys;
+use crate::table::table;
 use larder_resp::Args;
+use std::sync::LazyLock;
 
 /// Calls `each` with the position of every key and what is done with it, until an error. Arguments in which no keys can
 /// be found are for the handler to refuse.
 pub(super) fn keys<E>(
+    found: Found,
+    args: Args<'_>,
+    mut each: impl FnMut(usize, Access) -> Result<(), E>,
+) -> Result<(), E> {
+    match USES[usize::from(found.id)] {
+        Use::None => Ok(()),
+        Use::One(at, access) if at < args.len() => each(at, access),
+        _ if found.command.name == "migrate" => migrate_keys(args).try_for_each(|at| each(at, Access::ALL)),
+        _ => specified_keys(found.command, args, each),
+    }
+}
+
+/// What can be known of a command's keys before its arguments are.
+#[derive(Clone, Copy)]
+enum Use {
+    /// It has none.
+    None,
+    /// It has one, there, and this is done with it.
+    One(usize, Access),
+    /// The arguments tell.
+    Many,
+}
+
+/// By command id: most commands need no look at their specifications.
+static USES: LazyLock<Box<[Use]>> = LazyLock::new(|| table().all().iter().map(use_of).collect());
+
+fn use_of(found: &Found) -> Use {
+    match found.command.keys {
+        [] => Use::None,
+        [spec] if !spec.flags.contains("VARIABLE_FLAGS") => match (spec.begin, spec.find) {
+            (Begin::Index(at), Find::Range { last: 0, .. }) => {
+                access(found.command, spec, Args::new(b"", &[]))
+                    .map_or(Use::None, |access| Use::One(at as usize, access))
+            }
+            _ => Use::Many,
+        },
+        _ => Use::Many,
+    }
+}
+
+fn specified_keys<E>(
     command: &Command,
     args: Args<'_>,
     mut each: impl FnMut(usize, Access) -> Result<(), E>,
 ) -> Result<(), E> {
-    if command.keys.is_empty() {
-        return Ok(());
-    }
-    if command.name == "migrate" {
-        return migrate_keys(args).try_for_each(|at| each(at, Access::ALL));
-    }
     let mut result = Ok(());
+    // Many keys of one specification are used alike: it is read once.
+    let mut known = (0, None);
     let _ = keys::positions(command, args, |at, spec| {
-        if result.is_ok() && !says(spec, "NOT_KEY") {
-            result = each(at, access(command, spec, args));
+        if result.is_err() {
+            return;
+        }
+        let address = std::ptr::from_ref(spec).addr();
+        if known.0 != address {
+            known = (address, access(command, spec, args));
+        }
+        if let Some(access) = known.1 {
+            result = each(at, access);
         }
     });
     result
 }
 
-fn says(spec: &KeySpec, word: &str) -> bool {
-    spec.flags.split(' ').any(|flag| flag == word)
-}
-
-/// What is done with the keys of a specification: ACCESS reads, INSERT, UPDATE and DELETE write.
-fn access(command: &Command, spec: &KeySpec, args: Args<'_>) -> Access {
-    if says(spec, "VARIABLE_FLAGS") {
-        match command.name {
-            "set" => return Access { read: set_reads(args), write: true },
-            "bitfield" if bitfield_only_reads(args) => return Access::READ,
+/// What is done with the keys of a specification; `None` when they are no keys.
+fn access(command: &Command, spec: &KeySpec, args: Args<'_>) -> Option<Access> {
+    let mut access = Access::default();
+    for word in spec.flags.split(' ') {
+        match word {
+            "ACCESS" => access.read = true,
+            "INSERT" | "UPDATE" | "DELETE" => access.write = true,
+            "NOT_KEY" => return None,
+            "VARIABLE_FLAGS" if command.name == "set" => {
+                return Some(Access { read: set_reads(args), write: true });
+            }
+            "VARIABLE_FLAGS" if command.name == "bitfield" && bitfield_only_reads(args) => {
+                return Some(Access::READ);
+            }
             _ => {}
         }
     }
-    let write = ["INSERT", "UPDATE", "DELETE"].iter().any(|word| says(spec, word));
-    Access { read: says(spec, "ACCESS"), write }
+    Some(access)
 }
 
 /// Whether SET tells something of the old value.
@@ -87,7 +136,6 @@ pub(super) fn channels<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::table;
     use larder_resp::OwnedArgs;
 
     fn keys_of(line: &str) -> String {
@@ -95,8 +143,8 @@ mod tests {
             line.split(' ').map(|word| if word == "''" { &b""[..] } else { word.as_bytes() }).collect();
         let args = args.as_args();
         let mut text = String::new();
-        let command = table().find(args.at(0)).expect("a command").command;
-        let _ = keys(command, args, |at, access| {
+        let found = table().find(args.at(0)).expect("a command");
+        let _ = keys(found, args, |at, access| {
             let letters = [(access.read, 'R'), (access.write, 'W')];
             text.extend(letters.iter().filter(|(on, _)| *on).map(|(_, letter)| *letter));
             text.push_str(&format!("{} ", String::from_utf8_lossy(args.at(at))));
