@@ -1,5 +1,6 @@
 //! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
 
+use crate::acl;
 use crate::command::{Begin, Command, Find, Found, Scope, flags};
 use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
@@ -97,7 +98,7 @@ struct Refusal {
 fn admit(
     engine: &Engine,
     worker: &mut WorkerState,
-    session: &Session,
+    session: &mut Session,
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
     let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
@@ -142,8 +143,9 @@ fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     }
 }
 
-fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> CommandResult {
+fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -> CommandResult {
     let command = found.command;
+    let free = acl::is_free(engine, session);
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
@@ -152,6 +154,9 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     }
     if !session.authenticated && !command.has(flags::NO_AUTH) {
         return Err(CommandError::NO_AUTH);
+    }
+    if !free {
+        acl::check_restricted(engine, session, found, args, None).map_err(|denial| denial.refusal(found))?;
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
@@ -249,6 +254,15 @@ fn refuse(
     engine.errors.count(&refusal.error.code());
     Reply::new(out, session.protocol).error(&refusal.error.wire());
     Flow::Next
+}
+
+/// Answers a command of a transaction that may not run any more.
+pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
+    let stats = &context.worker.stats;
+    stats.errors.add(1);
+    stats.commands[usize::from(context.found.id)].rejected.add(1);
+    context.engine.errors.count(&error.code());
+    context.reply.error(&error.wire());
 }
 
 /// Locks, runs, serves those who waited, counts.

@@ -1,5 +1,6 @@
 //! The engine: everything that the threads share.
 
+use crate::acl::Acl;
 use crate::append_log::AppendLog;
 use crate::background::Background;
 use crate::clients::Clients;
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) config: Arc<Config>,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) shards: Shards,
+    pub(crate) acl: Acl,
     pub(crate) clients: Clients,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
@@ -86,7 +88,9 @@ impl Engine {
     /// An engine with an empty keyspace, and its background thread.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
         let startup_memory = options.host.memory().used;
+        let acl = Acl::new(&options.config);
         Arc::new_cyclic(|engine| Engine {
+            acl,
             config: options.config,
             host: options.host,
             shards: Shards::default(),

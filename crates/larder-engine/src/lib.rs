@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as larder_engine;
 
+mod acl;
 mod append_log;
 mod background;
 mod blocking;

@@ -133,7 +133,7 @@ impl Replay {
         let worker = Worker::new(Arc::clone(engine), 0, mailbox, Arc::default());
         let info =
             ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
-        let session = Session::for_replay(info);
+        let session = Session::for_replay(info, &engine.acl);
         Replay { worker, session, reply: Vec::new() }
     }
 

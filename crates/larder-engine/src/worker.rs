@@ -1,5 +1,6 @@
 //! A worker: one thread's handle on the engine. It takes commands one by one and writes their replies.
 
+use crate::acl::{self, Access};
 use crate::blocking::Waiter;
 use crate::clock::Clock;
 use crate::context::WorkerState;
@@ -105,8 +106,7 @@ impl Worker {
         let shared = Arc::new(ClientShared::new(info, self.state.index, self.state.clock.wall_ms()));
         self.engine.clients.add(Arc::clone(&shared));
         self.state.stats.connections.add(1);
-        let open = self.engine.config.get("requirepass").is_none_or(|password| password.is_empty());
-        Session::new(shared, open)
+        Session::new(shared, &self.engine.acl, Access::of_new(&self.engine.acl))
     }
 
     /// Executes one command and appends its reply to `out`.
@@ -180,6 +180,11 @@ impl Worker {
     /// Tells a client that keys have changed for another.
     pub fn invalidate_for_other(&self, session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
         tracking::invalidate_for_other(session, what, out);
+    }
+
+    /// Whether a connection may go on after the rights of its user have changed; if not, it is to be closed.
+    pub fn may_stay(&mut self, session: &mut Session) -> bool {
+        acl::may_stay(&self.engine.acl, session)
     }
 
     /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.

@@ -1,5 +1,6 @@
 //! The commands, by family. Each family declares its commands in a table and implements them beside it.
 
+pub(crate) mod acl;
 pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
@@ -27,6 +28,7 @@ use larder_resp::Args;
 /// The tables of all families.
 pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
+        acl::TABLE,
         bitmap::TABLE,
         connection::TABLE,
         generic::TABLE,

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
 use crate::shard::Held;
-use crate::{dispatch, keys, monitor, transaction};
+use crate::{acl, dispatch, keys, monitor, transaction};
 use larder_resp::{Args, Protocol, Span};
 use mlua::{Lua, MultiValue, Result, Table, Value};
 use std::rc::Rc;
@@ -237,6 +237,8 @@ impl Run<'_, '_> {
         if command.has(flags::NOSCRIPT) && !engine.allows_denied_in_scripts() {
             return Err(CommandError::Fixed("ERR This Redis command is not allowed from script"));
         }
+        acl::check(engine, self.context.session, found, args, Some(acl::Origin::Lua))
+            .map_err(acl::Denial::script_refusal)?;
         if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
             return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
         }
@@ -346,7 +348,14 @@ impl Caller for Run<'_, '_> {
         }
         let args = Args::new(&bytes, &spans);
         let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
-        found.command.accepts(args.len()).then_some(true)
+        if !found.command.accepts(args.len()) {
+            return None;
+        }
+        let session = &mut *self.context.session;
+        Some(
+            acl::is_free(self.context.engine, session)
+                || acl::decide(session.access.rights(), found, args).is_ok(),
+        )
     }
 
     fn log(&mut self, level: LogLevel, text: &str) {

@@ -48,6 +48,9 @@ impl EventLoop {
                 connection.flags.closing = true;
                 Ok(())
             }),
+            Mail::Recheck { client } => self.with(client, |this, _, connection| {
+                if this.worker.may_stay(&mut connection.session) { Ok(()) } else { Err(Hangup) }
+            }),
             Mail::Retry => self.retry_paused(),
         }
     }

@@ -1,5 +1,7 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
+mod acl;
+mod acl_random;
 mod bitmaps;
 mod geo;
 mod hashes;

@@ -250,6 +250,11 @@ fn surroundings() {
         EVAL "return redis.call('del',unpack(redis.call('keys','*')))" 0
         EVAL "return redis.call('sort','none')" 0
         EVAL "return redis.call('randomkey')" 0
+        EVAL "return cjson.encode({1,2,{a=1}})" 0
+        EVAL "return cjson.decode('[1,2,{\"a\":[]}]')[2]" 0
+        EVAL "return bit.band(12,10)" 0
+        EVAL "return cmsgpack.unpack(cmsgpack.pack({1,2,3}))" 0
+        EVAL "return {struct.unpack('>I2',struct.pack('>I2',513))}" 0
         EVAL "local t = {} for i=1,10 do t[i]=math.random(1,100) end return #t" 0
         EVAL "return redis.REDIS_VERSION_NUM > 0" 0
         EVAL "return type(redis.call('time')[1])" 0
@@ -336,6 +341,8 @@ fn functions() {
         FCALL e5 0
         FCALL e6 0
         FCALL e6 0
+        FUNCTION LOAD "#!lua name=globals\nredis.register_function('g', function() return {type(string), type(cjson), type(redis.call), type(pairs), type(math.random)} end)"
+        FCALL g 0
         FUNCTION KILL
         FUNCTION FLUSH x
         FUNCTION FLUSH SYNC y
@@ -351,6 +358,36 @@ fn functions() {
         FCALL late 0
         EXEC
         FUNCTION FLUSH
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+/// What a user may not do, scripts of that user may not either.
+#[test]
+fn users() {
+    run_script(
+        r##"
+        ACL SETUSER bob on nopass +@all -set -acl ~a* &c*
+        ACL SETUSER bob +auth +acl|whoami
+        AUTH bob x
+        EVAL "return redis.call('set','a','1')" 0
+        EVAL "return redis.call('get','b')" 0
+        EVAL "return redis.call('get','a')" 0
+        EVAL "return redis.call('get',KEYS[1])" 1 b
+        EVAL "return redis.call('publish','d','m')" 0
+        EVAL "return redis.call('publish','c','m')" 0
+        EVAL "return redis.pcall('set','a','1')['err']" 0
+        EVAL "return {redis.acl_check_cmd('set','a','1'), redis.acl_check_cmd('get','a'), redis.acl_check_cmd('get','b')}" 0
+        MULTI
+        EVAL "return redis.call('set','a','1')" 0
+        EVAL "return redis.call('get','a')" 0
+        EXEC
+        FUNCTION LOAD REPLACE "#!lua name=acl\nredis.register_function('acl', function(keys) return redis.call('set', keys[1], 1) end)"
+        FCALL acl 1 a
+        FUNCTION DELETE acl
+        AUTH default x
+        ACL DELUSER bob
         "##,
         &["--enable-debug-command", "yes"],
     );

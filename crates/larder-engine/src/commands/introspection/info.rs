@@ -2,6 +2,7 @@
 
 use super::latency;
 use super::memory::ratio;
+use crate::acl::Reason;
 use crate::commands::connection::REDIS_VERSION;
 use crate::commands::is_word;
 use crate::context::Context;
@@ -358,6 +359,10 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "reply_buffer_shrinks": 0,
         "reply_buffer_expands": 0,
         "eventloop_cycles": engine.sum(|s| &s.loops),
+        "acl_access_denied_auth": engine.acl.log.denied(Reason::Auth),
+        "acl_access_denied_cmd": engine.acl.log.denied(Reason::Command),
+        "acl_access_denied_key": engine.acl.log.denied(Reason::Key),
+        "acl_access_denied_channel": engine.acl.log.denied(Reason::Channel),
     );
 }
 
