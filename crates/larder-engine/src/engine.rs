@@ -7,6 +7,7 @@ use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
 use crate::error_stats::ErrorStats;
+use crate::eviction::Eviction;
 use crate::gate::Gate;
 use crate::host::Host;
 use crate::latency::LatencyMonitor;
@@ -51,6 +52,7 @@ pub struct Engine {
     pub(crate) pubsub: PubSub,
     pub(crate) trackers: Trackers,
     pub(crate) background: Background,
+    pub(crate) eviction: Eviction,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
     pub(crate) persistence: Persistence,
@@ -93,6 +95,7 @@ impl Engine {
             pubsub: PubSub::default(),
             trackers: Trackers::default(),
             background: Background::start(engine.clone()),
+            eviction: Eviction::default(),
             append_log: AppendLog::default(),
             gate: Gate::default(),
             persistence: Persistence::default(),

@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as larder_engine;
 
+mod access;
 mod append_log;
 mod background;
 mod blocking;
@@ -24,6 +25,7 @@ mod effects;
 mod engine;
 mod error;
 mod error_stats;
+mod eviction;
 mod field_expiry;
 mod gate;
 mod glob;

@@ -21,6 +21,11 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Whether any command may need memory.
+    pub(crate) fn needs_room(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))
+    }
+
     /// Whether any command writes.
     pub(crate) fn writes(&self) -> bool {
         self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))

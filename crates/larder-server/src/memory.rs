@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use larder_engine::HostMemory;
-use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats};
+use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats, thread};
 
 /// As in [`MALLOC_CONF`].
 const DIRTY_DECAY_MS: isize = 1000;
@@ -52,6 +52,21 @@ pub fn read() -> HostMemory {
         resident: bytes(stats::resident::read()),
         system_total: crate::sys::system_memory_bytes(),
     }
+}
+
+thread_local! {
+    /// jemalloc's counters of the bytes that this thread has allocated and freed so far.
+    static COUNTERS: Option<(thread::ThreadLocal<u64>, thread::ThreadLocal<u64>)> =
+        Option::zip(thread::allocatedp::read().ok(), thread::deallocatedp::read().ok());
+}
+
+/// By how many bytes this thread has made the memory in use grow since it began; may be negative. A few loads.
+#[inline]
+pub fn thread_growth() -> i64 {
+    let plain = COUNTERS.with(|counters| {
+        counters.as_ref().map_or(0, |(allocated, freed)| allocated.get().wrapping_sub(freed.get()) as i64)
+    });
+    plain + larder_packed::heap::thread_growth()
 }
 
 /// Gives every unused page back to the kernel: pages decay at once while the decay time is 0.

@@ -1,6 +1,7 @@
 //! The same commands to Larder and to redis-server 7.0: every reply must be the same, in both protocols.
 
 mod bitmaps;
+mod eviction;
 mod geo;
 mod hashes;
 mod hyperloglogs;

@@ -28,6 +28,9 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let result = context.engine.config.set_for(&pairs, open, |name, value| host.apply_config(name, value));
     result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
     context.worker.read_options(context.engine);
+    if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"maxmemory")) {
+        crate::eviction::limit_was_set(context);
+    }
     context.reply.ok();
     Ok(())
 }
@@ -42,6 +45,7 @@ pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
     context.engine.each_stats(ThreadStats::reset);
     context.engine.errors.reset();
     context.engine.rates.reset();
+    context.engine.eviction.reset();
     context.reply.ok();
     Ok(())
 }

@@ -95,7 +95,7 @@ fn server(context: &mut Context<'_>, text: &mut String) {
         "uptime_in_days": uptime / 86_400,
         "hz": hz,
         "configured_hz": hz,
-        "lru_clock": context.access_now(),
+        "lru_clock": context.now_s() & 0xff_ffff,
         "executable": engine.host.executable(),
         "config_file": engine.host.config_file(),
         "threads": engine.threads,
@@ -199,7 +199,7 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         "rss_overhead_bytes": memory.rss as i64 - memory.resident as i64,
         "mem_fragmentation_ratio": format!("{:.2}", ratio(memory.rss, memory.used)),
         "mem_fragmentation_bytes": memory.rss as i64 - memory.used as i64,
-        "mem_not_counted_for_evict": 0,
+        "mem_not_counted_for_evict": engine.bytes_kept_aside(),
         "mem_replication_backlog": 0,
         "mem_total_replication_buffers": 0,
         "mem_clients_slaves": 0,
@@ -294,6 +294,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
     }
     let engine = context.engine;
     let rates = &engine.rates;
+    let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine);
     let kb = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     text.push_str("# Stats\r\n");
     lines!(text,
@@ -316,10 +317,10 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": rates.expire_stopped_early.load(Relaxed),
         "expire_cycle_cpu_milliseconds": rates.expire_time_us.load(Relaxed) / 1000,
-        "evicted_keys": 0,
+        "evicted_keys": engine.eviction.evicted_keys.load(Relaxed),
         "evicted_clients": 0,
-        "total_eviction_exceeded_time": 0,
-        "current_eviction_exceeded_time": 0,
+        "total_eviction_exceeded_time": exceeded_ms,
+        "current_eviction_exceeded_time": exceeded_now_ms,
         "keyspace_hits": engine.sum(|s| &s.hits),
         "keyspace_misses": engine.sum(|s| &s.misses),
         "pubsub_channels": engine.pubsub.len(Space::Channels),
