@@ -8,7 +8,6 @@
 //! keep coming: it looks for them every [`POLL`], and sleeps for good only after [`IDLE_POLLS_MAX`] times in vain.
 
 use crate::engine::Engine;
-use crate::eviction::meter::Growth;
 use crate::shard::{Key, Table};
 use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
@@ -127,12 +126,11 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
 }
 
 fn free_all(engine: &Weak<Engine>, garbage: &Receiver<Garbage>, counts: &Counts) {
-    let mut growth = Growth::default();
     for item in garbage {
         let evicted = if let Garbage::Evicted(_, bytes) = item { bytes } else { 0 };
         drop(item);
         if let Some(engine) = engine.upgrade() {
-            growth.share(&engine);
+            engine.share_growth();
             engine.eviction.landed(evicted);
         }
         counts.pending.fetch_sub(1, Relaxed);

@@ -14,6 +14,7 @@
 //! older than [`FRESH_MS`].
 
 use crate::engine::Engine;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// A thread shares its growth when it is so much, either way.
@@ -27,6 +28,19 @@ pub(crate) struct Meter {
     used: AtomicI64,
     /// When the figure was last read, on the engine's monotonic clock.
     read_at_ms: AtomicU64,
+}
+
+thread_local! {
+    /// For threads that serve no clients.
+    static GROWTH: RefCell<Growth> = RefCell::default();
+}
+
+impl Engine {
+    /// Tells by how much the calling thread has made memory grow. For threads that are no workers, whenever they have
+    /// freed or taken much; what they do not tell is known a little later.
+    pub fn share_growth(&self) {
+        GROWTH.with_borrow_mut(|growth| growth.share(self));
+    }
 }
 
 /// What a thread has shared of its growth. Each thread that uses an engine has one, or is not counted between readings.
@@ -50,7 +64,7 @@ impl Growth {
     }
 
     /// Shares what the calling thread has grown by.
-    pub(crate) fn share(&mut self, engine: &Engine) {
+    fn share(&mut self, engine: &Engine) {
         let grown = engine.host.thread_growth();
         engine.eviction.meter.used.fetch_add(grown - self.shared, Relaxed);
         self.shared = grown;

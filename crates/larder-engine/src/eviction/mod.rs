@@ -6,8 +6,9 @@
 //! Redis's look at `maxmemory-samples` of them. Every worker has a pool of its own and evicts for itself before its
 //! commands, with no shard held but the one of the key that goes.
 //!
-//! - How much memory is in use: [`meter`]. Not counted are keys that were evicted but which a snapshot still needs, and values
-//!   on their way to the thread that frees them: else eviction would go on until nothing is left.
+//! - How much memory is in use: [`meter`]. Not counted are keys that were evicted but which a snapshot still needs, values on
+//!   their way to the thread that frees them, and the buffers of the append-only file, which grow with every eviction: else
+//!   eviction would go on until nothing is left.
 //! - A command evicts for `maxmemory-eviction-tenacity`'s time at most and is then executed though there is too much in use:
 //!   the next commands and the timer go on. It is refused only if nothing can be evicted.
 //!
@@ -230,9 +231,9 @@ impl Engine {
         self.eviction.kept_aside.store(0, Relaxed);
     }
 
-    /// Bytes of evicted keys that a snapshot keeps: not counted against the limit.
-    pub(crate) fn bytes_kept_aside(&self) -> u64 {
-        self.eviction.kept_aside.load(Relaxed).max(0) as u64
+    /// Bytes in use that are not counted against the limit: evicted keys that a snapshot keeps, and the log's buffers.
+    pub(crate) fn bytes_not_counted(&self) -> u64 {
+        self.eviction.kept_aside.load(Relaxed).max(0) as u64 + self.append_log.buffer_bytes()
     }
 
     fn mono_us(&self) -> u64 {
@@ -286,8 +287,8 @@ impl Evictor {
         if used <= limit as i64 {
             return false;
         }
-        let aside = engine.eviction.kept_aside.load(Relaxed) + engine.eviction.in_flight.load(Relaxed);
-        used - aside > limit as i64
+        let in_flight = engine.eviction.in_flight.load(Relaxed);
+        used - in_flight - engine.bytes_not_counted() as i64 > limit as i64
     }
 
     /// Evicts until the limit is kept, the time is over, or nothing is left.
