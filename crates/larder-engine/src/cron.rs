@@ -58,6 +58,7 @@ impl Engine {
         let used = self.host.memory().used;
         self.note_memory(used);
         self.check_memory(used);
+        self.check_clients();
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();
         }

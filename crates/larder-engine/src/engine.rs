@@ -2,6 +2,7 @@
 
 use crate::append_log::AppendLog;
 use crate::background::Background;
+use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::command::Found;
 use crate::commandlog::CommandLogs;
@@ -45,6 +46,7 @@ pub struct Engine {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) shards: Box<[Shard]>,
     pub(crate) clients: Clients,
+    pub(crate) client_memory: ClientMemory,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
@@ -88,6 +90,7 @@ impl Engine {
             host: options.host,
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
             clients: Clients::default(),
+            client_memory: ClientMemory::default(),
             logs: CommandLogs::default(),
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),

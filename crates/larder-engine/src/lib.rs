@@ -12,6 +12,7 @@ mod access;
 mod append_log;
 mod background;
 mod blocking;
+mod client_memory;
 mod clients;
 mod clock;
 pub mod command;

@@ -115,6 +115,7 @@ pub(crate) fn unwatch_held(engine: &Engine, held: &mut Held<'_>, session: &mut S
         data.watched.remove(w.db, &w.key, &w.touched);
     }
     session.shared.watching.store(0, Relaxed);
+    session.shared.watched_bytes.store(0, Relaxed);
 }
 
 /// Forgets the watched keys; no shard is held.
@@ -124,6 +125,7 @@ pub(crate) fn unwatch(engine: &Engine, session: &mut Session) {
         engine.shards[shard].lock().watched.remove(w.db, &w.key, &w.touched);
     }
     session.shared.watching.store(0, Relaxed);
+    session.shared.watched_bytes.store(0, Relaxed);
 }
 
 /// Forgets queue and watched keys; no shard is held.

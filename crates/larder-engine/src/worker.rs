@@ -209,6 +209,7 @@ impl Worker {
         commands::pubsub::forget(&self.engine, &mut session);
         tracking::turn_off(&self.engine, &mut session);
         self.engine.clients.remove(&session.shared);
+        self.engine.uncount_client(&session.shared);
     }
 
     /// Takes a waiter out of the lines of all its keys.

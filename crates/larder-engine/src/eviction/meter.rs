@@ -8,9 +8,8 @@
 //! ```text
 //!  in use = [figure when last read + what threads have shared since] + what this thread has not shared
 //! ```
-//! Precision: other threads' unshared bytes, at most `SHARE_BYTES` each; what threads did that do not share
-//! (saving, loading) since the figure was last read, and the small blocks that jemalloc keeps at hand for a thread and counts as
-//! allocated, some hundred KB. The figure is read anew every 100 ms, and before anything is evicted or refused if it is
+//! Precision: other threads' unshared bytes, at most `SHARE_BYTES` each, and what threads did that do not share (saving,
+//! loading) since the figure was last read. The figure is read anew every 100 ms, and before anything is evicted or refused if it is
 //! older than [`FRESH_MS`].
 
 use crate::engine::Engine;

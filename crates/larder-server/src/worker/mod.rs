@@ -169,6 +169,7 @@ impl EventLoop {
         if !self.held.is_empty() {
             self.look_after_held();
         }
+        self.worker.limit_clients();
         self.slots.release();
     }
 

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::stats::ThreadStats;
 use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let patterns: Vec<&[u8]> = args.from(2).iter().collect();
@@ -46,6 +47,7 @@ pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
     context.engine.errors.reset();
     context.engine.rates.reset();
     context.engine.eviction.reset();
+    context.engine.client_memory.evicted.store(0, Relaxed);
     context.reply.ok();
     Ok(())
 }

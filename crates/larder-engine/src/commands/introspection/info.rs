@@ -1,7 +1,7 @@
 //! INFO, by section.
 
 use super::latency;
-use super::memory::ratio;
+use super::memory::{Overview, ratio};
 use crate::commands::connection::REDIS_VERSION;
 use crate::commands::is_word;
 use crate::context::Context;
@@ -150,18 +150,9 @@ fn human(bytes: u64) -> String {
 
 fn memory(context: &mut Context<'_>, text: &mut String) {
     let engine = context.engine;
-    let memory = engine.host.memory();
-    engine.note_memory(memory.used);
-    let peak = engine.rates.used_memory_peak.load(Relaxed);
-    let startup = engine.startup_memory();
-    let dataset = memory.used.saturating_sub(startup);
+    let overview = Overview::of(context);
+    let Overview { memory, peak, startup, clients, .. } = overview;
     let maxmemory = engine.config.hot.maxmemory.load(Relaxed);
-    let clients: u64 = engine
-        .clients
-        .snapshot()
-        .iter()
-        .map(|c| c.query_cap.load(Relaxed) + c.output_bytes.load(Relaxed))
-        .sum();
     let (pending, freed) = engine.background.freed();
     text.push_str("# Memory\r\n");
     lines!(text,
@@ -171,11 +162,11 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         "used_memory_rss_human": human(memory.rss),
         "used_memory_peak": peak,
         "used_memory_peak_human": human(peak),
-        "used_memory_peak_perc": format!("{:.2}%", 100.0 * ratio(memory.used, peak)),
-        "used_memory_overhead": startup + clients,
+        "used_memory_peak_perc": format!("{:.2}%", overview.peak_percent()),
+        "used_memory_overhead": overview.overhead(),
         "used_memory_startup": startup,
-        "used_memory_dataset": dataset,
-        "used_memory_dataset_perc": format!("{:.2}%", 100.0 * ratio(dataset, memory.used)),
+        "used_memory_dataset": overview.dataset(),
+        "used_memory_dataset_perc": format!("{:.2}%", overview.dataset_percent()),
         "allocator_allocated": memory.allocated,
         "allocator_active": memory.active,
         "allocator_resident": memory.resident,
@@ -318,7 +309,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "expired_time_cap_reached_count": rates.expire_stopped_early.load(Relaxed),
         "expire_cycle_cpu_milliseconds": rates.expire_time_us.load(Relaxed) / 1000,
         "evicted_keys": engine.eviction.evicted_keys.load(Relaxed),
-        "evicted_clients": 0,
+        "evicted_clients": engine.client_memory.evicted.load(Relaxed),
         "total_eviction_exceeded_time": exceeded_ms,
         "current_eviction_exceeded_time": exceeded_now_ms,
         "keyspace_hits": engine.sum(|s| &s.hits),
