@@ -55,7 +55,10 @@ impl Engine {
             self.count_keys();
         }
         self.sample_rates();
-        self.note_memory(self.host.memory().used);
+        let used = self.host.memory().used;
+        self.note_memory(used);
+        self.check_memory(used);
+        self.check_clients();
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();
         }

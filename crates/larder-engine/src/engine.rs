@@ -3,11 +3,13 @@
 use crate::acl::Acl;
 use crate::append_log::AppendLog;
 use crate::background::Background;
+use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
 use crate::error_stats::ErrorStats;
+use crate::eviction::Eviction;
 use crate::gate::Gate;
 use crate::host::Host;
 use crate::latency::LatencyMonitor;
@@ -47,6 +49,7 @@ pub struct Engine {
     pub(crate) shards: Shards,
     pub(crate) acl: Acl,
     pub(crate) clients: Clients,
+    pub(crate) client_memory: ClientMemory,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
@@ -55,6 +58,7 @@ pub struct Engine {
     pub(crate) scripts: Scripts,
     pub(crate) trackers: Trackers,
     pub(crate) background: Background,
+    pub(crate) eviction: Eviction,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
     pub(crate) persistence: Persistence,
@@ -95,6 +99,7 @@ impl Engine {
             host: options.host,
             shards: Shards::default(),
             clients: Clients::default(),
+            client_memory: ClientMemory::default(),
             logs: CommandLogs::default(),
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),
@@ -103,6 +108,7 @@ impl Engine {
             scripts: Scripts::default(),
             trackers: Trackers::default(),
             background: Background::start(engine.clone()),
+            eviction: Eviction::default(),
             append_log: AppendLog::default(),
             gate: Gate::default(),
             persistence: Persistence::default(),

@@ -175,6 +175,11 @@ impl Shards {
         }
     }
 
+    /// The same, for those who hold no other.
+    pub(crate) fn lock_one(&self, at: usize) -> Result<MutexGuard<'_, ShardData>, Busy> {
+        self.first(at, true)
+    }
+
     /// Locks the shards in `wanted`, which need be neither sorted nor unique; gives up when a script keeps one for long.
     pub(crate) fn acquire_many(&self, mut wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
         wanted.sort_unstable();

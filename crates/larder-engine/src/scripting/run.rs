@@ -12,6 +12,7 @@ use crate::command::{Found, flags};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::eviction::OUT_OF_MEMORY;
 use crate::host::LogLevel;
 use crate::shard::Held;
 use crate::{acl, dispatch, keys, monitor, transaction};
@@ -101,6 +102,9 @@ fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bo
         return Err(CommandError::Fixed("ERR Can not execute a script with write flag using *_ro command."));
     }
     let engine = context.engine;
+    if !read_only && !flags.has(ScriptFlags::ALLOW_OOM) && context.worker.evictor.is_out_of_memory {
+        return Err(OUT_OF_MEMORY);
+    }
     if !read_only && engine.gate.is_shut() {
         engine.gate.check_writes(engine, context.session)?;
     }
@@ -244,6 +248,13 @@ impl Run<'_, '_> {
         }
         if engine.gate.is_shut() {
             engine.gate.check(engine, self.context.session, command)?;
+        }
+        // One that has begun to write goes on: half of it would be worse.
+        if command.has(flags::DENYOOM) && self.context.worker.evictor.is_out_of_memory && !self.has_written {
+            let flags = self.invocation.program.flags().unwrap_or_default();
+            if !flags.has(ScriptFlags::ALLOW_OOM) {
+                return Err(OUT_OF_MEMORY);
+            }
         }
         if command.has(flags::WRITE) && !std::mem::replace(&mut self.has_written, true) && self.is_long {
             engine.scripts.running.set_written();

@@ -3,6 +3,7 @@
 mod acl;
 mod acl_random;
 mod bitmaps;
+mod eviction;
 mod geo;
 mod hashes;
 mod hyperloglogs;

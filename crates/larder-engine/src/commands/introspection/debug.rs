@@ -169,7 +169,8 @@ fn look<R>(
 }
 
 fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (options, now) = (context.worker.list_options, context.access_now());
+    let (options, now_s) = (context.worker.list_options, context.now_s());
+    let rules = context.worker.access;
     let hash = context.key(args.at(2)).hash;
     let text = look(context, args.at(2), |entry| {
         let value = entry.value();
@@ -178,7 +179,7 @@ fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             encoding_name(&value),
             serialized_length(&value),
             entry.access(),
-            now.wrapping_sub(entry.access()) & 0xff_ffff,
+            if rules.counts { 0 } else { rules.idle_s(entry.access(), now_s) },
         );
         if let ValueRef::Out(value) = &value
             && let Value::List(list) = &**value
