@@ -1,7 +1,8 @@
 //! Which keys and channels a command uses, and how.
 //!
-//! What is found here must be what the handler uses, or rights could be evaded: where the key specifications of the table
-//! only come close, the same code finds the keys for both.
+//! What is found here must be what the handler uses, or rights could be evaded. Most commands are told by the key
+//! specifications of the table, of SET and BITFIELD the options say what is done, and MIGRATE's keys are found beside its
+//! handler.
 
 use super::selector::Access;
 use crate::command::{Begin, Command, Find, Found, KeySpec, flags};
