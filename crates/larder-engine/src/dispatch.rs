@@ -159,7 +159,9 @@ fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -
         return Err(CommandError::NO_AUTH);
     }
     if !free {
-        acl::check_restricted(engine, session, found, args, None).map_err(|denial| denial.refusal(found))?;
+        let origin = acl::Origin::of_client(session);
+        acl::check_restricted(engine, session, found, args, origin)
+            .map_err(|denial| denial.refusal(found))?;
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
