@@ -241,7 +241,7 @@ impl Run<'_, '_> {
         if command.has(flags::NOSCRIPT) && !engine.allows_denied_in_scripts() {
             return Err(CommandError::Fixed("ERR This Redis command is not allowed from script"));
         }
-        acl::check(engine, self.context.session, found, args, Some(acl::Origin::Lua))
+        acl::check(engine, self.context.session, found, args, acl::Origin::Lua)
             .map_err(acl::Denial::script_refusal)?;
         if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
             return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
