@@ -1,0 +1,3 @@
+package main
+import _ "github.com/redis/go-redis/v9"
+func main(){}
