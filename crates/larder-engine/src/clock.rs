@@ -15,12 +15,14 @@ pub struct Clock {
     /// Nanoseconds from the epoch to the last reading.
     now_ns: u64,
     wall_us: u64,
+    /// The wall clock stands still: a script sees one moment.
+    frozen: bool,
 }
 
 impl Clock {
     /// A clock whose monotonic time starts at `epoch`.
     pub fn new(epoch: Instant) -> Self {
-        let mut clock = Clock { epoch, tick_ns: 0, tick_wall_us: 0, now_ns: 0, wall_us: 0 };
+        let mut clock = Clock { epoch, tick_ns: 0, tick_wall_us: 0, now_ns: 0, wall_us: 0, frozen: false };
         clock.tick();
         clock
     }
@@ -37,8 +39,15 @@ impl Clock {
     pub fn advance(&mut self) -> u64 {
         let before = self.now_ns;
         self.now_ns = self.epoch.elapsed().as_nanos() as u64;
-        self.wall_us = self.tick_wall_us + (self.now_ns - self.tick_ns) / 1000;
+        if !self.frozen {
+            self.wall_us = self.tick_wall_us + (self.now_ns - self.tick_ns) / 1000;
+        }
         self.now_ns - before
+    }
+
+    /// Stops the wall clock, or lets it go on with the next reading.
+    pub fn set_frozen(&mut self, on: bool) {
+        self.frozen = on;
     }
 
     /// Microseconds since 1970.

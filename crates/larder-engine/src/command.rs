@@ -72,6 +72,7 @@ pub enum Group {
     HyperLogLog,
     List,
     PubSub,
+    Scripting,
     Server,
     Set,
     SortedSet,
@@ -92,6 +93,7 @@ impl Group {
             Group::HyperLogLog => "hyperloglog",
             Group::List => "list",
             Group::PubSub => "pubsub",
+            Group::Scripting => "scripting",
             Group::Server => "server",
             Group::Set => "set",
             Group::SortedSet => "sorted-set",
@@ -117,6 +119,8 @@ pub enum Scope {
     Exec,
     /// Those of the first key and of the last STORE or STOREDIST key.
     Geo,
+    /// Those of the declared keys, and any other when the script asks for it.
+    Script,
     /// Those of the key to sort and of the destination; all shards together when patterns name other keys.
     Sort,
 }

@@ -1,6 +1,7 @@
 //! The logs of slow commands, large requests and large replies.
 
 use crate::command::{Command, flags};
+use crate::commands::is_word;
 use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
 use crate::session::Session;
@@ -136,12 +137,23 @@ fn entry(worker: &WorkerState, session: &Session, args: Args<'_>, value: u64) ->
 
 /// The arguments, cut to what is kept, with notes of what is missing.
 fn shorten(args: Args<'_>) -> Vec<Vec<u8>> {
+    if is_secret(args) {
+        let names = args.iter().take(2).map(shorten_one);
+        return names.chain(args.iter().skip(2).take(ARGS_MAX - 2).map(|_| b"(redacted)".to_vec())).collect();
+    }
     let keep = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
     let mut kept: Vec<Vec<u8>> = args.iter().take(keep).map(shorten_one).collect();
     if args.len() > keep {
         kept.push(format!("... ({} more arguments)", args.len() - keep).into_bytes());
     }
     kept
+}
+
+/// Whether the arguments may be passwords, or tell who has which.
+fn is_secret(args: Args<'_>) -> bool {
+    args.len() > 2
+        && is_word(&args[0], "acl")
+        && ["setuser", "deluser", "getuser"].iter().any(|name| is_word(&args[1], name))
 }
 
 fn shorten_one(arg: &[u8]) -> Vec<u8> {
@@ -165,5 +177,7 @@ mod tests {
         assert_eq!(kept.len(), 32);
         assert!(kept[0].ends_with(b"x... (72 more bytes)"));
         assert_eq!(kept[31], b"... (9 more arguments)");
+        let secret: OwnedArgs = ["ACL", "setuser", "u", ">pw"].iter().map(|word| word.as_bytes()).collect();
+        assert_eq!(shorten(secret.as_args()), [&b"ACL"[..], b"setuser", b"(redacted)", b"(redacted)"]);
     }
 }

@@ -107,7 +107,7 @@ impl Engine {
         let effort = self.config.hot.active_expire_effort.load(Relaxed).clamp(1, 10) as u64;
         let budget_us = 100_000 * (EXPIRE_SHARE_PERCENT + 2 * (effort - 1)) / 100;
         let mut expired = 0;
-        for shard in &self.shards {
+        for shard in self.shards.iter() {
             expired += self.expire_shard(shard, start, budget_us);
         }
         let took = start.elapsed();

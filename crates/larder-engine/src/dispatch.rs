@@ -1,28 +1,55 @@
 //! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
 
+use crate::acl;
 use crate::command::{Begin, Command, Find, Found, Scope, flags};
-use crate::context::{Context, WorkerState};
+use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::pause;
 use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
-use crate::shard::Held;
+use crate::shard::{Busy, Held};
 use crate::table::table;
 use crate::tracking;
 use crate::transaction;
 use crate::worker::Flow;
 use crate::{keys, monitor};
 use larder_resp::{Args, Reply};
+use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes one command and appends its reply to `out`.
+#[inline]
 pub(crate) fn execute(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
     args: Args<'_>,
     out: &mut Vec<u8>,
+) -> Flow {
+    execute_with(engine, worker, session, args, out, None)
+}
+
+/// The same for a command that may run scripts; `round` looks after other clients meanwhile.
+pub(crate) fn execute_script(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+    round: &mut dyn FnMut(),
+) -> Flow {
+    execute_with(engine, worker, session, args, out, Some(round))
+}
+
+#[inline]
+fn execute_with(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+    rounds: Option<Rounds<'_>>,
 ) -> Flow {
     let mark = out.len();
     let flow = match admit(engine, worker, session, args) {
@@ -34,12 +61,13 @@ pub(crate) fn execute(
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
+        Ok(found) if rounds.is_none() && runs_scripts(session, found.command) => return Flow::Script,
         Ok(found) if confirms(found.command) => {
-            let flow = run(engine, worker, session, found, args, out);
+            let flow = run(engine, worker, session, found, args, out, rounds);
             silence(session, out.len(), out);
             return flow;
         }
-        Ok(found) => run(engine, worker, session, found, args, out),
+        Ok(found) => run(engine, worker, session, found, args, out, rounds),
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     silence(session, mark, out);
@@ -47,6 +75,16 @@ pub(crate) fn execute(
         tracking::finish_command(engine, worker, session, out);
     }
     flow
+}
+
+/// Whether a command runs scripts, or a transaction with such.
+#[inline]
+fn runs_scripts(session: &Session, command: &Command) -> bool {
+    match command.scope {
+        Scope::Script => true,
+        Scope::Exec => session.multi.as_ref().is_some_and(|queue| queue.has_scripts()),
+        _ => false,
+    }
 }
 
 /// Why a command was refused before it ran.
@@ -60,7 +98,7 @@ struct Refusal {
 fn admit(
     engine: &Engine,
     worker: &mut WorkerState,
-    session: &Session,
+    session: &mut Session,
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
     let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
@@ -88,6 +126,12 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found>
     Some(found)
 }
 
+/// The command or subcommand that arguments begin with, by the names that clients use.
+pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> Option<Found> {
+    let found = find(engine, worker, args.get(0)?)?;
+    subcommand(found, args).ok()
+}
+
 #[inline]
 fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     if found.command.subcommands.is_empty() || args.len() < 2 {
@@ -99,8 +143,9 @@ fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     }
 }
 
-fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> CommandResult {
+fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -> CommandResult {
     let command = found.command;
+    let free = acl::is_free(engine, session);
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
@@ -110,7 +155,13 @@ fn check(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> Co
     if !session.authenticated && !command.has(flags::NO_AUTH) {
         return Err(CommandError::NO_AUTH);
     }
+    if !free {
+        acl::check_restricted(engine, session, found, args, None).map_err(|denial| denial.refusal(found))?;
+    }
     if engine.gate.is_shut() {
+        if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
+            return Err(engine.scripts.running.busy_error());
+        }
         engine.gate.check(engine, session, command)?;
     }
     if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
@@ -205,6 +256,15 @@ fn refuse(
     Flow::Next
 }
 
+/// Answers a command of a transaction that may not run any more.
+pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
+    let stats = &context.worker.stats;
+    stats.errors.add(1);
+    stats.commands[usize::from(context.found.id)].rejected.add(1);
+    context.engine.errors.count(&error.code());
+    context.reply.error(&error.wire());
+}
+
 /// Locks, runs, serves those who waited, counts.
 fn run(
     engine: &Engine,
@@ -213,6 +273,7 @@ fn run(
     found: Found,
     args: Args<'_>,
     out: &mut Vec<u8>,
+    rounds: Option<Rounds<'_>>,
 ) -> Flow {
     if engine.clients.has_monitors()
         && !found.command.has(flags::SKIP_MONITOR)
@@ -222,7 +283,21 @@ fn run(
     }
     note(session, worker, found);
     let start = out.len();
-    let held = acquire(engine, session, found.command, args);
+    let acquired = take_turn(engine, session, found.command)
+        .and_then(|turn| Ok((turn, acquire(engine, session, found.command, args)?)));
+    // The turn is given up after the shards.
+    let (_turn, held) = match acquired {
+        Ok(acquired) => acquired,
+        Err(Busy) if found.command.has(flags::ALLOW_BUSY) => return Flow::Retry,
+        Err(Busy) => {
+            let error = engine.scripts.running.busy_error();
+            return refuse(engine, worker, session, &Refusal { error, found: Some(found) }, out);
+        }
+    };
+    // Its end needs shards that the script may hold.
+    if engine.gate.is_busy() && !session.watched.is_empty() {
+        return Flow::Retry;
+    }
     // Looked at while the shards are held: whoever closes the gate holds all of them.
     if engine.gate.is_closing() && pause::may_write(session, found.command) {
         return Flow::Retry;
@@ -240,6 +315,11 @@ fn run(
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: false,
+        // Coerced one by one: the surroundings live shorter than the round's own.
+        rounds: match rounds {
+            Some(round) => Some(round),
+            None => None,
+        },
     };
     call(&mut context, args);
     if !context.ready.is_empty() {
@@ -285,8 +365,10 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     if let Err(error) = &result {
         context.reply.truncate(mark);
         context.reply.error(&error.wire());
-        context.engine.errors.count(&error.code());
-        context.worker.stats.errors.add(1);
+        if !matches!(error, CommandError::Counted(_)) {
+            context.engine.errors.count(&error.code());
+            context.worker.stats.errors.add(1);
+        }
     }
     count(context, took, result.is_err());
     crate::commandlog::consider_time(context, args, took);
@@ -312,22 +394,41 @@ fn note(session: &Session, worker: &WorkerState, found: Found) {
 
 /// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
 /// shards are locked, since serving them needs the other list's shard.
-fn acquire<'e>(engine: &'e Engine, session: &Session, command: &Command, args: Args<'_>) -> Held<'e> {
+fn acquire<'e>(
+    engine: &'e Engine,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+) -> Result<Held<'e>, Busy> {
+    let shards = &engine.shards;
     let held = match command.scope {
-        Scope::None | Scope::Walk => return Held::None,
-        Scope::All => return engine.hold_all(),
-        Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return engine.hold_all(),
-        Scope::Geo | Scope::Keys | Scope::Sort => match single_key(command) {
-            Some(at) => Held::one(&engine.shards, engine.key(&args[at]).shard()),
-            None => Held::many(&engine.shards, shards_of(engine, command, args)),
+        Scope::None | Scope::Walk => return Ok(Held::None),
+        Scope::All => return shards.acquire_all(),
+        Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return shards.acquire_all(),
+        Scope::Geo | Scope::Keys | Scope::Script | Scope::Sort => match single_key(command) {
+            Some(at) => shards.acquire(engine.key(&args[at]).shard())?,
+            None => shards.acquire_many(shards_of(engine, command, args))?,
         },
-        Scope::Exec => transaction::acquire(engine, session),
+        Scope::Exec => transaction::acquire(engine, session)?,
     };
     if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
         drop(held);
-        return engine.hold_all();
+        return shards.acquire_all();
     }
-    held
+    Ok(held)
+}
+
+/// Scripts run one at a time: only so may each of them lock shards that it did not ask for at first.
+#[inline]
+fn take_turn<'e>(
+    engine: &'e Engine,
+    session: &Session,
+    command: &Command,
+) -> Result<Option<MutexGuard<'e, ()>>, Busy> {
+    if !runs_scripts(session, command) {
+        return Ok(None);
+    }
+    engine.shards.wait_for(&engine.scripts.turn).map(Some)
 }
 
 /// The position of the key of a command that has exactly one.

@@ -41,6 +41,11 @@ impl Effects {
         self.on
     }
 
+    /// Has them noted from now on, or not.
+    pub(crate) fn set_wanted(&mut self, on: bool) {
+        self.on = on;
+    }
+
     /// Whether the command is to be noted as it was given.
     #[inline]
     pub(crate) fn as_given(&self) -> bool {

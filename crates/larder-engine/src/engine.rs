@@ -1,5 +1,6 @@
 //! The engine: everything that the threads share.
 
+use crate::acl::Acl;
 use crate::append_log::AppendLog;
 use crate::background::Background;
 use crate::clients::Clients;
@@ -14,7 +15,8 @@ use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
 use crate::persistence::Persistence;
 use crate::pubsub::PubSub;
-use crate::shard::{Held, Key, SHARDS, Shard};
+use crate::scripting::{LongScript, Scripts};
+use crate::shard::{Held, Key, Shards};
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
 use crate::tracking::Trackers;
@@ -22,8 +24,8 @@ use crate::worker::Worker;
 use larder_resp::Reply;
 use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// What an engine is made from.
@@ -42,13 +44,15 @@ pub struct EngineOptions {
 pub struct Engine {
     pub(crate) config: Arc<Config>,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) shards: Box<[Shard]>,
+    pub(crate) shards: Shards,
+    pub(crate) acl: Acl,
     pub(crate) clients: Clients,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
     pub(crate) pause: Pause,
     pub(crate) pubsub: PubSub,
+    pub(crate) scripts: Scripts,
     pub(crate) trackers: Trackers,
     pub(crate) background: Background,
     pub(crate) append_log: AppendLog,
@@ -60,6 +64,9 @@ pub struct Engine {
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
     startup_memory: u64,
+    me: Weak<Engine>,
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what they else may not.
+    pub(crate) lax_scripts: AtomicBool,
     pub(crate) threads: usize,
     /// Names that mean something else than the table says, in lower case.
     pub(crate) renamed: HashMap<Vec<u8>, Option<Found>>,
@@ -81,16 +88,19 @@ impl Engine {
     /// An engine with an empty keyspace, and its background thread.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
         let startup_memory = options.host.memory().used;
+        let acl = Acl::new(&options.config);
         Arc::new_cyclic(|engine| Engine {
+            acl,
             config: options.config,
             host: options.host,
-            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            shards: Shards::default(),
             clients: Clients::default(),
             logs: CommandLogs::default(),
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),
             pause: Pause::default(),
             pubsub: PubSub::default(),
+            scripts: Scripts::default(),
             trackers: Trackers::default(),
             background: Background::start(engine.clone()),
             append_log: AppendLog::default(),
@@ -101,6 +111,8 @@ impl Engine {
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
             startup_memory,
+            me: engine.clone(),
+            lax_scripts: AtomicBool::new(false),
             threads: options.threads,
             renamed: renamed(&options.renamed),
             rates: crate::cron::Rates::default(),
@@ -143,9 +155,10 @@ impl Engine {
         }
     }
 
-    /// Puts writes off from now on; those that have begun are done when this returns.
+    /// Puts writes off from now on; those that have begun are done when this returns. But for those of a script that runs
+    /// for too long: then the server ends without saving, or whoever saves waits for it.
     pub fn close_gate(&self) {
-        let held = self.hold_all();
+        let held = (!self.gate.is_busy()).then(|| self.hold_all());
         self.gate.set_closing(true);
         drop(held);
     }
@@ -261,9 +274,39 @@ impl Engine {
         Key { bytes, hash: crate::hash::hash(bytes) }
     }
 
+    /// Writes a warning to the server's log.
+    pub fn log_warning(&self, text: &str) {
+        self.host.log(crate::host::LogLevel::Warning, text);
+    }
+
+    /// Itself, for those who may outlive it.
+    pub(crate) fn weak(&self) -> Weak<Engine> {
+        self.me.clone()
+    }
+
+    /// Whether scripts may call commands that they else may not.
+    pub(crate) fn allows_denied_in_scripts(&self) -> bool {
+        self.lax_scripts.load(Relaxed)
+    }
+
+    /// A script keeps others waiting: they are told so from now on.
+    pub(crate) fn begin_long_script(&self, script: LongScript) {
+        self.scripts.running.set(script);
+        self.gate.set_busy(true);
+        self.shards.set_busy(true);
+    }
+
+    /// The script that kept others waiting has ended.
+    pub(crate) fn end_long_script(&self) {
+        self.shards.set_busy(false);
+        self.gate.set_busy(false);
+        self.scripts.running.clear();
+        self.retry_all();
+    }
+
     /// Locks all shards.
     pub(crate) fn hold_all(&self) -> Held<'_> {
-        Held::all(&self.shards)
+        self.shards.all()
     }
 
     /// Number of databases.

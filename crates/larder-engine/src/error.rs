@@ -12,6 +12,8 @@ pub enum CommandError {
     Fixed(&'static str),
     /// A text with parts of the request in it, code included.
     Text(Vec<u8>),
+    /// The same, from a command that a script has called: it is in the statistics already.
+    Counted(Vec<u8>),
 }
 
 impl CommandError {
@@ -24,7 +26,7 @@ impl CommandError {
     pub fn wire(&self) -> Cow<'_, [u8]> {
         match self {
             CommandError::Fixed(text) => Cow::Borrowed(text.as_bytes()),
-            CommandError::Text(text) => Cow::Borrowed(text),
+            CommandError::Text(text) | CommandError::Counted(text) => Cow::Borrowed(text),
         }
     }
 

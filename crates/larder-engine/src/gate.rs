@@ -10,6 +10,7 @@ const LOADING: u8 = 1;
 const SNAPSHOT_FAILED: u8 = 1 << 1;
 const LOG_FAILED: u8 = 1 << 2;
 const CLOSING: u8 = 1 << 3;
+const BUSY: u8 = 1 << 4;
 
 const LOADING_ERROR: CommandError = CommandError::Fixed("LOADING Redis is loading the dataset in memory");
 const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
@@ -55,6 +56,17 @@ impl Gate {
         self.set(LOG_FAILED, on);
     }
 
+    /// A script runs for too long, or has ended.
+    pub(crate) fn set_busy(&self, on: bool) {
+        self.set(BUSY, on);
+    }
+
+    /// Whether a script runs for too long.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has(BUSY)
+    }
+
     /// Writes wait from now on, or not any more.
     pub fn set_closing(&self, on: bool) {
         self.set(CLOSING, on);
@@ -82,6 +94,15 @@ impl Gate {
             return Err(LOADING_ERROR);
         }
         if !command.has(flags::WRITE) && command.name != "ping" {
+            return Ok(());
+        }
+        self.check_writes(engine, session)
+    }
+
+    /// Refuses what writes, when that must not be done now.
+    #[cold]
+    pub(crate) fn check_writes(&self, engine: &Engine, session: &Session) -> CommandResult {
+        if session.replays {
             return Ok(());
         }
         if self.has(LOG_FAILED) {

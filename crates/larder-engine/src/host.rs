@@ -57,7 +57,12 @@ pub struct ShutdownFlags {
 /// The process around the engine.
 pub trait Host: Send + Sync {
     /// Writes the configuration file anew. The error is what the client sees after `ERR `.
-    fn rewrite_config(&self) -> Result<(), String>;
+    /// `users` are the lines of the users, if they belong there.
+    fn rewrite_config(&self, users: &[String]) -> Result<(), String>;
+    /// Reads the ACL file. The error is the system's text.
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Writes the ACL file anew, whole or not at all. The error is the system's text.
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String>;
     /// Puts an option into effect that concerns sockets, the log or the process.
     fn apply_config(&self, name: &str, value: &str) -> Result<(), String>;
     /// Saves what must be saved and asks all loops to stop. An error, which is for the log: the server goes on.

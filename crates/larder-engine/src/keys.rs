@@ -41,6 +41,15 @@ pub fn positions(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeys;
 
+/// Whether `is` holds for every key; true when the arguments are invalid (the handler will say so).
+pub fn all(command: &Command, args: Args<'_>, mut is: impl FnMut(&[u8]) -> bool) -> bool {
+    let mut all = true;
+    match positions(command, args, |at, _| all = all && is(args.at(at))) {
+        Ok(()) => all,
+        Err(InvalidKeys) => true,
+    }
+}
+
 /// All keys in order; none when the arguments are invalid (the handler will say so).
 pub fn collect<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
     let mut keys = Vec::new();

@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as larder_engine;
 
+mod acl;
 mod append_log;
 mod background;
 mod blocking;
@@ -41,6 +42,7 @@ mod pause;
 mod persistence;
 mod pubsub;
 mod rewrite;
+mod scripting;
 mod serve;
 mod session;
 mod shard;
@@ -59,11 +61,12 @@ pub use commands::connection::REDIS_VERSION;
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use host::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+pub use larder_lua::STACK_BYTES_MIN;
 pub use load::{Loader, Replay};
 pub use mailbox::{Mail, Wake};
 pub use persistence::{LoadProgress, LogState, Persistence, SaveState};
 pub use pubsub::Message;
-pub use rewrite::{commands_of, select_command};
+pub use rewrite::{commands_of, function_command, select_command};
 pub use session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
 pub use snapshot::{Content, DatabaseSize, Record, Snapshot};
 pub use stats::ThreadStats;

@@ -7,7 +7,7 @@ use crate::field_expiry::NEVER;
 use crate::session::{ConnInfo, ConnKind};
 use crate::shard::SHARDS;
 use crate::thresholds::rdb_options_of;
-use crate::worker::Worker;
+use crate::worker::{Flow, Worker};
 use crate::{Session, mailbox::Mailbox};
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
 use larder_collections::value::Value;
@@ -92,15 +92,24 @@ impl Drop for Loader<'_> {
 }
 
 impl Engine {
-    /// Empties the keyspace.
+    /// Empties the keyspace and forgets all functions.
     pub fn clear(&self) {
-        for shard in &self.shards {
+        crate::commands::scripting::forget_all(self);
+        for shard in self.shards.iter() {
             let mut data = shard.lock();
             let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
             (0..self.databases()).for_each(|db| data.field_expiry.forget(db));
             drop(data);
             drop(old);
         }
+    }
+
+    /// Adds a library of functions that a file holds.
+    ///
+    /// # Errors
+    /// What FUNCTION LOAD would have answered.
+    pub fn add_library(&self, text: &[u8]) -> Result<(), String> {
+        crate::commands::scripting::restore_one(self, text)
     }
 
     /// Number of keys in all databases, counted now.
@@ -124,7 +133,7 @@ impl Replay {
         let worker = Worker::new(Arc::clone(engine), 0, mailbox, Arc::default());
         let info =
             ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
-        let session = Session::for_replay(info);
+        let session = Session::for_replay(info, &engine.acl);
         Replay { worker, session, reply: Vec::new() }
     }
 
@@ -136,7 +145,9 @@ impl Replay {
     /// Executes a command; an error is its reply.
     pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
         self.reply.clear();
-        self.worker.execute(&mut self.session, args, &mut self.reply);
+        if self.worker.execute(&mut self.session, args, &mut self.reply) == Flow::Script {
+            self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut || ());
+        }
         match self.reply.first() {
             Some(b'-') => Err(String::from_utf8_lossy(&self.reply[1..]).trim_end().to_owned()),
             _ => Ok(()),

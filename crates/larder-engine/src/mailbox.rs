@@ -51,6 +51,11 @@ pub enum Mail {
         /// Whether its output is sent first.
         after_flush: bool,
     },
+    /// The rights of a client's user have changed: ask `Worker::may_stay`.
+    Recheck {
+        /// The client.
+        client: u64,
+    },
     /// Commands that were put off may be tried again.
     Retry,
 }

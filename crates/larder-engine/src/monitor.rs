@@ -9,21 +9,33 @@ use std::sync::Arc;
 
 /// Sends a command to all monitors but the one that sent it.
 pub(crate) fn feed(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) {
-    let line: Arc<[u8]> = line(worker.clock.wall_us(), session, args).into();
+    send(engine, line(worker.clock.wall_us(), session.db, &address(session), args));
+}
+
+/// Sends a command that a script calls to all monitors.
+#[cold]
+pub(crate) fn feed_script(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) {
+    send(engine, line(worker.clock.wall_us(), session.db, "lua", args));
+}
+
+fn send(engine: &Engine, line: Vec<u8>) {
+    let line: Arc<[u8]> = line.into();
     engine.clients.each_monitor(|monitor| {
         engine.send(monitor.worker, Mail::Output { client: monitor.id, bytes: Arc::clone(&line) });
     });
 }
 
-fn line(now_us: u64, session: &Session, args: Args<'_>) -> Vec<u8> {
+fn address(session: &Session) -> String {
     let shared = &session.shared;
-    let addr = if shared.has(client_flags::UNIX) {
+    if shared.has(client_flags::UNIX) {
         format!("unix:{}", shared.addr.trim_end_matches(":0"))
     } else {
         shared.addr.to_string()
-    };
-    let mut line =
-        format!("+{}.{:06} [{} {addr}]", now_us / 1_000_000, now_us % 1_000_000, session.db).into_bytes();
+    }
+}
+
+fn line(now_us: u64, db: usize, addr: &str, args: Args<'_>) -> Vec<u8> {
+    let mut line = format!("+{}.{:06} [{db} {addr}]", now_us / 1_000_000, now_us % 1_000_000).into_bytes();
     for arg in args.iter() {
         line.push(b' ');
         quote(&mut line, arg);

@@ -23,6 +23,13 @@ pub fn select_command(db: usize) -> Vec<u8> {
     bytes
 }
 
+/// The command that loads a library of functions.
+pub fn function_command(text: &[u8]) -> Vec<u8> {
+    let mut command = Vec::new();
+    encode(&mut command, [b"FUNCTION".as_slice(), b"LOAD", text].into_iter());
+    command
+}
+
 /// Appends the commands that make a key.
 pub fn commands_of(record: &Record<'_>, to: &mut Vec<u8>) {
     match &record.content {

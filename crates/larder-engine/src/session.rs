@@ -1,5 +1,6 @@
 //! What the engine knows of one connection: the part its worker owns, and the part that others may look at.
 
+use crate::acl::{Access, Acl, User};
 use crate::blocking::Waiter;
 use crate::pubsub::{Message, Subscriptions};
 use crate::tracking::Tracking;
@@ -147,6 +148,8 @@ pub struct ClientNames {
     pub lib_name: Box<[u8]>,
     /// CLIENT SETINFO LIB-VER.
     pub lib_ver: Box<[u8]>,
+    /// Who it is; `None`: the default user.
+    pub(crate) user: Option<Arc<User>>,
 }
 
 impl ClientShared {
@@ -240,6 +243,8 @@ pub struct Session {
     pub(crate) db: usize,
     pub(crate) protocol: Protocol,
     pub(crate) authenticated: bool,
+    /// Who it is and what that allows.
+    pub(crate) access: Access,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_touch: bool,
     pub(crate) multi: Option<Box<Queue>>,
@@ -256,12 +261,13 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<ClientShared>, authenticated: bool) -> Self {
+    pub(crate) fn new(shared: Arc<ClientShared>, acl: &Acl, access: Access) -> Self {
         Session {
             shared,
             db: 0,
             protocol: Protocol::Resp2,
-            authenticated,
+            authenticated: access.is_in(acl),
+            access,
             reply_mode: ReplyMode::On,
             no_touch: false,
             multi: None,
@@ -276,9 +282,9 @@ impl Session {
     }
 
     /// For the commands of an append-only file.
-    pub(crate) fn for_replay(info: ConnInfo) -> Self {
+    pub(crate) fn for_replay(info: ConnInfo, acl: &Acl) -> Self {
         let shared = Arc::new(ClientShared::new(info, 0, 0));
-        Session { replays: true, ..Session::new(shared, true) }
+        Session { replays: true, ..Session::new(shared, acl, Access::of_replay(acl)) }
     }
 
     /// The connection's id.

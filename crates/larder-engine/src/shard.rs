@@ -11,6 +11,9 @@ use crate::watch::WatchMap;
 use larder_collections::key_table::KeyTable;
 use larder_collections::value::Value;
 use parking_lot::{Mutex, MutexGuard};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
 
 /// Number of shards; a power of two.
 pub const SHARDS: usize = 256;
@@ -117,8 +120,202 @@ impl Shard {
     }
 }
 
-/// The shards that a command holds locked. They are locked in ascending order, so that no two commands wait for each
-/// other.
+/// How long those who hold a shard and wait for another sleep between two looks at whether they must give way.
+const LOOK: Duration = Duration::from_micros(200);
+/// How long those who hold nothing and wait sleep between two looks at whether a script keeps them waiting.
+const LOOK_FOR_BUSY: Duration = Duration::from_millis(20);
+
+/// All shards, and the rules by which several are locked.
+///
+/// - R1: whoever locks several shards locks them in ascending order.
+/// - R2: one command at a time, the holder of the scripts' turn, may *widen*: lock all the shards that it does not hold
+///   yet, in any state of the others. Whoever waits for a shard while holding others gives way to it: lets everything
+///   go, waits until the widening is over, and starts again. Nothing has been done yet when that happens, because
+///   handlers run only once all locks are there (or walk, holding one shard and waiting for none).
+/// - R3: a script that runs for too long says so ([`Shards::set_busy`]); those who wait in [`Shards::acquire`] give up.
+pub(crate) struct Shards {
+    list: Box<[Shard]>,
+    /// Somebody is widening.
+    widening: AtomicBool,
+    /// Held by whoever is widening.
+    widener: Mutex<()>,
+    busy: AtomicBool,
+}
+
+/// A script keeps the shards for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy;
+
+impl Deref for Shards {
+    type Target = [Shard];
+
+    fn deref(&self) -> &[Shard] {
+        &self.list
+    }
+}
+
+impl Default for Shards {
+    fn default() -> Self {
+        Shards {
+            list: (0..SHARDS).map(|_| Shard::default()).collect(),
+            widening: AtomicBool::new(false),
+            widener: Mutex::new(()),
+            busy: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Shards {
+    /// Locks one shard; gives up when a script keeps it for long.
+    #[inline]
+    pub(crate) fn acquire(&self, at: usize) -> Result<Held<'_>, Busy> {
+        match self.list[at].try_lock() {
+            Some(data) => Ok(Held::One(at, data)),
+            None => Ok(Held::One(at, self.first(at, true)?)),
+        }
+    }
+
+    /// Locks the shards in `wanted`, which need be neither sorted nor unique; gives up when a script keeps one for long.
+    pub(crate) fn acquire_many(&self, mut wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
+        wanted.sort_unstable();
+        wanted.dedup();
+        match wanted[..] {
+            [] => Ok(Held::None),
+            [at] => self.acquire(at),
+            _ => {
+                let guards = self.in_order(&wanted, true)?;
+                Ok(Held::Many(wanted.into_iter().zip(guards).collect()))
+            }
+        }
+    }
+
+    /// The same, however long it takes.
+    pub(crate) fn many(&self, mut wanted: Vec<usize>) -> Held<'_> {
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            return Held::None;
+        }
+        let guards = self.in_order(&wanted, false).expect("only those give up who may");
+        Held::Many(wanted.into_iter().zip(guards).collect())
+    }
+
+    /// Locks all shards; gives up when a script keeps one for long.
+    pub(crate) fn acquire_all(&self) -> Result<Held<'_>, Busy> {
+        Ok(Held::All(self.in_order(&ALL, true)?))
+    }
+
+    /// Locks all shards, however long that takes.
+    pub(crate) fn all(&self) -> Held<'_> {
+        Held::All(self.all_guards())
+    }
+
+    /// The same, as one lock each.
+    pub(crate) fn all_guards(&self) -> Vec<MutexGuard<'_, ShardData>> {
+        self.in_order(&ALL, false).expect("only those give up who may")
+    }
+
+    /// Locks all shards that `held` does not hold yet. Only for the holder of the scripts' turn.
+    pub(crate) fn widen<'e>(&'e self, held: Held<'e>) -> Held<'e> {
+        if held.is_all() {
+            return held;
+        }
+        let turn = self.widener.lock();
+        self.widening.store(true, SeqCst);
+        let mut had = held.into_guards().into_iter().peekable();
+        let guards = (0..SHARDS)
+            .map(|at| match had.next_if(|(held, _)| *held == at) {
+                Some((_, data)) => data,
+                None => self.list[at].lock(),
+            })
+            .collect();
+        self.widening.store(false, SeqCst);
+        drop(turn);
+        Held::All(guards)
+    }
+
+    /// A script runs for too long, or has ended.
+    pub(crate) fn set_busy(&self, on: bool) {
+        self.busy.store(on, SeqCst);
+    }
+
+    /// Whether a script runs for too long.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    /// Waits for a turn that only scripts and those who wait for them take; gives up when one runs for too long.
+    pub(crate) fn wait_for<'t>(&self, turn: &'t Mutex<()>) -> Result<MutexGuard<'t, ()>, Busy> {
+        loop {
+            if let Some(turn) = turn.try_lock_for(LOOK_FOR_BUSY) {
+                return Ok(turn);
+            }
+            if self.is_busy() {
+                return Err(Busy);
+            }
+        }
+    }
+
+    fn in_order(&self, wanted: &[usize], gives_up: bool) -> Result<Vec<MutexGuard<'_, ShardData>>, Busy> {
+        'again: loop {
+            let mut guards = Vec::with_capacity(wanted.len());
+            guards.push(self.first(wanted[0], gives_up)?);
+            for &at in &wanted[1..] {
+                match self.next(at) {
+                    Some(data) => guards.push(data),
+                    None => {
+                        drop(guards);
+                        drop(self.widener.lock());
+                        continue 'again;
+                    }
+                }
+            }
+            return Ok(guards);
+        }
+    }
+
+    /// Locks a shard while holding none.
+    fn first(&self, at: usize, gives_up: bool) -> Result<MutexGuard<'_, ShardData>, Busy> {
+        if !gives_up {
+            return Ok(self.list[at].lock());
+        }
+        loop {
+            if let Some(data) = self.list[at].0.try_lock_for(LOOK_FOR_BUSY) {
+                return Ok(data);
+            }
+            if self.is_busy() {
+                return Err(Busy);
+            }
+        }
+    }
+
+    /// Locks a shard while holding others; `None`: they must be let go.
+    fn next(&self, at: usize) -> Option<MutexGuard<'_, ShardData>> {
+        if let Some(data) = self.list[at].try_lock() {
+            return Some(data);
+        }
+        while !self.widening.load(SeqCst) {
+            if let Some(data) = self.list[at].0.try_lock_for(LOOK) {
+                return Some(data);
+            }
+        }
+        None
+    }
+}
+
+/// The numbers of all shards.
+const ALL: [usize; SHARDS] = {
+    let mut all = [0; SHARDS];
+    let mut at = 0;
+    while at < SHARDS {
+        all[at] = at;
+        at += 1;
+    }
+    all
+};
+
+/// The shards that a command holds locked.
 pub(crate) enum Held<'e> {
     None,
     One(usize, MutexGuard<'e, ShardData>),
@@ -127,27 +324,6 @@ pub(crate) enum Held<'e> {
 }
 
 impl<'e> Held<'e> {
-    /// Locks one shard.
-    pub(crate) fn one(shards: &'e [Shard], at: usize) -> Self {
-        Held::One(at, shards[at].lock())
-    }
-
-    /// Locks the shards in `wanted`, which need be neither sorted nor unique.
-    pub(crate) fn many(shards: &'e [Shard], mut wanted: Vec<usize>) -> Self {
-        wanted.sort_unstable();
-        wanted.dedup();
-        match wanted[..] {
-            [] => Held::None,
-            [at] => Held::one(shards, at),
-            _ => Held::Many(wanted.into_iter().map(|at| (at, shards[at].lock())).collect()),
-        }
-    }
-
-    /// Locks all shards.
-    pub(crate) fn all(shards: &'e [Shard]) -> Self {
-        Held::All(shards.iter().map(Shard::lock).collect())
-    }
-
     /// The data of shard `at`, if it is held.
     #[inline]
     pub(crate) fn shard_mut(&mut self, at: usize) -> Option<&mut ShardData> {
@@ -159,6 +335,17 @@ impl<'e> Held<'e> {
                 Some(&mut *held[found].1)
             }
             Held::All(held) => Some(&mut *held[at]),
+        }
+    }
+
+    /// Whether shard `at` is held.
+    #[inline]
+    pub(crate) fn holds(&self, at: usize) -> bool {
+        match self {
+            Held::None => false,
+            Held::One(held, _) => *held == at,
+            Held::Many(held) => held.binary_search_by_key(&at, |(held, _)| *held).is_ok(),
+            Held::All(_) => true,
         }
     }
 
@@ -181,23 +368,82 @@ impl<'e> Held<'e> {
             Held::All(held) => held.iter().any(|data| predicate(data)),
         }
     }
+
+    /// The locks with the numbers of their shards, in ascending order.
+    fn into_guards(self) -> Vec<(usize, MutexGuard<'e, ShardData>)> {
+        match self {
+            Held::None => Vec::new(),
+            Held::One(at, data) => vec![(at, data)],
+            Held::Many(held) => held,
+            Held::All(held) => held.into_iter().enumerate().collect(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn held_shards_are_found_and_others_are_not() {
-        let shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
-        let mut held = Held::many(&shards, vec![9, 3, 9, 200]);
+        let shards = Shards::default();
+        let mut held = shards.acquire_many(vec![9, 3, 9, 200]).unwrap();
         for at in 0..SHARDS {
             assert_eq!(held.shard_mut(at).is_some(), [3, 9, 200].contains(&at));
+            assert_eq!(held.holds(at), [3, 9, 200].contains(&at));
         }
         drop(held);
-        assert!(matches!(Held::many(&shards, vec![5, 5]), Held::One(5, _)));
-        assert!(Held::many(&shards, vec![]).is_none());
-        let mut all = Held::all(&shards);
-        assert!(all.is_all() && (0..SHARDS).all(|at| all.shard_mut(at).is_some()));
+        assert!(matches!(shards.acquire_many(vec![5, 5]), Ok(Held::One(5, _))));
+        assert!(shards.acquire_many(vec![]).is_ok_and(|held| held.is_none()));
+        let mut all = shards.all();
+        assert!(all.is_all() && (0..SHARDS).all(|at| all.shard_mut(at).is_some() && all.holds(at)));
+    }
+
+    #[test]
+    fn those_who_wait_give_up_when_a_script_takes_too_long() {
+        let shards = Shards::default();
+        let held = shards.all();
+        shards.set_busy(true);
+        assert!(shards.acquire(7).is_err_and(|busy| busy == Busy));
+        assert!(shards.acquire_many(vec![1, 2]).is_err() && shards.acquire_all().is_err());
+        drop(held);
+        assert!(shards.acquire_many(vec![1, 2]).is_ok(), "what is free is given in any case");
+    }
+
+    /// One thread widens again and again, from a few shards; others lock pairs and everything. All of them get through,
+    /// and nobody is where somebody else is.
+    #[test]
+    fn widening_goes_through_among_others() {
+        let (shards, inside) =
+            (Arc::new(Shards::default()), Arc::new([const { AtomicUsize::new(0) }; SHARDS]));
+        let enter = |inside: &[AtomicUsize; SHARDS], held: &Held<'_>| {
+            let mine: Vec<usize> = (0..SHARDS).filter(|&at| held.holds(at)).collect();
+            for &at in &mine {
+                assert_eq!(inside[at].fetch_add(1, SeqCst), 0, "shard {at} has two holders");
+            }
+            for &at in &mine {
+                inside[at].fetch_sub(1, SeqCst);
+            }
+        };
+        let threads: Vec<_> = (0..4)
+            .map(|thread| {
+                let (shards, inside) = (Arc::clone(&shards), Arc::clone(&inside));
+                std::thread::spawn(move || {
+                    let mut rng = fastrand::Rng::with_seed(thread);
+                    for round in 0..500 {
+                        let wanted = vec![rng.usize(..SHARDS), rng.usize(..SHARDS), rng.usize(..SHARDS)];
+                        let held = match (thread, round % 50) {
+                            (0, _) => shards.widen(shards.acquire_many(wanted).unwrap()),
+                            (_, 0) => shards.all(),
+                            _ => shards.acquire_many(wanted).unwrap(),
+                        };
+                        enter(&inside, &held);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 }

@@ -11,6 +11,7 @@
 //! the keyspace was at its start.
 
 use crate::engine::Engine;
+use crate::scripting::Libraries;
 use crate::shard::{SHARDS, Shard, ShardData, Table};
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
@@ -25,6 +26,7 @@ pub struct Snapshot {
     databases: Vec<DatabaseSize>,
     has_field_expiry: bool,
     changes: u64,
+    libraries: Arc<Libraries>,
 }
 
 /// How large a database was when the snapshot began.
@@ -70,7 +72,7 @@ impl Engine {
         at_start: impl FnOnce(&[MutexGuard<'_, ShardData>]),
     ) -> Option<Snapshot> {
         self.snapshotting.compare_exchange(false, true, AcqRel, Acquire).ok()?;
-        let mut shards: Vec<_> = self.shards.iter().map(Shard::lock).collect();
+        let mut shards = self.shards.all_guards();
         let mut databases = vec![DatabaseSize::default(); self.databases()];
         let mut has_field_expiry = false;
         for shard in &mut shards {
@@ -83,10 +85,11 @@ impl Engine {
         }
         at_start(&shards);
         let changes = self.sum(|stats| &stats.dirty);
+        let libraries = self.scripts.libraries();
         drop(shards);
         databases.iter_mut().enumerate().for_each(|(index, database)| database.index = index);
         databases.retain(|database| database.keys > 0);
-        Some(Snapshot { engine: Arc::clone(self), databases, has_field_expiry, changes })
+        Some(Snapshot { engine: Arc::clone(self), databases, has_field_expiry, changes, libraries })
     }
 }
 
@@ -94,6 +97,11 @@ impl Snapshot {
     /// The databases that have keys.
     pub fn databases(&self) -> &[DatabaseSize] {
         &self.databases
+    }
+
+    /// The texts of the libraries of functions.
+    pub fn functions(&self) -> impl Iterator<Item = &[u8]> {
+        self.libraries.iter().map(|library| &*library.text)
     }
 
     /// Whether fields of hashes may expire.
@@ -152,7 +160,7 @@ fn find(data: &mut ShardData, db: usize) -> Option<&mut Table> {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        for shard in &self.engine.shards {
+        for shard in self.engine.shards.iter() {
             let mut data = shard.lock();
             let held: Vec<_> = data.all_tables_mut().map(Table::end_capture).collect();
             let left = data.take_departed();

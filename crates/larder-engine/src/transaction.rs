@@ -5,7 +5,7 @@ use crate::context::is_due;
 use crate::dispatch;
 use crate::engine::Engine;
 use crate::session::{Session, client_flags};
-use crate::shard::Held;
+use crate::shard::{Busy, Held};
 use crate::watch::Touched;
 use larder_resp::{Args, OwnedArgs};
 use std::sync::Arc;
@@ -21,6 +21,11 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Whether any command runs a script.
+    pub(crate) fn has_scripts(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.scope == Scope::Script)
+    }
+
     /// Whether any command writes.
     pub(crate) fn writes(&self) -> bool {
         self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))
@@ -74,22 +79,26 @@ pub(crate) fn end(session: &mut Session) -> Option<Box<Queue>> {
     queue
 }
 
-/// Locks what the queued commands and the watched keys need.
-pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Held<'e> {
-    let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
-    let needs_all = |(found, args): &(Found, OwnedArgs)| match found.command.scope {
+/// Whether a command needs all shards, when it runs inside of something.
+pub(crate) fn needs_all(command: &Command, args: Args<'_>) -> bool {
+    match command.scope {
         Scope::All | Scope::Walk => true,
-        Scope::Sort => crate::commands::generic::sorts_by_other_keys(args.as_args()),
-        Scope::Exec | Scope::Geo | Scope::Keys | Scope::None => false,
-    };
-    if queued.iter().any(needs_all) {
-        return engine.hold_all();
+        Scope::Sort => crate::commands::generic::sorts_by_other_keys(args),
+        Scope::Exec | Scope::Geo | Scope::Keys | Scope::None | Scope::Script => false,
+    }
+}
+
+/// Locks what the queued commands and the watched keys need.
+pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Result<Held<'e>, Busy> {
+    let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
+    if queued.iter().any(|(found, args)| needs_all(found.command, args.as_args())) {
+        return engine.shards.acquire_all();
     }
     let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
     for (found, args) in queued {
         wanted.extend(dispatch::shards_of(engine, found.command, args.as_args()));
     }
-    Held::many(&engine.shards, wanted)
+    engine.shards.acquire_many(wanted)
 }
 
 /// Whether a watched key was changed, or its time is over. The keys' shards are held.

@@ -1,5 +1,6 @@
 //! A worker: one thread's handle on the engine. It takes commands one by one and writes their replies.
 
+use crate::acl::{self, Access};
 use crate::blocking::Waiter;
 use crate::clock::Clock;
 use crate::context::WorkerState;
@@ -38,6 +39,8 @@ pub enum Flow {
     },
     /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
     Retry,
+    /// The command was not executed: it may run a script, and is to be given to [`Worker::execute_script`].
+    Script,
 }
 
 /// One thread's handle on the engine.
@@ -103,14 +106,32 @@ impl Worker {
         let shared = Arc::new(ClientShared::new(info, self.state.index, self.state.clock.wall_ms()));
         self.engine.clients.add(Arc::clone(&shared));
         self.state.stats.connections.add(1);
-        let open = self.engine.config.get("requirepass").is_none_or(|password| password.is_empty());
-        Session::new(shared, open)
+        Session::new(shared, &self.engine.acl, Access::of_new(&self.engine.acl))
     }
 
     /// Executes one command and appends its reply to `out`.
     #[inline]
     pub fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
         dispatch::execute(&self.engine, &mut self.state, session, args, out)
+    }
+
+    /// Executes a command that [`Worker::execute`] has answered with [`Flow::Script`]. When a script runs for longer than
+    /// `busy-reply-threshold`, `round` is called every now and then, for other clients to be told so: with another
+    /// worker, from [`Worker::spare`].
+    pub fn execute_script(
+        &mut self,
+        session: &mut Session,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+        round: &mut dyn FnMut(),
+    ) -> Flow {
+        dispatch::execute_script(&self.engine, &mut self.state, session, args, out, round)
+    }
+
+    /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].
+    pub fn spare(&self) -> Worker {
+        let (mailbox, stats) = (Arc::clone(&self.state.mailbox), Arc::clone(&self.state.stats));
+        Worker::new(Arc::clone(&self.engine), self.state.index, mailbox, stats)
     }
 
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth
@@ -159,6 +180,11 @@ impl Worker {
     /// Tells a client that keys have changed for another.
     pub fn invalidate_for_other(&self, session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
         tracking::invalidate_for_other(session, what, out);
+    }
+
+    /// Whether a connection may go on after the rights of its user have changed; if not, it is to be closed.
+    pub fn may_stay(&mut self, session: &mut Session) -> bool {
+        acl::may_stay(&self.engine.acl, session)
     }
 
     /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.

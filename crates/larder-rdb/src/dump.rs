@@ -6,7 +6,7 @@
 
 use crate::Crc64;
 use crate::error::{Error, Result};
-use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, Version, kind};
+use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, Version, kind, opcode};
 use crate::read::{Input, Loaded, Options, read_value};
 use crate::write::{Output, type_of, version_for, write_value};
 use larder_collections::value::Value;
@@ -25,14 +25,54 @@ pub fn of_value(value: &Value, version: Version, compress: bool) -> Vec<u8> {
     payload(kind, version, compress, |output| write_value(output, value, kind))
 }
 
+/// The payload of libraries of functions, by their texts: FUNCTION DUMP.
+pub fn of_functions<'a>(
+    texts: impl IntoIterator<Item = &'a [u8]>,
+    version: Version,
+    compress: bool,
+) -> Vec<u8> {
+    let mut output = Output::new(Vec::new(), compress);
+    for text in texts {
+        output
+            .raw(&[opcode::FUNCTION_2])
+            .and_then(|()| output.string(text))
+            .expect("a vector takes everything");
+    }
+    with_footer(output.into_inner(), version)
+}
+
+/// The texts in a payload of libraries whose footer is right.
+pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let body = payload.len().checked_sub(FOOTER_BYTES).ok_or(Error::Damaged("no payload"))?;
+    let (mut rest, mut texts) = (&payload[..body], Vec::new());
+    while let Some((&mark, behind)) = rest.split_first() {
+        if mark != opcode::FUNCTION_2 {
+            return Err(Error::Damaged("something else among functions"));
+        }
+        rest = behind;
+        texts.push(Input::new(&mut rest).string()?);
+    }
+    Ok(texts)
+}
+
+/// Whether the footer of a payload of libraries is right; there may be none of them.
+pub fn verify_functions(payload: &[u8]) -> bool {
+    verify_footer(payload).is_some()
+}
+
 /// Whether the footer is right: a version that can be read, and the checksum of the bytes.
 pub fn verify(payload: &[u8]) -> bool {
-    let Some((rest, checksum)) = payload.split_last_chunk::<8>() else { return false };
-    let Some((body, version)) = rest.split_last_chunk::<2>() else { return false };
+    verify_footer(payload).is_some_and(|body| !body.is_empty())
+}
+
+/// What is before the footer, if that is right.
+fn verify_footer(payload: &[u8]) -> Option<&[u8]> {
+    let (rest, checksum) = payload.split_last_chunk::<8>()?;
+    let (body, version) = rest.split_last_chunk::<2>()?;
     let checksum = u64::from_le_bytes(*checksum);
-    !body.is_empty()
-        && is_ours(u32::from(u16::from_le_bytes(*version)))
-        && (checksum == 0 || checksum == Crc64::of(rest))
+    let is_right =
+        is_ours(u32::from(u16::from_le_bytes(*version))) && (checksum == 0 || checksum == Crc64::of(rest));
+    is_right.then_some(body)
 }
 
 /// The value of a payload whose footer is right; None for a collection without elements.
@@ -56,7 +96,10 @@ fn payload(
 ) -> Vec<u8> {
     let mut output = Output::new(vec![kind], compress);
     write(&mut output).expect("a vector takes everything");
-    let mut bytes = output.into_inner();
+    with_footer(output.into_inner(), version)
+}
+
+fn with_footer(mut bytes: Vec<u8>, version: Version) -> Vec<u8> {
     bytes.extend_from_slice(&version.number().to_le_bytes());
     bytes.extend_from_slice(&Crc64::of(&bytes).to_le_bytes());
     bytes

@@ -73,7 +73,16 @@ impl<'a> Reply<'a> {
 
     /// An error line; `text` carries its code (`ERR ...`). CR and LF become spaces, so that the frame stays whole.
     pub fn error(&mut self, text: &[u8]) {
-        self.out.push(b'-');
+        self.clean_line(b'-', text);
+    }
+
+    /// A simple string that comes from outside: CR and LF become spaces.
+    pub fn status(&mut self, text: &[u8]) {
+        self.clean_line(b'+', text);
+    }
+
+    fn clean_line(&mut self, kind: u8, text: &[u8]) {
+        self.out.push(kind);
         self.out.extend(text.iter().map(|&b| if b == b'\r' || b == b'\n' { b' ' } else { b }));
         self.raw(b"\r\n");
     }

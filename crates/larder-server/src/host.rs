@@ -6,6 +6,7 @@ use crate::settings::{self, system_text};
 use crate::shared::Shared;
 use crate::{memory, process, sys};
 use larder_engine::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,16 +52,24 @@ impl ServerHost {
 }
 
 impl Host for ServerHost {
-    fn rewrite_config(&self) -> Result<(), String> {
+    fn rewrite_config(&self, users: &[String]) -> Result<(), String> {
         let Some(path) = &self.shared.config_file else {
             return Err("The server is running without a config file".to_string());
         };
-        settings::rewrite(&self.shared.config, path).map_err(|error| {
+        settings::rewrite(&self.shared.config, path, users).map_err(|error| {
             self.shared.log.warning(&format!("CONFIG REWRITE failed: {}", system_text(&error)));
             format!("Rewriting config file: {}", system_text(&error))
         })?;
         self.shared.log.notice("CONFIG REWRITE executed with success.");
         Ok(())
+    }
+
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|error| system_text(&error))
+    }
+
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String> {
+        settings::replace(Path::new(path), text).map_err(|error| system_text(&error))
     }
 
     fn apply_config(&self, name: &str, value: &str) -> Result<(), String> {

@@ -13,6 +13,8 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// `rename-command` lines: old and new names.
     pub renamed: Vec<(String, String)>,
+    /// `user` lines: name and rules.
+    pub users: Vec<Vec<String>>,
     /// Whether any configuration was given at all.
     pub configured: bool,
 }
@@ -31,19 +33,16 @@ impl Settings {
         enter_dir(&config)?;
         check_log_file(&config.value("logfile"))?;
         let configured = file.is_some() || !whole.is_empty();
-        Ok(Settings { config, file, renamed: loaded.renamed, configured })
+        Ok(Settings { config, file, renamed: loaded.renamed, users: loaded.users, configured })
     }
 }
 
-/// Refuses what would be dangerous or useless to leave out: users with their restrictions, and modules.
+/// Refuses what would be useless to leave out: modules.
 fn check_supported(loaded: &Loaded) -> Result<(), FatalConfig> {
-    let refuse =
-        |what: &str| Err(FatalConfig::Conflict(format!("This server has no support for '{what}' lines")));
-    match (loaded.users.first(), loaded.modules.first()) {
-        (Some(_), _) => refuse("user"),
-        (_, Some(_)) => refuse("loadmodule"),
-        _ => Ok(()),
+    if loaded.modules.is_empty() {
+        return Ok(());
     }
+    Err(FatalConfig::Conflict("This server has no support for 'loadmodule' lines".to_string()))
 }
 
 /// The system's own words for an error, without Rust's number behind them.
@@ -52,24 +51,29 @@ pub fn system_text(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-/// Writes the configuration file anew: next to the old one first, then in its place.
-pub fn rewrite(config: &Config, path: &Path) -> io::Result<()> {
+/// Writes the configuration file anew, with these lines for the users.
+pub fn rewrite(config: &Config, path: &Path, users: &[String]) -> io::Result<()> {
     let old = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
+    replace(path, config.rewrite(&old, users).as_bytes())
+}
+
+/// Writes a file anew: next to the old one first, then in its place.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(name);
-    let written = replace(path, &temporary, config.rewrite(&old).as_bytes());
+    let written = put_in_place(path, &temporary, bytes);
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(temporary, bytes)?;
     crate::sys::set_permissions(temporary, 0o644)?;
     fs::File::open(temporary)?.sync_all()?;

@@ -60,7 +60,7 @@ fn serve(settings: Settings) -> ExitCode {
     process::fit_open_files(config, &log);
     let pidfile = process::pidfile(config);
     let shared = Arc::new(Shared::new(Arc::new(settings.config), log, settings.file));
-    match run(&shared, pidfile.as_ref(), settings.renamed) {
+    match run(&shared, pidfile.as_ref(), settings.renamed, &settings.users) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Aborted) => ExitCode::FAILURE,
     }
@@ -86,12 +86,13 @@ fn run(
     shared: &Arc<Shared>,
     pidfile: Option<&PathBuf>,
     renamed: Vec<(String, String)>,
+    users: &[Vec<String>],
 ) -> Result<(), Aborted> {
     listen(shared)?;
     if let Some(path) = pidfile {
         process::write_pidfile(path, &shared.log);
     }
-    let result = run_threads(shared, renamed);
+    let result = run_threads(shared, renamed, users);
     clean_up(shared, pidfile);
     result
 }
@@ -112,10 +113,18 @@ fn listen(shared: &Shared) -> Result<(), Aborted> {
     Ok(())
 }
 
-fn run_threads(shared: &Arc<Shared>, renamed: Vec<(String, String)>) -> Result<(), Aborted> {
+fn run_threads(
+    shared: &Arc<Shared>,
+    renamed: Vec<(String, String)>,
+    users: &[Vec<String>],
+) -> Result<(), Aborted> {
     let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(shared)));
     let threads = shared.config.number("threads") as usize;
     let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, renamed });
+    engine.load_users(users).map_err(|error| {
+        shared.log.warning(&error);
+        Aborted
+    })?;
     let persist =
         Persist::start(Arc::clone(shared), Arc::clone(&engine)).map_err(|error| abort(shared, &error))?;
     assert!(shared.persist.set(Arc::clone(&persist)).is_ok(), "it is made once");
@@ -190,10 +199,12 @@ fn start_workers(
 }
 
 fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        memory::own_arena();
-        event_loop.run();
-    })
+    thread::Builder::new().name(format!("worker-{index}")).stack_size(larder_engine::STACK_BYTES_MIN).spawn(
+        move || {
+            memory::own_arena();
+            event_loop.run();
+        },
+    )
 }
 
 /// Does what is due ten times a second or so, until the server stops.

@@ -15,11 +15,11 @@ fn renamed_commands_have_only_their_new_name() {
 }
 
 #[test]
-fn users_are_refused_rather_than_forgotten() {
+fn modules_are_refused_rather_than_forgotten() {
     let output = Command::new(larder_path())
-        .args(["--port", "0", "--user", "alice on ~* +@all"])
+        .args(["--port", "0", "--loadmodule", "some.so"])
         .output()
         .expect("it starts");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && text.contains("no support for 'user' lines"), "{text}");
+    assert!(!output.status.success() && text.contains("no support for 'loadmodule' lines"), "{text}");
 }

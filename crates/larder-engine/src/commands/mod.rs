@@ -1,5 +1,6 @@
 //! The commands, by family. Each family declares its commands in a table and implements them beside it.
 
+pub(crate) mod acl;
 pub(crate) mod bitmap;
 pub(crate) mod connection;
 pub(crate) mod generic;
@@ -11,6 +12,7 @@ pub(crate) mod list;
 pub(crate) mod persistence;
 pub(crate) mod pubsub;
 pub(crate) mod scan;
+pub(crate) mod scripting;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod sorted_set;
@@ -26,6 +28,7 @@ use larder_resp::Args;
 /// The tables of all families.
 pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
+        acl::TABLE,
         bitmap::TABLE,
         connection::TABLE,
         generic::TABLE,
@@ -36,6 +39,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         list::TABLE,
         persistence::TABLE,
         pubsub::TABLE,
+        scripting::TABLE,
         server::TABLE,
         set::TABLE,
         sorted_set::TABLE,

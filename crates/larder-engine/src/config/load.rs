@@ -117,7 +117,10 @@ impl Config {
         match (name.to_ascii_lowercase().as_str(), args) {
             (name, [_]) if FORGOTTEN.contains(&name) => {}
             ("rename-command", [old, new]) => loaded.renamed.push((old.clone(), new.clone())),
-            ("user", [_, ..]) => loaded.users.push(args.to_vec()),
+            ("user", [_, ..]) => {
+                crate::acl::check_line(args, &loaded.users, self)?;
+                loaded.users.push(args.to_vec());
+            }
             ("loadmodule", [_, ..]) => loaded.modules.push(args.to_vec()),
             ("sentinel", [_, ..]) => return Err("sentinel directive while not in sentinel mode".to_string()),
             (name, []) if name.contains('.') => {

@@ -67,6 +67,9 @@ impl WorkerState {
     }
 }
 
+/// What looks after other clients while a script takes its time.
+pub(crate) type Rounds<'a> = &'a mut (dyn FnMut() + 'a);
+
 /// The surroundings of one command.
 pub struct Context<'a> {
     pub(crate) engine: &'a Engine,
@@ -80,8 +83,10 @@ pub struct Context<'a> {
     pub(crate) flow: Flow,
     /// Keys that waiting clients may be served from, once the command or the transaction is done.
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
-    /// Whether a transaction runs the command: it must not wait.
+    /// Whether a transaction or a script runs the command: it must not wait.
     pub(crate) in_exec: bool,
+    /// Looks after other clients for a moment, while a script takes its time.
+    pub(crate) rounds: Option<Rounds<'a>>,
 }
 
 /// The type of a value, as TYPE names it.

@@ -51,6 +51,11 @@ impl Subscriptions {
         Some(name)
     }
 
+    /// All names, in no order.
+    pub(crate) fn names(&self, space: Space) -> impl Iterator<Item = &[u8]> {
+        self.of(space).iter().map(|name| &**name)
+    }
+
     pub(crate) fn len(&self, space: Space) -> usize {
         self.of(space).len()
     }

@@ -14,8 +14,14 @@ use std::sync::Arc;
 struct NoHost;
 
 impl Host for NoHost {
-    fn rewrite_config(&self) -> Result<(), String> {
+    fn rewrite_config(&self, _users: &[String]) -> Result<(), String> {
         Err("The server is running without a config file".to_owned())
+    }
+    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("there are no files".to_owned())
+    }
+    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), String> {
+        Err("there are no files".to_owned())
     }
     fn apply_config(&self, _name: &str, _value: &str) -> Result<(), String> {
         Ok(())
@@ -130,6 +136,7 @@ impl Client {
                     texts.push("invalidate".to_owned());
                 }
                 Mail::Kill { .. } => texts.push("kill".to_owned()),
+                Mail::Recheck { .. } => texts.push("recheck".to_owned()),
                 Mail::Retry => texts.push("retry".to_owned()),
             }
         }

@@ -57,11 +57,19 @@ fn read_file<R: Read>(
                 hand_over(db, &mut batch);
             }
             Event::Key | Event::Aux(..) | Event::ResizeDb(..) => {}
-            Event::Function(_) => return Err(Error::Damaged("functions are not supported")),
+            Event::Function(text) => add_library(engine, &text)?,
         }
     }
     hand_over(db, &mut batch);
     Ok(file.into_rest())
+}
+
+/// A library that does not load would be lost: the file is refused.
+fn add_library(engine: &Engine, text: &[u8]) -> Result<()> {
+    engine.add_library(text).map_err(|reason| {
+        engine.log_warning(&format!("Loading a library of functions failed: {reason}"));
+        Error::Damaged("a library of functions that does not load")
+    })
 }
 
 fn database(engine: &Engine, number: u64) -> Result<usize> {

@@ -38,6 +38,7 @@ pub fn write_to<W: Write + Send>(
     let version = if snapshot.has_field_expiry() { Version::V80 } else { options.version };
     let mut file = FileWriter::new(to, version, options.compress, options.checksum)?;
     header(engine, options, &mut file)?;
+    snapshot.functions().try_for_each(|text| file.function(text))?;
     let keys = snapshot.databases().iter().map(|database| database.keys).sum();
     let progress = engine.persistence();
     progress.keys_to_save.store(keys, Relaxed);

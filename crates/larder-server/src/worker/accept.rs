@@ -51,7 +51,7 @@ impl EventLoop {
     /// Accepts what there is, up to a bound.
     pub(super) fn accept(&mut self) {
         for _ in 0..ACCEPTS_MAX {
-            match accept_one(&self.shared) {
+            match accept_one(&self.shared, self.worker.engine().needs_no_password()) {
                 Ok(Accepted::New(connection)) => self.deal(connection),
                 Ok(Accepted::Refused) => self.worker.stats().rejected_connections.add(1),
                 Ok(Accepted::Nothing) => {
@@ -104,15 +104,15 @@ impl EventLoop {
     }
 }
 
-/// The next connection of any listener.
-fn accept_one(shared: &Shared) -> io::Result<Accepted> {
+/// The next connection of any listener. `open`: the default user has no password.
+fn accept_one(shared: &Shared, open: bool) -> io::Result<Accepted> {
     let listeners = shared.listeners.lock();
     for listener in listeners.iter() {
         let accepted = match listener {
-            Listener::Tcp(socket) => socket.accept().map(|(stream, peer)| tcp(shared, stream, peer)),
+            Listener::Tcp(socket) => socket.accept().map(|(stream, peer)| tcp(shared, open, stream, peer)),
             Listener::Unix(socket, path) => socket.accept().map(|(stream, _)| {
                 let addr = format!("{}:0", path.display());
-                admit(shared, Stream::Unix(stream), None, addr.clone(), addr)
+                admit(shared, open, Stream::Unix(stream), None, addr.clone(), addr)
             }),
         };
         match accepted {
@@ -130,7 +130,7 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | Interrupted | WouldBlock)
 }
 
-fn tcp(shared: &Shared, stream: mio::net::TcpStream, peer: SocketAddr) -> Accepted {
+fn tcp(shared: &Shared, open: bool, stream: mio::net::TcpStream, peer: SocketAddr) -> Accepted {
     // Without these the connection still works.
     let _ = stream.set_nodelay(true);
     let seconds = shared.config.hot.tcp_keepalive_s.load(Relaxed).max(0) as u64;
@@ -140,19 +140,23 @@ fn tcp(shared: &Shared, stream: mio::net::TcpStream, peer: SocketAddr) -> Accept
         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive.with_retries(3));
     }
     let laddr = stream.local_addr().map_or_else(|_| String::new(), |addr| addr.to_string());
-    admit(shared, Stream::Tcp(stream), Some(peer.ip()), peer.to_string(), laddr)
+    admit(shared, open, Stream::Tcp(stream), Some(peer.ip()), peer.to_string(), laddr)
 }
 
 /// Refuses who must not or cannot be served.
-fn admit(shared: &Shared, mut stream: Stream, peer: Option<IpAddr>, addr: String, laddr: String) -> Accepted {
+fn admit(
+    shared: &Shared,
+    open: bool,
+    mut stream: Stream,
+    peer: Option<IpAddr>,
+    addr: String,
+    laddr: String,
+) -> Accepted {
     let hot = &shared.config.hot;
     let full = shared.connections.load(Relaxed) >= hot.maxclients.load(Relaxed) as usize;
     let refusal = if full {
         TOO_MANY
-    } else if hot.protected_mode.load(Relaxed)
-        && is_outside(peer)
-        && shared.config.value("requirepass").is_empty()
-    {
+    } else if open && hot.protected_mode.load(Relaxed) && is_outside(peer) {
         DENIED
     } else {
         let kind = if peer.is_some() { ConnKind::Tcp } else { ConnKind::Unix };

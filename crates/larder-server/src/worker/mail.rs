@@ -18,6 +18,8 @@ impl EventLoop {
 
     fn follow_mail(&mut self, message: Mail) {
         match message {
+            // Lets go of the lines that the client stands in, and those are in shards.
+            Mail::Unblocked { .. } if self.in_round() => self.put_off.mail.push(message),
             Mail::Output { client, bytes } => self.with(client, |this, _, connection| {
                 this.append(connection, &bytes);
                 this.check_output_limit(connection)
@@ -45,6 +47,9 @@ impl EventLoop {
                 }
                 connection.flags.closing = true;
                 Ok(())
+            }),
+            Mail::Recheck { client } => self.with(client, |this, _, connection| {
+                if this.worker.may_stay(&mut connection.session) { Ok(()) } else { Err(Hangup) }
             }),
             Mail::Retry => self.retry_paused(),
         }

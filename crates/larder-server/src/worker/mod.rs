@@ -10,7 +10,7 @@
 //! that nobody waits for one client's pipeline.
 //!
 //! Invariants:
-//! - I1: `flags.listed` holds exactly for the connections on `list`, `flags.dirty` for those on `dirty`.
+//! - I1: `flags.listed` holds exactly for the connections on `list` or `serving`, `flags.dirty` for those on `dirty`.
 //! - I2: a connection with unsent output is dirty, or waits for its socket (`!writable`), or for the log (on `held`).
 //! - I3: a slot freed in an iteration is reused in the next one at the earliest: events of the old connection may
 //!   still be in this one's batch.
@@ -19,6 +19,7 @@ mod accept;
 mod flush;
 mod mail;
 mod patience;
+mod rounds;
 mod serve;
 mod slots;
 mod timers;
@@ -33,6 +34,7 @@ use larder_resp::Parser;
 use mio::event::Event;
 use mio::{Events, Poll, Token};
 use patience::Patience;
+use rounds::PutOff;
 use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -54,12 +56,18 @@ pub struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
     poll: Poll,
-    worker: Worker,
+    worker: Box<Worker>,
+    /// Takes the worker's place while that runs a script.
+    spare: Option<Box<Worker>>,
+    /// What came up while a script held shards.
+    put_off: PutOff,
     slots: Slots,
     /// Slots by client id, for mail.
     by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Connections to serve in the next round.
     list: Vec<usize>,
+    /// Those to serve in this one, the next of them last.
+    serving: Vec<usize>,
     /// Connections to flush at the end of the round.
     dirty: Vec<usize>,
     /// Where this worker's part of the log ended when its writer was last woken.
@@ -97,10 +105,13 @@ impl EventLoop {
             index,
             shared,
             poll,
-            worker,
+            worker: Box::new(worker),
+            spare: None,
+            put_off: PutOff::default(),
             slots: Slots::default(),
             by_id: HashMap::default(),
             list: Vec::new(),
+            serving: Vec::new(),
             dirty: Vec::new(),
             logged: 0,
             held: Vec::new(),
@@ -224,6 +235,9 @@ impl EventLoop {
         self.slots.free(slot);
         self.shared.connections.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         let Connection { session, .. } = *connection;
-        self.worker.disconnect(session);
+        match &mut self.put_off.sessions {
+            Some(sessions) => sessions.push(session),
+            None => self.worker.disconnect(session),
+        }
     }
 }

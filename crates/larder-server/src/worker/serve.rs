@@ -20,17 +20,15 @@ enum Stop {
 impl EventLoop {
     /// Serves every connection on the list once.
     pub(super) fn serve_list(&mut self) {
-        let mut list = std::mem::take(&mut self.list);
-        for slot in list.drain(..) {
+        std::mem::swap(&mut self.list, &mut self.serving);
+        self.serving.reverse();
+        while let Some(slot) = self.serving.pop() {
             let Some(mut connection) = self.slots.take(slot) else { continue };
             connection.flags.listed = false;
             match self.serve(slot, &mut connection) {
                 Ok(()) => self.slots.put(slot, connection),
                 Err(Hangup) => self.close(slot, connection),
             }
-        }
-        if self.list.is_empty() {
-            self.list = list;
         }
     }
 
@@ -198,7 +196,10 @@ impl EventLoop {
                 at += consumed;
                 continue;
             }
-            let flow = self.worker.execute(&mut connection.session, args, &mut connection.output.tail);
+            let mut flow = self.worker.execute(&mut connection.session, args, &mut connection.output.tail);
+            if flow == Flow::Script {
+                flow = self.run_script(connection, args);
+            }
             if flow != Flow::Retry {
                 at += consumed;
             }
@@ -232,7 +233,8 @@ impl EventLoop {
                 self.set_deadline(slot, connection, deadline_ms);
                 Ok(Some(Stop::Paused))
             }
-            Flow::Retry => {
+            // A script was to be run where none can be: the command is tried again.
+            Flow::Retry | Flow::Script => {
                 connection.flags.paused = true;
                 self.paused.push(slot);
                 Ok(Some(Stop::Paused))

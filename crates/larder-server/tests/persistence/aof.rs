@@ -92,6 +92,28 @@ fn fickle(client: &mut Client) {
     }
 }
 
+/// What scripts do with time and chance is logged by its effects.
+fn scripted(client: &mut Client) {
+    for script in [
+        "redis.call('sadd','ss',1,2,3,4,5,6,7,8,9) return redis.call('spop','ss',4)",
+        "redis.call('set','now',redis.call('time')[2]) return redis.call('expire','now',1000)",
+        "redis.call('set','drawn',tostring(math.random())) return redis.call('incrbyfloat','drawn',0.5)",
+        "redis.call('select',7) redis.call('set','seven',1) return redis.call('select',0)",
+        "redis.call('set','kept',1) redis.pcall('incr','kept','too','many') return 1",
+        "redis.set_repl(redis.REPL_NONE) return redis.call('del','not-there')",
+        "redis.call('xadd','sx','*','a',1) redis.call('rpush','sl',1,2,3) return redis.call('lpop','sl')",
+    ] {
+        let reply = client.cmd(&["EVAL", script, "0"]);
+        assert!(!reply.is_error(), "{script}: {reply}");
+    }
+    client.ask("MULTI");
+    client.cmd(&["EVAL", "return redis.call('incr',KEYS[1])", "1", "in-multi"]);
+    client.ask("INCR in-multi");
+    client.ask("EXEC");
+    let failing = client.cmd(&["EVAL", "redis.call('incr','half') error('stop')", "0"]);
+    assert!(failing.is_error(), "what was done before an error stays");
+}
+
 /// Those that redis-server 7.0 does not know.
 fn newer(client: &mut Client) {
     for line in [
@@ -118,6 +140,7 @@ fn everything_is_there_after_a_crash() {
         let mut client = server.client();
         fill(&mut client);
         fickle(&mut client);
+        scripted(&mut client);
         newer(&mut client);
         let (before, streams) = (digest(&server), of_streams(&server));
         if policy != "always" {

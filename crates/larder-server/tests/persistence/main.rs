@@ -3,6 +3,7 @@
 mod aof;
 mod crash;
 mod faults;
+mod functions;
 mod migrate;
 mod rdb;
 #[path = "../common/samples.rs"]

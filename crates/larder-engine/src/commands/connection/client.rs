@@ -1,6 +1,7 @@
 //! CLIENT: what a connection is called, how it is answered, and the list of all connections.
 
 use super::kill::Filter;
+use crate::acl;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -172,7 +173,7 @@ pub(super) fn flag_letters(client: &ClientShared) -> String {
 }
 
 /// One line of CLIENT LIST.
-fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
+pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let names = client.names.lock().clone();
     let (query_len, query_cap) = (client.query_len.load(Relaxed), client.query_cap.load(Relaxed));
     let output = client.output_bytes.load(Relaxed);
@@ -184,8 +185,7 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     line.extend_from_slice(&names.name);
     let numbers = format!(
         " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
-         multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default \
-         redir={} resp={}",
+         multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=",
         now_ms.saturating_sub(client.created_ms) / 1000,
         now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
         flag_letters(client),
@@ -199,9 +199,10 @@ fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
         client.output_chain.load(Relaxed),
         if output > 0 { "rw" } else { "r" },
         last_command(client),
-        client.redirect.load(Relaxed),
-        client.resp.load(Relaxed),
     );
+    line.extend_from_slice(numbers.as_bytes());
+    line.extend_from_slice(names.user.as_ref().map_or(acl::DEFAULT, |user| user.name()));
+    let numbers = format!(" redir={} resp={}", client.redirect.load(Relaxed), client.resp.load(Relaxed));
     line.extend_from_slice(numbers.as_bytes());
     for (field, value) in [(" lib-name=", &names.lib_name), (" lib-ver=", &names.lib_ver)] {
         line.extend_from_slice(field.as_bytes());

@@ -1,6 +1,7 @@
 //! Introducing oneself: HELLO, AUTH, SELECT, PING and the like.
 
 use super::client;
+use crate::acl::{self, Origin};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -50,7 +51,7 @@ pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(())
 }
 
-fn set_db(context: &mut Context<'_>, db: usize) {
+pub(crate) fn set_db(context: &mut Context<'_>, db: usize) {
     context.db = db;
     context.session.db = db;
     context.session.shared.db.store(db as u32, Relaxed);
@@ -58,34 +59,23 @@ fn set_db(context: &mut Context<'_>, db: usize) {
 
 pub(super) fn auth(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args.len() {
-        2 if password(context).is_empty() => Err(CommandError::Fixed(
+        2 if context.engine.acl.default_user().rights().nopass() => Err(CommandError::Fixed(
             "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
              configuration is correct?",
         )),
-        2 => authenticate(context, b"default", &args[1]),
-        3 => authenticate(context, &args[1], &args[2]),
+        2 => authenticate(context, acl::DEFAULT, &args[1], &args[0]),
+        3 => authenticate(context, &args[1], &args[2], &args[0]),
         _ => Err(CommandError::SYNTAX),
     }?;
     context.reply.ok();
     Ok(())
 }
 
-fn password(context: &Context<'_>) -> String {
-    context.engine.config.get("requirepass").unwrap_or_default()
-}
-
-fn authenticate(context: &mut Context<'_>, user: &[u8], given: &[u8]) -> CommandResult {
-    let wanted = password(context);
-    if user != b"default" || !(wanted.is_empty() || same_secret(wanted.as_bytes(), given)) {
-        return Err(WRONG_PASSWORD);
-    }
-    context.session.authenticated = true;
-    Ok(())
-}
-
-/// Compares in a time that does not depend on where the first difference is.
-fn same_secret(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differences, (x, y)| differences | (x ^ y)) == 0
+/// `command` is the one that asks, as it was spelled.
+fn authenticate(context: &mut Context<'_>, user: &[u8], given: &[u8], command: &[u8]) -> CommandResult {
+    let origin = if context.in_exec { Origin::Multi } else { Origin::TopLevel };
+    let admitted = acl::authenticate(context.engine, context.session, user, given, origin, command);
+    if admitted { Ok(()) } else { Err(WRONG_PASSWORD) }
 }
 
 /// What HELLO asks for.
@@ -138,7 +128,7 @@ fn syntax(word: &[u8]) -> CommandError {
 pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let hello = Hello::parse(args)?;
     if let Some((user, password)) = hello.auth {
-        authenticate(context, user, password)?;
+        authenticate(context, user, password, &args[0])?;
     }
     if !context.session.authenticated {
         return Err(CommandError::Fixed(
@@ -196,7 +186,7 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     let mut names = session.shared.names.lock();
     *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
     drop(names);
-    context.session.authenticated = password(context).is_empty();
+    acl::start_over(&context.engine.acl, context.session);
     context.reply.simple("RESET");
     Ok(())
 }

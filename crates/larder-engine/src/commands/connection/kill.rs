@@ -1,6 +1,7 @@
 //! CLIENT KILL and UNBLOCK, and the filters that KILL and LIST share.
 
 use super::client::flag_letters;
+use crate::acl;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -90,7 +91,7 @@ impl Filter {
 fn criterion(context: &Context<'_>, name: &[u8], value: &[u8]) -> CommandResult<Criterion> {
     Ok(match name {
         b"type" => Criterion::Type(client_type(value)?),
-        b"user" => Criterion::User(user(value)?),
+        b"user" => Criterion::User(user(context, value)?),
         b"addr" => Criterion::Addr(value.to_vec()),
         b"laddr" => Criterion::Laddr(value.to_vec()),
         b"maxage" => Criterion::MaxAge(seconds(value, "maxage")?),
@@ -153,8 +154,9 @@ fn client_type(value: &[u8]) -> CommandResult<&'static str> {
     found.ok_or_else(|| quoted("ERR Unknown client type '", value))
 }
 
-fn user(value: &[u8]) -> CommandResult<Vec<u8>> {
-    if value == b"default" { Ok(value.to_vec()) } else { Err(quoted("ERR No such user '", value)) }
+fn user(context: &Context<'_>, value: &[u8]) -> CommandResult<Vec<u8>> {
+    let known = context.engine.acl.find(value).map(|user| user.name().to_vec());
+    known.ok_or_else(|| quoted("ERR No such user '", value))
 }
 
 fn quoted(text: &str, value: &[u8]) -> CommandError {
@@ -176,7 +178,9 @@ impl Criterion {
         match self {
             Criterion::Id(ids) => ids.contains(&client.id),
             Criterion::Type(kind) => *kind == type_of(client),
-            Criterion::User(user) => user == b"default",
+            Criterion::User(user) => {
+                client.names.lock().user.as_ref().map_or(acl::DEFAULT, |user| user.name()) == user
+            }
             Criterion::Addr(addr) => client.addr.as_bytes() == addr,
             Criterion::Laddr(laddr) => client.laddr.as_bytes() == laddr,
             Criterion::MaxAge(min) => age(client.created_ms) >= *min,

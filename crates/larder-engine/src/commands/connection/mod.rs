@@ -7,5 +7,7 @@ mod pause;
 mod table;
 mod tracking;
 
+pub(crate) use client::describe;
 pub use hello::REDIS_VERSION;
+pub(crate) use hello::set_db;
 pub(crate) use table::TABLE;

@@ -85,6 +85,22 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The positions of the keys among the arguments: where [`Request::parse`] finds them.
+pub(crate) fn keys(args: Args<'_>) -> impl Iterator<Item = usize> + use<> {
+    let mut at = 6;
+    let listed = loop {
+        at += match args.get(at) {
+            None => break args.len(),
+            Some(word) if is_word(word, "keys") => break at + 1,
+            Some(word) if is_word(word, "auth") => 2,
+            Some(word) if is_word(word, "auth2") => 3,
+            Some(_) => 1,
+        };
+    };
+    let single = args.get(3).is_some_and(|key| listed >= args.len() || !key.is_empty());
+    single.then_some(3).into_iter().chain(listed..args.len())
+}
+
 /// A key on its way.
 struct Traveller<'a> {
     key: &'a [u8],
@@ -122,7 +138,7 @@ fn with_shards(context: &mut Context<'_>, keys: &[&[u8]], f: impl FnOnce(&mut Co
         return f(context);
     }
     let wanted = keys.iter().map(|key| context.engine.key(key).shard()).collect();
-    context.held = Held::many(&context.engine.shards, wanted);
+    context.held = context.engine.shards.many(wanted);
     context.flush_effects_after(f);
     context.held = Held::None;
 }

@@ -4,6 +4,7 @@
 //! shards locked (`Scope::Sort`): the usual ascending order, so there is no deadlock, and no other command runs
 //! meanwhile. Without them only the shards of its key and of the destination are locked.
 
+use crate::acl;
 use crate::commands::is_word;
 use crate::context::{Context, Kind, Typed};
 use crate::error::{CommandError, CommandResult};
@@ -20,6 +21,10 @@ use larder_resp::Args;
 use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
+const DENIED_BY: CommandError =
+    CommandError::Fixed("ERR BY option of SORT denied due to insufficient ACL permissions.");
+const DENIED_GET: CommandError =
+    CommandError::Fixed("ERR GET option of SORT denied due to insufficient ACL permissions.");
 const NOT_DOUBLE: CommandError = CommandError::Fixed("ERR One or more scores can't be converted into double");
 
 pub(super) fn sort(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -55,7 +60,8 @@ pub(crate) fn target(args: Args<'_>) -> Option<usize> {
 }
 
 fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandResult {
-    let mut request = Request::parse(args.from(2), may_store)?;
+    let reads_all = args.len() == 2 || acl::may_read_all_keys(context.session, context.found, args);
+    let mut request = Request::parse(args.from(2), may_store, reads_all)?;
     let key = context.key(args.at(1));
     let source = Source::fetch(context, &key)?;
     if matches!(source, Source::Set(_)) && request.store.is_some() && request.by == Some(By::Nothing) {
@@ -143,7 +149,8 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn parse(args: Args<'a>, may_store: bool) -> CommandResult<Request<'a>> {
+    /// `reads_all`: the client may read whatever keys the patterns name.
+    fn parse(args: Args<'a>, may_store: bool, reads_all: bool) -> CommandResult<Request<'a>> {
         let (mut by, mut get, mut store) = (None, Vec::new(), None);
         let (mut offset, mut count) = (0, -1);
         let (mut is_descending, mut is_alpha) = (false, false);
@@ -164,8 +171,14 @@ impl<'a> Request<'a> {
                     store = Some(value);
                 } else if is_word(word, "by") {
                     let sorts = value.contains(&b'*');
+                    if sorts && !reads_all {
+                        return Err(DENIED_BY);
+                    }
                     by = Some(if sorts { By::Pattern(Pattern::parse(value)) } else { By::Nothing });
                 } else if is_word(word, "get") {
+                    if !reads_all {
+                        return Err(DENIED_GET);
+                    }
                     get.push(Pattern::parse(value));
                 } else {
                     return Err(CommandError::SYNTAX);

@@ -99,9 +99,7 @@ fn old_style_keys(command: &Command) -> (i32, i32, i32) {
 fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
     reply.map(3);
     reply.bulk(b"flags");
-    let names: Vec<_> = spec.flags.split_whitespace().collect();
-    reply.set(names.len());
-    names.iter().for_each(|name| reply.simple(name));
+    write_spec_flags(reply, spec);
     reply.bulk(b"begin_search");
     match spec.begin {
         Begin::Index(index) => write_search(reply, "index", &[("index", index)], None),
@@ -117,6 +115,16 @@ fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
             write_search(reply, "keynum", &[("keynumidx", at), ("firstkey", first), ("keystep", step)], None);
         }
         Find::Unknown => write_search(reply, "unknown", &[], None),
+    }
+}
+
+/// What is done with keys: the first word, as RW or OW, in upper case, the others in lower case.
+fn write_spec_flags(reply: &mut Reply<'_>, spec: &KeySpec) {
+    let names: Vec<_> = spec.flags.split_whitespace().collect();
+    reply.set(names.len());
+    for name in names {
+        let is_kind = matches!(name, "OW" | "RM" | "RO" | "RW");
+        reply.simple(&if is_kind { name.to_owned() } else { name.to_ascii_lowercase() });
     }
 }
 
@@ -218,9 +226,7 @@ pub(super) fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> Comm
     for (at, spec) in found {
         context.reply.array(2);
         context.reply.bulk(args.at(at + 2));
-        let names: Vec<_> = spec.flags.split_whitespace().collect();
-        context.reply.set(names.len());
-        names.iter().for_each(|name| context.reply.simple(name));
+        write_spec_flags(&mut context.reply, &spec);
     }
     Ok(())
 }

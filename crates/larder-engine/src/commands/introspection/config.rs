@@ -25,7 +25,13 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let host = &context.engine.host;
     let open =
         crate::dispatch::is_local_option_allowed(context.engine, context.session, "enable-protected-configs");
-    let result = context.engine.config.set_for(&pairs, open, |name, value| host.apply_config(name, value));
+    let acl = &context.engine.acl;
+    let result = context.engine.config.set_for(&pairs, open, |name, value| {
+        if name == "requirepass" {
+            acl.set_default_password(value.as_bytes());
+        }
+        host.apply_config(name, value)
+    });
     result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
     context.worker.read_options(context.engine);
     context.reply.ok();
@@ -33,7 +39,8 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn rewrite(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.engine.host.rewrite_config().map_err(|error| CommandError::text(format!("ERR {error}")))?;
+    let users = context.engine.user_lines();
+    context.engine.host.rewrite_config(&users).map_err(|error| CommandError::text(format!("ERR {error}")))?;
     context.reply.ok();
     Ok(())
 }

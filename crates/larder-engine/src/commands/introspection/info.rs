@@ -2,6 +2,7 @@
 
 use super::latency;
 use super::memory::ratio;
+use crate::acl::Reason;
 use crate::commands::connection::REDIS_VERSION;
 use crate::commands::is_word;
 use crate::context::Context;
@@ -163,6 +164,9 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         .map(|c| c.query_cap.load(Relaxed) + c.output_bytes.load(Relaxed))
         .sum();
     let (pending, freed) = engine.background.freed();
+    let (scripts, libraries) = (engine.scripts.usage(), engine.scripts.libraries());
+    // Scripts and functions share the interpreters.
+    let vm = engine.scripts.vm_bytes.load(Relaxed);
     text.push_str("# Memory\r\n");
     lines!(text,
         "used_memory": memory.used,
@@ -181,13 +185,19 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         "allocator_resident": memory.resident,
         "total_system_memory": memory.system_total,
         "total_system_memory_human": human(memory.system_total),
-        "used_memory_lua": 0,
-        "used_memory_vm_eval": 0,
-        "used_memory_lua_human": "0B",
-        "used_memory_scripts_eval": 0,
-        "number_of_cached_scripts": 0,
-        "number_of_functions": 0,
-        "number_of_libraries": 0,
+        "used_memory_lua": vm,
+        "used_memory_vm_eval": vm,
+        "used_memory_lua_human": human(vm),
+        "used_memory_scripts_eval": scripts.bytes,
+        "number_of_cached_scripts": scripts.count,
+        "number_of_functions": libraries.function_count(),
+        "number_of_libraries": libraries.iter().len(),
+        "used_memory_vm_functions": 0,
+        "used_memory_vm_total": vm,
+        "used_memory_vm_total_human": human(vm),
+        "used_memory_functions": libraries.memory_bytes(),
+        "used_memory_scripts": scripts.bytes + libraries.memory_bytes(),
+        "used_memory_scripts_human": human((scripts.bytes + libraries.memory_bytes()) as u64),
         "maxmemory": maxmemory,
         "maxmemory_human": human(maxmemory),
         "maxmemory_policy": engine.config.value("maxmemory-policy"),
@@ -317,6 +327,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "expired_time_cap_reached_count": rates.expire_stopped_early.load(Relaxed),
         "expire_cycle_cpu_milliseconds": rates.expire_time_us.load(Relaxed) / 1000,
         "evicted_keys": 0,
+        "evicted_scripts": engine.scripts.usage().evicted,
         "evicted_clients": 0,
         "total_eviction_exceeded_time": 0,
         "current_eviction_exceeded_time": 0,
@@ -348,6 +359,10 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "reply_buffer_shrinks": 0,
         "reply_buffer_expands": 0,
         "eventloop_cycles": engine.sum(|s| &s.loops),
+        "acl_access_denied_auth": engine.acl.log.denied(Reason::Auth),
+        "acl_access_denied_cmd": engine.acl.log.denied(Reason::Command),
+        "acl_access_denied_key": engine.acl.log.denied(Reason::Key),
+        "acl_access_denied_channel": engine.acl.log.denied(Reason::Channel),
     );
 }
 

@@ -9,7 +9,8 @@ use crate::worker::Flow;
 use larder_resp::Args;
 
 pub(super) fn time(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let now_us = context.worker.clock.wall_us();
+    // Read anew: scripts that wait for time to pass must see it pass.
+    let now_us = crate::clock::wall_us();
     context.reply.array(2);
     context.reply.bulk_int((now_us / 1_000_000) as i64);
     context.reply.bulk_int((now_us % 1_000_000) as i64);
@@ -43,6 +44,12 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     }
     if abort {
         return Err(CommandError::Fixed("ERR No shutdown in progress."));
+    }
+    if context.engine.gate.is_busy() {
+        if !flags.nosave {
+            return Err(context.engine.scripts.running.busy_error());
+        }
+        context.engine.scripts.running.abandon();
     }
     if context.in_exec {
         return Err(CommandError::Fixed(

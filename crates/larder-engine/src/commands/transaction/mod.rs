@@ -5,6 +5,7 @@ mod watch;
 
 pub(crate) use table::TABLE;
 
+use crate::acl::{self, Origin};
 use crate::context::Context;
 use crate::dispatch;
 use crate::error::{CommandError, CommandResult};
@@ -53,7 +54,14 @@ fn run_all(context: &mut Context<'_>, queue: &transaction::Queue) {
     context.in_exec = true;
     for (found, args) in &queue.commands {
         context.found = *found;
-        dispatch::call(context, args.as_args());
+        let allowed =
+            acl::check(context.engine, context.session, *found, args.as_args(), Some(Origin::Multi));
+        match allowed {
+            Ok(()) => {
+                dispatch::call(context, args.as_args());
+            }
+            Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),
+        }
     }
     context.in_exec = false;
     context.found = exec;

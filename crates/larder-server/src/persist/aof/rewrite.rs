@@ -123,6 +123,9 @@ pub fn write_base(
 /// Writes a snapshot as commands.
 fn write_commands(snapshot: &Snapshot, path: &std::path::Path) -> io::Result<()> {
     let mut to = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    for text in snapshot.functions() {
+        to.write_all(&larder_engine::function_command(text))?;
+    }
     for database in snapshot.databases() {
         to.write_all(&larder_engine::select_command(database.index))?;
         let mut bytes = Vec::new();

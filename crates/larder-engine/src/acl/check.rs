@@ -1,0 +1,201 @@
+//! Whether a user may run a command with these arguments.
+
+use super::needs;
+use super::selector::Selector;
+use super::session::refresh;
+use super::{Reason, Rights, log};
+use crate::command::{Found, flags};
+use crate::engine::Engine;
+use crate::error::CommandError;
+use crate::session::Session;
+use larder_resp::Args;
+
+/// Where a command comes from, for ACL LOG.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A client.
+    TopLevel,
+    /// A transaction.
+    Multi,
+    /// A script.
+    Lua,
+}
+
+impl Origin {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Origin::Lua => "lua",
+            Origin::Multi => "multi",
+            Origin::TopLevel => "toplevel",
+        }
+    }
+}
+
+/// What a user may not do. In the order of what is told first when several selectors refuse a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Denial {
+    /// Use the command at all.
+    Command,
+    /// Do this with the key at that position.
+    Key(usize),
+    /// Use the channel at that position.
+    Channel(usize),
+}
+
+impl Denial {
+    /// What the client is told.
+    pub(crate) fn refusal(self, found: Found) -> CommandError {
+        match self {
+            Denial::Command => CommandError::text(format!(
+                "NOPERM this user has no permissions to run the '{}' command",
+                found.full_name()
+            )),
+            Denial::Key(_) => CommandError::Fixed(
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+            ),
+            Denial::Channel(_) => CommandError::Fixed(
+                "NOPERM this user has no permissions to access one of the channels used as arguments",
+            ),
+        }
+    }
+
+    /// The same for a command of a transaction that was let in before.
+    pub(crate) fn late_refusal(self) -> CommandError {
+        let reason = match self {
+            Denial::Command => "no permission to execute the command or subcommand",
+            Denial::Key(_) => "no permission to touch the specified keys",
+            Denial::Channel(_) => "no permission to access one of the channels used as arguments",
+        };
+        CommandError::text(format!(
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command \
+             is no longer allowed for the following reason: {reason}"
+        ))
+    }
+
+    /// The same, saying what it was: for ACL DRYRUN.
+    pub(crate) fn explanation(self, found: Found, args: Args<'_>) -> Vec<u8> {
+        let object = self.object(found, args);
+        let (verb, noun): (&[u8], &[u8]) = match self {
+            Denial::Command => (b"run", b"command"),
+            Denial::Key(_) => (b"access", b"key"),
+            Denial::Channel(_) => (b"access", b"channel"),
+        };
+        [b"This user has no permissions to ", verb, b" the '", &object, b"' ", noun].concat()
+    }
+
+    /// What a script is told.
+    pub(crate) fn script_refusal(self) -> CommandError {
+        CommandError::Fixed(match self {
+            Denial::Command => "ERR The user executing the script can't run this command or subcommand",
+            Denial::Key(_) => {
+                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
+                 arguments"
+            }
+            Denial::Channel(_) => {
+                "ERR The user executing the script can't publish to the channel mentioned in the command"
+            }
+        })
+    }
+
+    fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
+        match self {
+            Denial::Command => found.full_name().into_bytes(),
+            Denial::Key(at) | Denial::Channel(at) => args.get(at).unwrap_or_default().to_vec(),
+        }
+    }
+
+    fn reason(self) -> Reason {
+        match self {
+            Denial::Command => Reason::Command,
+            Denial::Key(_) => Reason::Key,
+            Denial::Channel(_) => Reason::Channel,
+        }
+    }
+}
+
+/// Whether the connection may do everything. Takes its rights anew if they may have changed.
+#[inline]
+pub(crate) fn is_free(engine: &Engine, session: &mut Session) -> bool {
+    session.access.is_free(&engine.acl) || look_closer(engine, session)
+}
+
+fn look_closer(engine: &Engine, session: &mut Session) -> bool {
+    refresh(&engine.acl, session);
+    session.access.is_free(&engine.acl)
+}
+
+/// Where a command of a connection comes from that is not run by a script.
+fn origin(session: &Session) -> Origin {
+    if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
+}
+
+/// Whether the connection may run a command now; if not, ACL LOG notes it. To be called for every command: those of
+/// clients, those of a transaction when it runs, those of scripts. `origin` is where it comes from; `None` for what a
+/// client sends.
+pub(crate) fn check(
+    engine: &Engine,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    from: Option<Origin>,
+) -> Result<(), Denial> {
+    if is_free(engine, session) {
+        return Ok(());
+    }
+    check_restricted(engine, session, found, args, from)
+}
+
+/// The same for a connection that may not do everything, whose rights are fresh.
+pub(crate) fn check_restricted(
+    engine: &Engine,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+    from: Option<Origin>,
+) -> Result<(), Denial> {
+    decide(session.access.rights(), found, args).inspect_err(|denial| {
+        session.shared.last_command.store(found.id + 1, std::sync::atomic::Ordering::Relaxed);
+        let object = denial.object(found, args);
+        let user = session.access.user().name();
+        let origin = from.unwrap_or_else(|| origin(session));
+        log::note(engine, session, denial.reason(), origin, &object, user);
+    })
+}
+
+/// Whether these rights allow a command: one of the selectors must allow all of it.
+pub(crate) fn decide(rights: &Rights, found: Found, args: Args<'_>) -> Result<(), Denial> {
+    let mut worst = Denial::Command;
+    for selector in rights.selectors() {
+        match try_selector(selector, found, args) {
+            Ok(()) => return Ok(()),
+            Err(denial) => worst = worst.max(denial),
+        }
+    }
+    Err(worst)
+}
+
+fn try_selector(selector: &Selector, found: Found, args: Args<'_>) -> Result<(), Denial> {
+    let first_arg = args.get(if found.parent.is_some() { 2 } else { 1 });
+    if !found.command.has(flags::NO_AUTH) && !selector.allows_command(found, first_arg) {
+        return Err(Denial::Command);
+    }
+    if !selector.allows_all_keys() {
+        needs::keys(found, args, |at, access| {
+            let allowed = selector.allows_key(args.at(at), access);
+            if allowed { Ok(()) } else { Err(Denial::Key(at)) }
+        })?;
+    }
+    if !selector.allows_all_channels() {
+        needs::channels(found, args, |at, is_pattern| {
+            let allowed = selector.allows_channel(args.at(at), is_pattern);
+            if allowed { Ok(()) } else { Err(Denial::Channel(at)) }
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether the connection may read every key with this command: what SORT asks for its patterns.
+pub(crate) fn may_read_all_keys(session: &Session, found: Found, args: Args<'_>) -> bool {
+    let fits = |selector: &Selector| selector.reads_all_keys() && try_selector(selector, found, args).is_ok();
+    session.access.rights().selectors().any(fits)
+}

@@ -1,0 +1,326 @@
+//! A selector: commands, and the keys and channels that they may be used with. Every user has one, and more by rules in
+//! parentheses; a command is allowed if one of them allows all of it.
+
+use super::commands::{self, CommandSet};
+use super::rule_error::RuleError;
+use crate::command::Found;
+use crate::glob;
+use crate::table::table;
+use std::collections::BTreeMap;
+
+/// What may be done with a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub read: bool,
+    pub write: bool,
+}
+
+impl Access {
+    pub(crate) const ALL: Access = Access { read: true, write: true };
+    pub(crate) const READ: Access = Access { read: true, write: false };
+
+    fn covers(self, wanted: Access) -> bool {
+        (self.read || !wanted.read) && (self.write || !wanted.write)
+    }
+}
+
+/// Keys by pattern, and what may be done with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KeyPattern {
+    pattern: Box<[u8]>,
+    access: Access,
+}
+
+/// Commands, keys and channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selector {
+    pub(super) commands: CommandSet,
+    /// First arguments with which a command may be used that is not allowed otherwise.
+    first_args: BTreeMap<u16, Vec<Box<[u8]>>>,
+    all_keys: bool,
+    keys: Vec<KeyPattern>,
+    all_channels: bool,
+    channels: Vec<Box<[u8]>>,
+}
+
+impl Selector {
+    /// Allows nothing, but perhaps all channels.
+    pub(crate) fn new(all_channels: bool) -> Self {
+        Selector {
+            commands: CommandSet::none(),
+            first_args: BTreeMap::new(),
+            all_keys: false,
+            keys: Vec::new(),
+            all_channels,
+            channels: Vec::new(),
+        }
+    }
+
+    /// Allows everything.
+    pub(crate) fn all() -> Self {
+        Selector { commands: CommandSet::all(), all_keys: true, ..Selector::new(true) }
+    }
+
+    /// Whether it allows everything.
+    pub(crate) fn is_all(&self) -> bool {
+        self.all_keys && self.all_channels && self.commands.is_all()
+    }
+
+    /// Applies a rule.
+    pub(crate) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+        match rule {
+            _ if is(rule, "allkeys") || rule == b"~*" => self.set_keys(true),
+            _ if is(rule, "resetkeys") => self.set_keys(false),
+            _ if is(rule, "allchannels") || rule == b"&*" => self.set_channels(true),
+            _ if is(rule, "resetchannels") => self.set_channels(false),
+            _ if is(rule, "allcommands") || is(rule, "+@all") => self.set_commands(CommandSet::all()),
+            _ if is(rule, "nocommands") || is(rule, "-@all") => self.set_commands(CommandSet::none()),
+            [b'~' | b'%', ..] => return self.add_key(rule),
+            [b'&', pattern @ ..] => return self.add_channel(pattern),
+            [sign @ (b'+' | b'-'), b'@', name @ ..] => return self.set_category(name, *sign == b'+'),
+            [b'+', name @ ..] => return self.allow(name),
+            [b'-', name @ ..] => self.set_command(find(name)?, false),
+            _ => return Err(RuleError::Syntax),
+        }
+        Ok(())
+    }
+
+    fn set_keys(&mut self, all: bool) {
+        self.all_keys = all;
+        self.keys.clear();
+    }
+
+    fn set_channels(&mut self, all: bool) {
+        self.all_channels = all;
+        self.channels.clear();
+    }
+
+    fn set_commands(&mut self, commands: CommandSet) {
+        self.commands = commands;
+        self.first_args.clear();
+    }
+
+    fn add_key(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+        if self.all_keys {
+            return Err(RuleError::KeyAfterAll);
+        }
+        let (access, pattern) = key_rule(rule)?;
+        check_pattern(pattern)?;
+        match self.keys.iter_mut().find(|known| *known.pattern == *pattern) {
+            Some(known) => {
+                known.access.read |= access.read;
+                known.access.write |= access.write;
+            }
+            None => self.keys.push(KeyPattern { pattern: pattern.into(), access }),
+        }
+        Ok(())
+    }
+
+    fn add_channel(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
+        if self.all_channels {
+            return Err(RuleError::ChannelAfterAll);
+        }
+        check_pattern(pattern)?;
+        if !self.channels.iter().any(|known| **known == *pattern) {
+            self.channels.push(pattern.into());
+        }
+        Ok(())
+    }
+
+    fn set_category(&mut self, name: &[u8], on: bool) -> Result<(), RuleError> {
+        let category = commands::category(name).ok_or(RuleError::Unknown)?;
+        self.commands.set_category(category, on);
+        self.first_args.retain(|id, _| !category.contains(*id));
+        Ok(())
+    }
+
+    fn set_command(&mut self, found: Found, on: bool) {
+        self.commands.set(found, on);
+        self.first_args.remove(&found.id);
+    }
+
+    /// `+command`, `+container|subcommand` or `+command|argument`.
+    fn allow(&mut self, name: &[u8]) -> Result<(), RuleError> {
+        let Some(bar) = memchr::memrchr(b'|', name) else {
+            self.set_command(find(name)?, true);
+            return Ok(());
+        };
+        let (outer, inner) = (find(&name[..bar])?, &name[bar + 1..]);
+        if outer.parent.is_some() {
+            return Err(RuleError::FirstArgOfSubcommand);
+        }
+        if inner.is_empty() {
+            return Err(RuleError::Syntax);
+        }
+        if outer.command.subcommands.is_empty() {
+            self.add_first_arg(outer.id, inner);
+        } else {
+            self.set_command(find(name)?, true);
+        }
+        Ok(())
+    }
+
+    fn add_first_arg(&mut self, id: u16, arg: &[u8]) {
+        let args = self.first_args.entry(id).or_default();
+        if !args.iter().any(|known| known.eq_ignore_ascii_case(arg)) {
+            args.push(arg.into());
+        }
+    }
+
+    /// Whether a command may be used whose arguments begin so.
+    pub(super) fn allows_command(&self, found: Found, first_arg: Option<&[u8]>) -> bool {
+        self.commands.has(found.id) || first_arg.is_some_and(|arg| self.allows_first_arg(found.id, arg))
+    }
+
+    fn allows_first_arg(&self, id: u16, arg: &[u8]) -> bool {
+        let allowed = self.first_args.get(&id);
+        allowed.is_some_and(|allowed| allowed.iter().any(|known| known.eq_ignore_ascii_case(arg)))
+    }
+
+    /// The arguments with which a command may be used that is not allowed otherwise.
+    pub(super) fn first_args(&self, id: u16) -> &[Box<[u8]>] {
+        self.first_args.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether no key needs to be looked at.
+    pub(super) fn allows_all_keys(&self) -> bool {
+        self.all_keys
+    }
+
+    /// Whether this may be done with a key.
+    pub(super) fn allows_key(&self, key: &[u8], access: Access) -> bool {
+        let fits = |known: &KeyPattern| known.access.covers(access) && glob::matches(&known.pattern, key);
+        self.all_keys || self.keys.iter().any(fits)
+    }
+
+    /// Whether every key may be read.
+    pub(super) fn reads_all_keys(&self) -> bool {
+        self.all_keys || self.keys.iter().any(|known| &*known.pattern == b"*" && known.access.read)
+    }
+
+    /// Whether no channel needs to be looked at.
+    pub(super) fn allows_all_channels(&self) -> bool {
+        self.all_channels
+    }
+
+    /// Whether a channel may be used. A pattern of channels must be one of those allowed, literally: what it may match
+    /// in addition cannot be told.
+    pub(super) fn allows_channel(&self, name: &[u8], is_pattern: bool) -> bool {
+        let fits = |known: &[u8]| if is_pattern { known == name } else { glob::matches(known, name) };
+        self.all_channels || self.channels.iter().any(|known| fits(known))
+    }
+
+    /// The keys as rules, separated by blanks.
+    pub(crate) fn keys_text(&self) -> Vec<u8> {
+        if self.all_keys {
+            return b"~*".to_vec();
+        }
+        let rule = |known: &KeyPattern| {
+            let prefix: &[u8] = match known.access {
+                Access { read: true, write: true } => b"~",
+                Access { read: true, .. } => b"%R~",
+                _ => b"%W~",
+            };
+            [prefix, &known.pattern].concat()
+        };
+        self.keys.iter().map(rule).collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// The channels as rules, separated by blanks.
+    pub(crate) fn channels_text(&self) -> Vec<u8> {
+        if self.all_channels {
+            return b"&*".to_vec();
+        }
+        self.channels.iter().map(|known| [b"&", &**known].concat()).collect::<Vec<_>>().join(&b' ')
+    }
+}
+
+fn is(rule: &[u8], word: &str) -> bool {
+    rule.eq_ignore_ascii_case(word.as_bytes())
+}
+
+/// A command or `container|subcommand` by its own name; renaming does not matter.
+fn find(name: &[u8]) -> Result<Found, RuleError> {
+    table().find_full(name).ok_or(RuleError::Unknown)
+}
+
+/// What `~pattern` or `%RW~pattern` allows, and the pattern.
+fn key_rule(rule: &[u8]) -> Result<(Access, &[u8]), RuleError> {
+    if let [b'~', pattern @ ..] = rule {
+        return Ok((Access::ALL, pattern));
+    }
+    let mut access = Access::default();
+    for (at, byte) in rule.iter().enumerate().skip(1) {
+        match byte.to_ascii_uppercase() {
+            b'R' if !access.read => access.read = true,
+            b'W' if !access.write => access.write = true,
+            b'~' if access != Access::default() => return Ok((access, &rule[at + 1..])),
+            _ => return Err(RuleError::Syntax),
+        }
+    }
+    // Without a tilde, the pattern is empty.
+    if access == Access::default() { Err(RuleError::Syntax) } else { Ok((access, b"")) }
+}
+
+fn check_pattern(pattern: &[u8]) -> Result<(), RuleError> {
+    if super::has_blanks(pattern) { Err(RuleError::Syntax) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selector(rules: &str) -> Selector {
+        let mut selector = Selector::new(false);
+        rules.split(' ').for_each(|rule| selector.apply(rule.as_bytes()).expect(rule));
+        selector
+    }
+
+    #[test]
+    fn keys_by_pattern_and_access() {
+        let selector = selector("%R~read:* %W~write:* ~both:* %r~one %W~one");
+        assert!(selector.allows_key(b"read:1", Access::READ) && !selector.allows_key(b"read:1", Access::ALL));
+        assert!(!selector.allows_key(b"write:1", Access::READ));
+        assert!(selector.allows_key(b"both:", Access::ALL) && selector.allows_key(b"one", Access::ALL));
+        assert_eq!(selector.keys_text(), b"%R~read:* %W~write:* ~both:* ~one");
+        assert!(!selector.reads_all_keys());
+    }
+
+    #[test]
+    fn patterns_of_channels_are_compared_literally() {
+        let selector = selector("&news.* &x");
+        assert!(selector.allows_channel(b"news.art", false) && selector.allows_channel(b"news.*", true));
+        assert!(!selector.allows_channel(b"news.a*", true) && !selector.allows_channel(b"y", false));
+    }
+
+    #[test]
+    fn first_arguments() {
+        let select = table().find(b"select").expect("a command");
+        let mut selector = selector("+@all -select +select|0 +select|0");
+        assert!(selector.allows_command(select, Some(b"0")) && !selector.allows_command(select, Some(b"1")));
+        assert!(!selector.allows_command(select, None));
+        assert_eq!(selector.first_args(select.id).len(), 1);
+        selector.apply(b"-@connection").expect("a rule");
+        assert!(!selector.allows_command(select, Some(b"0")));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let mut selector = selector("+get ~a");
+        for (rule, error) in [
+            ("%~x", RuleError::Syntax),
+            ("%RR~x", RuleError::Syntax),
+            ("%", RuleError::Syntax),
+            ("", RuleError::Syntax),
+            ("~a b", RuleError::Syntax),
+            ("+nosuch", RuleError::Unknown),
+            ("-get|x", RuleError::Unknown),
+            ("+config|get|x", RuleError::FirstArgOfSubcommand),
+            ("+get|", RuleError::Syntax),
+        ] {
+            let before = selector.clone();
+            assert_eq!(selector.apply(rule.as_bytes()), Err(error), "{rule}");
+            assert_eq!(selector, before);
+        }
+    }
+}

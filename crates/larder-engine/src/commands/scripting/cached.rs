@@ -1,0 +1,78 @@
+//! SCRIPT: what EVALSHA can name.
+
+use super::eval::{digest, keep};
+use super::{check_flush_mode, reply_flushed};
+use crate::commands::is_word;
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use larder_resp::Args;
+
+pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let script = keep(context.engine, &args[2], true)?;
+    context.reply.bulk(&script.sha);
+    Ok(())
+}
+
+pub(super) fn exists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let digests = args.from(2);
+    context.reply.array(digests.len());
+    context.engine.scripts.with_cache(|cache| {
+        for arg in digests.iter() {
+            context.reply.int(i64::from(digest(arg).is_some_and(|sha| cache.contains(&sha))));
+        }
+    });
+    Ok(())
+}
+
+pub(super) fn show(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let script = digest(&args[2]).and_then(|sha| context.engine.scripts.find(&sha));
+    let script = script.ok_or(CommandError::Fixed("NOSCRIPT No matching script. Please use EVAL."))?;
+    context.reply.bulk(&script.text);
+    Ok(())
+}
+
+pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    check_flush_mode(args, CommandError::Fixed("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))?;
+    context.engine.scripts.flush();
+    reply_flushed(context)
+}
+
+pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.scripts.running.kill(false)?;
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    match &args[2] {
+        mode if is_word(mode, "no") => {
+            context.reply.ok();
+            Ok(())
+        }
+        mode if is_word(mode, "yes") || is_word(mode, "sync") => {
+            Err(CommandError::Fixed("ERR Debugging scripts is not supported"))
+        }
+        _ => Err(CommandError::Fixed("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
+    }
+}
+
+pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.help(&[
+        "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "DEBUG (YES|SYNC|NO)",
+        "    Scripts cannot be debugged here: only NO is accepted.",
+        "EXISTS <sha1> [<sha1> ...]",
+        "    Tell which of these scripts the server has.",
+        "FLUSH [ASYNC|SYNC]",
+        "    Forget all scripts, at once in both modes.",
+        "KILL",
+        "    End the script that has been running for too long, if it has not written.",
+        "LOAD <script>",
+        "    Keep a script for EVALSHA, without running it.",
+        "SHOW <sha1>",
+        "    Return the text of a script.",
+        "HELP",
+        "    Print this help.",
+    ]);
+    Ok(())
+}

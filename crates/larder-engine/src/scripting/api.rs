@@ -1,0 +1,196 @@
+//! What the Lua side asks of the server. The functions that scripts see are in `prelude.lua`, above these.
+
+use super::convert::sha1_hex;
+use super::header::{self, ScriptFlags};
+use crate::host::LogLevel;
+use mlua::debug::{Debug, DebugSource, HookTriggers};
+use mlua::{Error, Lua, LuaString, MultiValue, Result, Table, Value, VmState};
+use scoped_tls_hkt::{ReborrowMut, scoped_thread_local};
+
+/// What a script can ask for while it runs.
+pub(super) trait Caller {
+    /// Executes a command. True with an error table when it failed.
+    fn call(&mut self, lua: &Lua, args: &MultiValue) -> Result<(bool, Value)>;
+    /// From now on replies of commands become Lua values as RESP2 or RESP3 have them.
+    fn set_protocol(&mut self, version: i64);
+    /// From now on effects go into the log, or not.
+    fn set_logged(&mut self, on: bool);
+    /// Whether the user may execute a command; `None` when there is none of that name, or with so many arguments.
+    fn may_execute(&mut self, args: &MultiValue) -> Option<bool>;
+    /// Writes to the server's log.
+    fn log(&mut self, level: LogLevel, text: &str);
+    /// Called every now and then. False: the script has to end.
+    fn tick(&mut self) -> bool;
+    /// Where the script was when it had to end.
+    fn ended_at(&mut self, source: String, line: usize);
+}
+
+/// The caller whose script runs on this thread.
+struct Current<'a>(&'a mut (dyn Caller + 'a));
+
+impl<'a> ReborrowMut<'a> for Current<'_> {
+    type Result = Current<'a>;
+
+    fn reborrow_mut(&'a mut self) -> Current<'a> {
+        Current(&mut *self.0)
+    }
+}
+
+scoped_thread_local!(static mut CURRENT: for<'a> Current<'a>);
+
+/// Runs Lua code that asks `caller`.
+pub(super) fn with_caller<R>(caller: &mut dyn Caller, f: impl FnOnce() -> R) -> R {
+    CURRENT.set(Current(caller), f)
+}
+
+/// Asks the current caller; outside a script there is none.
+fn ask<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Result<R> {
+    if !CURRENT.is_set() {
+        return Err(Error::runtime("there is no script"));
+    }
+    Ok(CURRENT.with(|current| f(current.0)))
+}
+
+/// Instructions between two ticks.
+pub(super) const TICK_INSTRUCTIONS: u32 = 100_000;
+
+/// The functions for the prelude.
+pub(super) fn host(lua: &Lua) -> Result<Table> {
+    let host = lua.create_table()?;
+    host.raw_set(
+        "call",
+        lua.create_function(|lua, args: MultiValue| match ask(|caller| caller.call(lua, &args))?? {
+            (true, error) => Err(larder_lua::throw(error)),
+            (false, value) => Ok(value),
+        })?,
+    )?;
+    host.raw_set(
+        "pcall",
+        lua.create_function(|lua, args: MultiValue| Ok(ask(|caller| caller.call(lua, &args))??.1))?,
+    )?;
+    host.raw_set(
+        "thrown",
+        lua.create_function(|lua, value: Value| match value {
+            Value::Error(error) => larder_lua::thrown(lua, &error),
+            value => Ok(value),
+        })?,
+    )?;
+    host.raw_set("position", lua.create_function(|lua, ()| Ok(position(lua).unzip()))?)?;
+    host.raw_set("acl_check_cmd", lua.create_function(|lua, args: MultiValue| acl_check_cmd(lua, &args))?)?;
+    host.raw_set("sha1hex", lua.create_function(|lua, args: MultiValue| sha1hex(lua, &args))?)?;
+    host.raw_set("log", lua.create_function(|lua, args: MultiValue| log(lua, &args))?)?;
+    host.raw_set("setresp", lua.create_function(|lua, args: MultiValue| setresp(lua, &args))?)?;
+    host.raw_set("set_repl", lua.create_function(|lua, args: MultiValue| set_repl(lua, &args))?)?;
+    host.raw_set(
+        "is_name",
+        lua.create_function(|_, name: LuaString| Ok(header::is_name(&name.as_bytes())))?,
+    )?;
+    host.raw_set(
+        "is_flag",
+        lua.create_function(|_, name: LuaString| Ok(ScriptFlags::default().add(&name.as_bytes())))?,
+    )?;
+    Ok(host)
+}
+
+/// What a function raises that is called in the wrong way: a table, as commands do.
+fn misuse(lua: &Lua, text: &str) -> Error {
+    let table = || {
+        let table = lua.create_table()?;
+        table.raw_set("err", format!("ERR {text}"))?;
+        table.raw_set("ignore_error_stats_update", true)?;
+        Ok(Value::Table(table))
+    };
+    table().map_or_else(|error| error, larder_lua::throw)
+}
+
+/// A number, or text that is one.
+fn number(lua: &Lua, value: &Value) -> Option<f64> {
+    lua.coerce_number(value.clone()).ok().flatten()
+}
+
+fn sha1hex(lua: &Lua, args: &MultiValue) -> Result<String> {
+    if args.len() != 1 {
+        return Err(misuse(lua, "wrong number of arguments"));
+    }
+    // What is not text counts as none.
+    let text = lua.coerce_string(args[0].clone()).ok().flatten();
+    Ok(text.map_or_else(|| sha1_hex(b""), |text| sha1_hex(&text.as_bytes())))
+}
+
+fn log(lua: &Lua, args: &MultiValue) -> Result<()> {
+    if args.len() < 2 {
+        return Err(misuse(lua, "redis.log() requires two arguments or more."));
+    }
+    let Some(level) = number(lua, &args[0]) else {
+        return Err(misuse(lua, "First argument must be a number (log level)."));
+    };
+    let level = match level as i64 {
+        0 => LogLevel::Debug,
+        1 => LogLevel::Verbose,
+        2 => LogLevel::Notice,
+        3 => LogLevel::Warning,
+        _ => return Err(misuse(lua, "Invalid debug level.")),
+    };
+    let parts = args.iter().skip(1).filter_map(|part| lua.coerce_string(part.clone()).ok().flatten());
+    let text = parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    ask(|caller| caller.log(level, &text))
+}
+
+fn setresp(lua: &Lua, args: &MultiValue) -> Result<()> {
+    if args.len() != 1 {
+        return Err(misuse(lua, "redis.setresp() requires one argument."));
+    }
+    match number(lua, &args[0]) {
+        Some(version) if version == 2.0 || version == 3.0 => {
+            ask(|caller| caller.set_protocol(version as i64))
+        }
+        _ => Err(misuse(lua, "RESP version must be 2 or 3.")),
+    }
+}
+
+fn set_repl(lua: &Lua, args: &MultiValue) -> Result<()> {
+    if args.len() != 1 {
+        return Err(misuse(lua, "redis.set_repl() requires two arguments."));
+    }
+    match number(lua, &args[0]).unwrap_or(0.0) as i64 {
+        flags @ 0..=3 => ask(|caller| caller.set_logged(flags & 1 != 0)),
+        _ => {
+            Err(misuse(lua, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."))
+        }
+    }
+}
+
+fn acl_check_cmd(lua: &Lua, args: &MultiValue) -> Result<bool> {
+    if args.is_empty() {
+        return Err(misuse(lua, "Please specify at least one argument for this redis lib call"));
+    }
+    let answer = ask(|caller| caller.may_execute(args))?;
+    answer.ok_or_else(|| misuse(lua, "Invalid command passed to redis.acl_check_cmd()"))
+}
+
+/// What the hook does: asks whether the script may go on.
+pub(super) fn tick(lua: &Lua, debug: &Debug<'_>) -> Result<VmState> {
+    if !CURRENT.is_set() || CURRENT.with(|current| current.0.tick()) {
+        return Ok(VmState::Continue);
+    }
+    let place = place(&debug.source(), debug.current_line()).or_else(|| position(lua));
+    if let Some((source, line)) = place {
+        CURRENT.with(|current| current.0.ended_at(source, line));
+    }
+    // It may catch this error. Not if there is one at its every step.
+    lua.set_global_hook(HookTriggers::new().every_nth_instruction(1), tick)?;
+    Err(Error::runtime("the script has to end"))
+}
+
+/// The innermost place in the text of a script.
+fn position(lua: &Lua) -> Option<(String, usize)> {
+    (1..)
+        .map_while(|level| lua.inspect_stack(level, |d| place(&d.source(), d.current_line())))
+        .flatten()
+        .next()
+}
+
+fn place(source: &DebugSource<'_>, line: Option<usize>) -> Option<(String, usize)> {
+    let name = source.source.as_deref().filter(|name| name.starts_with("@user_"))?;
+    Some((name.to_owned(), line?))
+}

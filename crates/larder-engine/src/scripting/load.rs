@@ -1,0 +1,167 @@
+//! Running the code of a library, for the functions that it registers.
+
+use super::api::{self, Caller};
+use super::header::{self, ScriptFlags};
+use super::interpreter::{self, Interpreter};
+use super::library::{Function, Library};
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::host::LogLevel;
+use mlua::{Lua, LuaString, MultiValue, Result, Table, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the code of a library may run.
+const TIME_MAX: Duration = Duration::from_millis(500);
+
+/// What the code of a library can ask for.
+struct Loading<'e> {
+    engine: &'e Engine,
+    until: Option<Instant>,
+    timed_out: bool,
+}
+
+impl Caller for Loading<'_> {
+    fn call(&mut self, _: &Lua, _: &MultiValue) -> Result<(bool, Value)> {
+        Err(mlua::Error::runtime("commands cannot be called while a library is loaded"))
+    }
+
+    fn set_protocol(&mut self, _: i64) {}
+
+    fn set_logged(&mut self, _: bool) {}
+
+    fn may_execute(&mut self, _: &MultiValue) -> Option<bool> {
+        None
+    }
+
+    fn log(&mut self, level: LogLevel, text: &str) {
+        self.engine.host.log(level, text);
+    }
+
+    fn tick(&mut self) -> bool {
+        self.timed_out |= self.until.is_some_and(|until| Instant::now() > until);
+        !self.timed_out
+    }
+
+    fn ended_at(&mut self, _: String, _: usize) {}
+}
+
+/// The library of the name that a text says, if there is one.
+pub(crate) fn find_library(engine: &Engine, text: &[u8]) -> CommandResult<Option<Arc<Library>>> {
+    let (name, _) = header::of_library(text)?;
+    Ok(engine.scripts.libraries().library(&name).cloned())
+}
+
+/// Checks a library and runs its code once. With `limited`, for half a second at most.
+pub(crate) fn load_library(engine: &Engine, text: &[u8], limited: bool) -> CommandResult<Arc<Library>> {
+    let (name, code_at) = header::of_library(text)?;
+    let failed = |error: &mlua::Error| CommandError::text(format!("ERR {error}"));
+    let interpreter = Interpreter::of_thread(engine).map_err(|error| failed(&error))?;
+    let until = limited.then(|| Instant::now() + TIME_MAX);
+    let mut loading = Loading { engine, until, timed_out: false };
+    let outcome = execute(&interpreter, &text[code_at..], &mut loading);
+    if loading.timed_out {
+        Interpreter::discard();
+        return Err(CommandError::Fixed("ERR Error registering functions: ERR FUNCTION LOAD timeout"));
+    }
+    let entries = match outcome {
+        Ok(entries) => entries,
+        Err(Failure::Compiling(text)) => return Err(prefixed("ERR Error compiling function: ", &text)),
+        Err(Failure::Running(text)) => return Err(prefixed("ERR Error registering functions: ", &text)),
+    };
+    if entries.is_empty() {
+        return Err(CommandError::Fixed("ERR No functions registered"));
+    }
+    let functions = entries.iter().map(|entry| entry.function.clone()).collect();
+    let library = Library::new(&name, text, functions);
+    let compiled = entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect();
+    interpreter::remember_library(&interpreter, &library, compiled);
+    Ok(Arc::new(library))
+}
+
+/// The functions of a library that another thread has loaded.
+pub(super) fn functions_of(
+    interpreter: &Interpreter,
+    library: &Library,
+) -> Result<HashMap<Box<[u8]>, mlua::Function, foldhash::fast::RandomState>> {
+    let code_at = header::of_library(&library.text).map_or(0, |(_, at)| at);
+    match register(interpreter, &library.text[code_at..]) {
+        Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect()),
+        Err(Failure::Compiling(text) | Failure::Running(text)) => {
+            Err(mlua::Error::runtime(String::from_utf8_lossy(&text)))
+        }
+    }
+}
+
+enum Failure {
+    Compiling(Vec<u8>),
+    Running(Vec<u8>),
+}
+
+impl From<mlua::Error> for Failure {
+    fn from(error: mlua::Error) -> Failure {
+        Failure::Running(error.to_string().into_bytes())
+    }
+}
+
+/// A function that the code has registered.
+struct Entry {
+    function: Function,
+    code: mlua::Function,
+}
+
+fn execute(
+    interpreter: &Interpreter,
+    code: &[u8],
+    loading: &mut Loading<'_>,
+) -> std::result::Result<Vec<Entry>, Failure> {
+    api::with_caller(loading, || register(interpreter, code))
+}
+
+fn register(interpreter: &Interpreter, code: &[u8]) -> std::result::Result<Vec<Entry>, Failure> {
+    let chunk = larder_lua::compile(&interpreter.lua, code, "@user_function")
+        .map_err(|error| Failure::Compiling(compile_error(&error).into_bytes()))?;
+    let (environment, meta): (Table, Table) = interpreter.environment.call(())?;
+    chunk.set_environment(environment)?;
+    let (worked, result): (bool, Value) = interpreter.load.call((chunk, meta, &interpreter.sealed))?;
+    match result {
+        Value::Table(entries) if worked => {
+            (1..=entries.raw_len()).map(|at| Ok(entry(&entries.raw_get(at)?)?)).collect()
+        }
+        Value::Table(error) => match error.raw_get(&interpreter.fields.err)? {
+            Value::String(text) => Err(Failure::Running(text.as_bytes().to_vec())),
+            _ => Err(Failure::Running(b"ERR unknown error".to_vec())),
+        },
+        Value::Error(error) => Err(Failure::from(*error)),
+        _ => Err(Failure::Running(b"ERR unknown error".to_vec())),
+    }
+}
+
+fn entry(table: &Table) -> Result<Entry> {
+    let name: LuaString = table.raw_get("name")?;
+    let description: Option<LuaString> = table.raw_get("description")?;
+    let names: Vec<LuaString> = table.raw_get("flags")?;
+    let mut flags = ScriptFlags::default();
+    for name in &names {
+        flags.add(&name.as_bytes());
+    }
+    let function = Function {
+        name: (*name.as_bytes()).into(),
+        description: description.map(|text| (*text.as_bytes()).into()),
+        flags,
+    };
+    Ok(Entry { function, code: table.raw_get("callback")? })
+}
+
+/// The text of a syntax error, as Lua gives it.
+pub(super) fn compile_error(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        error => error.to_string(),
+    }
+}
+
+fn prefixed(prefix: &str, text: &[u8]) -> CommandError {
+    CommandError::Text([prefix.as_bytes(), text].concat())
+}

@@ -1,0 +1,454 @@
+//! Running a script or a function: what it may do, what it asks for, and what becomes of its result.
+
+use super::Script;
+use super::api::{self, Caller};
+use super::convert::{Fields, Reader, Writer, push_argument};
+use super::header::ScriptFlags;
+use super::interpreter::Interpreter;
+use super::library::{Function, Library};
+use super::load::compile_error;
+use super::running::LongScript;
+use crate::command::{Found, flags};
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::host::LogLevel;
+use crate::shard::Held;
+use crate::{acl, dispatch, keys, monitor, transaction};
+use larder_resp::{Args, Protocol, Span};
+use mlua::{Lua, MultiValue, Result, Table, Value};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// What is to be run.
+pub(crate) enum Program {
+    /// A script.
+    Script(Arc<Script>),
+    /// A function of a library.
+    Function(Arc<Library>, Function),
+}
+
+/// How it is called.
+pub(crate) struct Invocation<'a> {
+    pub program: Program,
+    /// The whole command; keys begin at its fourth argument.
+    pub args: Args<'a>,
+    pub key_count: usize,
+    /// By a command that ends in `_RO`.
+    pub read_only: bool,
+}
+
+impl Program {
+    fn name(&self) -> &[u8] {
+        match self {
+            Program::Script(script) => &script.sha,
+            Program::Function(_, function) => &function.name,
+        }
+    }
+
+    fn flags(&self) -> Option<ScriptFlags> {
+        match self {
+            Program::Script(script) => script.flags,
+            Program::Function(_, function) => Some(function.flags),
+        }
+    }
+}
+
+/// Compiles a script, so that one with errors is not kept.
+pub(crate) fn compile(engine: &Engine, script: &Script) -> CommandResult {
+    let compiled = Interpreter::of_thread(engine).and_then(|interpreter| interpreter.script(script));
+    compiled.map(drop).map_err(|error| {
+        CommandError::text(format!("ERR Error compiling script (new function): {}", compile_error(&error)))
+    })
+}
+
+/// Runs a script and writes its reply.
+pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> CommandResult {
+    let read_only = admit(context, invocation)?;
+    let interpreter = Interpreter::of_thread(context.engine).map_err(|error| internal(&error))?;
+    let outer = Outer::leave(context);
+    let mut run = Run {
+        interpreter: Rc::clone(&interpreter),
+        protocol: Protocol::Resp2,
+        read_only,
+        logs: context.worker.effects.wanted(),
+        has_written: false,
+        started: Instant::now(),
+        is_long: false,
+        killed: false,
+        ended_at: None,
+        invocation,
+        context,
+    };
+    let outcome = run.start();
+    let killed = run.killed.then(|| run.killed_error());
+    let resp3 = run.protocol == Protocol::Resp3;
+    run.settle();
+    outer.come_back(context);
+    match killed {
+        Some(error) => Err(error),
+        None => finish(context, &interpreter.fields, &invocation.program, outcome, resp3),
+    }
+}
+
+/// Checks what a script says of itself. Whether it may only read.
+fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bool> {
+    let Some(flags) = invocation.program.flags() else { return Ok(invocation.read_only) };
+    let read_only = flags.has(ScriptFlags::NO_WRITES);
+    if invocation.read_only && !read_only {
+        return Err(CommandError::Fixed("ERR Can not execute a script with write flag using *_ro command."));
+    }
+    let engine = context.engine;
+    if !read_only && engine.gate.is_shut() {
+        engine.gate.check_writes(engine, context.session)?;
+    }
+    Ok(read_only)
+}
+
+/// What a script changes of its surroundings, to be put back.
+struct Outer {
+    found: Found,
+    db: usize,
+    in_exec: bool,
+    protocol: Protocol,
+}
+
+impl Outer {
+    fn leave(context: &mut Context<'_>) -> Outer {
+        let outer = Outer {
+            found: context.found,
+            db: context.db,
+            in_exec: context.in_exec,
+            protocol: context.reply.protocol(),
+        };
+        context.in_exec = true;
+        context.worker.clock.set_frozen(true);
+        outer
+    }
+
+    fn come_back(self, context: &mut Context<'_>) {
+        context.found = self.found;
+        context.in_exec = self.in_exec;
+        context.reply.set_protocol(self.protocol);
+        if context.session.db != self.db {
+            crate::commands::connection::set_db(context, self.db);
+        }
+        context.db = self.db;
+        context.worker.clock.set_frozen(false);
+    }
+}
+
+/// A script that runs.
+struct Run<'r, 'c> {
+    interpreter: Rc<Interpreter>,
+    context: &'r mut Context<'c>,
+    invocation: &'r Invocation<'r>,
+    /// What replies become Lua values as.
+    protocol: Protocol,
+    read_only: bool,
+    /// Whether effects are logged at all.
+    logs: bool,
+    /// A command that writes has been called.
+    has_written: bool,
+    started: Instant,
+    /// It takes longer than others are made to wait without a word.
+    is_long: bool,
+    killed: bool,
+    ended_at: Option<(String, usize)>,
+}
+
+impl Run<'_, '_> {
+    /// Runs it: whether it worked, and what it returned or the error.
+    fn start(&mut self) -> Result<(bool, Value)> {
+        let interpreter = Rc::clone(&self.interpreter);
+        let (args, count) = (self.invocation.args.from(3), self.invocation.key_count);
+        let keys = interpreter.strings(args.iter().take(count))?;
+        let argv = interpreter.strings(args.from(count).iter())?;
+        match &self.invocation.program {
+            Program::Script(script) => {
+                let script = interpreter.script(script)?;
+                interpreter.globals.raw_set("KEYS", keys)?;
+                interpreter.globals.raw_set("ARGV", argv)?;
+                api::with_caller(self, || interpreter.run.call(script))
+            }
+            Program::Function(library, function) => {
+                let function = interpreter.function(library, &function.name)?;
+                api::with_caller(self, || interpreter.call.call((function, keys, argv)))
+            }
+        }
+    }
+
+    /// Ends what a long script has begun, and what one has changed of the log.
+    fn settle(&mut self) {
+        self.context.worker.effects.set_wanted(self.logs);
+        if self.is_long {
+            self.context.engine.end_long_script();
+            let took = self.started.elapsed().as_millis();
+            let text = format!("The slow script has ended after {took} milliseconds.");
+            self.context.engine.host.log(LogLevel::Notice, &text);
+        }
+        if self.killed {
+            // The state has been stopped in the middle of something.
+            Interpreter::discard();
+            // What has written is killed only when the server ends without saving: half of it must not be logged.
+            self.context.worker.effects.clear();
+        }
+    }
+
+    fn killed_error(&self) -> CommandError {
+        let mut text = b"ERR Script killed by user with SCRIPT KILL...".to_vec();
+        if let Some((source, line)) = &self.ended_at {
+            add_place(&mut text, &self.invocation.program, source.as_bytes(), line.to_string().as_bytes());
+        }
+        CommandError::Text(text)
+    }
+
+    /// Finds the command, checks what may be done, and does it. Where its reply begins.
+    fn execute(&mut self, args: Args<'_>) -> CommandResult<usize> {
+        let engine = self.context.engine;
+        let found = dispatch::find_command(engine, self.context.worker, args)
+            .ok_or(CommandError::Fixed("ERR Unknown Redis command called from script"))?;
+        if let Err(error) = self.check(found, args) {
+            self.context.worker.stats.commands[usize::from(found.id)].rejected.add(1);
+            engine.errors.count(&error.code());
+            self.context.worker.stats.errors.add(1);
+            return Err(error);
+        }
+        self.widen(found, args);
+        let context = &mut *self.context;
+        if engine.clients.has_monitors() && found.command.flags & (flags::SKIP_MONITOR | flags::ADMIN) == 0 {
+            monitor::feed_script(engine, context.worker, context.session, args);
+        }
+        context.found = found;
+        context.db = context.session.db;
+        context.reply.set_protocol(self.protocol);
+        let mark = context.reply.mark();
+        dispatch::call(context, args);
+        Ok(mark)
+    }
+
+    fn check(&mut self, found: Found, args: Args<'_>) -> CommandResult {
+        let (command, engine) = (found.command, self.context.engine);
+        if !command.accepts(args.len()) {
+            return Err(CommandError::Fixed("ERR Wrong number of args calling Redis command from script"));
+        }
+        if command.has(flags::NOSCRIPT) && !engine.allows_denied_in_scripts() {
+            return Err(CommandError::Fixed("ERR This Redis command is not allowed from script"));
+        }
+        acl::check(engine, self.context.session, found, args, Some(acl::Origin::Lua))
+            .map_err(acl::Denial::script_refusal)?;
+        if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
+            return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
+        }
+        if engine.gate.is_shut() {
+            engine.gate.check(engine, self.context.session, command)?;
+        }
+        if command.has(flags::WRITE) && !std::mem::replace(&mut self.has_written, true) && self.is_long {
+            engine.scripts.running.set_written();
+        }
+        Ok(())
+    }
+
+    /// Locks all shards, unless those that the command needs are held.
+    fn widen(&mut self, found: Found, args: Args<'_>) {
+        let context = &mut *self.context;
+        let is_covered = context.held.is_all()
+            || !transaction::needs_all(found.command, args)
+                && keys::all(found.command, args, |key| context.held.holds(context.engine.key(key).shard()));
+        if !is_covered {
+            let held = std::mem::replace(&mut context.held, Held::None);
+            context.held = context.engine.shards.widen(held);
+        }
+    }
+
+    fn call_with(
+        &mut self,
+        lua: &Lua,
+        values: &MultiValue,
+        bytes: &mut Vec<u8>,
+        spans: &mut Vec<Span>,
+    ) -> Result<(bool, Value)> {
+        let interpreter = Rc::clone(&self.interpreter);
+        let refused = |text: &[u8]| Ok((true, interpreter.fields.error(lua, text)?));
+        if values.is_empty() {
+            return refused(b"ERR Please specify at least one argument for this redis lib call");
+        }
+        for value in values {
+            let start = bytes.len();
+            if push_argument(value, bytes).is_none() {
+                return refused(b"ERR Lua redis lib command arguments must be strings or integers");
+            }
+            spans.push(Span { start, end: bytes.len() });
+        }
+        match self.execute(Args::new(bytes, spans)) {
+            Err(error) => refused(&error.wire()),
+            Ok(mark) => {
+                let reply = self.context.reply.written_since(mark);
+                let failed = reply.first() == Some(&b'-');
+                let value = Reader { lua, fields: &interpreter.fields, bytes: reply }.value();
+                self.context.reply.truncate(mark);
+                Ok((failed, value?))
+            }
+        }
+    }
+
+    fn become_long(&mut self) {
+        let (engine, program) = (self.context.engine, &self.invocation.program);
+        self.is_long = true;
+        let is_function = matches!(program, Program::Function(..));
+        engine.begin_long_script(LongScript {
+            name: program.name().to_vec(),
+            is_function,
+            has_written: self.has_written,
+            command: self.invocation.args.iter().map(<[u8]>::to_vec).collect(),
+            started: self.started,
+        });
+        let text = format!(
+            "Slow script detected: still in execution after {} milliseconds. You can try killing the script using the {} \
+             KILL command. Script name is: {}.",
+            self.started.elapsed().as_millis(),
+            if is_function { "FUNCTION" } else { "SCRIPT" },
+            String::from_utf8_lossy(program.name())
+        );
+        engine.host.log(LogLevel::Warning, &text);
+    }
+}
+
+/// Keeps the buffer for arguments from staying large.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+impl Caller for Run<'_, '_> {
+    fn call(&mut self, lua: &Lua, values: &MultiValue) -> Result<(bool, Value)> {
+        let (mut bytes, mut spans) = self.interpreter.buffers.take();
+        let outcome = self.call_with(lua, values, &mut bytes, &mut spans);
+        bytes.clear();
+        bytes.shrink_to(BUFFER_BYTES_MAX);
+        spans.clear();
+        spans.shrink_to(BUFFER_BYTES_MAX / size_of::<Span>());
+        self.interpreter.buffers.replace((bytes, spans));
+        outcome
+    }
+
+    fn set_protocol(&mut self, version: i64) {
+        self.protocol = if version == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+    }
+
+    fn set_logged(&mut self, on: bool) {
+        self.context.worker.effects.set_wanted(on && self.logs);
+    }
+
+    fn may_execute(&mut self, values: &MultiValue) -> Option<bool> {
+        let (mut bytes, mut spans) = (Vec::new(), Vec::new());
+        for value in values {
+            let start = bytes.len();
+            push_argument(value, &mut bytes)?;
+            spans.push(Span { start, end: bytes.len() });
+        }
+        let args = Args::new(&bytes, &spans);
+        let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
+        if !found.command.accepts(args.len()) {
+            return None;
+        }
+        let session = &mut *self.context.session;
+        Some(
+            acl::is_free(self.context.engine, session)
+                || acl::decide(session.access.rights(), found, args).is_ok(),
+        )
+    }
+
+    fn log(&mut self, level: LogLevel, text: &str) {
+        self.context.engine.host.log(level, text);
+    }
+
+    fn tick(&mut self) -> bool {
+        let engine = self.context.engine;
+        if !self.is_long {
+            let limit_ms = engine.config.hot.busy_reply_threshold.load(Relaxed);
+            let has_time = limit_ms <= 0 || self.started.elapsed().as_millis() < limit_ms as u128;
+            if !self.killed && has_time {
+                return true;
+            }
+            self.become_long();
+        }
+        if let Some(round) = &mut self.context.rounds {
+            round();
+        }
+        if engine.scripts.running.is_killed() && !std::mem::replace(&mut self.killed, true) {
+            engine.host.log(LogLevel::Notice, "Lua script killed by user with SCRIPT KILL.");
+        }
+        !self.killed
+    }
+
+    fn ended_at(&mut self, source: String, line: usize) {
+        self.ended_at.get_or_insert((source, line));
+    }
+}
+
+/// Writes the result, or returns the error.
+fn finish(
+    context: &mut Context<'_>,
+    fields: &Fields,
+    program: &Program,
+    outcome: Result<(bool, Value)>,
+    resp3: bool,
+) -> CommandResult {
+    let (worked, value) = outcome.map_err(|error| internal(&error))?;
+    match value {
+        Value::Table(error) if !worked => {
+            Err(raised(fields, program, &error).unwrap_or_else(|error| internal(&error)))
+        }
+        Value::Error(error) if !worked => Err(internal(&error)),
+        value => {
+            if let Value::Table(table) = &value
+                && let Ok(Some(error)) = returned_error(fields, table)
+            {
+                return Err(error);
+            }
+            let writer = Writer { fields, resp3 };
+            writer.write(&value, &mut context.reply, 0).map_err(|error| internal(&error))
+        }
+    }
+}
+
+/// The error that a script has returned, if it has.
+fn returned_error(fields: &Fields, table: &Table) -> Result<Option<CommandError>> {
+    let Value::String(text) = table.raw_get(&fields.err)? else { return Ok(None) };
+    Ok(Some(counted_or_not(fields, table, text.as_bytes().to_vec())?))
+}
+
+/// The error that a script has raised, with the place.
+fn raised(fields: &Fields, program: &Program, table: &Table) -> Result<CommandError> {
+    let Value::String(text) = table.raw_get(&fields.err)? else {
+        return Ok(CommandError::Fixed("ERR unknown error"));
+    };
+    let mut text = text.as_bytes().to_vec();
+    let part = |field| match table.raw_get(field) {
+        Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
+        Ok(Value::Integer(n)) => Some(n.to_string().into_bytes()),
+        _ => None,
+    };
+    if let (Some(source), Some(line)) = (part(&fields.source), part(&fields.line)) {
+        add_place(&mut text, program, &source, &line);
+    }
+    counted_or_not(fields, table, text)
+}
+
+/// An error that came from a command is in the statistics already.
+fn counted_or_not(fields: &Fields, table: &Table, text: Vec<u8>) -> Result<CommandError> {
+    let is_counted = table.raw_get::<Value>(&fields.ignore)? == Value::Boolean(true);
+    Ok(if is_counted { CommandError::Counted(text) } else { CommandError::Text(text) })
+}
+
+fn add_place(text: &mut Vec<u8>, program: &Program, source: &[u8], line: &[u8]) {
+    for part in [b" script: ", program.name(), b", on ", source, b":", line, b"."] {
+        text.extend_from_slice(part);
+    }
+}
+
+/// The interpreter itself failed: it is out of memory, or out of stack.
+fn internal(error: &mlua::Error) -> CommandError {
+    let text = error.to_string();
+    CommandError::text(format!("ERR {}", text.lines().next().unwrap_or("unknown error")))
+}

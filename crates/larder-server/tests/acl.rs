@@ -1,0 +1,266 @@
+//! Access control across threads, and in files.
+
+mod common;
+
+use common::{failed_start, temp_dir};
+use larder_testkit::{Client, Server};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const NO_KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
+
+/// Whether the server closes the connection; a wait in vain is an error, too, but another one.
+fn is_closed(client: &mut Client) -> bool {
+    client.read().is_err_and(|error| !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+}
+
+/// Connections of both threads.
+fn clients(server: &Server, login: &str) -> [Client; 4] {
+    std::array::from_fn(|_| {
+        let mut client = server.client();
+        assert_eq!(client.ask(login).text(), "OK");
+        client
+    })
+}
+
+#[test]
+fn changes_reach_the_connections_of_all_threads() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut admin = server.client();
+    admin.ask("ACL SETUSER u on >pw ~a* +@all");
+    let mut clients = clients(&server, "AUTH u pw");
+    for round in 0..50 {
+        let (rule, expected) = if round % 2 == 0 { ("resetkeys", NO_KEY) } else { ("~a*", "") };
+        assert_eq!(admin.ask(&format!("ACL SETUSER u {rule}")).text(), "OK");
+        for client in &mut clients {
+            assert_eq!(client.ask("GET a").text(), expected, "round {round}");
+        }
+    }
+}
+
+/// A pair of keys may be read, now by one name, now by the other: never both, never none.
+#[test]
+fn rights_are_replaced_as_a_whole() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut admin = server.client();
+    admin.ask("ACL SETUSER u on nopass ~a +@all");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for mut client in clients(&server, "AUTH u pw") {
+            let done = &done;
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(client.ask("MGET a b").text(), NO_KEY);
+                    assert_eq!(client.ask("PING").text(), "PONG");
+                }
+            });
+        }
+        for _ in 0..300 {
+            admin.ask("ACL SETUSER u resetkeys ~b");
+            admin.ask("ACL SETUSER u resetkeys ~a");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn deleted_users_lose_their_connections() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut admin = server.client();
+    admin.ask("ACL SETUSER u on nopass ~* +@all");
+    admin.ask("ACL SETUSER v on nopass ~* +@all");
+    let gone = clients(&server, "AUTH u pw");
+    let mut stays = clients(&server, "AUTH v pw");
+    let [mut blocked, ..] = clients(&server, "AUTH u pw");
+    blocked.send(&["BLPOP", "list", "0"]);
+    assert_eq!(admin.ask("CLIENT KILL USER nobody").text(), "ERR No such user 'nobody'");
+    assert!(admin.ask("CLIENT LIST").text().contains(" user=u "));
+    assert_eq!(admin.ask("ACL DELUSER u nobody").int(), 1);
+    for mut client in gone.into_iter().chain([blocked]) {
+        assert!(is_closed(&mut client), "the connection is closed");
+    }
+    for client in &mut stays {
+        assert_eq!(client.ask("ACL WHOAMI").text(), "v");
+    }
+    assert!(!admin.ask("CLIENT LIST").text().contains(" user=u "));
+    assert_eq!(admin.ask("CLIENT KILL USER v").int(), 4);
+    // A user who deletes himself is answered.
+    admin.ask("ACL SETUSER w on nopass ~* +@all");
+    let [mut own, ..] = clients(&server, "AUTH w pw");
+    assert_eq!(own.ask("ACL DELUSER w").int(), 1);
+    assert!(is_closed(&mut own));
+}
+
+/// Users come and go while connections become them: nobody stays who is not there any more.
+#[test]
+fn nobody_stays_a_deleted_user() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut admin = server.client();
+    admin.ask("ACL SETUSER default resetpass >secret");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sessions: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut sessions = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let mut client = server.client();
+                        client.send(&["AUTH", "u", "pw"]);
+                        // Ends with the user: every one of them is deleted.
+                        while client.read().is_ok_and(|reply| !reply.is_error()) {
+                            sessions += 1;
+                            client.send(&["PING"]);
+                        }
+                    }
+                    sessions
+                })
+            })
+            .collect();
+        for _ in 0..200 {
+            admin.ask("ACL SETUSER u on nopass ~* +@all");
+            admin.ask("ACL DELUSER u");
+        }
+        done.store(true, Ordering::Relaxed);
+        let sessions: usize = sessions.into_iter().map(|thread| thread.join().expect("it ends")).sum();
+        assert!(sessions > 0, "somebody came in");
+    });
+}
+
+#[test]
+fn subscribers_are_dropped_when_their_channels_are() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut admin = server.client();
+    admin.ask("ACL SETUSER u on nopass &news.* &other +@all");
+    for (subscribe, rules, drops) in [
+        ("SUBSCRIBE news.1", "resetchannels &news.*", false),
+        ("SUBSCRIBE news.1", "resetchannels &news.2", true),
+        ("PSUBSCRIBE news.*", "resetchannels &news.* &more", false),
+        ("PSUBSCRIBE news.*", "resetchannels &news.1", true),
+        ("SSUBSCRIBE news.1", "resetchannels (&news.*)", false),
+        ("SSUBSCRIBE news.1", "resetchannels (&news.2)", true),
+        ("SUBSCRIBE news.1", "-subscribe", false),
+    ] {
+        for mut client in clients(&server, "AUTH u pw") {
+            admin.ask("ACL SETUSER u resetchannels clearselectors &news.* &other +@all");
+            assert_eq!(
+                client.ask(subscribe).items()[0].text(),
+                subscribe.split(' ').next().unwrap().to_lowercase()
+            );
+            admin.ask(&format!("ACL SETUSER u {rules}"));
+            if drops {
+                assert!(is_closed(&mut client), "{subscribe} after {rules}");
+            } else {
+                assert_eq!(client.ask("PING").items()[0].text(), "pong");
+            }
+        }
+    }
+}
+
+#[test]
+fn users_are_kept_in_a_file() {
+    let dir = temp_dir();
+    let file = dir.join("users.acl");
+    fs::write(&file, "user default on nopass ~* &* +@all\nuser u on >pw ~a* +get (~b +set)\n").unwrap();
+    let path = file.to_str().unwrap();
+    let server = Server::larder(&["--threads", "2", "--aclfile", path]);
+    let mut admin = server.client();
+    let mut user = server.client();
+    assert_eq!(user.ask("AUTH u pw").text(), "OK");
+    assert_eq!(user.ask("GET b").text(), NO_KEY);
+    // What was changed is written, and read again.
+    admin.ask("ACL SETUSER u ~b");
+    admin.ask("ACL SETUSER v on nopass");
+    let users = admin.ask("ACL LIST");
+    assert_eq!(admin.ask("ACL SAVE").text(), "OK");
+    let text: String = users.items().iter().map(|line| line.text() + "\n").collect();
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    admin.ask("ACL SETUSER u resetkeys");
+    admin.ask("ACL SETUSER w on nopass +@all");
+    let mut gone = server.client();
+    gone.ask("AUTH w x");
+    assert_eq!(user.ask("GET b").text(), NO_KEY);
+    assert_eq!(admin.ask("ACL LOAD").text(), "OK");
+    assert_eq!(admin.ask("ACL LIST"), users);
+    assert_eq!(user.ask("GET b").text(), "", "who keeps his name keeps his connection");
+    assert!(is_closed(&mut gone));
+    // A file with errors changes nothing.
+    fs::write(&file, "user a on +nosuch\nnonsense\nuser b foo\nuser b\n").unwrap();
+    let expected = format!(
+        "ERR {path}:1: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:2: line \
+         should start with user keyword. {path}:3: Syntax error. WARNING: Duplicate user 'b' found on line 4. WARNING: \
+         ACL errors detected, no change to the previously active ACL rules was performed"
+    );
+    assert_eq!(admin.ask("ACL LOAD").text(), expected);
+    assert_eq!(admin.ask("ACL LIST"), users);
+    fs::remove_file(&file).unwrap();
+    let expected = format!("ERR Error loading ACLs, opening file '{path}': No such file or directory");
+    assert_eq!(admin.ask("ACL LOAD").text(), expected);
+    fs::create_dir(&file).unwrap();
+    let expected =
+        "ERR There was an error trying to save the ACLs. Please check the server logs for more information";
+    assert_eq!(admin.ask("ACL SAVE").text(), expected);
+    fs::remove_dir_all(dir).unwrap();
+}
+
+fn refused(dir: &Path, args: &[&str]) -> String {
+    let (code, stdout, stderr) = failed_start(dir, &[args, &["--bind", "127.0.0.1"]].concat());
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    stdout + &stderr
+}
+
+#[test]
+fn bad_users_keep_the_server_from_starting() {
+    let dir = temp_dir();
+    let port = common::free_port().to_string();
+    fs::write(dir.join("bad.acl"), "user a on +get\nuser b off +nosuch\n").unwrap();
+    let output = refused(&dir, &["--port", &port, "--aclfile", "bad.acl"]);
+    let expected = "Aborting Redis startup because of ACL errors: bad.acl:2: Error in applying operation '+nosuch': \
+                    Unknown command or category name in ACL. WARNING: ACL errors detected";
+    assert!(output.contains(expected), "{output}");
+    let output = refused(&dir, &["--port", &port, "--aclfile", "none.acl"]);
+    assert!(output.contains("opening file 'none.acl': No such file or directory"), "{output}");
+    let output = refused(&dir, &["--port", &port, "--aclfile", "bad.acl", "--user", "a", "on"]);
+    assert!(output.contains("please define either an ACL file or declare users directly"), "{output}");
+    for (lines, message) in [
+        (
+            "user a on +nosuch\n",
+            "Error in user declaration '+nosuch': Unknown command or category name in ACL",
+        ),
+        (
+            "user a on\nuser a off\n",
+            "Error in user declaration 'a': Duplicate user found. A user can only be defined",
+        ),
+        ("user a (+get\n", "Error in user declaration '(+get'"),
+        ("user \"a b\" on\n", "Spaces not allowed in ACL usernames"),
+    ] {
+        fs::write(dir.join("l.conf"), lines).unwrap();
+        let output = refused(&dir, &["l.conf", "--port", &port]);
+        assert!(output.contains(message), "{output}");
+    }
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn users_survive_a_rewrite_of_the_configuration() {
+    let dir = temp_dir();
+    let file = dir.join("l.conf");
+    fs::write(&file, format!("dir {}\nuser u on >pw ~a* +get\nuser v off\n", dir.display())).unwrap();
+    let path = file.to_str().unwrap();
+    let users = {
+        let server = common::Server::start_with_file(path);
+        let mut admin = server.connect();
+        admin.ask(&["ACL", "SETUSER", "u", "~b", "(+set", "~c)"]);
+        admin.ask(&["ACL", "DELUSER", "v"]);
+        assert_eq!(admin.ask(&["CONFIG", "REWRITE"]), "+OK\r\n");
+        admin.ask(&["ACL", "GETUSER", "u"])
+    };
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\nuser u on #") && !text.contains("user v"), "{text}");
+    let server = common::Server::start_with_file(path);
+    assert_eq!(server.connect().ask(&["ACL", "GETUSER", "u"]), users);
+    assert_eq!(server.connect().ask(&["ACL", "GETUSER", "v"]), "$-1\r\n");
+    fs::remove_dir_all(dir).unwrap();
+}

@@ -1,0 +1,394 @@
+//! Scripts and functions: what they return, what they may do, and how they fail.
+
+use crate::run_script;
+
+#[test]
+fn values() {
+    run_script(
+        r##"
+        EVAL "return 1" 0
+        EVAL "return {1,2,{3,'four',{}},5.99,-5.99}" 0
+        EVAL "return {1,2,nil,4}" 0
+        EVAL "return {}" 0
+        EVAL "return nil" 0
+        EVAL "return" 0
+        EVAL "return true" 0
+        EVAL "return false" 0
+        EVAL "return {true,false,'x'}" 0
+        EVAL "return 'with\0zero and \r\n'" 0
+        EVAL "return 1e20" 0
+        EVAL "return -1e20" 0
+        EVAL "return 9007199254740993" 0
+        EVAL "return {ok='fine'}" 0
+        EVAL "return {ok='fi\r\nne'}" 0
+        EVAL "return {ok=5}" 0
+        EVAL "return {err='CODE text'}" 0
+        EVAL "return {err='text'}" 0
+        EVAL "return {err=5}" 0
+        EVAL "return {1, {err='inner'}, {ok='inner'}}" 0
+        EVAL "return {double=3.5}" 0
+        EVAL "return {double='3.5'}" 0
+        EVAL "return {double=1e100}" 0
+        EVAL "return {map={a=1}}" 0
+        EVAL "return {set={a=true}}" 0
+        EVAL "return {big_number='123456789012345678901234567890'}" 0
+        EVAL "return {verbatim_string={string='abc',format='txt'}}" 0
+        EVAL "return {verbatim_string={string='abc'}}" 0
+        EVAL "return {err='a', ok='b', double=1}" 0
+        EVAL "redis.setresp(3) return true" 0
+        EVAL "redis.setresp(3) return {true,false,nil}" 0
+        EVAL "redis.setresp(3) redis.call('hset','h','f','v') return redis.call('hgetall','h')" 0
+        EVAL "redis.setresp(3) return type(redis.call('get','none'))" 0
+        EVAL "return type(redis.call('get','none'))" 0
+        EVAL "redis.setresp(3) redis.call('zadd','z',1.5,'m') return redis.call('zscore','z','m')" 0
+        EVAL "redis.setresp(3) return tostring(redis.call('zscore','z','m').double)" 0
+        EVAL "return redis.call('zscore','z','m')" 0
+        EVAL "redis.setresp(3) redis.call('sadd','s','m') return redis.call('smembers','s')" 0
+        EVAL "redis.setresp(3) return redis.call('smembers','s')['set']['m']" 0
+        EVAL "redis.setresp(3) return redis.call('hgetall','h')['map']['f']" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','verbatim')" 0
+        EVAL "return redis.call('hgetall','h')" 0
+        EVAL "return redis.call('set','a','b')" 0
+        EVAL "return redis.call('set','a','b')['ok']" 0
+        EVAL "return redis.call('lrange','none',0,-1)" 0
+        EVAL "return redis.call('mget','a','none')" 0
+        EVAL "return redis.call('incr','n')" 0
+        EVAL "return redis.call('type','n')" 0
+        EVAL "return type(redis.call('type','n'))" 0
+        EVAL "return {KEYS[1],KEYS[2],ARGV[1],ARGV[2],#KEYS,#ARGV}" 2 a b c d
+        EVAL "return KEYS" 0
+        EVAL "return #ARGV" 0 a b c
+        EVAL "local t = {} t[1]=1 t.x=t return t.x.x.x[1]" 0
+        EVAL "return redis.call('set','x',100000000000000000)" 0
+        GET x
+        EVAL "redis.call('set','x',1e15) redis.call('append','x',0.1) redis.call('append','x',-7)" 0
+        GET x
+        EVAL "return redis.call('set','x',2^53)" 0
+        GET x
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+#[test]
+fn errors() {
+    run_script(
+        r##"
+        SET text abc
+        EVAL
+        EVAL "return 1"
+        EVAL "return 1" x
+        EVAL "return 1" -1
+        EVAL "return 1" 2 a
+        EVAL "return 1" 1.5
+        EVAL "retur 1" 0
+        EVAL "return 'unclosed" 0
+        EVAL "for" 0
+        EVALSHA nope 0
+        EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+        EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db x
+        EVAL "return redis.call('nope')" 0
+        EVAL "return redis.call('get')" 0
+        EVAL "return redis.call('config','nope')" 0
+        EVAL "return redis.call()" 0
+        EVAL "return redis.call({})" 0
+        EVAL "return redis.call('set','a',true)" 0
+        EVAL "return redis.call('set','a',nil)" 0
+        EVAL "return redis.pcall('nope')" 0
+        EVAL "return redis.pcall('get')" 0
+        EVAL "return redis.pcall('incr','text')" 0
+        EVAL "return redis.call('incr','text')" 0
+        EVAL "return redis.pcall('incr','text')['err']" 0
+        EVAL "local ok,e = pcall(redis.call,'incr','text') return {tostring(ok),e}" 0
+        EVAL "local ok,e = pcall(function() error({err='mine'}) end) return {tostring(ok),e}" 0
+        EVAL "local ok,e = pcall(function() error('mine') end) return {tostring(ok),e}" 0
+        EVAL "local ok,e = pcall(function() local x = nil; x.y = 1 end) return {tostring(ok),e}" 0
+        EVAL "local ok,e = xpcall(function() redis.call('incr','text') end, function(e) return type(e) end) return e" 0
+        EVAL "error('boo')" 0
+        EVAL "error('boo', 0)" 0
+        EVAL "error('boo', 2)" 0
+        EVAL "error({err='My mistake'})" 0
+        EVAL "error({err='Mine', source='here', line='9'})" 0
+        EVAL "error(redis.error_reply('foo bar'))" 0
+        EVAL "error(12)" 0
+        EVAL "error(nil)" 0
+        EVAL "local x = nil return x.y" 0
+        EVAL "local function f() return nil + 1 end return f()" 0
+        EVAL "\n\nreturn redis.call('incr','text')" 0
+        EVAL "local t = {} for i=1,3 do t[i]=i end return redis.call(unpack(t))" 0
+        EVAL "return foo" 0
+        EVAL "foo = 1" 0
+        EVAL "KEYS = 1" 0
+        EVAL "redis = 1" 0
+        EVAL "redis.call = 1" 0
+        EVAL "redis.new = 1" 0
+        EVAL "return redis.nope" 0
+        EVAL "string.len = 1" 0
+        EVAL "setmetatable(_G, {})" 0
+        EVAL "rawset(_G, 'x', 1)" 0
+        EVAL "return redis.error_reply('My err')" 0
+        EVAL "return redis.error_reply('err')" 0
+        EVAL "return redis.error_reply('-CODE err')" 0
+        EVAL "return redis.error_reply()" 0
+        EVAL "return redis.error_reply(1)" 0
+        EVAL "return redis.status_reply('fine')" 0
+        EVAL "return redis.status_reply()" 0
+        EVAL "return redis.sha1hex('')" 0
+        EVAL "return redis.sha1hex('abc')" 0
+        EVAL "return redis.sha1hex(12)" 0
+        EVAL "return redis.sha1hex()" 0
+        EVAL "return redis.sha1hex('a','b')" 0
+        EVAL "return redis.sha1hex({})" 0
+        EVAL "redis.log(1)" 0
+        EVAL "redis.log('x','y')" 0
+        EVAL "redis.log(9,'y')" 0
+        EVAL "redis.log(-1,'y')" 0
+        EVAL "return redis.log(redis.LOG_DEBUG,'y',1,{},'z')" 0
+        EVAL "redis.setresp()" 0
+        EVAL "redis.setresp(4)" 0
+        EVAL "redis.setresp('x')" 0
+        EVAL "redis.set_repl()" 0
+        EVAL "redis.set_repl(9)" 0
+        EVAL "return redis.set_repl(redis.REPL_ALL)" 0
+        EVAL "return redis.replicate_commands()" 0
+        EVAL "return redis.acl_check_cmd('get','x')" 0
+        EVAL "return redis.acl_check_cmd('nope')" 0
+        EVAL "return redis.acl_check_cmd()" 0
+        EVAL "return redis.call('multi')" 0
+        EVAL "return redis.call('eval','return 1','0')" 0
+        EVAL "return redis.call('subscribe','x')" 0
+        EVAL "return redis.call('client','list')" 0
+        EVAL "return redis.call('config','get','x')" 0
+        EVAL "return redis.call('watch','x')" 0
+        EVAL "return redis.call('function','list')" 0
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+#[test]
+fn read_only_and_first_lines() {
+    run_script(
+        r##"
+        SET a 1
+        EVAL_RO "return redis.call('get',KEYS[1])" 1 a
+        EVAL_RO "return redis.call('set',KEYS[1],1)" 1 a
+        EVAL_RO "return redis.call('publish','c','m')" 0
+        EVAL_RO "return redis.pcall('del',KEYS[1])" 1 a
+        EVAL "#!lua\nreturn redis.call('set','a',2)" 0
+        EVAL "#!lua flags=no-writes\nreturn redis.call('set','a',3)" 0
+        EVAL "#!lua flags=no-writes\nreturn redis.call('get','a')" 0
+        EVAL "#!lua flags=no-writes,allow-oom\nreturn redis.call('get','a')" 0
+        EVAL "#!lua flags=no-writes,\nreturn redis.call('get','a')" 0
+        EVAL "#!lua flags=\nreturn redis.call('get','a')" 0
+        EVAL "#!lua flags=nope\nreturn 1" 0
+        EVAL "#!lua name=x\nreturn 1" 0
+        EVAL "#!js\nreturn 1" 0
+        EVAL "#!lua" 0
+        EVAL "#!\nreturn 1" 0
+        EVAL_RO "#!lua\nreturn redis.call('get','a')" 0
+        EVAL_RO "#!lua flags=no-writes\nreturn redis.call('get','a')" 0
+        EVAL "#!lua\nreturn redis.call('incr','a','b')" 0
+        SCRIPT LOAD "return redis.call('get',KEYS[1])"
+        SCRIPT LOAD "return redis.call('get',KEYS[1])"
+        SCRIPT LOAD "bad bad"
+        SCRIPT LOAD "#!lua flags=x\nreturn 1"
+        EVALSHA 4e6d8fc8bb01276962cce5371fa795a7763657ae 1 a
+        EVALSHA 4E6D8FC8BB01276962CCE5371FA795A7763657AE 1 a
+        EVALSHA_RO 4e6d8fc8bb01276962cce5371fa795a7763657ae 1 a
+        SCRIPT EXISTS 4e6d8fc8bb01276962cce5371fa795a7763657ae nope 4E6D8FC8BB01276962CCE5371FA795A7763657AE
+        SCRIPT EXISTS
+        SCRIPT LOAD
+        SCRIPT FLUSH foo
+        SCRIPT FLUSH sync x
+        SCRIPT FLUSH ASYNC
+        SCRIPT EXISTS 4e6d8fc8bb01276962cce5371fa795a7763657ae
+        EVALSHA 4e6d8fc8bb01276962cce5371fa795a7763657ae 1 a
+        SCRIPT FLUSH SYNC
+        SCRIPT FLUSH
+        SCRIPT KILL
+        SCRIPT NOPE
+        SCRIPT
+        SCRIPT DEBUG NO
+        SCRIPT DEBUG MAYBE
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+#[test]
+fn surroundings() {
+    run_script(
+        r##"
+        SELECT 1
+        EVAL "redis.call('select','2') redis.call('set','k','v') return redis.call('get','k')" 0
+        GET k
+        SELECT 2
+        GET k
+        SELECT 0
+        MULTI
+        EVAL "return redis.call('set',KEYS[1],ARGV[1])" 1 a 1
+        INCR a
+        EVAL "return redis.call('incr','b')" 0
+        EVAL "return redis.call('incr','a','b')" 0
+        EXEC
+        GET a
+        WATCH a
+        EVAL "return redis.call('incr','a')" 0
+        MULTI
+        PING
+        EXEC
+        EVAL "redis.call('rpush','l',1,2,3) return redis.call('lrange','l',0,-1)" 0
+        EVAL "return {redis.call('lpop','l'), redis.call('rpop','l'), redis.call('llen','l')}" 0
+        EVAL "redis.call('set','e','v','px',100000) return redis.call('pttl','e') == redis.call('pttl','e')" 0
+        EVAL "return redis.call('dbsize')" 0
+        EVAL "local t = redis.call('keys','*') table.sort(t) return t" 0
+        EVAL "return redis.call('scan','0','count','1000')[1]" 0
+        EVAL "redis.call('flushall') return redis.call('dbsize')" 0
+        EVAL "for i=1,100 do redis.call('set','key'..i,i) end return redis.call('dbsize')" 0
+        EVAL "local n=0 for i=1,100 do n=n+redis.call('get','key'..i) end return n" 0
+        EVAL "return redis.call('del',unpack(redis.call('keys','*')))" 0
+        EVAL "return redis.call('sort','none')" 0
+        EVAL "return redis.call('randomkey')" 0
+        EVAL "return cjson.encode({1,2,{a=1}})" 0
+        EVAL "return cjson.decode('[1,2,{\"a\":[]}]')[2]" 0
+        EVAL "return bit.band(12,10)" 0
+        EVAL "return cmsgpack.unpack(cmsgpack.pack({1,2,3}))" 0
+        EVAL "return {struct.unpack('>I2',struct.pack('>I2',513))}" 0
+        EVAL "local t = {} for i=1,10 do t[i]=math.random(1,100) end return #t" 0
+        EVAL "return redis.REDIS_VERSION_NUM > 0" 0
+        EVAL "return type(redis.call('time')[1])" 0
+        EVAL "return #redis.call('info')>10" 0
+        EVAL "return coroutine.wrap(function() return redis.call('ping') end)()" 0
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+#[test]
+fn functions() {
+    run_script(
+        r##"
+        FUNCTION FLUSH
+        FUNCTION LIST
+        FUNCTION STATS
+        FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f1', function(keys,args) return {keys, args} end)"
+        FUNCTION LOAD "#!lua name=mylib\nredis.register_function('f1', function(keys,args) return 2 end)"
+        FUNCTION LOAD REPLACE "#!lua name=mylib\nredis.register_function('f1', function(keys,args) return {#keys, args} end)"
+        FUNCTION LOAD NOPE "x"
+        FUNCTION LOAD A B C
+        FCALL f1 1 k a b
+        FCALL f1 0
+        FCALL F1 0
+        FCALL nope 0
+        FCALL f1 x
+        FCALL f1 -1
+        FCALL f1 3 a
+        FCALL f1
+        FCALL_RO f1 0
+        FUNCTION LOAD "#!lua name=ro\nredis.register_function{function_name='r', callback=function(keys) return redis.call('get',keys[1]) end, flags={'no-writes'}}"
+        FUNCTION LOAD "#!lua name=rw\nredis.register_function{function_name='w', callback=function(keys) return redis.call('set',keys[1],1) end, flags={'no-writes'}, description='writes'}"
+        FCALL_RO r 1 k
+        FCALL w 1 k
+        FCALL_RO w 1 k
+        FUNCTION LIST LIBRARYNAME ro
+        FUNCTION LIST LIBRARYNAME r* WITHCODE
+        FUNCTION LIST WITHCODE LIBRARYNAME RW
+        FUNCTION LIST NOPE
+        FUNCTION LIST LIBRARYNAME
+        FUNCTION LIST WITHCODE WITHCODE
+        FUNCTION STATS
+        FUNCTION DELETE nope
+        FUNCTION DELETE ro
+        FCALL r 0
+        FUNCTION LOAD "x"
+        FUNCTION LOAD "#!lua\nx"
+        FUNCTION LOAD "#!lua name=a-b\nx"
+        FUNCTION LOAD "#!lua name=\nx"
+        FUNCTION LOAD "#!lua name=a name=b\nx"
+        FUNCTION LOAD "#!lua name=a foo=b\nx"
+        FUNCTION LOAD "#!js name=a\nx"
+        FUNCTION LOAD "#!lua name=a"
+        FUNCTION LOAD "#!lua name=a\nreturn 1"
+        FUNCTION LOAD "#!lua name=a\nx y"
+        FUNCTION LOAD "#!lua name=a\nx = 1"
+        FUNCTION LOAD "#!lua name=a\nfoo()"
+        FUNCTION LOAD "#!lua name=a\nredis.call('set','a',1)"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function('f-1', function() end)"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function('f1', function() end)"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function('x')"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function('x', 1)"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function({}, 1)"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function()"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function('x', function() end, 1)"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function({})"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name='x'}"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name=1, callback=function() end}"
+        FUNCTION DELETE a
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name='x', callback=1}"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, flags=1}"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, flags={'nope'}}"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, description=1}"
+        FUNCTION DELETE a
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{function_name='x', callback=function() end, foo=1}"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function{[1]='x'}"
+        FUNCTION LOAD "#!lua name=a\nredis.register_function('x', function() end) redis.register_function('x', function() end)"
+        FUNCTION LOAD "#!lua name=err\nredis.register_function('e1', function() return foo end)\nredis.register_function('e2', function() error('x') end)\nredis.register_function('e3', function(k) return redis.call('incr',k[1],1) end)\nredis.register_function('e4', function() return redis.register_function('x', function() end) end)\nredis.register_function('e5', function() foo = 1 end)\nlocal n = 0\nredis.register_function('e6', function() n = n + 1 return n end)"
+        FCALL e1 0
+        FCALL e2 0
+        FCALL e3 1 k
+        FCALL e4 0
+        FCALL e5 0
+        FCALL e6 0
+        FCALL e6 0
+        FUNCTION LOAD "#!lua name=globals\nredis.register_function('g', function() return {type(string), type(cjson), type(redis.call), type(pairs), type(math.random)} end)"
+        FCALL g 0
+        FUNCTION KILL
+        FUNCTION FLUSH x
+        FUNCTION FLUSH SYNC y
+        FUNCTION NOPE
+        FUNCTION
+        FUNCTION RESTORE abc
+        FUNCTION RESTORE abc foo
+        FUNCTION FLUSH ASYNC
+        FUNCTION LIST
+        EVAL "return redis.register_function" 0
+        MULTI
+        FUNCTION LOAD "#!lua name=late\nredis.register_function('late', function() return 'late' end)"
+        FCALL late 0
+        EXEC
+        FUNCTION FLUSH
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+/// What a user may not do, scripts of that user may not either.
+#[test]
+fn users() {
+    run_script(
+        r##"
+        ACL SETUSER bob on nopass +@all -set -acl ~a* &c*
+        ACL SETUSER bob +auth +acl|whoami
+        AUTH bob x
+        EVAL "return redis.call('set','a','1')" 0
+        EVAL "return redis.call('get','b')" 0
+        EVAL "return redis.call('get','a')" 0
+        EVAL "return redis.call('get',KEYS[1])" 1 b
+        EVAL "return redis.call('publish','d','m')" 0
+        EVAL "return redis.call('publish','c','m')" 0
+        EVAL "return redis.pcall('set','a','1')['err']" 0
+        EVAL "return {redis.acl_check_cmd('set','a','1'), redis.acl_check_cmd('get','a'), redis.acl_check_cmd('get','b')}" 0
+        MULTI
+        EVAL "return redis.call('set','a','1')" 0
+        EVAL "return redis.call('get','a')" 0
+        EXEC
+        FUNCTION LOAD REPLACE "#!lua name=acl\nredis.register_function('acl', function(keys) return redis.call('set', keys[1], 1) end)"
+        FCALL acl 1 a
+        FUNCTION DELETE acl
+        AUTH default x
+        ACL DELUSER bob
+        "##,
+        &["--enable-debug-command", "yes"],
+    );
+}

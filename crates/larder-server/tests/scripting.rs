@@ -1,0 +1,244 @@
+//! Scripts beside other clients: nothing is seen half done, whatever keys they touch; those that take too long can be
+//! ended, and everybody is told meanwhile.
+
+use larder_testkit::{Client, Server, Value, full_run};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Runs a test with each number of threads.
+fn with_threads(args: &[&str], test: impl Fn(&Server)) {
+    for threads in ["1", "2", "4"] {
+        test(&Server::larder(&[&["--threads", threads], args].concat()));
+    }
+}
+
+fn rounds(few: usize) -> usize {
+    if full_run() { few * 50 } else { few }
+}
+
+/// Moves amounts between accounts that it does not declare, more of them than it could hold by chance.
+const TRANSFER: &str = "
+    local from, to, amount = 'account:'..ARGV[1], 'account:'..ARGV[2], tonumber(ARGV[3])
+    redis.call('incr', KEYS[1])
+    redis.call('decrby', from, amount)
+    redis.call('incrby', to, amount)
+    return redis.call('get', 'account:'..ARGV[1])";
+
+#[test]
+fn undeclared_keys_stay_atomic() {
+    const ACCOUNTS: usize = 16;
+    with_threads(&[], |server| {
+        let rounds = rounds(300);
+        let done = AtomicBool::new(false);
+        let names: Vec<String> = (0..ACCOUNTS).map(|i| format!("account:{i}")).collect();
+        let mut client = server.client();
+        for name in &names {
+            client.ask(&format!("SET {name} 1000"));
+        }
+        let sum = |value: &Value| -> i64 { value.items().iter().map(Value::int).sum() };
+        thread::scope(|scope| {
+            let movers: Vec<_> = (0..4u64)
+                .map(|seed| {
+                    scope.spawn(move || {
+                        let mut rng = fastrand::Rng::with_seed(seed);
+                        let mut client = server.client();
+                        for _ in 0..rounds {
+                            let (from, to) = (rng.usize(..ACCOUNTS), rng.usize(..ACCOUNTS));
+                            let (from, to, amount) =
+                                (from.to_string(), to.to_string(), rng.u8(..).to_string());
+                            let key = format!("count:{}", rng.u8(..8));
+                            client.cmd(&["EVAL", TRANSFER, "1", &key, &from, &to, &amount]);
+                        }
+                    })
+                })
+                .collect();
+            // Those who hold several shards in the usual ways have to give way and must get through.
+            scope.spawn(|| {
+                let (mut client, line) = (server.client(), format!("MGET {}", names.join(" ")));
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(sum(&client.ask(&line)), 1000 * ACCOUNTS as i64);
+                }
+            });
+            scope.spawn(|| {
+                let mut client = server.client();
+                while !done.load(Ordering::Relaxed) {
+                    client.ask("MULTI");
+                    client.ask("KEYS *");
+                    client.ask(&format!("MGET {}", names.join(" ")));
+                    assert_eq!(sum(&client.ask("EXEC").items()[1]), 1000 * ACCOUNTS as i64);
+                }
+            });
+            movers.into_iter().for_each(|mover| mover.join().expect("no mover fails"));
+            done.store(true, Ordering::Relaxed);
+        });
+        let counted: i64 = (0..8).map(|i| client.ask(&format!("INCRBY count:{i} 0")).int()).sum();
+        assert_eq!(counted as usize, 4 * rounds);
+    });
+}
+
+/// Waiting clients are served from undeclared keys, on other threads too.
+#[test]
+fn scripts_serve_those_who_wait() {
+    with_threads(&[], |server| {
+        let mut waiting: Vec<Client> = (0..4).map(|_| server.client()).collect();
+        for (at, client) in waiting.iter_mut().enumerate() {
+            client.send(&["BLMOVE", &format!("queue:{at}"), "taken", "LEFT", "RIGHT", "0"]);
+        }
+        let mut client = server.client();
+        while client.ask("INFO clients").text().lines().all(|line| line != "blocked_clients:4") {}
+        client.cmd(&["EVAL", "for i=0,3 do redis.call('rpush','queue:'..i,i) end", "0"]);
+        for (at, client) in waiting.iter_mut().enumerate() {
+            assert_eq!(client.read().unwrap().text(), at.to_string());
+        }
+        assert_eq!(client.ask("LLEN taken").int(), 4);
+    });
+}
+
+const BUSY: &[&str] = &["--busy-reply-threshold", "30"];
+
+/// Connections of all threads, by asking until a busy server answers so.
+fn wait_until_busy(client: &mut Client, kill: &str) {
+    let expected =
+        format!("BUSY Redis is busy running a script. You can only call {kill} or SHUTDOWN NOSAVE.");
+    while client.ask("PING").text() != expected {}
+}
+
+#[test]
+fn long_scripts_can_be_killed() {
+    with_threads(BUSY, |server| {
+        let mut others: Vec<Client> = (0..4).map(|_| server.client()).collect();
+        others.iter_mut().for_each(|client| client.set_timeout(Duration::from_secs(20)));
+        for script in [
+            "while true do end",
+            "while true do pcall(function() while true do end end) end",
+            "coroutine.wrap(function() while true do end end)()",
+            "while true do redis.call('get', 'x') end",
+        ] {
+            let mut client = server.client();
+            client.set_timeout(Duration::from_secs(20));
+            client.send(&["EVAL", script, "1", "x"]);
+            others.iter_mut().for_each(|other| wait_until_busy(other, "SCRIPT KILL"));
+            // A connection that comes only now, one that goes, and one that waits for what the script holds.
+            assert!(server.client().ask("GET y").text().starts_with("BUSY"));
+            assert_eq!(others[0].ask("FUNCTION KILL").text(), others[1].ask("PING").text());
+            assert!(others[1].ask("SHUTDOWN").text().starts_with("BUSY"));
+            assert_eq!(others[1].ask("SCRIPT KILL").text(), "OK");
+            let text = client.read().unwrap().text();
+            assert!(text.starts_with("ERR Script killed by user with SCRIPT KILL... script: "), "{text}");
+            others.iter_mut().for_each(|other| assert_eq!(other.ask("PING").text(), "PONG"));
+            assert_eq!(others[0].ask("SCRIPT KILL").text(), "NOTBUSY No scripts in execution right now.");
+        }
+    });
+}
+
+#[test]
+fn long_functions_can_be_killed() {
+    with_threads(BUSY, |server| {
+        let mut other = server.client();
+        let code = "#!lua name=lib\nredis.register_function('spin', function() while true do end end)";
+        assert_eq!(other.cmd(&["FUNCTION", "LOAD", code]).text(), "lib");
+        let mut client = server.client();
+        client.send(&["FCALL", "spin", "1", "k", "arg"]);
+        wait_until_busy(&mut other, "FUNCTION KILL");
+        let stats = other.ask("FUNCTION STATS");
+        let running = stats.items()[1].items();
+        assert_eq!(running[1].text(), "spin");
+        assert_eq!(
+            running[3].items().iter().map(Value::text).collect::<Vec<_>>(),
+            ["FCALL", "spin", "1", "k", "arg"]
+        );
+        assert!(running[5].int() >= 30);
+        assert!(other.ask("SCRIPT KILL").text().starts_with("BUSY"));
+        assert_eq!(other.ask("FUNCTION KILL").text(), "OK");
+        let text = client.read().unwrap().text();
+        assert_eq!(text, "ERR Script killed by user with SCRIPT KILL... script: spin, on @user_function:2.");
+        assert_eq!(other.ask("PING").text(), "PONG");
+    });
+}
+
+/// A script that has written is not killed. Those who wait for its keys, have subscriptions, watch keys, or leave, get
+/// what they would have got.
+#[test]
+fn others_go_on_after_a_long_script() {
+    with_threads(BUSY, |server| {
+        let mut other = server.client();
+        let mut waiting = server.client();
+        waiting.send(&["BLPOP", "list", "0"]);
+        let mut watching = server.client();
+        watching.ask("WATCH flag");
+        let mut leaving = server.client();
+        leaving.ask("WATCH flag");
+        let script = "
+            redis.call('set', 'flag', '1') redis.call('rpush', 'list', 'a')
+            while redis.call('get', 'stop') ~= '1' do
+                local now = redis.call('time')
+                if now[1] - ARGV[1] > 0 then redis.call('set', 'stop', '1') end
+            end
+            return 'done'";
+        let now: i64 = other.ask("TIME").items()[0].text().parse().unwrap();
+        let mut client = server.client();
+        client.send(&["EVAL", script, "0", &now.to_string()]);
+        wait_until_busy(&mut other, "SCRIPT KILL");
+        assert!(other.ask("SCRIPT KILL").text().starts_with("UNKILLABLE"));
+        drop(leaving);
+        // Its end looks at a watched key, which the script holds: it waits.
+        watching.send(&["UNWATCH"]);
+        assert_eq!(client.read().unwrap().text(), "done");
+        assert_eq!(watching.read().unwrap().text(), "OK");
+        assert_eq!(waiting.read().unwrap().items()[1].text(), "a");
+        assert_eq!(other.ask("GET stop").text(), "1");
+        let mut reused = server.client();
+        assert_eq!(reused.ask("INCR n").int(), 1);
+    });
+}
+
+#[test]
+fn a_busy_server_ends_without_saving() {
+    with_threads(&[BUSY, &["--save", "1 1"]].concat(), |server| {
+        let mut other = server.client();
+        let mut client = server.client();
+        client.send(&["EVAL", "redis.call('set','x','1') while true do end", "0"]);
+        wait_until_busy(&mut other, "SCRIPT KILL");
+        other.send(&["SHUTDOWN", "NOSAVE"]);
+        while client.read().is_ok() || other.read().is_ok() {}
+        assert!(!server.dir().join("dump.rdb").exists());
+    });
+}
+
+#[test]
+fn scripts_that_only_eval_brought_make_place() {
+    let server = Server::larder(&[]);
+    let mut client = server.client();
+    let kept = client.cmd(&["SCRIPT", "LOAD", "return 'kept'"]).text();
+    for n in 0..700 {
+        assert_eq!(client.cmd(&["EVAL", &format!("return {n}"), "0"]).int(), n);
+    }
+    let info = client.ask("INFO").text();
+    assert!(info.contains("number_of_cached_scripts:501\r\n") && info.contains("evicted_scripts:200\r\n"));
+    assert_eq!(client.cmd(&["EVALSHA", &kept, "0"]).text(), "kept");
+    assert_eq!(client.cmd(&["EVAL", "return 1", "0"]).int(), 1);
+    client.ask("SCRIPT FLUSH");
+    assert!(client.cmd(&["EVALSHA", &kept, "0"]).text().starts_with("NOSCRIPT"));
+}
+
+/// Every thread compiles what another has loaded, and forgets it with the others.
+#[test]
+fn functions_are_everywhere() {
+    with_threads(&[], |server| {
+        let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+        for version in ["one", "two"] {
+            let code = format!(
+                "#!lua name=lib\nredis.register_function('version', function() return '{version}' end)"
+            );
+            assert_eq!(clients[0].cmd(&["FUNCTION", "LOAD", "REPLACE", &code]).text(), "lib");
+            for client in &mut clients {
+                assert_eq!(client.ask("FCALL version 0").text(), version);
+            }
+        }
+        clients[1].ask("FUNCTION FLUSH");
+        for client in &mut clients {
+            assert_eq!(client.ask("FCALL version 0").text(), "ERR Function not found");
+        }
+    });
+}
