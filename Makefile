@@ -45,6 +45,10 @@ test: lint unit clients
 test-full: deps build
 	LARDER_TEST_FULL=1 $(CARGO) test --workspace --release -- --include-ignored
 
+# Libraries of other languages and queues on top of them; installs their toolchains when they are missing.
+test-ecosystem: build
+	$(PYTHON) tests/ecosystem/run.py
+
 bench: build
 	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)
 
