@@ -137,9 +137,9 @@ mod tests {
     fn seconds_wrap_and_kept_words_stay() {
         let lru = AccessRules { counts: false, ..LFU };
         let mut rng = fastrand::Rng::with_seed(7);
-        assert_eq!(lru.touch(0x1_00_0005, false, &mut rng).after(77), 5);
+        assert_eq!(lru.touch(0x0100_0005, false, &mut rng).after(77), 5);
         assert_eq!(lru.touch(9, true, &mut rng).after(77), 77);
-        assert_eq!(lru.idle_s(0xff_fffe, 0x1_00_0003), 5);
+        assert_eq!(lru.idle_s(0xff_fffe, 0x0100_0003), 5);
         assert_eq!(lru.idle_s(lru.with_idle(1000, 12), 12), 1000);
     }
 }

@@ -22,7 +22,7 @@ use crate::table::table;
 use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -63,6 +63,9 @@ pub struct Engine {
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
+    replication_id: Mutex<String>,
+    /// DEBUG PAUSE-CRON.
+    pub(crate) cron_paused: AtomicBool,
     startup_memory: u64,
     pub(crate) threads: usize,
     /// Names that mean something else than the table says, in lower case.
@@ -106,6 +109,8 @@ impl Engine {
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
+            replication_id: Mutex::new(random_id()),
+            cron_paused: AtomicBool::new(false),
             startup_memory,
             threads: options.threads,
             renamed: renamed(&options.renamed),
@@ -199,6 +204,16 @@ impl Engine {
     /// Forty hexadecimal digits that name this run of the server.
     pub fn run_id(&self) -> &str {
         &self.run_id
+    }
+
+    /// Forty hexadecimal digits that name the history of the data.
+    pub(crate) fn replication_id(&self) -> String {
+        self.replication_id.lock().clone()
+    }
+
+    /// The data has another history from now on.
+    pub(crate) fn change_replication_id(&self) {
+        *self.replication_id.lock() = random_id();
     }
 
     /// A new connection's id.
