@@ -42,6 +42,8 @@ use std::time::{Duration, Instant};
 const LOOKS_PER_SAMPLE: usize = 2;
 /// More samples than this are not asked for: the pool is too small to profit.
 const SAMPLES_MAX: i64 = 64;
+/// Who evicts makes so much more room than it must: several evictions in a row cost less than one at a time.
+const AHEAD_BYTES: u64 = 4 << 10;
 /// Evictions between two looks at the clock.
 const EVICTIONS_PER_LOOK: usize = 16;
 /// How long the timer evicts at a time.
@@ -324,10 +326,10 @@ impl Evictor {
         let mut evicted = 0;
         let outcome = loop {
             if !self.evict_one(turn, policy, told) {
-                break Outcome::Nothing;
+                break if self.is_over(engine, limit) { Outcome::Nothing } else { Outcome::Below };
             }
             evicted += 1;
-            if !self.is_over(engine, limit) {
+            if !self.is_over(engine, limit.saturating_sub(AHEAD_BYTES)) {
                 break Outcome::Below;
             }
             // The clock is looked at for the first time after some evictions: mostly they are enough.
