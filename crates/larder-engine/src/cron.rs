@@ -58,9 +58,7 @@ impl Engine {
             self.count_keys();
         }
         self.sample_rates();
-        let used = self.host.memory().used;
-        self.note_memory(used);
-        self.check_memory(used);
+        self.check_memory();
         self.check_clients();
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();

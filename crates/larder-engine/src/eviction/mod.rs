@@ -193,9 +193,9 @@ fn tenacity(percent: i64) -> Option<Duration> {
 }
 
 impl Engine {
-    /// The memory in use was read; evicts if it is too much. For the timer, with no shard held.
-    pub(crate) fn check_memory(&self, used: u64) {
-        self.eviction.meter.set(used, self.mono_ms());
+    /// Reads how much memory is in use, and evicts if it is too much. For the timer, with no shard held.
+    pub(crate) fn check_memory(&self) {
+        self.note_memory(self.eviction.meter.read(self.mono_ms(), || self.host.memory().used));
         let mut evictor = self.eviction.timer.lock();
         if !evictor.is_over(self, 0) || self.gate.is_loading() {
             self.eviction.note_below(self);
@@ -301,7 +301,7 @@ impl Evictor {
     fn run(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
         if shared.meter.wants_reading(turn.mono_ms) {
-            shared.meter.set(engine.host.memory().used, turn.mono_ms);
+            shared.meter.read(turn.mono_ms, || engine.host.memory().used);
             if !self.is_over(engine, 0) {
                 return Outcome::Below;
             }
