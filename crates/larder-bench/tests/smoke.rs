@@ -14,7 +14,7 @@ fn every_workload_runs_small() {
     assert!(output.status.success(), "{text}\n{complaints}");
     for group in [
         "memory", "cpu", "ends", "packing", "rotate", "zset", "copy", "index", "bits", "pf", "geo", "script",
-        "idle", "startup",
+        "eviction", "idle", "startup",
     ] {
         assert!(text.contains(&format!("== {group} ==")), "{group} is missing:\n{text}");
     }

@@ -50,14 +50,15 @@ struct Sample {
 impl Engine {
     /// To be called about every 100 ms by one thread.
     pub fn cron(&self) {
+        if self.cron_paused.load(Relaxed) {
+            return;
+        }
         if self.rates.ticks.fetch_add(1, Relaxed).is_multiple_of(TICKS_PER_TRIM) {
             larder_packed::heap::trim();
             self.count_keys();
         }
         self.sample_rates();
-        let used = self.host.memory().used;
-        self.note_memory(used);
-        self.check_memory(used);
+        self.check_memory();
         self.check_clients();
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();

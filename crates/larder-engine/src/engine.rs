@@ -24,7 +24,7 @@ use crate::table::table;
 use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -67,6 +67,9 @@ pub struct Engine {
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
+    replication_id: Mutex<String>,
+    /// DEBUG PAUSE-CRON.
+    pub(crate) cron_paused: AtomicBool,
     startup_memory: u64,
     me: Weak<Engine>,
     /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what they else may not.
@@ -116,6 +119,8 @@ impl Engine {
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
+            replication_id: Mutex::new(random_id()),
+            cron_paused: AtomicBool::new(false),
             startup_memory,
             me: engine.clone(),
             lax_scripts: AtomicBool::new(false),
@@ -212,6 +217,16 @@ impl Engine {
     /// Forty hexadecimal digits that name this run of the server.
     pub fn run_id(&self) -> &str {
         &self.run_id
+    }
+
+    /// Forty hexadecimal digits that name the history of the data.
+    pub(crate) fn replication_id(&self) -> String {
+        self.replication_id.lock().clone()
+    }
+
+    /// The data has another history from now on.
+    pub(crate) fn change_replication_id(&self) {
+        *self.replication_id.lock() = random_id();
     }
 
     /// A new connection's id.

@@ -78,10 +78,17 @@ impl Growth {
 }
 
 impl Meter {
-    /// The figure was read.
-    pub(crate) fn set(&self, used: u64, now_ms: u64) {
+    /// Reads the figure anew, and returns it.
+    ///
+    /// What threads share while that goes on is kept. Some of it may be in the figure already and count twice until the
+    /// next reading: values freed meanwhile, mostly, so that a little too little is evicted. Forgetting it would have
+    /// keys evicted for room that is there.
+    pub(crate) fn read(&self, now_ms: u64, read: impl FnOnce() -> u64) -> u64 {
         self.read_at_ms.store(now_ms, Relaxed);
-        self.used.store(used as i64, Relaxed);
+        let before = self.used.load(Relaxed);
+        let used = read();
+        self.used.fetch_add(used as i64 - before, Relaxed);
+        used
     }
 
     /// Claims the task of reading the figure anew if it is not fresh; one thread gets it.

@@ -42,6 +42,8 @@ use std::time::{Duration, Instant};
 const LOOKS_PER_SAMPLE: usize = 2;
 /// More samples than this are not asked for: the pool is too small to profit.
 const SAMPLES_MAX: i64 = 64;
+/// Who evicts makes so much more room than it must: several evictions in a row cost less than one at a time.
+const AHEAD_BYTES: u64 = 4 << 10;
 /// Evictions between two looks at the clock.
 const EVICTIONS_PER_LOOK: usize = 16;
 /// How long the timer evicts at a time.
@@ -112,8 +114,7 @@ enum Outcome {
 /// in use and nothing can be evicted: commands with `DENYOOM`, and writes of scripts, are to be refused with it.
 #[inline]
 pub(crate) fn make_room(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
-    let limit = engine.config.hot.maxmemory.load(Relaxed);
-    if limit == 0 || !worker.evictor.is_over(engine, limit) {
+    if !worker.evictor.is_over(engine, 0) {
         return Ok(());
     }
     make_room_now(engine, worker)
@@ -201,12 +202,11 @@ fn tenacity(percent: i64) -> Option<Duration> {
 }
 
 impl Engine {
-    /// The memory in use was read; evicts if it is too much. For the timer, with no shard held.
-    pub(crate) fn check_memory(&self, used: u64) {
-        self.eviction.meter.set(used, self.mono_ms());
-        let limit = self.config.hot.maxmemory.load(Relaxed);
+    /// Reads how much memory is in use, and evicts if it is too much. For the timer, with no shard held.
+    pub(crate) fn check_memory(&self) {
+        self.note_memory(self.eviction.meter.read(self.mono_ms(), || self.host.memory().used));
         let mut evictor = self.eviction.timer.lock();
-        if limit == 0 || !evictor.is_over(self, limit) || self.gate.is_loading() {
+        if !evictor.is_over(self, 0) || self.gate.is_loading() {
             self.eviction.note_below(self);
             return;
         }
@@ -289,30 +289,35 @@ impl Eviction {
 }
 
 impl Evictor {
-    /// Whether more than `limit` bytes are in use.
+    /// Whether more is in use than `maxmemory` allows, less `ahead` bytes. The limit is read each time: it may be changed, or
+    /// taken away, while somebody evicts.
     #[inline]
-    fn is_over(&mut self, engine: &Engine, limit: u64) -> bool {
+    fn is_over(&mut self, engine: &Engine, ahead: u64) -> bool {
+        let limit = engine.config.hot.maxmemory.load(Relaxed);
+        if limit == 0 {
+            return false;
+        }
+        let limit = limit.saturating_sub(ahead).min(i64::MAX as u64) as i64;
         let used = self.growth.used(engine);
-        if used <= limit as i64 {
+        if used <= limit {
             return false;
         }
         let in_flight = engine.eviction.in_flight.load(Relaxed);
-        used - in_flight - engine.bytes_not_counted() as i64 > limit as i64
+        used - in_flight - engine.bytes_not_counted() as i64 > limit
     }
 
     /// Evicts until the limit is kept, the time is over, or nothing is left.
     fn run(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
-        let limit = engine.config.hot.maxmemory.load(Relaxed);
         if shared.meter.wants_reading(turn.mono_ms) {
-            shared.meter.set(engine.host.memory().used, turn.mono_ms);
-            if !self.is_over(engine, limit) {
+            shared.meter.read(turn.mono_ms, || engine.host.memory().used);
+            if !self.is_over(engine, 0) {
                 return Outcome::Below;
             }
         }
         let threshold_ms = engine.config.hot.latency_monitor_threshold.load(Relaxed);
         let start = (threshold_ms > 0).then(Instant::now);
-        let outcome = self.evict_while_over(turn, limit, told);
+        let outcome = self.evict_while_over(turn, told);
         match outcome {
             Outcome::Below => shared.note_below(engine),
             Outcome::Unfinished | Outcome::Nothing => shared.note_exceeded(engine),
@@ -326,17 +331,17 @@ impl Evictor {
         outcome
     }
 
-    fn evict_while_over(&mut self, turn: &Turn<'_>, limit: u64, told: &mut Invalidations) -> Outcome {
+    fn evict_while_over(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
         let engine = turn.engine;
-        let Some(policy) = self.policy(engine) else { return Outcome::Nothing };
         let mut start = None;
         let mut evicted = 0;
         let outcome = loop {
-            if !self.evict_one(turn, policy, told) {
-                break Outcome::Nothing;
+            let policy = self.policy(engine);
+            if !policy.is_some_and(|policy| self.evict_one(turn, policy, told)) {
+                break if self.is_over(engine, 0) { Outcome::Nothing } else { Outcome::Below };
             }
             evicted += 1;
-            if !self.is_over(engine, limit) {
+            if !self.is_over(engine, AHEAD_BYTES) {
                 break Outcome::Below;
             }
             // The clock is looked at for the first time after some evictions: mostly they are enough.

@@ -8,7 +8,7 @@ use super::interpreter::Interpreter;
 use super::library::Library;
 use super::load::compile_error;
 use super::running::LongScript;
-use crate::command::{Found, flags};
+use crate::command::{Found, Scope, flags};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -235,7 +235,8 @@ impl Run<'_, '_> {
         if !command.accepts(args.len()) {
             return Err(CommandError::Fixed("ERR Wrong number of args calling Redis command from script"));
         }
-        if command.has(flags::NOSCRIPT) && !engine.allows_denied_in_scripts() {
+        let is_lax = engine.allows_denied_in_scripts() && command.scope != Scope::Script;
+        if command.has(flags::NOSCRIPT) && !is_lax {
             return Err(CommandError::Fixed("ERR This Redis command is not allowed from script"));
         }
         acl::check(engine, self.context.session, found, args, acl::Origin::Lua)

@@ -7,6 +7,7 @@ mod eviction;
 mod geo;
 mod hashes;
 mod hyperloglogs;
+mod introspection;
 mod notifications;
 mod pubsub;
 mod random;

@@ -161,6 +161,10 @@ fn errors() {
         EVAL "return redis.call('config','get','x')" 0
         EVAL "return redis.call('watch','x')" 0
         EVAL "return redis.call('function','list')" 0
+        DEBUG SET-DISABLE-DENY-SCRIPTS 1
+        EVAL "return redis.call('client','getname')" 0
+        DEBUG SET-DISABLE-DENY-SCRIPTS 0
+        EVAL "return redis.call('client','getname')" 0
         "##,
         &["--enable-debug-command", "yes"],
     );

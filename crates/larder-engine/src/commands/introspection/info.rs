@@ -364,7 +364,7 @@ fn replication(context: &mut Context<'_>, text: &mut String) {
         "role": "master",
         "connected_slaves": 0,
         "master_failover_state": "no-failover",
-        "master_replid": context.engine.run_id,
+        "master_replid": context.engine.replication_id(),
         "master_replid2": "0".repeat(40),
         "master_repl_offset": 0,
         "second_repl_offset": -1,
