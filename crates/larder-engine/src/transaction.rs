@@ -33,7 +33,9 @@ impl Queue {
 
     /// Whether any command writes, or may: scripts, messages.
     pub(crate) fn writes(&self) -> bool {
-        self.commands.iter().any(|(found, _)| found.command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0)
+        self.commands
+            .iter()
+            .any(|(found, _)| found.command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0)
     }
 }
 
