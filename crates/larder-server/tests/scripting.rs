@@ -242,3 +242,47 @@ fn functions_are_everywhere() {
         }
     });
 }
+
+/// Whatever a script tries, it gets an error, and the server answers the next one.
+#[test]
+fn hostile_scripts_get_errors() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut client = server.client();
+    for script in [
+        "local function f() return 1 + f() end return f()",
+        "local t = {} t[1] = t return t",
+        "local t = {} for i = 1, 100000 do t = {t} end return t",
+        "local s = 'x' while true do s = s .. s end",
+        "return unpack({}, 1, 1e8)",
+        "return redis.call(unpack({}, 1, 7000))",
+        "return string.format('%99999999d', 1)",
+        "return load(string.char(27) .. 'Lua')()",
+        "return loadstring(string.dump(function() end))()",
+        "getmetatable('').__index = nil",
+        "getmetatable(redis).__newindex = nil",
+        "rawset(string, 'rep', nil)",
+        "setmetatable(_G, nil)",
+        "_G._G = nil",
+        "return getfenv(0)",
+        "return debug.getinfo(1)",
+        "return require('os')",
+        "local co co = coroutine.wrap(function() return co() end) return co()",
+        "local f = function() end for i = 1, 300 do local g = f f = function() return pcall(g) end end error(f)",
+        "error(setmetatable({}, {__tostring = function() error('again') end}))",
+        "return cjson.decode(string.rep('[', 100000))",
+        "return cmsgpack.unpack(string.char(0xdd, 255, 255, 255, 255))",
+        "return struct.unpack('c1000000000', 'x')",
+        "return redis.sha1hex(nil, nil)",
+        "return redis.call('set', 'k', string.rep('x', 6 * 1024 * 1024), 'nonsense')",
+    ] {
+        let reply = client.cmd(&["EVAL", script, "0"]);
+        let text = reply.to_string();
+        let nested_only = script.contains("t[1] = t") || script.contains("t = {t}");
+        assert!(reply.is_error() || nested_only && text.contains("lua stack limit"), "{script}: {text:.200}");
+        assert_eq!(
+            client.cmd(&["EVAL", "return redis.call('ping')['ok'] .. ('x'):rep(3)", "0"]).text(),
+            "PONGxxx"
+        );
+    }
+    assert_eq!(client.ask("DBSIZE").int(), 0);
+}

@@ -415,6 +415,9 @@ fn finish(
             Err(raised(fields, program, &error).unwrap_or_else(|error| internal(&error)))
         }
         Value::Error(error) if !worked => Err(internal(&error)),
+        // Out of memory, or of stack: nobody has looked at the error.
+        Value::String(text) if !worked => Err(CommandError::Text([b"ERR ", &*text.as_bytes()].concat())),
+        _ if !worked => Err(CommandError::Fixed("ERR unknown error")),
         value => {
             if let Value::Table(table) = &value
                 && let Ok(Some(error)) = returned_error(fields, table)
