@@ -75,18 +75,19 @@ def prepare_node():
 
 def prepare_go():
     need("go")
-    call(["go", "build", "-o", TARGET / "go-redis", "."], cwd=HERE / "go")
+    call(["go", "build", "-o", f"{TARGET}/", "./..."], cwd=HERE / "go")
 
 
 def prepare_java():
     need("javac", "mvn")
-    project, source = HERE / "java" / "pom.xml", HERE / "java" / "Scenarios.java"
+    project, sources = HERE / "java" / "pom.xml", sorted((HERE / "java").glob("*.java"))
     if not fresh(JARS / "ready", project):
         call(["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", f"-DoutputDirectory={JARS}"])
         (JARS / "ready").touch()
-    if not fresh(CLASSES / "Scenarios.class", source, JARS / "ready"):
+    if not fresh(CLASSES / "ready", *sources, JARS / "ready"):
         CLASSES.mkdir(exist_ok=True)
-        call(["javac", "-d", CLASSES, "-cp", f"{JARS}/*", source])
+        call(["javac", "-d", CLASSES, "-cp", f"{JARS}/*", *sources])
+        (CLASSES / "ready").touch()
 
 
 def python(script):
@@ -100,9 +101,13 @@ def node(script):
 SUITES = {
     "redis-py": python("redis_py.py"),
     "ioredis": node("ioredis.js"),
-    "go-redis": (prepare_go, [TARGET / "go-redis"]),
-    "jedis": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "Scenarios"]),
+    "go-redis": (prepare_go, [TARGET / "goredis"]),
+    "jedis": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "JedisScenarios"]),
     "bullmq": node("bullmq.js"),
+    "bull": node("bull.js"),
+    "asynq": (prepare_go, [TARGET / "asynq"]),
+    "redisson": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "RedissonScenarios"]),
+    "dramatiq": python("dramatiq_jobs.py"),
     "rq": python("rq_jobs.py"),
     "celery": python("celery_jobs.py"),
 }
