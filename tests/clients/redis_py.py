@@ -114,6 +114,35 @@ def transactions(r, port, protocol):
     assert results[:1000] == [True] * 1000 and isinstance(results[1000], redis.ResponseError)
 
 
+def users(r, port, protocol):
+    """Users with rights of their own, and what they are refused."""
+    categories = ["+@read", "+@connection", "-@dangerous"]
+    rules = dict(categories=categories, commands=["+acl|whoami"], keys=["r:*"])
+    assert r.acl_setuser("reader", enabled=True, passwords=["+pw"], **rules)
+    user = r.acl_getuser("reader")
+    assert "on" in user["flags"] and len(user["passwords"]) == 1, user
+    c = redis.Redis(port=port, protocol=protocol, username="reader", password="pw")
+    r.set("r:1", "x")
+    assert c.get("r:1") == b"x" and c.acl_whoami() in ("reader", b"reader")
+    for refused in (lambda: c.get("other"), lambda: c.set("r:1", "y"), lambda: c.keys("*")):
+        try:
+            refused()
+            raise AssertionError("it was not refused")
+        except redis.exceptions.NoPermissionError:
+            pass
+    log = r.acl_log()
+    assert [entry["reason"] for entry in log[:3]] == ["command", "command", "key"], log
+    assert log[0]["username"] == "reader" and "reader" in str(log[0]["client-info"])
+    assert r.acl_log_reset() and len(r.acl_users()) == 2 and len(r.acl_cat("read")) > 50
+    assert r.acl_dryrun("reader", "get", "r:1") in (b"OK", "OK") and len(r.acl_genpass()) == 64
+    assert r.acl_deluser("reader") == 1
+    try:
+        c.ping()
+        raise AssertionError("the connection is closed, and the password is no more")
+    except redis.exceptions.ConnectionError:
+        pass
+
+
 def introspection(r):
     info = r.info("everything")
     assert info["redis_version"] and info["db0"]["keys"] > 0 and "cmdstat_set" in info
@@ -139,6 +168,7 @@ def main():
                     (lists, ()),
                     (queues, (server.port, protocol)),
                     (transactions, (server.port, protocol)),
+                    (users, (server.port, protocol)),
                     (introspection, ()),
                 ):
                     scenario(r, *args)

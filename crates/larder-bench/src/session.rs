@@ -69,12 +69,17 @@ impl Session {
 
     /// Sends a command; an error reply is an error.
     pub fn ask(&mut self, line: &str) -> io::Result<Value> {
+        self.ask_words(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// The same, with words that may hold blanks.
+    pub fn ask_words(&mut self, words: &[&str]) -> io::Result<Value> {
         let mut request = Vec::new();
-        let args: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+        let args: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         crate::resp::command(&mut request, &args);
         self.client.send_raw(&request)?;
         match self.client.read()? {
-            Value::Error(text) => Err(io::Error::other(format!("{line}: {text}"))),
+            Value::Error(text) => Err(io::Error::other(format!("{}: {text}", words.join(" ")))),
             reply => Ok(reply),
         }
     }

@@ -31,6 +31,8 @@ pub struct AppendLog {
     /// The writer has taken what there was.
     taken: Condvar,
     end: AtomicU64,
+    /// Bytes of the buffers.
+    buffers: AtomicU64,
     synced: AtomicU64,
     wants_sync: AtomicBool,
     /// Clients that wait for a position to be safe.
@@ -48,6 +50,8 @@ struct Inner {
     second: u64,
     /// Position of the start of `bytes`.
     taken: u64,
+    /// Capacity of what the writer writes now.
+    writing_bytes: usize,
     writer_sleeps: bool,
     stirred: bool,
 }
@@ -86,6 +90,15 @@ impl AppendLog {
     /// Bytes that the writer has not taken.
     pub(crate) fn pending(&self) -> usize {
         self.inner.lock().bytes.len()
+    }
+
+    /// Bytes of memory that the log takes: they are not counted against `maxmemory`.
+    pub(crate) fn buffer_bytes(&self) -> u64 {
+        self.buffers.load(Ordering::Relaxed)
+    }
+
+    fn note_buffers(&self, inner: &Inner) {
+        self.buffers.store((inner.bytes.capacity() + inner.writing_bytes) as u64, Ordering::Relaxed);
     }
 
     /// Position up to which everything is safe on the disk.
@@ -155,6 +168,7 @@ impl AppendLog {
     fn appended(&self, inner: &mut Inner) -> u64 {
         let end = inner.taken + inner.bytes.len() as u64;
         self.end.store(end, Ordering::Release);
+        self.note_buffers(inner);
         end
     }
 
@@ -198,6 +212,8 @@ impl AppendLog {
         std::mem::swap(&mut inner.bytes, &mut into.bytes);
         into.cuts = std::mem::take(&mut inner.cuts);
         inner.taken += into.bytes.len() as u64;
+        inner.writing_bytes = into.bytes.capacity();
+        self.note_buffers(&inner);
         into.end = inner.taken;
         self.taken.notify_all();
     }

@@ -29,6 +29,8 @@ const POLL: Duration = Duration::from_micros(500);
 const IDLE_POLLS_MAX: u32 = 40;
 
 enum Garbage {
+    /// An evicted value, and its bytes.
+    Evicted(#[expect(dead_code, reason = "it is only there to be dropped")] Value, u64),
     Value(#[expect(dead_code, reason = "it is only there to be dropped")] Value),
     Tables(#[expect(dead_code, reason = "they are only there to be dropped")] Vec<Table>),
 }
@@ -58,16 +60,27 @@ impl Background {
         let (garbage, to_drop) = channel();
         let (lists, to_compress) = channel();
         let (drop_counts, compress_queued) = (Arc::clone(&counts), Arc::clone(&queued));
-        spawn("larder-free", move || free_all(&to_drop, &drop_counts));
+        let free_engine = engine.clone();
+        spawn("larder-free", move || free_all(&free_engine, &to_drop, &drop_counts));
         spawn("larder-pack", move || compress_all(&engine, &to_compress, &compress_queued));
         Background { garbage, lists, counts, queued }
     }
 
     /// Drops a value, here or in the background, by its size.
     pub(crate) fn discard(&self, value: Value) {
-        if value.free_effort() > FREE_EFFORT_MAX {
+        if self.would_take(&value) {
             self.send(Garbage::Value(value));
         }
+    }
+
+    /// Whether a value is better dropped in the background.
+    pub(crate) fn would_take(&self, value: &Value) -> bool {
+        value.free_effort() > FREE_EFFORT_MAX
+    }
+
+    /// Drops an evicted value of so many bytes in the background; the engine is told when they are free.
+    pub(crate) fn discard_evicted(&self, value: Value, bytes: u64) {
+        self.send(Garbage::Evicted(value, bytes));
     }
 
     /// The same for a value taken from a table.
@@ -112,9 +125,14 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
     thread.expect("the system lets the process have two more threads");
 }
 
-fn free_all(garbage: &Receiver<Garbage>, counts: &Counts) {
+fn free_all(engine: &Weak<Engine>, garbage: &Receiver<Garbage>, counts: &Counts) {
     for item in garbage {
+        let evicted = if let Garbage::Evicted(_, bytes) = item { bytes } else { 0 };
         drop(item);
+        if let Some(engine) = engine.upgrade() {
+            engine.share_growth();
+            engine.eviction.landed(evicted);
+        }
         counts.pending.fetch_sub(1, Relaxed);
         counts.freed.fetch_add(1, Relaxed);
     }

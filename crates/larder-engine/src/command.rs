@@ -268,7 +268,11 @@ impl Command {
             (flags::BLOCKING, "blocking"),
         ];
         let mut all: Vec<_> = self.acl.split_whitespace().collect();
-        all.extend(implied.iter().filter(|(flag, _)| self.has(*flag)).map(|(_, name)| *name));
+        let has = |&&(flag, _): &&(u32, &str)| {
+            // What a script that only reads may read, its own commands say.
+            self.has(flag) && !(flag == flags::READONLY && self.group == Group::Scripting)
+        };
+        all.extend(implied.iter().filter(has).map(|(_, name)| *name));
         all.push(if self.has(flags::FAST) { "fast" } else { "slow" });
         all
     }

@@ -50,12 +50,16 @@ struct Sample {
 impl Engine {
     /// To be called about every 100 ms by one thread.
     pub fn cron(&self) {
+        if self.cron_paused.load(Relaxed) {
+            return;
+        }
         if self.rates.ticks.fetch_add(1, Relaxed).is_multiple_of(TICKS_PER_TRIM) {
             larder_packed::heap::trim();
             self.count_keys();
         }
         self.sample_rates();
-        self.note_memory(self.host.memory().used);
+        self.check_memory();
+        self.check_clients();
         if self.config.hot.active_expire_enabled.load(Relaxed) {
             self.expire_cycle();
         }

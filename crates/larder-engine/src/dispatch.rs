@@ -5,6 +5,7 @@ use crate::command::{Begin, Command, Find, Found, Scope, flags};
 use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::eviction;
 use crate::pause;
 use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
@@ -105,7 +106,9 @@ fn admit(
         return Err(Refusal { error: unknown_command(args), found: None });
     };
     let found = subcommand(found, args)?;
-    check(engine, session, found, args).map_err(|error| Refusal { error, found: Some(found) })?;
+    check(engine, session, found, args)
+        .and_then(|()| eviction::before_command(engine, worker, session, found))
+        .map_err(|error| Refusal { error, found: Some(found) })?;
     Ok(found)
 }
 
@@ -156,7 +159,9 @@ fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -
         return Err(CommandError::NO_AUTH);
     }
     if !free {
-        acl::check_restricted(engine, session, found, args, None).map_err(|denial| denial.refusal(found))?;
+        let origin = acl::Origin::of_client(session);
+        acl::check_restricted(engine, session, found, args, origin)
+            .map_err(|denial| denial.refusal(found))?;
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
@@ -252,7 +257,14 @@ fn refuse(
         worker.stats.commands[usize::from(found.id)].rejected.add(1);
     }
     engine.errors.count(&refusal.error.code());
-    Reply::new(out, session.protocol).error(&refusal.error.wire());
+    let is_exec = refusal.found.is_some_and(|found| found.command.name == "exec");
+    let mut reply = Reply::new(out, session.protocol);
+    if is_exec && session.multi.is_some() {
+        transaction::forget(engine, session);
+        reply.error(&refusal.error.aborting());
+    } else {
+        reply.error(&refusal.error.wire());
+    }
     Flow::Next
 }
 

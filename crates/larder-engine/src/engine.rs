@@ -3,11 +3,13 @@
 use crate::acl::Acl;
 use crate::append_log::AppendLog;
 use crate::background::Background;
+use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
 use crate::error_stats::ErrorStats;
+use crate::eviction::Eviction;
 use crate::gate::Gate;
 use crate::host::Host;
 use crate::latency::LatencyMonitor;
@@ -22,7 +24,7 @@ use crate::table::table;
 use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -47,6 +49,7 @@ pub struct Engine {
     pub(crate) shards: Shards,
     pub(crate) acl: Acl,
     pub(crate) clients: Clients,
+    pub(crate) client_memory: ClientMemory,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
@@ -55,6 +58,7 @@ pub struct Engine {
     pub(crate) scripts: Scripts,
     pub(crate) trackers: Trackers,
     pub(crate) background: Background,
+    pub(crate) eviction: Eviction,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
     pub(crate) persistence: Persistence,
@@ -63,6 +67,9 @@ pub struct Engine {
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
+    replication_id: Mutex<String>,
+    /// DEBUG PAUSE-CRON.
+    pub(crate) cron_paused: AtomicBool,
     startup_memory: u64,
     me: Weak<Engine>,
     /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what they else may not.
@@ -95,6 +102,7 @@ impl Engine {
             host: options.host,
             shards: Shards::default(),
             clients: Clients::default(),
+            client_memory: ClientMemory::default(),
             logs: CommandLogs::default(),
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),
@@ -103,6 +111,7 @@ impl Engine {
             scripts: Scripts::default(),
             trackers: Trackers::default(),
             background: Background::start(engine.clone()),
+            eviction: Eviction::default(),
             append_log: AppendLog::default(),
             gate: Gate::default(),
             persistence: Persistence::default(),
@@ -110,6 +119,8 @@ impl Engine {
             started: Instant::now(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
+            replication_id: Mutex::new(random_id()),
+            cron_paused: AtomicBool::new(false),
             startup_memory,
             me: engine.clone(),
             lax_scripts: AtomicBool::new(false),
@@ -206,6 +217,16 @@ impl Engine {
     /// Forty hexadecimal digits that name this run of the server.
     pub fn run_id(&self) -> &str {
         &self.run_id
+    }
+
+    /// Forty hexadecimal digits that name the history of the data.
+    pub(crate) fn replication_id(&self) -> String {
+        self.replication_id.lock().clone()
+    }
+
+    /// The data has another history from now on.
+    pub(crate) fn change_replication_id(&self) {
+        *self.replication_id.lock() = random_id();
     }
 
     /// A new connection's id.

@@ -30,6 +30,11 @@ impl CommandError {
         }
     }
 
+    /// The line after the `-` of EXEC, for an error because of which it is refused.
+    pub fn aborting(&self) -> Vec<u8> {
+        [b"EXECABORT Transaction discarded because of: ", &*self.wire()].concat()
+    }
+
     /// The first word, which INFO errorstats counts by.
     pub fn code(&self) -> String {
         let wire = self.wire();

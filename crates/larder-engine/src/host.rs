@@ -89,6 +89,11 @@ pub trait Host: Send + Sync {
     ) -> Result<Vec<String>, &'static str>;
     /// Memory now.
     fn memory(&self) -> HostMemory;
+    /// By how many bytes the calling thread has made the memory in use grow since it began: it is asked before every command
+    /// while there is a limit, so it must be a matter of a few loads. 0 where that is not known.
+    fn thread_growth(&self) -> i64 {
+        0
+    }
     /// Gives unused memory back to the kernel.
     fn purge(&self);
     /// The allocator's own report.

@@ -41,13 +41,9 @@ pub fn positions(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeys;
 
-/// Whether `is` holds for every key; true when the arguments are invalid (the handler will say so).
-pub fn all(command: &Command, args: Args<'_>, mut is: impl FnMut(&[u8]) -> bool) -> bool {
-    let mut all = true;
-    match positions(command, args, |at, _| all = all && is(args.at(at))) {
-        Ok(()) => all,
-        Err(InvalidKeys) => true,
-    }
+/// Calls `each` with every key; with some of them when the arguments are invalid (the handler will say so).
+pub fn each(command: &Command, args: Args<'_>, mut each: impl FnMut(&[u8])) {
+    let _ = positions(command, args, |at, _| each(args.at(at)));
 }
 
 /// All keys in order; none when the arguments are invalid (the handler will say so).

@@ -8,10 +8,12 @@
 #[cfg(test)]
 extern crate self as larder_engine;
 
+mod access;
 mod acl;
 mod append_log;
 mod background;
 mod blocking;
+mod client_memory;
 mod clients;
 mod clock;
 pub mod command;
@@ -25,6 +27,7 @@ mod effects;
 mod engine;
 mod error;
 mod error_stats;
+mod eviction;
 mod field_expiry;
 mod gate;
 mod glob;

@@ -1,5 +1,6 @@
 //! Filling the keyspace from files.
 
+use crate::access::AccessRules;
 use crate::clock::wall_ms;
 use crate::context::inline;
 use crate::engine::Engine;
@@ -21,6 +22,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Loader<'e> {
     engine: &'e Engine,
     options: Options,
+    access: AccessRules,
     now_ms: u64,
     loaded: u64,
     expired: u64,
@@ -29,7 +31,8 @@ pub struct Loader<'e> {
 impl<'e> Loader<'e> {
     /// For keys that are read now.
     pub fn new(engine: &'e Engine) -> Self {
-        Loader { engine, options: rdb_options_of(engine), now_ms: wall_ms(), loaded: 0, expired: 0 }
+        let access = AccessRules::load(&engine.config.hot);
+        Loader { engine, options: rdb_options_of(engine), access, now_ms: wall_ms(), loaded: 0, expired: 0 }
     }
 
     /// How values are to be built.
@@ -50,8 +53,13 @@ impl<'e> Loader<'e> {
                 }
             },
         };
-        let used_s = (self.now_ms / 1000).wrapping_sub(record.idle_s.unwrap_or(0));
-        self.place(db, &record.key, value, expire, (used_s & 0xff_ffff) as u32);
+        let (rules, now_s) = (&self.access, self.now_ms / 1000);
+        let word = match (record.idle_s, record.frequency) {
+            (Some(idle_s), _) if !rules.counts => rules.with_idle(idle_s, now_s),
+            (_, Some(frequency)) if rules.counts => rules.with_counter(u32::from(frequency), now_s),
+            _ => rules.fresh(now_s),
+        };
+        self.place(db, &record.key, value, expire, word);
         self.loaded += 1;
     }
 

@@ -125,6 +125,14 @@ pub struct ClientShared {
     pub output_bytes: AtomicU64,
     /// Buffers of output that wait to be sent.
     pub output_chain: AtomicU64,
+    /// Bytes held for subscriptions.
+    pub subscription_bytes: AtomicU64,
+    /// Bytes held for client-side caching.
+    pub tracking_bytes: AtomicU64,
+    /// Bytes held for watched keys.
+    pub watched_bytes: AtomicU64,
+    /// What of its memory is in the sum that `maxmemory-clients` limits.
+    pub counted: AtomicU64,
     /// Bytes received.
     pub net_in: AtomicU64,
     /// Bytes sent or waiting.
@@ -178,6 +186,10 @@ impl ClientShared {
             query_cap: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             output_chain: AtomicU64::new(0),
+            subscription_bytes: AtomicU64::new(0),
+            tracking_bytes: AtomicU64::new(0),
+            watched_bytes: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
             net_in: AtomicU64::new(0),
             net_out: AtomicU64::new(0),
             commands: AtomicU64::new(0),

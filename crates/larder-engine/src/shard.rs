@@ -125,11 +125,14 @@ const LOOK: Duration = Duration::from_micros(200);
 /// How long those who hold nothing and wait sleep between two looks at whether a script keeps them waiting.
 const LOOK_FOR_BUSY: Duration = Duration::from_millis(20);
 
+/// One that holds so many shards locks all of them when it needs more.
+const WIDEN_ALL_FROM: usize = 32;
+
 /// All shards, and the rules by which several are locked.
 ///
 /// - R1: whoever locks several shards locks them in ascending order.
-/// - R2: one command at a time, the holder of the scripts' turn, may *widen*: lock all the shards that it does not hold
-///   yet, in any state of the others. Whoever waits for a shard while holding others gives way to it: lets everything
+/// - R2: one command at a time, the holder of the scripts' turn, may *widen*: lock shards that it does not hold yet, in
+///   any order. Whoever waits for a shard while holding others gives way to it: lets everything
 ///   go, waits until the widening is over, and starts again. Nothing has been done yet when that happens, because
 ///   handlers run only once all locks are there (or walk, holding one shard and waiting for none).
 /// - R3: a script that runs for too long says so ([`Shards::set_busy`]); those who wait in [`Shards::acquire`] give up.
@@ -173,6 +176,11 @@ impl Shards {
             Some(data) => Ok(Held::One(at, data)),
             None => Ok(Held::One(at, self.first(at, true)?)),
         }
+    }
+
+    /// The same, for those who hold no other.
+    pub(crate) fn lock_one(&self, at: usize) -> Result<MutexGuard<'_, ShardData>, Busy> {
+        self.first(at, true)
     }
 
     /// Locks the shards in `wanted`, which need be neither sorted nor unique; gives up when a script keeps one for long.
@@ -232,6 +240,27 @@ impl Shards {
         self.widening.store(false, SeqCst);
         drop(turn);
         Held::All(guards)
+    }
+
+    /// Locks further shards. Only for the holder of the scripts' turn.
+    pub(crate) fn widen_to<'e>(&'e self, held: Held<'e>, wanted: &[usize]) -> Held<'e> {
+        if held.is_all() {
+            return held;
+        }
+        let mut guards = held.into_guards();
+        if guards.len() + wanted.len() > WIDEN_ALL_FROM {
+            return self.widen(Held::Many(guards));
+        }
+        let turn = self.widener.lock();
+        self.widening.store(true, SeqCst);
+        for &at in wanted {
+            if let Err(place) = guards.binary_search_by_key(&at, |(held, _)| *held) {
+                guards.insert(place, (at, self.list[at].lock()));
+            }
+        }
+        self.widening.store(false, SeqCst);
+        drop(turn);
+        Held::Many(guards)
     }
 
     /// A script runs for too long, or has ended.
@@ -435,7 +464,8 @@ mod tests {
                     for round in 0..500 {
                         let wanted = vec![rng.usize(..SHARDS), rng.usize(..SHARDS), rng.usize(..SHARDS)];
                         let held = match (thread, round % 50) {
-                            (0, _) => shards.widen(shards.acquire_many(wanted).unwrap()),
+                            (0, 0) => shards.widen(shards.acquire_many(wanted).unwrap()),
+                            (0, _) => shards.widen_to(shards.acquire(wanted[0]).unwrap(), &wanted[1..]),
                             (_, 0) => shards.all(),
                             _ => shards.acquire_many(wanted).unwrap(),
                         };

@@ -170,6 +170,7 @@ impl Drop for Snapshot {
                 self.engine.background.discard_tables(left);
             }
         }
+        self.engine.forget_kept_aside();
         self.engine.snapshotting.store(false, Release);
     }
 }

@@ -26,6 +26,11 @@ impl Queue {
         self.commands.iter().any(|(found, _)| found.command.scope == Scope::Script)
     }
 
+    /// Whether any command may need memory.
+    pub(crate) fn needs_room(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))
+    }
+
     /// Whether any command writes.
     pub(crate) fn writes(&self) -> bool {
         self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))
@@ -119,6 +124,7 @@ pub(crate) fn unwatch_held(engine: &Engine, held: &mut Held<'_>, session: &mut S
         data.watched.remove(w.db, &w.key, &w.touched);
     }
     session.shared.watching.store(0, Relaxed);
+    session.shared.watched_bytes.store(0, Relaxed);
 }
 
 /// Forgets the watched keys; no shard is held.
@@ -128,6 +134,7 @@ pub(crate) fn unwatch(engine: &Engine, session: &mut Session) {
         engine.shards[shard].lock().watched.remove(w.db, &w.key, &w.touched);
     }
     session.shared.watching.store(0, Relaxed);
+    session.shared.watched_bytes.store(0, Relaxed);
 }
 
 /// Forgets queue and watched keys; no shard is held.

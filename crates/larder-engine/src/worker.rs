@@ -1,11 +1,13 @@
 //! A worker: one thread's handle on the engine. It takes commands one by one and writes their replies.
 
+use crate::access::AccessRules;
 use crate::acl::{self, Access};
 use crate::blocking::Waiter;
 use crate::clock::Clock;
 use crate::context::WorkerState;
 use crate::effects::Effects;
 use crate::engine::Engine;
+use crate::eviction::Evictor;
 use crate::mailbox::{Mail, Mailbox};
 use crate::serve;
 use crate::session::{ClientShared, ConnInfo, Session, client_flags};
@@ -63,6 +65,8 @@ impl Worker {
             clock: Clock::new(engine.started),
             rng: fastrand::Rng::new(),
             list_options: list_options(&engine),
+            access: AccessRules::load(&engine.config.hot),
+            evictor: Evictor::default(),
             thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
             invalidations: Invalidations::default(),
@@ -231,6 +235,7 @@ impl Worker {
         commands::pubsub::forget(&self.engine, &mut session);
         tracking::turn_off(&self.engine, &mut session);
         self.engine.clients.remove(&session.shared);
+        self.engine.uncount_client(&session.shared);
     }
 
     /// Takes a waiter out of the lines of all its keys.

@@ -21,11 +21,13 @@
 //!
 //! Tested against redis-server: `tests/`.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arguments;
 mod bit;
 mod errors;
+#[allow(unsafe_code, reason = "the interface of Lua in C")]
+pub mod gateway;
 mod json;
 mod msgpack;
 mod random;

@@ -38,6 +38,7 @@
 //! Tested at the foot of this file, and by every structure on top.
 
 use std::alloc::{Layout, alloc as std_alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,6 +69,11 @@ const CLASS_COUNT: usize = class_count();
 
 static CLASSES: [Mutex<Class>; CLASS_COUNT] = [const { Mutex::new(Class::new()) }; CLASS_COUNT];
 static SPARE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// See [`thread_growth`].
+    static GROWTH: Cell<i64> = const { Cell::new(0) };
+}
 
 /// What the slabs hold, for the memory accounting of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,6 +153,19 @@ pub fn stats() -> HeapStats {
     stats
 }
 
+/// Bytes of the blocks in slabs that this thread has taken, less those that it gave back, less the slabs that it took from
+/// the global allocator for them. Added to the allocator's own count for the thread, this is by how much the thread has
+/// made the memory in use grow: a slab counts only as far as there are blocks in it. May be negative.
+#[inline]
+pub fn thread_growth() -> i64 {
+    GROWTH.get()
+}
+
+#[inline]
+fn grow(bytes: i64) {
+    GROWTH.set(GROWTH.get() + bytes);
+}
+
 /// One size: the slabs that have room, and how many slabs and blocks there are.
 struct Class {
     partial: BTreeSet<usize>,
@@ -196,6 +215,7 @@ impl Class {
         };
         slab.live += 1;
         self.live += 1;
+        grow(size as i64);
         if slab.free == 0 && slab.bump as usize + size > SLAB_SIZE {
             self.partial.remove(&base);
         }
@@ -217,6 +237,7 @@ impl Class {
         slab.free = offset as u32;
         slab.live -= 1;
         self.live -= 1;
+        grow(-(size as i64));
         if slab.live == 0 {
             self.partial.remove(&base);
             self.retire(base);
@@ -231,6 +252,7 @@ impl Class {
             std::mem::take(&mut self.spare)
         } else {
             self.slabs += 1;
+            grow(-(SLAB_SIZE as i64));
             raw_alloc(slab_layout()).as_ptr() as usize
         };
         // SAFETY: the slab is ours alone, of `SLAB_SIZE` bytes and aligned to that.
@@ -277,6 +299,7 @@ impl Class {
 
     fn give_back(&mut self, base: usize) {
         self.slabs -= 1;
+        grow(SLAB_SIZE as i64);
         // SAFETY: both callers pass a slab that came from `raw_alloc` with this layout and has no live block.
         unsafe { dealloc(base as *mut u8, slab_layout()) };
     }

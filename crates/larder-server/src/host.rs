@@ -131,6 +131,10 @@ impl Host for ServerHost {
         memory::read()
     }
 
+    fn thread_growth(&self) -> i64 {
+        memory::thread_growth()
+    }
+
     fn purge(&self) {
         memory::purge();
     }

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use larder_engine::HostMemory;
-use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats};
+use tikv_jemalloc_ctl::{background_thread, epoch, raw, stats, thread};
 
 /// As in [`MALLOC_CONF`].
 const DIRTY_DECAY_MS: isize = 1000;
@@ -43,15 +43,38 @@ pub fn read() -> HostMemory {
     let _ = epoch::advance();
     let bytes = |result: tikv_jemalloc_ctl::Result<usize>| result.unwrap_or(0) as u64;
     let allocated = bytes(stats::allocated::read());
+    // Whole slabs count as allocated, and so do small blocks that are kept at hand for threads: neither is in use.
+    let idle = larder_packed::heap::stats().free_bytes as u64 + cached_bytes();
     HostMemory {
-        // Whole slabs count as allocated; what is free inside them is not in use.
-        used: allocated.saturating_sub(larder_packed::heap::stats().free_bytes as u64),
+        used: allocated.saturating_sub(idle),
         rss: rss_bytes(),
         allocated,
         active: bytes(stats::active::read()),
         resident: bytes(stats::resident::read()),
         system_total: crate::sys::system_memory_bytes(),
     }
+}
+
+thread_local! {
+    /// jemalloc's counters of the bytes that this thread has allocated and freed so far.
+    static COUNTERS: Option<(thread::ThreadLocal<u64>, thread::ThreadLocal<u64>)> =
+        Option::zip(thread::allocatedp::read().ok(), thread::deallocatedp::read().ok());
+}
+
+/// By how many bytes this thread has made the memory in use grow since it began; may be negative. A few loads.
+#[inline]
+pub fn thread_growth() -> i64 {
+    let plain = COUNTERS.with(|counters| {
+        counters.as_ref().map_or(0, |(allocated, freed)| allocated.get().wrapping_sub(freed.get()) as i64)
+    });
+    plain + larder_packed::heap::thread_growth()
+}
+
+/// Bytes of free blocks in the caches of threads.
+fn cached_bytes() -> u64 {
+    // 4096 stands for all arenas together.
+    // SAFETY: the name gives a C `size_t`.
+    unsafe { raw::read::<usize>(b"stats.arenas.4096.tcache_bytes\0") }.unwrap_or(0) as u64
 }
 
 /// Gives every unused page back to the kernel: pages decay at once while the decay time is 0.

@@ -189,9 +189,9 @@ fn users_are_kept_in_a_file() {
     // A file with errors changes nothing.
     fs::write(&file, "user a on +nosuch\nnonsense\nuser b foo\nuser b\n").unwrap();
     let expected = format!(
-        "ERR {path}:1: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:2: line \
-         should start with user keyword. {path}:3: Syntax error. WARNING: Duplicate user 'b' found on line 4. WARNING: \
-         ACL errors detected, no change to the previously active ACL rules was performed"
+        "ERR {path}:1: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:2 \
+         should start with user keyword followed by the username. {path}:3: Syntax error. WARNING: Duplicate user 'b' \
+         found on line 4. WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
     );
     assert_eq!(admin.ask("ACL LOAD").text(), expected);
     assert_eq!(admin.ask("ACL LIST"), users);

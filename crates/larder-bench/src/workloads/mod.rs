@@ -4,6 +4,7 @@ mod bits;
 mod churn;
 mod copy;
 mod ends;
+mod eviction;
 mod geo;
 mod growth;
 mod hash;
@@ -16,6 +17,7 @@ mod persistence;
 mod pf;
 mod pubsub;
 mod rotate;
+mod script;
 mod set;
 mod sorted_sets;
 mod startup;
@@ -108,7 +110,11 @@ const TABLE: &[Entry] = &[
     ("geo/one", "geo commands on 1M places, searches of 100 results", geo::run),
     ("pubsub/p1", "PUBLISH to nobody and to 50 subscribers, no pipeline", |c| pubsub::run(c, 1)),
     ("pubsub/p16", "the same with a pipeline of 16", |c| pubsub::run(c, 16)),
+    ("script/p1", "scripts and functions, no pipeline", |c| script::run(c, 1)),
+    ("script/p16", "the same with a pipeline of 16", |c| script::run(c, 16)),
     ("tracking/reads", "reads and writes of 50 connections with tracking, memory of 1M keys read", tracking::run),
+    ("eviction/p1", "SET of new keys into a full server, and without a limit, no pipeline", |c| eviction::run(c, 1)),
+    ("eviction/p16", "the same with a pipeline of 16", |c| eviction::run(c, 16)),
     ("stream/one", "stream commands on one stream of 1M entries", |c| stream::run(c, 1, 1_000_000)),
     ("stream/many", "stream commands on 10,000 streams of 100", |c| stream::run(c, 10_000, 100)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),

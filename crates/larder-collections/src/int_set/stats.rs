@@ -2,6 +2,9 @@
 
 use super::{IntSet, IntTree};
 
+/// Fewer blocks than this are all looked at: the last one is often emptier than the others.
+const SAMPLES_MIN: usize = 64;
+
 impl IntSet {
     /// Blocks: what freeing the set costs.
     pub fn node_count(&self) -> u64 {
@@ -18,8 +21,11 @@ impl IntSet {
             IntSet::Packed(block) => return block.heap_bytes() as u64,
             IntSet::Tree(tree) => tree.0.root.heap_bytes(),
         };
-        let seen =
-            if samples == 0 { blocks } else { blocks.min(usize::try_from(samples).unwrap_or(usize::MAX)) };
+        let seen = if samples == 0 {
+            blocks
+        } else {
+            blocks.min(usize::try_from(samples).unwrap_or(usize::MAX).max(SAMPLES_MIN))
+        };
         let sum: usize = self.blocks_from(i64::MIN).take(seen).map(|block| block.heap_bytes()).sum();
         let own = size_of::<IntTree>() + 2 * size_of::<usize>();
         (own + directory) as u64 + (sum as u128 * blocks as u128 / seen.max(1) as u128) as u64

@@ -106,6 +106,11 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
         range.end <= u64::from(u32::MAX)
     }
 
+    /// Whether a snapshot is going on that will want a key of this hash as it was: removing it frees nothing yet.
+    pub fn would_keep(&self, hash: u64) -> bool {
+        self.capture.as_ref().is_some_and(|capture| u64::from(position(hash)) >= capture.reached)
+    }
+
     /// Ends the snapshot and returns the keys that were put aside.
     pub fn end_capture(&mut self) -> CapturedKeys<V, H> {
         CapturedKeys(self.capture.take().map_or_else(KeyTable::new, |capture| capture.held))

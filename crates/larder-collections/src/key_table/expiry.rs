@@ -8,7 +8,7 @@ use super::{EXPIRY_MS_MAX, KeyHash, KeyTable};
 use larder_packed::segment::{OwnedValue, Records, Thin, long_key_heap_bytes};
 
 /// No expiry.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// The expiries of a table that has, or had, some.
 pub(super) struct Expiry {
@@ -215,6 +215,6 @@ fn due_slots<V: Thin>(records: &Records<V>, now_ms: u64) -> impl Iterator<Item =
     records.records().filter(move |(_, record)| due(record.expire_at_ms())).map(|(index, _)| index)
 }
 
-fn earliest<V: Thin>(records: &Records<V>) -> u64 {
+pub(super) fn earliest<V: Thin>(records: &Records<V>) -> u64 {
     records.records().filter_map(|(_, record)| record.expire_at_ms()).min().unwrap_or(NEVER)
 }

@@ -38,6 +38,7 @@ mod capture;
 mod entry;
 mod expiry;
 mod hash;
+mod sample;
 mod shape;
 mod stats;
 mod walk;
@@ -52,6 +53,7 @@ pub use larder_packed::segment::{
     Borrowed, EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old,
     OutMut, OwnedValue, Record as Entry, Removed, Thin, ValueRef,
 };
+pub use sample::SampleFrom;
 pub use stats::TableStats;
 
 use capture::Capture;
@@ -153,6 +155,20 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     #[inline]
     pub fn get_touch(&mut self, hash: u64, key: &[u8], access: u32) -> Option<Entry<'_, V>> {
         let mut found = self.find_mut(hash, key)?;
+        found.set_access(access);
+        Some(found.into_record())
+    }
+
+    /// The entry of a key, whose access word becomes what `access` makes of it (24 bits).
+    #[inline]
+    pub fn get_touch_with(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        access: impl FnOnce(u32) -> u32,
+    ) -> Option<Entry<'_, V>> {
+        let mut found = self.find_mut(hash, key)?;
+        let access = access(found.record().access());
         found.set_access(access);
         Some(found.into_record())
     }

@@ -41,6 +41,21 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
         self.directory.bytes() + expiry
     }
 
+    /// Bytes that the entry of a key takes in the table, air and directory shared out evenly: those of all entries add up
+    /// to [`memory_bytes`](Self::memory_bytes), but for the expiries. Without what its value holds elsewhere. O(records of a
+    /// segment).
+    pub fn share_bytes(&self, hash: u64, key: &[u8]) -> Option<usize> {
+        let place = Place::of(hash);
+        let segment = self.directory.get(place.position)?;
+        let entry = segment.find(place.tag, key)?;
+        let page = segment.page();
+        let run = self.directory.run(self.directory.slot(place.position)).len();
+        let expiry = self.expiry.as_ref().map_or(0, |_| run * size_of::<u64>());
+        let all = page.capacity_bytes() + run * size_of::<usize>() + expiry;
+        let records = page.used_bytes() + page.live() * SLOT_BYTES;
+        Some(all * (entry.record_bytes() + SLOT_BYTES) / records.max(1) + entry.long_key_bytes())
+    }
+
     /// Bytes that one entry takes in the table, without what its value holds elsewhere.
     pub fn entry_bytes(entry: Entry<'_, V>) -> usize {
         entry.record_bytes() + entry.long_key_bytes() + SLOT_BYTES

@@ -8,8 +8,8 @@ use crate::session::ClientShared;
 use std::sync::Arc;
 
 impl Engine {
-    /// Makes the users of `user` lines of the configuration, and those of the ACL file; before there are connections. The
-    /// error says why the server must not start.
+    /// Makes the users of `user` lines of the configuration, and those of the ACL file; before there are connections.
+    /// The error says why the server must not start.
     pub fn load_users(&self, lines: &[Vec<String>]) -> Result<(), String> {
         let path = self.config.value("aclfile");
         if !path.is_empty() && !lines.is_empty() {

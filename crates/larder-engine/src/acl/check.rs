@@ -22,6 +22,11 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// Of what a client sends.
+    pub(crate) fn of_client(session: &Session) -> Origin {
+        if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Origin::Lua => "lua",
@@ -124,25 +129,19 @@ fn look_closer(engine: &Engine, session: &mut Session) -> bool {
     session.access.is_free(&engine.acl)
 }
 
-/// Where a command of a connection comes from that is not run by a script.
-fn origin(session: &Session) -> Origin {
-    if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
-}
-
 /// Whether the connection may run a command now; if not, ACL LOG notes it. To be called for every command: those of
-/// clients, those of a transaction when it runs, those of scripts. `origin` is where it comes from; `None` for what a
-/// client sends.
+/// clients, those of a transaction when it runs, those of scripts.
 pub(crate) fn check(
     engine: &Engine,
     session: &mut Session,
     found: Found,
     args: Args<'_>,
-    from: Option<Origin>,
+    origin: Origin,
 ) -> Result<(), Denial> {
     if is_free(engine, session) {
         return Ok(());
     }
-    check_restricted(engine, session, found, args, from)
+    check_restricted(engine, session, found, args, origin)
 }
 
 /// The same for a connection that may not do everything, whose rights are fresh.
@@ -151,13 +150,12 @@ pub(crate) fn check_restricted(
     session: &Session,
     found: Found,
     args: Args<'_>,
-    from: Option<Origin>,
+    origin: Origin,
 ) -> Result<(), Denial> {
     decide(session.access.rights(), found, args).inspect_err(|denial| {
         session.shared.last_command.store(found.id + 1, std::sync::atomic::Ordering::Relaxed);
         let object = denial.object(found, args);
         let user = session.access.user().name();
-        let origin = from.unwrap_or_else(|| origin(session));
         log::note(engine, session, denial.reason(), origin, &object, user);
     })
 }

@@ -1,8 +1,8 @@
 //! The commands of a selector as rules: few, and such that applying them gives the same commands again.
 //!
 //! The description starts from all commands or from none, whichever the selector did, and then adds or removes the
-//! category that fits best, over and over, until none fits more commands than it misses. What is still different is named
-//! command by command. This is Redis's way, so that descriptions are the same.
+//! category that fits best, over and over, until none fits more commands than it misses. What is still different is
+//! named command by command. This is Redis's way, so that descriptions are the same.
 
 use super::commands::{self, Category, CommandSet};
 use super::selector::Selector;

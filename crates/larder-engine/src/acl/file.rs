@@ -40,7 +40,8 @@ impl Line<'_> {
     fn read(&self, line: &[u8], users: &mut BTreeMap<Vec<u8>, Rights>, errors: &mut Vec<u8>) {
         let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
         let [b"user", name, rules @ ..] = &words[..] else {
-            return self.complain(errors, &[b"line should start with user keyword. "]);
+            let text = " should start with user keyword followed by the username. ";
+            return errors.extend_from_slice(format!("{}:{}{text}", self.path, self.number).as_bytes());
         };
         if has_blanks(name) {
             errors.push(b'\'');
@@ -181,8 +182,11 @@ mod tests {
 
     #[test]
     fn all_errors_are_told() {
-        assert_eq!(errors("user a\nfoo\n"), "f:2: line should start with user keyword. ");
-        assert_eq!(errors("user\n"), "f:1: line should start with user keyword. ");
+        assert_eq!(
+            errors("user\nuser a\nfoo\n"),
+            "f:1 should start with user keyword followed by the username. f:3 should start with user keyword followed by \
+             the username. "
+        );
         assert_eq!(errors("user a\nuser a"), "WARNING: Duplicate user 'a' found on line 2. ");
         let unknown = "f:1: Error in applying operation '+x': Unknown command or category name in ACL. ";
         assert_eq!(errors("user a foo +x bar"), format!("f:1: Syntax error. {unknown}"));

@@ -1,17 +1,17 @@
 //! Access control: who may use which commands with which keys and channels.
 //!
-//! A user is a name and [`Rights`], an immutable value behind an `Arc`. A change makes new rights, puts them in the place of
-//! the old ones, and moves the epoch of [`Acl`] on. Every connection holds the rights of its user and the epoch at which
-//! it took them ([`Access`]); before each command it compares epochs, and takes the rights anew if they differ. So a
-//! change is in force for all threads with the first command that begins after it, commands take no lock, and a user who
-//! may do everything costs one load and one comparison a command.
+//! A user is a name and [`Rights`], an immutable value behind an `Arc`. A change makes new rights, puts them in the place
+//! of the old ones, and moves the epoch of [`Acl`] on. Every connection holds the rights of its user and the epoch at
+//! which it took them ([`Access`]); before each command it compares epochs, and takes the rights anew if they differ. So
+//! a change is in force for all threads with the first command that begins after it, commands take no lock, and a user
+//! who may do everything costs one load and one comparison a command.
 //!
 //! Cost: a check of a restricted user is O(keys * patterns) for a command, times the selectors that do not fit. A user
 //! takes about 60 bytes for the commands, and the patterns.
 //!
 //! Invariants:
-//! - I1: the epoch moves on after rights are replaced, and a connection reads it before the rights: it may take new rights
-//!   with an old epoch and so take them twice, never old rights with the new epoch.
+//! - I1: the epoch moves on after rights are replaced, and a connection reads it before the rights: it may take new
+//!   rights with an old epoch and so take them twice, never old rights with the new epoch.
 //! - I2: there is always a user `default`, and it is always the same one.
 //! - I3: a user who was deleted is marked `gone` before its connections are looked for, and a connection that becomes a
 //!   user looks at the mark behind saying so: either it is found, or it finds out.

@@ -1,7 +1,8 @@
 //! Which keys and channels a command uses, and how.
 //!
-//! What is found here must be what the handler uses, or rights could be evaded: where the key specifications of the table
-//! only come close, the same code finds the keys for both.
+//! What is found here must be what the handler uses, or rights could be evaded. Most commands are told by the key
+//! specifications of the table, of SET and BITFIELD the options say what is done, and MIGRATE's keys are found beside its
+//! handler.
 
 use super::selector::Access;
 use crate::command::{Begin, Command, Find, Found, KeySpec, flags};
@@ -22,6 +23,7 @@ pub(super) fn keys<E>(
     match USES[usize::from(found.id)] {
         Use::None => Ok(()),
         Use::One(at, access) if at < args.len() => each(at, access),
+        Use::Set if args.len() > 1 => each(1, Access { read: set_reads(args), write: true }),
         _ if found.command.name == "migrate" => migrate_keys(args).try_for_each(|at| each(at, Access::ALL)),
         _ => specified_keys(found.command, args, each),
     }
@@ -34,6 +36,8 @@ enum Use {
     None,
     /// It has one, there, and this is done with it.
     One(usize, Access),
+    /// It is SET, whose options tell whether it reads.
+    Set,
     /// The arguments tell.
     Many,
 }
@@ -44,6 +48,7 @@ static USES: LazyLock<Box<[Use]>> = LazyLock::new(|| table().all().iter().map(us
 fn use_of(found: &Found) -> Use {
     match found.command.keys {
         [] => Use::None,
+        _ if found.command.name == "set" => Use::Set,
         [spec] if !spec.flags.contains("VARIABLE_FLAGS") => match (spec.begin, spec.find) {
             (Begin::Index(at), Find::Range { last: 0, .. }) => {
                 access(found.command, spec, Args::new(b"", &[]))
@@ -86,9 +91,6 @@ fn access(command: &Command, spec: &KeySpec, args: Args<'_>) -> Option<Access> {
             "ACCESS" => access.read = true,
             "INSERT" | "UPDATE" | "DELETE" => access.write = true,
             "NOT_KEY" => return None,
-            "VARIABLE_FLAGS" if command.name == "set" => {
-                return Some(Access { read: set_reads(args), write: true });
-            }
             "VARIABLE_FLAGS" if command.name == "bitfield" && bitfield_only_reads(args) => {
                 return Some(Access::READ);
             }
@@ -126,7 +128,7 @@ pub(super) fn channels<E>(
         return Ok(());
     }
     match found.command.name {
-        "publish" | "spublish" => each(1, false),
+        "publish" | "spublish" if args.len() > 1 => each(1, false),
         "subscribe" | "ssubscribe" => (1..args.len()).try_for_each(|at| each(at, false)),
         "psubscribe" => (1..args.len()).try_for_each(|at| each(at, true)),
         _ => Ok(()),

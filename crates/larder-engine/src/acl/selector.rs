@@ -29,6 +29,23 @@ impl Access {
 struct KeyPattern {
     pattern: Box<[u8]>,
     access: Access,
+    /// The pattern is so many plain bytes and a star.
+    prefix_len: Option<usize>,
+}
+
+impl KeyPattern {
+    fn new(pattern: &[u8], access: Access) -> Self {
+        let is_plain = |rest: &&[u8]| !rest.iter().any(|byte| b"*?[\\".contains(byte));
+        let prefix_len = pattern.strip_suffix(b"*").filter(is_plain).map(<[u8]>::len);
+        KeyPattern { pattern: pattern.into(), access, prefix_len }
+    }
+
+    fn matches(&self, key: &[u8]) -> bool {
+        match self.prefix_len {
+            Some(len) => key.starts_with(&self.pattern[..len]),
+            None => glob::matches(&self.pattern, key),
+        }
+    }
 }
 
 /// Commands, keys and channels.
@@ -111,7 +128,7 @@ impl Selector {
                 known.access.read |= access.read;
                 known.access.write |= access.write;
             }
-            None => self.keys.push(KeyPattern { pattern: pattern.into(), access }),
+            None => self.keys.push(KeyPattern::new(pattern, access)),
         }
         Ok(())
     }
@@ -189,7 +206,7 @@ impl Selector {
 
     /// Whether this may be done with a key.
     pub(super) fn allows_key(&self, key: &[u8], access: Access) -> bool {
-        let fits = |known: &KeyPattern| known.access.covers(access) && glob::matches(&known.pattern, key);
+        let fits = |known: &KeyPattern| known.access.covers(access) && known.matches(key);
         self.all_keys || self.keys.iter().any(fits)
     }
 
@@ -282,6 +299,7 @@ mod tests {
         assert!(selector.allows_key(b"read:1", Access::READ) && !selector.allows_key(b"read:1", Access::ALL));
         assert!(!selector.allows_key(b"write:1", Access::READ));
         assert!(selector.allows_key(b"both:", Access::ALL) && selector.allows_key(b"one", Access::ALL));
+        assert!(!selector.allows_key(b"both", Access::READ) && !selector.allows_key(b"bo", Access::READ));
         assert_eq!(selector.keys_text(), b"%R~read:* %W~write:* ~both:* ~one");
         assert!(!selector.reads_all_keys());
     }

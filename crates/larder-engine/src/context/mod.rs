@@ -8,11 +8,13 @@ mod typed;
 
 pub(crate) use typed::Typed;
 
+use crate::access::{AccessRules, Touch};
 use crate::clock::Clock;
 use crate::command::Found;
 use crate::effects::Effects;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::eviction::Evictor;
 use crate::field_expiry::NEVER;
 use crate::mailbox::Mailbox;
 use crate::notify::class;
@@ -47,6 +49,8 @@ pub(crate) struct WorkerState {
     pub rng: fastrand::Rng,
     pub list_options: ListOptions,
     pub thresholds: Thresholds,
+    pub access: AccessRules,
+    pub evictor: Evictor,
     /// The command before this one.
     pub last_found: Option<Found>,
     /// What the command has done, for the log.
@@ -64,6 +68,7 @@ impl WorkerState {
     pub(crate) fn read_options(&mut self, engine: &Engine) {
         self.list_options = list_options(engine);
         self.thresholds = Thresholds::load(engine);
+        self.access = AccessRules::load(&engine.config.hot);
     }
 }
 
@@ -155,9 +160,28 @@ impl<'a> Context<'a> {
         self.found.full_name()
     }
 
-    /// The 24-bit access word for a key used now: seconds.
-    pub(crate) fn access_now(&self) -> u32 {
-        (self.worker.clock.wall_us() / 1_000_000) as u32 & 0xff_ffff
+    /// Seconds of the wall clock.
+    pub(crate) fn now_s(&self) -> u64 {
+        self.worker.clock.wall_us() / 1_000_000
+    }
+
+    /// How keys are marked that this command uses.
+    #[inline]
+    pub(crate) fn touch(&mut self) -> Touch {
+        let keeps = self.session.no_touch && self.found.command.name != "touch";
+        self.worker.access.touch(self.worker.clock.wall_us() / 1_000_000, keeps, &mut self.worker.rng)
+    }
+
+    /// The access word of a key that is put: a counter goes on from what the key was before.
+    fn access_of_put(&mut self, key: &Key<'_>) -> u32 {
+        let now_s = self.now_s();
+        if self.worker.access.counts {
+            let touch = self.touch();
+            if let Some(before) = self.peek(key, |entry| entry.map(|entry| entry.access())) {
+                return touch.after(before);
+            }
+        }
+        self.worker.access.fresh(now_s)
     }
 
     /// The shard of a key. The dispatcher holds the shards of every key that the table declares.
@@ -181,14 +205,11 @@ impl<'a> Context<'a> {
         f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
     ) -> R {
         let now = self.now_ms();
-        let access = self.access_now();
-        let touch = !self.session.no_touch;
+        let touch = self.touch();
         let db = self.db;
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let table = shard.table_mut(db);
-        let entry =
-            if touch { table.get_touch(key.hash, key.bytes, access) } else { table.get(key.hash, key.bytes) };
-        match entry {
+        match table.get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
             Some(entry) if !is_due(&entry, now) => {
                 self.worker.stats.hits.add(1);
                 return f(Some(entry), &mut self.reply);
@@ -243,7 +264,7 @@ impl<'a> Context<'a> {
 
     /// Puts a value, replacing whatever the key holds.
     pub(crate) fn put(&mut self, key: &Key<'_>, value: NewValue<'_, Value>, expire: ExpireChange) {
-        let access = self.access_now();
+        let access = self.access_of_put(key);
         let options = self.worker.list_options;
         let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };

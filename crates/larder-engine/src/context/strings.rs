@@ -46,7 +46,7 @@ impl<'a> Context<'a> {
         len_min: usize,
         f: impl FnOnce(&mut [u8], bool) -> R,
     ) -> CommandResult<R> {
-        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
+        let (db, now, touch) = (self.db, self.now_ms(), self.touch());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else {
             return Ok(self.make_string(key, &[], len_min, ExpireChange::Clear, |bytes| f(bytes, true)));
@@ -55,7 +55,7 @@ impl<'a> Context<'a> {
             self.expire(key);
             return Ok(self.make_string(key, &[], len_min, ExpireChange::Clear, |bytes| f(bytes, true)));
         }
-        entry.set_access(access);
+        entry.set_access(touch.after(entry.record().access()));
         let short = match entry.record().value() {
             ValueRef::Out(_) => None,
             ValueRef::Inline { kind, bytes } => Some((kind, InlineBytes::copy_of(bytes))),
@@ -81,14 +81,14 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut SharedBytes) -> CommandResult<(R, bool)>,
     ) -> CommandResult<Option<R>> {
-        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
+        let (db, now, touch) = (self.db, self.now_ms(), self.touch());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
         if is_due(&entry.record(), now) {
             self.expire(key);
             return Ok(None);
         }
-        entry.set_access(access);
+        entry.set_access(touch.after(entry.record().access()));
         let short = match entry.record().value() {
             ValueRef::Out(_) => None,
             ValueRef::Inline { kind, bytes } => Some((kind, SharedBytes::new(bytes))),

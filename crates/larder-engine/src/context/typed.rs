@@ -57,14 +57,14 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut T, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
-        let (db, now, access) = (self.db, self.now_ms(), self.access_now());
+        let (db, now, touch) = (self.db, self.now_ms(), self.touch());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
         if is_due(&entry.record(), now) {
             self.expire(key);
             return Ok(None);
         }
-        entry.set_access(access);
+        entry.set_access(touch.after(entry.record().access()));
         let mut value = entry.into_out().ok_or(CommandError::WRONG_TYPE)?;
         let typed = T::of_mut(&mut value).ok_or(CommandError::WRONG_TYPE)?;
         let result = f(typed, &mut self.reply);

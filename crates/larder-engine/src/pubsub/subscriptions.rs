@@ -12,6 +12,7 @@ pub(crate) struct Subscriptions {
     channels: Names,
     patterns: Names,
     shard_channels: Names,
+    name_bytes: usize,
 }
 
 impl Subscriptions {
@@ -36,12 +37,17 @@ impl Subscriptions {
     }
 
     pub(crate) fn insert(&mut self, space: Space, name: Arc<[u8]>) {
-        self.of_mut(space).insert(name);
+        let bytes = name.len();
+        if self.of_mut(space).insert(name) {
+            self.name_bytes += bytes;
+        }
     }
 
     /// Whether the name was there.
     pub(crate) fn remove(&mut self, space: Space, name: &[u8]) -> bool {
-        self.of_mut(space).remove(name)
+        let was_there = self.of_mut(space).remove(name);
+        self.name_bytes -= if was_there { name.len() } else { 0 };
+        was_there
     }
 
     /// Takes out any one name.
@@ -66,6 +72,14 @@ impl Subscriptions {
             Space::Channels | Space::Patterns => self.channels.len() + self.patterns.len(),
             Space::ShardChannels => self.shard_channels.len(),
         }
+    }
+
+    /// Bytes that the subscriptions take, here and in the registry; names are shared with other subscribers, and counted
+    /// for each.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        const PER_NAME: usize = 64;
+        let count = self.channels.len() + self.patterns.len() + self.shard_channels.len();
+        (self.name_bytes + count * PER_NAME) as u64
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,22 +1,26 @@
 //! What the Lua side asks of the server. The functions that scripts see are in `prelude.lua`, above these.
 
-use super::convert::sha1_hex;
+use super::convert::{push_number, sha1_hex};
 use super::header::{self, ScriptFlags};
 use crate::host::LogLevel;
+use larder_lua::gateway::{Exchange, Service};
+use larder_resp::{Args, OwnedArgs};
 use mlua::debug::{Debug, DebugSource, HookTriggers};
 use mlua::{Error, Lua, LuaString, MultiValue, Result, Table, Value, VmState};
 use scoped_tls_hkt::{ReborrowMut, scoped_thread_local};
 
 /// What a script can ask for while it runs.
 pub(super) trait Caller {
-    /// Executes a command. True with an error table when it failed.
-    fn call(&mut self, lua: &Lua, args: &MultiValue) -> Result<(bool, Value)>;
+    /// Executes a command. False when it failed: then its reply is an error.
+    fn call(&mut self, exchange: &mut Exchange) -> bool;
+    /// Writes the keys and the arguments of the script as two arrays.
+    fn arguments(&mut self, reply: &mut Vec<u8>);
     /// From now on replies of commands become Lua values as RESP2 or RESP3 have them.
     fn set_protocol(&mut self, version: i64);
     /// From now on effects go into the log, or not.
     fn set_logged(&mut self, on: bool);
     /// Whether the user may execute a command; `None` when there is none of that name, or with so many arguments.
-    fn may_execute(&mut self, args: &MultiValue) -> Option<bool>;
+    fn may_execute(&mut self, args: Args<'_>) -> Option<bool>;
     /// Writes to the server's log.
     fn log(&mut self, level: LogLevel, text: &str);
     /// Called every now and then. False: the script has to end.
@@ -54,20 +58,29 @@ fn ask<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Result<R> {
 /// Instructions between two ticks.
 pub(super) const TICK_INSTRUCTIONS: u32 = 100_000;
 
+const SERVICE: Service = Service { call, arguments, number: push_number };
+
+fn call(exchange: &mut Exchange) -> bool {
+    if CURRENT.is_set() {
+        return CURRENT.with(|current| current.0.call(exchange));
+    }
+    exchange.reply.extend_from_slice(b"-ERR there is no script\r\n");
+    false
+}
+
+fn arguments(exchange: &mut Exchange) {
+    if CURRENT.is_set() {
+        CURRENT.with(|current| current.0.arguments(&mut exchange.reply));
+    }
+}
+
 /// The functions for the prelude.
 pub(super) fn host(lua: &Lua) -> Result<Table> {
     let host = lua.create_table()?;
-    host.raw_set(
-        "call",
-        lua.create_function(|lua, args: MultiValue| match ask(|caller| caller.call(lua, &args))?? {
-            (true, error) => Err(larder_lua::throw(error)),
-            (false, value) => Ok(value),
-        })?,
-    )?;
-    host.raw_set(
-        "pcall",
-        lua.create_function(|lua, args: MultiValue| Ok(ask(|caller| caller.call(lua, &args))??.1))?,
-    )?;
+    let gateway = larder_lua::gateway::gateway(lua, SERVICE)?;
+    host.raw_set("call", gateway.call)?;
+    host.raw_set("pcall", gateway.pcall)?;
+    host.raw_set("arguments", gateway.arguments)?;
     host.raw_set(
         "thrown",
         lua.create_function(|lua, value: Value| match value {
@@ -164,7 +177,14 @@ fn acl_check_cmd(lua: &Lua, args: &MultiValue) -> Result<bool> {
     if args.is_empty() {
         return Err(misuse(lua, "Please specify at least one argument for this redis lib call"));
     }
-    let answer = ask(|caller| caller.may_execute(args))?;
+    let words =
+        args.iter().map(|arg| lua.coerce_string(arg.clone()).ok().flatten()).collect::<Option<Vec<_>>>();
+    let Some(words) = words else {
+        return Err(misuse(lua, "Lua redis lib command arguments must be strings or integers"));
+    };
+    let words: Vec<_> = words.iter().map(LuaString::as_bytes).collect();
+    let args: OwnedArgs = words.iter().map(|word| &**word).collect();
+    let answer = ask(|caller| caller.may_execute(args.as_args()))?;
     answer.ok_or_else(|| misuse(lua, "Invalid command passed to redis.acl_check_cmd()"))
 }
 

@@ -1,15 +1,4 @@
-//! Replies as Lua values, and Lua values as replies.
-//!
-//! | RESP | in Lua |
-//! |---|---|
-//! | integer | number |
-//! | bulk string | string; `false` for null |
-//! | simple string, error | `{ok = ...}`, `{err = ...}` |
-//! | array | table; `false` for null |
-//! | RESP3: null, boolean | `nil`, boolean |
-//! | RESP3: double, big number | `{double = ...}`, `{big_number = ...}` |
-//! | RESP3: map, set | `{map = {...}}`, `{set = {member = true, ...}}` |
-//! | RESP3: verbatim string | `{verbatim_string = {format = ..., string = ...}}` |
+//! Lua values as replies, and as arguments. The other way is [`larder_lua::gateway`]'s.
 
 use crate::number::ScoreText;
 use larder_resp::Reply;
@@ -51,113 +40,6 @@ impl Fields {
             format: lua.create_string("format")?,
         })
     }
-
-    /// The table that an error is in Lua. `text` has its code in front.
-    pub(super) fn error(&self, lua: &Lua, text: &[u8]) -> Result<Value> {
-        let table = lua.create_table_with_capacity(0, 2)?;
-        table.raw_set(&self.err, lua.create_string(text)?)?;
-        table.raw_set(&self.ignore, true)?;
-        Ok(Value::Table(table))
-    }
-}
-
-/// Reads replies that the server itself has written.
-pub(super) struct Reader<'a> {
-    pub lua: &'a Lua,
-    pub fields: &'a Fields,
-    pub bytes: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    /// The next reply.
-    pub(super) fn value(&mut self) -> Result<Value> {
-        let (kind, line) = self.line();
-        Ok(match kind {
-            b':' => number(line),
-            b'$' => match length(line) {
-                Some(len) => Value::String(self.lua.create_string(self.take(len))?),
-                None => Value::Boolean(false),
-            },
-            b'+' => self.tagged(&self.fields.ok, self.lua.create_string(line)?)?,
-            b'-' => self.fields.error(self.lua, line)?,
-            b'*' | b'>' => match length(line) {
-                Some(len) => self.array(len)?,
-                None => Value::Boolean(false),
-            },
-            b'%' => self.map(length(line).unwrap_or(0))?,
-            b'~' => self.set(length(line).unwrap_or(0))?,
-            b'#' => Value::Boolean(line == b"t"),
-            b',' => self.tagged(&self.fields.double, crate::number::parse_f64(line).unwrap_or(f64::NAN))?,
-            b'(' => self.tagged(&self.fields.big_number, self.lua.create_string(line)?)?,
-            b'=' => self.verbatim(length(line).unwrap_or(0))?,
-            _ => Value::Nil,
-        })
-    }
-
-    /// The kind of the next reply, and the rest of its line.
-    fn line(&mut self) -> (u8, &'a [u8]) {
-        let end = memchr::memchr(b'\r', self.bytes).unwrap_or(self.bytes.len());
-        let (line, rest) = self.bytes.split_at(end);
-        self.bytes = rest.get(2..).unwrap_or(b"");
-        line.split_first().map_or((b'_', b""), |(kind, rest)| (*kind, rest))
-    }
-
-    /// The next `len` bytes, before a line break.
-    fn take(&mut self, len: usize) -> &'a [u8] {
-        let (taken, rest) = self.bytes.split_at(len.min(self.bytes.len()));
-        self.bytes = rest.get(2..).unwrap_or(b"");
-        taken
-    }
-
-    fn tagged(&self, field: &LuaString, value: impl mlua::IntoLua) -> Result<Value> {
-        let table = self.lua.create_table_with_capacity(0, 1)?;
-        table.raw_set(field, value)?;
-        Ok(Value::Table(table))
-    }
-
-    fn array(&mut self, len: usize) -> Result<Value> {
-        let table = self.lua.create_table_with_capacity(len, 0)?;
-        for at in 1..=len {
-            let value = self.value()?;
-            table.raw_seti(at, value)?;
-        }
-        Ok(Value::Table(table))
-    }
-
-    fn map(&mut self, len: usize) -> Result<Value> {
-        let table = self.lua.create_table_with_capacity(0, len)?;
-        for _ in 0..len {
-            let (key, value) = (self.value()?, self.value()?);
-            table.raw_set(key, value)?;
-        }
-        self.tagged(&self.fields.map, table)
-    }
-
-    fn set(&mut self, len: usize) -> Result<Value> {
-        let table = self.lua.create_table_with_capacity(0, len)?;
-        for _ in 0..len {
-            let member = self.value()?;
-            table.raw_set(member, true)?;
-        }
-        self.tagged(&self.fields.set, table)
-    }
-
-    fn verbatim(&mut self, len: usize) -> Result<Value> {
-        let text = self.take(len);
-        let (format, string) = text.split_at(text.len().min(3));
-        let table = self.lua.create_table_with_capacity(0, 2)?;
-        table.raw_set(&self.fields.format, self.lua.create_string(format)?)?;
-        table.raw_set(&self.fields.string, self.lua.create_string(string.get(1..).unwrap_or(b""))?)?;
-        self.tagged(&self.fields.verbatim, table)
-    }
-}
-
-fn number(line: &[u8]) -> Value {
-    crate::number::parse_i64(line).map_or(Value::Nil, Value::Integer)
-}
-
-fn length(line: &[u8]) -> Option<usize> {
-    crate::number::parse_i64(line).and_then(|n| usize::try_from(n).ok())
 }
 
 /// Writes what a script returned. `resp3`: the script has asked for RESP3.
@@ -261,20 +143,16 @@ fn truncated(n: f64) -> i64 {
     if n >= -(2_f64.powi(63)) && n < 2_f64.powi(63) { n as i64 } else { i64::MIN }
 }
 
-/// Appends an argument of `redis.call`; `None` when it is neither string nor number.
-pub(super) fn push_argument(value: &Value, to: &mut Vec<u8>) -> Option<()> {
-    /// From here on the shortest text of a number has an exponent.
-    const EXPONENT_FROM: u64 = 100_000_000_000_000_000;
-    match value {
-        Value::String(text) => to.extend_from_slice(&text.as_bytes()),
-        Value::Integer(n) if n.unsigned_abs() < EXPONENT_FROM => {
-            to.extend_from_slice(itoa::Buffer::new().format(*n).as_bytes());
-        }
-        Value::Integer(n) => to.extend_from_slice(ScoreText::of(*n as f64).as_bytes()),
-        Value::Number(n) => to.extend_from_slice(ScoreText::of(*n).as_bytes()),
-        _ => return None,
+/// Appends a number as an argument: in full where an integer is short enough, else with 17 digits.
+pub(super) fn push_number(n: f64, to: &mut Vec<u8>) {
+    /// From here on the text of a number has an exponent.
+    const EXPONENT_FROM: f64 = 1e17;
+    let is_short = n.fract() == 0.0 && n.abs() < EXPONENT_FROM && (n != 0.0 || n.is_sign_positive());
+    if is_short {
+        to.extend_from_slice(itoa::Buffer::new().format(n as i64).as_bytes());
+    } else {
+        to.extend_from_slice(ScoreText::of(n).as_bytes());
     }
-    Some(())
 }
 
 /// The SHA-1 of a text in hexadecimal digits.

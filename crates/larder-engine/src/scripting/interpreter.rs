@@ -9,7 +9,7 @@ use crate::commands::connection::REDIS_VERSION;
 use crate::engine::Engine;
 use foldhash::fast::RandomState;
 use larder_resp::Span;
-use mlua::{Function, HookTriggers, Lua, Result, Table, Value};
+use mlua::{Function, HookTriggers, Lua, Result, Table};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ pub(super) struct Interpreter {
     pub fields: Fields,
     /// Starts a script: whether it worked, and what it returned or the error.
     pub run: Function,
-    /// Starts a function with its keys and arguments; the same.
+    /// Starts a function; the same.
     pub call: Function,
     /// Makes the environment of a library, and the table that decides what it shows.
     pub environment: Function,
@@ -43,10 +43,8 @@ pub(super) struct Interpreter {
     pub load: Function,
     /// The globals as scripts see them.
     pub sealed: Table,
-    /// The table behind the globals, where KEYS and ARGV are set.
-    pub globals: Table,
     /// For the arguments of the commands that a script calls.
-    pub buffers: RefCell<(Vec<u8>, Vec<Span>)>,
+    pub spans: RefCell<Vec<Span>>,
     scripts: RefCell<HashMap<Sha, Function, RandomState>>,
     libraries: RefCell<HashMap<u64, Rc<Functions>, RandomState>>,
     generation: Cell<u64>,
@@ -88,7 +86,7 @@ impl Interpreter {
         let globals = lua.globals();
         globals.raw_set("redis", &redis)?;
         globals.raw_set("server", &redis)?;
-        let globals = larder_lua::seal(&lua)?;
+        larder_lua::seal(&lua)?;
         lua.set_global_hook(HookTriggers::new().every_nth_instruction(api::TICK_INSTRUCTIONS), api::tick)?;
         Ok(Interpreter {
             fields: Fields::new(&lua)?,
@@ -98,8 +96,7 @@ impl Interpreter {
             call,
             environment,
             load,
-            globals,
-            buffers: RefCell::default(),
+            spans: RefCell::default(),
             scripts: RefCell::default(),
             libraries: RefCell::default(),
             generation: Cell::new(engine.scripts.generation()),
@@ -155,15 +152,6 @@ impl Interpreter {
             }
         };
         functions.get(name).cloned().ok_or_else(|| mlua::Error::runtime("the function is not there any more"))
-    }
-
-    /// A table of strings.
-    pub(super) fn strings<'a>(&self, strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Table> {
-        let table = self.lua.create_table_with_capacity(strings.len(), 0)?;
-        for (at, text) in strings.enumerate() {
-            table.raw_seti(at + 1, Value::String(self.lua.create_string(text)?))?;
-        }
-        Ok(table)
     }
 }
 

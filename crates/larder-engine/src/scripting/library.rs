@@ -1,6 +1,7 @@
 //! Libraries of functions: FUNCTION LOAD brings them, FCALL names their functions.
 
 use super::header::ScriptFlags;
+use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,7 +35,7 @@ impl Library {
 #[derive(Clone, Default)]
 pub(crate) struct Libraries {
     by_name: BTreeMap<Box<[u8]>, Arc<Library>>,
-    functions: HashMap<Box<[u8]>, (Arc<Library>, usize)>,
+    functions: HashMap<Box<[u8]>, (Arc<Library>, usize), RandomState>,
 }
 
 fn lower(name: &[u8]) -> Box<[u8]> {
@@ -74,12 +75,9 @@ impl Libraries {
         true
     }
 
-    /// A function and its library; its name in any case.
-    pub(crate) fn function(&self, name: &[u8]) -> Option<(&Arc<Library>, &Function)> {
-        self.functions
-            .get(name)
-            .or_else(|| self.functions.get(&lower(name)))
-            .map(|(library, at)| (library, &library.functions[*at]))
+    /// The library of a function and the function's number there; its name in any case.
+    pub(crate) fn function(&self, name: &[u8]) -> Option<&(Arc<Library>, usize)> {
+        self.functions.get(name).or_else(|| self.functions.get(&lower(name)))
     }
 
     /// The library of this name.

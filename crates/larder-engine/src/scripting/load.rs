@@ -7,7 +7,9 @@ use super::library::{Function, Library};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
-use mlua::{Lua, LuaString, MultiValue, Result, Table, Value};
+use larder_lua::gateway::Exchange;
+use larder_resp::Args;
+use mlua::{LuaString, Result, Table, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,15 +25,18 @@ struct Loading<'e> {
 }
 
 impl Caller for Loading<'_> {
-    fn call(&mut self, _: &Lua, _: &MultiValue) -> Result<(bool, Value)> {
-        Err(mlua::Error::runtime("commands cannot be called while a library is loaded"))
+    fn call(&mut self, exchange: &mut Exchange) -> bool {
+        exchange.reply.extend_from_slice(b"-ERR commands cannot be called while a library is loaded\r\n");
+        false
     }
+
+    fn arguments(&mut self, _: &mut Vec<u8>) {}
 
     fn set_protocol(&mut self, _: i64) {}
 
     fn set_logged(&mut self, _: bool) {}
 
-    fn may_execute(&mut self, _: &MultiValue) -> Option<bool> {
+    fn may_execute(&mut self, _: Args<'_>) -> Option<bool> {
         None
     }
 

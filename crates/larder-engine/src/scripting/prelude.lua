@@ -2,7 +2,9 @@
 local host, version, version_number = ...
 local error, type, tostring, select, pairs = error, type, tostring, select, pairs
 local xpcall, setmetatable = xpcall, setmetatable
-local host_position = host.position
+local host_position, host_arguments = host.position, host.arguments
+-- The table that scripts see through a proxy.
+local globals = _G
 
 local function fail(text)
   error({ err = 'ERR ' .. text, ignore_error_stats_update = true }, 0)
@@ -57,10 +59,12 @@ end
 __redis__err__handler = locate
 
 local function run(script)
+  globals.KEYS, globals.ARGV = host_arguments()
   return xpcall(script, locate)
 end
 
-local function call(callback, keys, args)
+local function call(callback)
+  local keys, args = host_arguments()
   return xpcall(function() return callback(keys, args) end, locate)
 end
 

@@ -2,21 +2,23 @@
 
 use super::Script;
 use super::api::{self, Caller};
-use super::convert::{Fields, Reader, Writer, push_argument};
+use super::convert::{Fields, Writer};
 use super::header::ScriptFlags;
 use super::interpreter::Interpreter;
-use super::library::{Function, Library};
+use super::library::Library;
 use super::load::compile_error;
 use super::running::LongScript;
-use crate::command::{Found, flags};
+use crate::command::{Found, Scope, flags};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::eviction::OUT_OF_MEMORY;
 use crate::host::LogLevel;
 use crate::shard::Held;
 use crate::{acl, dispatch, keys, monitor, transaction};
-use larder_resp::{Args, Protocol, Span};
-use mlua::{Lua, MultiValue, Result, Table, Value};
+use larder_lua::gateway::{Exchange, resume_panic};
+use larder_resp::{Args, Protocol, Reply, Span};
+use mlua::{Result, Table, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,8 +28,8 @@ use std::time::Instant;
 pub(crate) enum Program {
     /// A script.
     Script(Arc<Script>),
-    /// A function of a library.
-    Function(Arc<Library>, Function),
+    /// A function of a library, by its number there.
+    Function(Arc<Library>, usize),
 }
 
 /// How it is called.
@@ -44,14 +46,14 @@ impl Program {
     fn name(&self) -> &[u8] {
         match self {
             Program::Script(script) => &script.sha,
-            Program::Function(_, function) => &function.name,
+            Program::Function(library, at) => &library.functions[*at].name,
         }
     }
 
     fn flags(&self) -> Option<ScriptFlags> {
         match self {
             Program::Script(script) => script.flags,
-            Program::Function(_, function) => Some(function.flags),
+            Program::Function(library, at) => Some(library.functions[*at].flags),
         }
     }
 }
@@ -87,6 +89,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     let resp3 = run.protocol == Protocol::Resp3;
     run.settle();
     outer.come_back(context);
+    resume_panic();
     match killed {
         Some(error) => Err(error),
         None => finish(context, &interpreter.fields, &invocation.program, outcome, resp3),
@@ -101,6 +104,9 @@ fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bo
         return Err(CommandError::Fixed("ERR Can not execute a script with write flag using *_ro command."));
     }
     let engine = context.engine;
+    if !read_only && !flags.has(ScriptFlags::ALLOW_OOM) && context.worker.evictor.is_out_of_memory {
+        return Err(OUT_OF_MEMORY);
+    }
     if !read_only && engine.gate.is_shut() {
         engine.gate.check_writes(engine, context.session)?;
     }
@@ -163,19 +169,14 @@ impl Run<'_, '_> {
     /// Runs it: whether it worked, and what it returned or the error.
     fn start(&mut self) -> Result<(bool, Value)> {
         let interpreter = Rc::clone(&self.interpreter);
-        let (args, count) = (self.invocation.args.from(3), self.invocation.key_count);
-        let keys = interpreter.strings(args.iter().take(count))?;
-        let argv = interpreter.strings(args.from(count).iter())?;
         match &self.invocation.program {
             Program::Script(script) => {
                 let script = interpreter.script(script)?;
-                interpreter.globals.raw_set("KEYS", keys)?;
-                interpreter.globals.raw_set("ARGV", argv)?;
                 api::with_caller(self, || interpreter.run.call(script))
             }
-            Program::Function(library, function) => {
-                let function = interpreter.function(library, &function.name)?;
-                api::with_caller(self, || interpreter.call.call((function, keys, argv)))
+            Program::Function(library, at) => {
+                let function = interpreter.function(library, &library.functions[*at].name)?;
+                api::with_caller(self, || interpreter.call.call(function))
             }
         }
     }
@@ -234,10 +235,11 @@ impl Run<'_, '_> {
         if !command.accepts(args.len()) {
             return Err(CommandError::Fixed("ERR Wrong number of args calling Redis command from script"));
         }
-        if command.has(flags::NOSCRIPT) && !engine.allows_denied_in_scripts() {
+        let is_lax = engine.allows_denied_in_scripts() && command.scope != Scope::Script;
+        if command.has(flags::NOSCRIPT) && !is_lax {
             return Err(CommandError::Fixed("ERR This Redis command is not allowed from script"));
         }
-        acl::check(engine, self.context.session, found, args, Some(acl::Origin::Lua))
+        acl::check(engine, self.context.session, found, args, acl::Origin::Lua)
             .map_err(acl::Denial::script_refusal)?;
         if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
             return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
@@ -245,53 +247,48 @@ impl Run<'_, '_> {
         if engine.gate.is_shut() {
             engine.gate.check(engine, self.context.session, command)?;
         }
+        // One that has begun to write goes on: half of it would be worse.
+        if command.has(flags::DENYOOM) && self.context.worker.evictor.is_out_of_memory && !self.has_written {
+            let flags = self.invocation.program.flags().unwrap_or_default();
+            if !flags.has(ScriptFlags::ALLOW_OOM) {
+                return Err(OUT_OF_MEMORY);
+            }
+        }
         if command.has(flags::WRITE) && !std::mem::replace(&mut self.has_written, true) && self.is_long {
             engine.scripts.running.set_written();
         }
         Ok(())
     }
 
-    /// Locks all shards, unless those that the command needs are held.
+    /// Locks what the command needs and the script does not hold yet.
     fn widen(&mut self, found: Found, args: Args<'_>) {
         let context = &mut *self.context;
-        let is_covered = context.held.is_all()
-            || !transaction::needs_all(found.command, args)
-                && keys::all(found.command, args, |key| context.held.holds(context.engine.key(key).shard()));
-        if !is_covered {
-            let held = std::mem::replace(&mut context.held, Held::None);
-            context.held = context.engine.shards.widen(held);
+        if context.held.is_all() {
+            return;
         }
-    }
-
-    fn call_with(
-        &mut self,
-        lua: &Lua,
-        values: &MultiValue,
-        bytes: &mut Vec<u8>,
-        spans: &mut Vec<Span>,
-    ) -> Result<(bool, Value)> {
-        let interpreter = Rc::clone(&self.interpreter);
-        let refused = |text: &[u8]| Ok((true, interpreter.fields.error(lua, text)?));
-        if values.is_empty() {
-            return refused(b"ERR Please specify at least one argument for this redis lib call");
-        }
-        for value in values {
-            let start = bytes.len();
-            if push_argument(value, bytes).is_none() {
-                return refused(b"ERR Lua redis lib command arguments must be strings or integers");
-            }
-            spans.push(Span { start, end: bytes.len() });
-        }
-        match self.execute(Args::new(bytes, spans)) {
-            Err(error) => refused(&error.wire()),
-            Ok(mark) => {
-                let reply = self.context.reply.written_since(mark);
-                let failed = reply.first() == Some(&b'-');
-                let value = Reader { lua, fields: &interpreter.fields, bytes: reply }.value();
-                self.context.reply.truncate(mark);
-                Ok((failed, value?))
+        let shards = &context.engine.shards;
+        let mut missing = Vec::new();
+        let needs_all = transaction::needs_all(found.command, args);
+        if !needs_all {
+            keys::each(found.command, args, |key| {
+                let shard = context.engine.key(key).shard();
+                if !context.held.holds(shard) {
+                    missing.push(shard);
+                }
+            });
+            if missing.is_empty() {
+                return;
             }
         }
+        let mut held = std::mem::replace(&mut context.held, Held::None);
+        if !needs_all {
+            held = shards.widen_to(held, &missing);
+        }
+        // Those who wait there to move elements elsewhere need the shards of elsewhere.
+        if needs_all || held.any(|data| data.waiting.has_movers()) {
+            held = shards.widen(held);
+        }
+        context.held = held;
     }
 
     fn become_long(&mut self) {
@@ -316,19 +313,44 @@ impl Run<'_, '_> {
     }
 }
 
-/// Keeps the buffer for arguments from staying large.
-const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// Arguments that room is kept for.
+const SPANS_MAX: usize = 4096;
 
 impl Caller for Run<'_, '_> {
-    fn call(&mut self, lua: &Lua, values: &MultiValue) -> Result<(bool, Value)> {
-        let (mut bytes, mut spans) = self.interpreter.buffers.take();
-        let outcome = self.call_with(lua, values, &mut bytes, &mut spans);
-        bytes.clear();
-        bytes.shrink_to(BUFFER_BYTES_MAX);
+    fn call(&mut self, exchange: &mut Exchange) -> bool {
+        let mut spans = self.interpreter.spans.take();
         spans.clear();
-        spans.shrink_to(BUFFER_BYTES_MAX / size_of::<Span>());
-        self.interpreter.buffers.replace((bytes, spans));
-        outcome
+        let mut start = 0;
+        spans
+            .extend(exchange.ends.iter().map(|&end| Span { start: std::mem::replace(&mut start, end), end }));
+        let done = match (exchange.is_valid, spans.is_empty()) {
+            (false, _) => {
+                Err(CommandError::Fixed("ERR Lua redis lib command arguments must be strings or integers"))
+            }
+            (true, true) => {
+                Err(CommandError::Fixed("ERR Please specify at least one argument for this redis lib call"))
+            }
+            (true, false) => self.execute(Args::new(&exchange.bytes, &spans)),
+        };
+        spans.shrink_to(SPANS_MAX);
+        self.interpreter.spans.replace(spans);
+        match done {
+            Ok(mark) => {
+                exchange.reply.extend_from_slice(self.context.reply.written_since(mark));
+                self.context.reply.truncate(mark);
+            }
+            Err(error) => Reply::new(&mut exchange.reply, self.protocol).error(&error.wire()),
+        }
+        exchange.reply.first() != Some(&b'-')
+    }
+
+    fn arguments(&mut self, reply: &mut Vec<u8>) {
+        let (args, count) = (self.invocation.args.from(3), self.invocation.key_count);
+        let mut reply = Reply::new(reply, Protocol::Resp2);
+        reply.array(count);
+        args.iter().take(count).for_each(|key| reply.bulk(key));
+        reply.array(args.len() - count);
+        args.from(count).iter().for_each(|arg| reply.bulk(arg));
     }
 
     fn set_protocol(&mut self, version: i64) {
@@ -339,14 +361,7 @@ impl Caller for Run<'_, '_> {
         self.context.worker.effects.set_wanted(on && self.logs);
     }
 
-    fn may_execute(&mut self, values: &MultiValue) -> Option<bool> {
-        let (mut bytes, mut spans) = (Vec::new(), Vec::new());
-        for value in values {
-            let start = bytes.len();
-            push_argument(value, &mut bytes)?;
-            spans.push(Span { start, end: bytes.len() });
-        }
-        let args = Args::new(&bytes, &spans);
+    fn may_execute(&mut self, args: Args<'_>) -> Option<bool> {
         let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
         if !found.command.accepts(args.len()) {
             return None;

@@ -56,6 +56,8 @@ pub(crate) fn turn_on(engine: &Engine, session: &mut Session, options: Options, 
     for prefix in &tracking.prefixes {
         engine.trackers.prefixes.join(prefix, address, options.no_loop);
     }
+    let bytes = tracking.prefixes.iter().map(|prefix| 2 * prefix.len() + 96).sum::<usize>();
+    session.shared.tracking_bytes.store((size_of::<Tracking>() + bytes) as u64, Relaxed);
     note(&session.shared, Some(options));
 }
 
@@ -66,6 +68,7 @@ pub(crate) fn turn_off(engine: &Engine, session: &mut Session) {
         engine.trackers.prefixes.leave(prefix, address(session));
     }
     engine.trackers.clients.fetch_sub(1, Relaxed);
+    session.shared.tracking_bytes.store(0, Relaxed);
     note(&session.shared, None);
 }
 

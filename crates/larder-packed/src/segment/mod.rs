@@ -159,6 +159,14 @@ impl Segment {
         }
     }
 
+    /// Asks the processor to load the first `bytes` bytes, or what there is of them, before they are read one by one.
+    #[inline]
+    pub fn prefetch_bytes(&self, bytes: usize) {
+        for at in (0..bytes).step_by(64) {
+            prefetch(self.ptr.as_ptr().wrapping_add(at));
+        }
+    }
+
     /// Asks the processor to load the entry that a probe for `tag` looks at first.
     #[inline]
     pub fn prefetch_entry(&self, tag: u8) {

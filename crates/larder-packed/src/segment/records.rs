@@ -279,6 +279,12 @@ impl<V: Thin> Records<V> {
         self.segment.prefetch();
     }
 
+    /// Asks the processor to load the first `bytes` bytes, or what there is of them, before they are read one by one.
+    #[inline]
+    pub fn prefetch_bytes(&self, bytes: usize) {
+        self.segment.prefetch_bytes(bytes);
+    }
+
     /// Asks the processor to load the record that a probe for `tag` looks at first.
     #[inline]
     pub fn prefetch_record(&self, tag: u8) {

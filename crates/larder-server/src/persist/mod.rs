@@ -36,8 +36,8 @@ pub struct Options {
     pub checksum: bool,
     /// Whether the file is sent to the disk while it is written.
     pub incremental_sync: bool,
-    /// Whether keys say how long they have not been used.
-    pub notes_idle: bool,
+    /// Whether keys say how long, or how often, they were used.
+    pub notes_usage: bool,
     /// How many threads write it.
     pub threads: usize,
     /// Whether the file is the base of an append-only file.
@@ -108,7 +108,8 @@ impl Persist {
             compress: config.is_yes("rdbcompression"),
             checksum: config.is_yes("rdbchecksum"),
             incremental_sync: config.is_yes("rdb-save-incremental-fsync"),
-            notes_idle: config.value("maxmemory-policy").ends_with("lru"),
+            notes_usage: config.value("maxmemory-policy").ends_with("lru")
+                || config.value("maxmemory-policy").ends_with("lfu"),
             threads: if urgent { cores } else { (cores - 1).max(1) },
             is_log_base,
         }

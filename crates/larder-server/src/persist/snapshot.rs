@@ -70,7 +70,7 @@ fn write_database<W: Write + Send>(
                 break;
             }
             snapshot.for_each_in(db, part, |record| {
-                write_key(&mut keys, options, &record)?;
+                write_key(engine, &mut keys, options, &record)?;
                 count += 1;
                 if keys.bytes().len() >= PIECE_BYTES {
                     put(engine, &mut keys, &mut count, file)?;
@@ -117,10 +117,14 @@ fn header<W: Write>(engine: &Engine, options: &Options, file: &mut FileWriter<W>
     file.aux("aof-base", if options.is_log_base { "1" } else { "0" })
 }
 
-fn write_key(file: &mut KeyWriter, options: &Options, record: &Record<'_>) -> io::Result<()> {
-    let idle_s = options.notes_idle.then(|| (wall_s() as u32).wrapping_sub(record.access) & 0xff_ffff);
-    let header =
-        KeyHeader { expire_at_ms: record.expire_at_ms, idle_s: idle_s.map(u64::from), frequency: None };
+fn write_key(
+    engine: &Engine,
+    file: &mut KeyWriter,
+    options: &Options,
+    record: &Record<'_>,
+) -> io::Result<()> {
+    let (idle_s, frequency) = if options.notes_usage { engine.usage(record.access) } else { (None, None) };
+    let header = KeyHeader { expire_at_ms: record.expire_at_ms, idle_s, frequency };
     match record.content {
         Content::String(bytes) => file.string(header, record.key, bytes),
         Content::Value(value) => file.value(header, record.key, value),

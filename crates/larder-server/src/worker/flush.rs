@@ -42,7 +42,7 @@ impl EventLoop {
                 Self::touch(connection);
             }
             if done {
-                Self::sent_all(connection);
+                self.sent_all(connection);
                 return if connection.flags.closing { Err(Hangup) } else { Ok(()) };
             }
         }
@@ -109,16 +109,18 @@ impl EventLoop {
     }
 
     /// Everything went out, after more than one try if some of it was reported.
-    fn sent_all(connection: &Connection) {
+    fn sent_all(&self, connection: &Connection) {
         let shared = connection.session.shared();
         if shared.output_bytes.load(Relaxed) > 0 {
             shared.set_output(0, 0);
+            self.worker.recount(&connection.session);
             Self::touch(connection);
         }
     }
 
     fn report_output(&self, connection: &Connection) {
         connection.session.shared().set_output(connection.output.len(), connection.output.chain_len());
+        self.worker.recount(&connection.session);
     }
 
     /// Closes a connection that does not read what it asked for.

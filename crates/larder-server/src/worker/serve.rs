@@ -267,6 +267,7 @@ impl EventLoop {
 
     fn report_input(&self, connection: &Connection) {
         connection.session.shared().set_query_buffer(connection.input.len(), connection.input.capacity());
+        self.worker.recount(&connection.session);
     }
 
     /// The connection will be closed: what it still sends is thrown away.

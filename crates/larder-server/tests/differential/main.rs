@@ -3,9 +3,11 @@
 mod acl;
 mod acl_random;
 mod bitmaps;
+mod eviction;
 mod geo;
 mod hashes;
 mod hyperloglogs;
+mod introspection;
 mod notifications;
 mod pubsub;
 mod random;

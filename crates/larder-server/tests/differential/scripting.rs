@@ -161,6 +161,10 @@ fn errors() {
         EVAL "return redis.call('config','get','x')" 0
         EVAL "return redis.call('watch','x')" 0
         EVAL "return redis.call('function','list')" 0
+        DEBUG SET-DISABLE-DENY-SCRIPTS 1
+        EVAL "return redis.call('client','getname')" 0
+        DEBUG SET-DISABLE-DENY-SCRIPTS 0
+        EVAL "return redis.call('client','getname')" 0
         "##,
         &["--enable-debug-command", "yes"],
     );
@@ -390,5 +394,26 @@ fn users() {
         ACL DELUSER bob
         "##,
         &["--enable-debug-command", "yes"],
+    );
+}
+
+/// Short of memory: what has begun to write goes on, what has not is refused unless it says that it may.
+#[test]
+fn short_of_memory() {
+    run_script(
+        r##"
+        CONFIG SET maxmemory 1
+        EVAL "return redis.call('set','a','1')" 0
+        EVAL "return redis.call('get','a')" 0
+        EVAL "redis.call('del','a') return redis.call('set','a','1')" 0
+        EVAL "#!lua\nreturn redis.call('get','a')" 0
+        EVAL "#!lua flags=no-writes\nreturn redis.call('get','a')" 0
+        EVAL "#!lua flags=allow-oom\nreturn redis.call('set','a','2')" 0
+        SCRIPT LOAD "return 1"
+        FUNCTION LOAD "#!lua name=oom\nredis.register_function('oom', function() return 1 end)"
+        CONFIG SET maxmemory 0
+        EVAL "return redis.call('get','a')" 0
+        "##,
+        &[],
     );
 }

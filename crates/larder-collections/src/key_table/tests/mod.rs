@@ -4,6 +4,7 @@ mod capture;
 mod expiry;
 mod model;
 mod promises;
+mod sample;
 
 use super::{ExpireChange, KeyHash, KeyTable, NewValue, Thin};
 use std::ptr::NonNull;

@@ -178,7 +178,7 @@ pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let (query_len, query_cap) = (client.query_len.load(Relaxed), client.query_cap.load(Relaxed));
     let output = client.output_bytes.load(Relaxed);
     let multi_bytes = u64::from(client.multi_bytes.load(Relaxed));
-    let total = query_cap + output + multi_bytes + size_of::<ClientShared>() as u64;
+    let total = client.memory();
     let mut line =
         format!("id={} addr={} laddr={} fd={} name=", client.id, client.addr, client.laddr, client.fd)
             .into_bytes();

@@ -36,17 +36,19 @@ enum Criterion {
 pub(super) struct Filter {
     criteria: Vec<(bool, Criterion)>,
     skip_me: bool,
+    /// Of LIST: ids may be any numbers.
+    lists: bool,
 }
 
 impl Filter {
     /// What LIST starts from.
     pub(super) fn for_list() -> Self {
-        Filter { criteria: Vec::new(), skip_me: false }
+        Filter { criteria: Vec::new(), skip_me: false, lists: true }
     }
 
     /// What KILL starts from: the client that asks is spared unless it says otherwise.
     fn for_kill() -> Self {
-        Filter { criteria: Vec::new(), skip_me: true }
+        Filter { criteria: Vec::new(), skip_me: true, lists: false }
     }
 
     pub(super) fn parse(context: &Context<'_>, args: Args<'_>, mut filter: Filter) -> CommandResult<Self> {
@@ -71,7 +73,7 @@ impl Filter {
             None => (false, &lower[..]),
         };
         if name == b"id" {
-            let ids = parse_ids(values)?;
+            let ids = parse_ids(values, self.lists)?;
             let used = 1 + ids.len();
             self.criteria.push((negated, Criterion::Id(ids)));
             return Ok(used);
@@ -116,15 +118,15 @@ fn parse_yes_no(value: &[u8]) -> CommandResult<bool> {
 }
 
 /// The ids from here on: as many arguments as are numbers, at least one.
-fn parse_ids(values: Args<'_>) -> CommandResult<Vec<u64>> {
+fn parse_ids(values: Args<'_>, lists: bool) -> CommandResult<Vec<u64>> {
+    let text = if lists { "ERR Invalid client ID" } else { "ERR client-id should be greater than 0" };
     let mut ids = Vec::new();
     for value in values.iter() {
         match number::parse_i64(value) {
-            Some(id) if id > 0 => ids.push(id as u64),
-            Some(_) => return Err(CommandError::Fixed("ERR client-id should be greater than 0")),
-            None if ids.is_empty() => {
-                return Err(CommandError::Fixed("ERR client-id should be greater than 0"));
-            }
+            // No client has the id 0.
+            Some(id) if id > 0 || lists => ids.push(u64::try_from(id).unwrap_or(0)),
+            Some(_) => return Err(CommandError::Fixed(text)),
+            None if ids.is_empty() => return Err(CommandError::Fixed(text)),
             None => break,
         }
     }
@@ -209,7 +211,8 @@ pub(super) fn kill(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 fn kill_by_address(context: &mut Context<'_>, addr: &[u8]) -> CommandResult {
-    let filter = Filter { criteria: vec![(false, Criterion::Addr(addr.to_vec()))], skip_me: false };
+    let criteria = vec![(false, Criterion::Addr(addr.to_vec()))];
+    let filter = Filter { criteria, skip_me: false, ..Filter::for_kill() };
     if kill_all(context, &filter) == 0 {
         return Err(CommandError::Fixed("ERR No such client"));
     }

@@ -126,9 +126,14 @@ fn place(
         Loaded::String(bytes) => context.put_string_as(key, &bytes, inline::STRING, expire),
         Loaded::Value(value) => context.put(key, NewValue::Out(value), expire),
     }
-    if let Some(idle_s) = options.idle_s {
-        let used = (u64::from(context.access_now()).wrapping_sub(idle_s) & 0xff_ffff) as u32;
-        context.table(key).set_access(key.hash, key.bytes, used);
+    let (rules, now_s) = (context.worker.access, context.now_s());
+    let word = match (options.idle_s, options.frequency) {
+        (Some(idle_s), _) if !rules.counts => Some(rules.with_idle(idle_s, now_s)),
+        (_, Some(frequency)) if rules.counts => Some(rules.with_counter(u32::from(frequency), now_s)),
+        _ => None,
+    };
+    if let Some(word) = word {
+        context.table(key).set_access(key.hash, key.bytes, word);
     }
     context.modified(key);
     context.notify(class::GENERIC, "restore", key);

@@ -14,6 +14,15 @@ use larder_resp::Args;
 /// Strings up to this length are `embstr`, longer ones `raw`, as in Redis.
 const EMBEDDED_MAX: usize = 44;
 
+const COUNTS_USES: CommandError = CommandError::Fixed(
+    "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at \
+     runtime LRU and LFU data will take some time to adjust.",
+);
+const COUNTS_NO_USES: CommandError = CommandError::Fixed(
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between \
+     policies at runtime LRU and LFU data will take some time to adjust.",
+);
+
 /// The name of the encoding, as clients and test suites know it.
 pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
     match value {
@@ -70,21 +79,23 @@ pub(super) fn refcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 }
 
 pub(super) fn idletime(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let now = context.access_now();
-    if let Some(used) = look(context, args, |entry| entry.access()) {
-        context.reply.int(i64::from(now.wrapping_sub(used) & 0xff_ffff));
+    let (rules, now_s) = (context.worker.access, context.now_s());
+    let Some(word) = look(context, args, |entry| entry.access()) else { return Ok(()) };
+    if rules.counts {
+        return Err(COUNTS_USES);
     }
+    context.reply.int(i64::from(rules.idle_s(word, now_s)));
     Ok(())
 }
 
 pub(super) fn freq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    match look(context, args, |_| ()) {
-        Some(()) => Err(CommandError::Fixed(
-            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
-             switching between policies at runtime LRU and LFU data will take some time to adjust.",
-        )),
-        None => Ok(()),
+    let (rules, now_s) = (context.worker.access, context.now_s());
+    let Some(word) = look(context, args, |entry| entry.access()) else { return Ok(()) };
+    if !rules.counts {
+        return Err(COUNTS_NO_USES);
     }
+    context.reply.int(i64::from(rules.counter(word, now_s)));
+    Ok(())
 }
 
 pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::stats::ThreadStats;
 use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let patterns: Vec<&[u8]> = args.from(2).iter().collect();
@@ -34,6 +35,9 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     });
     result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
     context.worker.read_options(context.engine);
+    if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"maxmemory")) {
+        crate::eviction::limit_was_set(context);
+    }
     context.reply.ok();
     Ok(())
 }
@@ -49,6 +53,8 @@ pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
     context.engine.each_stats(ThreadStats::reset);
     context.engine.errors.reset();
     context.engine.rates.reset();
+    context.engine.eviction.reset();
+    context.engine.client_memory.evicted.store(0, Relaxed);
     context.reply.ok();
     Ok(())
 }

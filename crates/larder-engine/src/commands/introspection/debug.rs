@@ -1,6 +1,6 @@
 //! DEBUG: for the developers of the server and for test suites. Guarded by `enable-debug-command`.
 
-use super::digest;
+use super::{debug_tools as tools, digest};
 use crate::commands::generic::encoding_name;
 use crate::commands::is_word;
 use crate::context::{Context, Kind};
@@ -21,20 +21,42 @@ type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
 /// The subcommands: name, fewest and most arguments after it, code.
 const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
+    ("assert", 0, usize::MAX, tools::refused),
+    ("change-repl-id", 0, 0, tools::change_replication_id),
+    ("client-eviction", 0, 0, tools::client_eviction),
+    ("crash-and-recover", 0, usize::MAX, tools::refused),
+    ("dict-resizing", 1, 1, tools::dict_resizing),
     ("digest", 0, 0, digest_all),
     ("digest-value", 0, usize::MAX, digest_value),
+    ("error", 1, 1, tools::error),
     ("help", 0, 0, help),
     ("htstats", 1, 2, htstats),
+    ("htstats-key", 1, 2, tools::hash_table_of_key),
     ("jmap", 0, usize::MAX, jmap),
     ("listpack", 1, 1, listpack),
     ("loadaof", 0, 0, load_log),
+    ("log", 1, 1, tools::log),
+    ("mallctl", 1, usize::MAX, tools::refused),
+    ("mallctl-str", 1, usize::MAX, tools::refused),
     ("object", 1, 2, object),
+    ("oom", 0, usize::MAX, tools::refused),
+    ("panic", 0, usize::MAX, tools::refused),
+    ("pause-cron", 1, 1, tools::pause_cron),
+    ("populate", 1, 3, tools::populate),
+    ("protocol", 1, 1, tools::protocol),
     ("quicklist", 1, 2, quicklist),
     ("quicklist-packed-threshold", 1, 1, packed_threshold),
     ("reload", 0, 3, reload),
+    ("replicate", 2, usize::MAX, tools::replicate),
+    ("replybuffer", 2, 2, tools::reply_buffer),
+    ("restart", 0, usize::MAX, tools::refused),
+    ("sdslen", 1, 1, tools::string_lengths),
+    ("segfault", 0, usize::MAX, tools::refused),
     ("set-active-expire", 1, 1, set_active_expire),
+    ("set-disable-deny-scripts", 1, 1, tools::lax_scripts),
     ("sleep", 1, 1, sleep),
     ("stringmatch-len", 2, 2, stringmatch),
+    ("structsize", 0, 0, tools::struct_sizes),
 ];
 
 pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -48,7 +70,7 @@ pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     }
 }
 
-fn unknown(name: &[u8]) -> CommandError {
+pub(super) fn unknown(name: &[u8]) -> CommandError {
     let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
     text.extend_from_slice(&name[..name.len().min(128)]);
     text.extend_from_slice(b"'. Try DEBUG HELP.");
@@ -156,7 +178,7 @@ fn packed_threshold(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 /// Calls `f` with the entry of a key, or gives the error for a missing one.
-fn look<R>(
+pub(super) fn look<R>(
     context: &mut Context<'_>,
     name: &[u8],
     f: impl FnOnce(Entry<'_, Value>) -> CommandResult<R>,
@@ -169,7 +191,8 @@ fn look<R>(
 }
 
 fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (options, now) = (context.worker.list_options, context.access_now());
+    let (options, now_s) = (context.worker.list_options, context.now_s());
+    let rules = context.worker.access;
     let hash = context.key(args.at(2)).hash;
     let text = look(context, args.at(2), |entry| {
         let value = entry.value();
@@ -178,7 +201,7 @@ fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             encoding_name(&value),
             serialized_length(&value),
             entry.access(),
-            now.wrapping_sub(entry.access()) & 0xff_ffff,
+            if rules.counts { 0 } else { rules.idle_s(entry.access(), now_s) },
         );
         if let ValueRef::Out(value) = &value
             && let Value::List(list) = &**value
@@ -270,18 +293,36 @@ fn htstats(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.reply.help(&[
         "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "CHANGE-REPL-ID",
+        "    Change the replication IDs of the instance.",
+        "CLIENT-EVICTION",
+        "    Tell what connections hold.",
+        "DICT-RESIZING <0|1>",
+        "    Accepted for the sake of test suites; tables grow segment by segment.",
         "DIGEST",
         "    Output a hex signature representing the current DB content.",
         "DIGEST-VALUE <key> [<key> ...]",
         "    Output a hex signature of the values of all the specified keys.",
+        "ERROR <string>",
+        "    Return an error with that text.",
         "HTSTATS <dbid>",
         "    Return the shape of the tables of a database.",
+        "HTSTATS-KEY <key>",
+        "    Return the size of the table of a large collection.",
         "LISTPACK <key>",
         "    Describe a small collection in the log.",
         "LOADAOF",
         "    Write everything to the AOF, and load the AOF again.",
+        "LOG <message>",
+        "    Write a line to the log.",
         "OBJECT <key>",
         "    Show low level info about `key` and associated value.",
+        "PAUSE-CRON <0|1>",
+        "    Stop what the server does by itself ten times a second, or go on with it.",
+        "POPULATE <count> [<prefix>] [<size>]",
+        "    Create <count> string keys named key:<num>, or with another prefix.",
+        "PROTOCOL <type>",
+        "    Reply with a value of that type.",
         "QUICKLIST <key> [0|1]",
         "    Describe a list of several blocks in the log.",
         "QUICKLIST-PACKED-THRESHOLD <size>",
@@ -291,6 +332,12 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "    * MERGE: keys of the file replace those in memory.",
         "    * NOFLUSH: what is in memory stays.",
         "    * NOSAVE: the file is loaded as it is.",
+        "REPLICATE <target> <string>",
+        "    Accepted for the sake of test suites.",
+        "REPLYBUFFER <subcommand> <value>",
+        "    Accepted for the sake of test suites.",
+        "SDSLEN <key>",
+        "    Show the lengths of a key and its string.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Setting it to 0 disables expiring keys in background when they are not",
         "    accessed. Setting it to 1 reenables the default.",
@@ -298,6 +345,8 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "    Stop the thread for <seconds>. Decimals allowed.",
         "STRINGMATCH-LEN <len> <pattern>",
         "    Match a string of that length against the pattern.",
+        "STRUCTSIZE",
+        "    Return the sizes of some structures.",
         "HELP",
         "    Prints this help.",
     ]);

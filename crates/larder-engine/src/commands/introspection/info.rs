@@ -1,7 +1,7 @@
 //! INFO, by section.
 
 use super::latency;
-use super::memory::ratio;
+use super::memory::{Overview, ratio};
 use crate::acl::Reason;
 use crate::commands::connection::REDIS_VERSION;
 use crate::commands::is_word;
@@ -96,7 +96,7 @@ fn server(context: &mut Context<'_>, text: &mut String) {
         "uptime_in_days": uptime / 86_400,
         "hz": hz,
         "configured_hz": hz,
-        "lru_clock": context.access_now(),
+        "lru_clock": context.now_s() & 0xff_ffff,
         "executable": engine.host.executable(),
         "config_file": engine.host.config_file(),
         "threads": engine.threads,
@@ -151,18 +151,9 @@ fn human(bytes: u64) -> String {
 
 fn memory(context: &mut Context<'_>, text: &mut String) {
     let engine = context.engine;
-    let memory = engine.host.memory();
-    engine.note_memory(memory.used);
-    let peak = engine.rates.used_memory_peak.load(Relaxed);
-    let startup = engine.startup_memory();
-    let dataset = memory.used.saturating_sub(startup);
+    let overview = Overview::of(context);
+    let Overview { memory, peak, startup, clients, .. } = overview;
     let maxmemory = engine.config.hot.maxmemory.load(Relaxed);
-    let clients: u64 = engine
-        .clients
-        .snapshot()
-        .iter()
-        .map(|c| c.query_cap.load(Relaxed) + c.output_bytes.load(Relaxed))
-        .sum();
     let (pending, freed) = engine.background.freed();
     let (scripts, libraries) = (engine.scripts.usage(), engine.scripts.libraries());
     // Scripts and functions share the interpreters.
@@ -175,11 +166,11 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         "used_memory_rss_human": human(memory.rss),
         "used_memory_peak": peak,
         "used_memory_peak_human": human(peak),
-        "used_memory_peak_perc": format!("{:.2}%", 100.0 * ratio(memory.used, peak)),
-        "used_memory_overhead": startup + clients,
+        "used_memory_peak_perc": format!("{:.2}%", overview.peak_percent()),
+        "used_memory_overhead": overview.overhead(),
         "used_memory_startup": startup,
-        "used_memory_dataset": dataset,
-        "used_memory_dataset_perc": format!("{:.2}%", 100.0 * ratio(dataset, memory.used)),
+        "used_memory_dataset": overview.dataset(),
+        "used_memory_dataset_perc": format!("{:.2}%", overview.dataset_percent()),
         "allocator_allocated": memory.allocated,
         "allocator_active": memory.active,
         "allocator_resident": memory.resident,
@@ -209,13 +200,13 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         "rss_overhead_bytes": memory.rss as i64 - memory.resident as i64,
         "mem_fragmentation_ratio": format!("{:.2}", ratio(memory.rss, memory.used)),
         "mem_fragmentation_bytes": memory.rss as i64 - memory.used as i64,
-        "mem_not_counted_for_evict": 0,
+        "mem_not_counted_for_evict": engine.bytes_not_counted(),
         "mem_replication_backlog": 0,
         "mem_total_replication_buffers": 0,
         "mem_clients_slaves": 0,
         "mem_clients_normal": clients,
         "mem_cluster_links": 0,
-        "mem_aof_buffer": 0,
+        "mem_aof_buffer": engine.append_log.buffer_bytes(),
         "mem_allocator": "jemalloc",
         "active_defrag_running": 0,
         "lazyfree_pending_objects": pending,
@@ -304,6 +295,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
     }
     let engine = context.engine;
     let rates = &engine.rates;
+    let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine);
     let kb = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     text.push_str("# Stats\r\n");
     lines!(text,
@@ -326,11 +318,11 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": rates.expire_stopped_early.load(Relaxed),
         "expire_cycle_cpu_milliseconds": rates.expire_time_us.load(Relaxed) / 1000,
-        "evicted_keys": 0,
+        "evicted_keys": engine.eviction.evicted_keys.load(Relaxed),
         "evicted_scripts": engine.scripts.usage().evicted,
-        "evicted_clients": 0,
-        "total_eviction_exceeded_time": 0,
-        "current_eviction_exceeded_time": 0,
+        "evicted_clients": engine.client_memory.evicted.load(Relaxed),
+        "total_eviction_exceeded_time": exceeded_ms,
+        "current_eviction_exceeded_time": exceeded_now_ms,
         "keyspace_hits": engine.sum(|s| &s.hits),
         "keyspace_misses": engine.sum(|s| &s.misses),
         "pubsub_channels": engine.pubsub.len(Space::Channels),
@@ -372,7 +364,7 @@ fn replication(context: &mut Context<'_>, text: &mut String) {
         "role": "master",
         "connected_slaves": 0,
         "master_failover_state": "no-failover",
-        "master_replid": context.engine.run_id,
+        "master_replid": context.engine.replication_id(),
         "master_replid2": "0".repeat(40),
         "master_repl_offset": 0,
         "second_repl_offset": -1,

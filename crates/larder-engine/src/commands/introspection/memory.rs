@@ -3,8 +3,8 @@
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::host::HostMemory;
 use crate::number;
-use crate::shard::Table;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
@@ -22,7 +22,9 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         samples = u64::try_from(number::integer(&args[at + 1])?).map_err(|_| CommandError::SYNTAX)?;
     }
     let key = context.key(args.at(2));
-    let bytes = context.peek(&key, |entry| entry.map(|entry| entry_bytes(entry, samples)));
+    let own = context.peek(&key, |entry| entry.map(|entry| value_bytes(entry, samples)));
+    let share = context.table(&key).share_bytes(key.hash, key.bytes);
+    let bytes = own.zip(share).map(|(own, share)| own + share as u64);
     match bytes {
         Some(bytes) => context.reply.int(bytes as i64),
         None => context.reply.null(),
@@ -30,80 +32,159 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(())
 }
 
-/// Bytes of a key, its value, and their share of the table. `samples` 0 looks at all blocks.
-fn entry_bytes(entry: Entry<'_, Value>, samples: u64) -> u64 {
-    let own = match entry.value() {
+/// Bytes of a value outside of the table. `samples` 0 looks at all blocks.
+fn value_bytes(entry: Entry<'_, Value>, samples: u64) -> u64 {
+    match entry.value() {
         ValueRef::Inline { .. } => 0,
         ValueRef::Out(value) => value.memory_bytes(samples),
-    };
-    Table::entry_bytes(entry) as u64 + own
+    }
 }
 
-/// What MEMORY STATS and INFO tell of the keyspace: keys, and bytes of the tables.
-pub(super) fn keyspace_overhead(context: &mut Context<'_>) -> (u64, u64) {
-    let (mut keys, mut bytes) = (0, 0);
-    for shard in 0..crate::shard::SHARDS {
-        context.with_shard(shard, |data| {
-            keys += data.tables().iter().map(|table| table.len() as u64).sum::<u64>();
-            bytes += data.tables().iter().map(|table| table.memory_bytes() as u64).sum::<u64>();
-        });
+/// Bytes of a key's entry beside key and value: header, slot, and its share of air and directory.
+const ENTRY_OVERHEAD_BYTES: u64 = 8;
+/// Bytes more for an expiry, and its share of the minima.
+const EXPIRY_BYTES: u64 = 6;
+
+/// What memory is used for.
+pub(super) struct Overview {
+    pub memory: HostMemory,
+    pub peak: u64,
+    pub startup: u64,
+    pub clients: u64,
+    pub log: u64,
+    /// Of the databases that have keys: number, keys, keys that expire.
+    pub databases: Vec<(usize, u64, u64)>,
+}
+
+impl Overview {
+    pub(super) fn of(context: &mut Context<'_>) -> Overview {
+        let engine = context.engine;
+        let memory = engine.host.memory();
+        engine.note_memory(memory.used);
+        let mut databases: Vec<_> = (0..engine.databases()).map(|db| (db, 0, 0)).collect();
+        for shard in 0..crate::shard::SHARDS {
+            context.with_shard(shard, |data| {
+                for (table, (_, keys, expires)) in data.tables().iter().zip(&mut databases) {
+                    *keys += table.len() as u64;
+                    *expires += table.expires_len() as u64;
+                }
+            });
+        }
+        databases.retain(|(_, keys, _)| *keys > 0);
+        Overview {
+            memory,
+            peak: engine.rates.used_memory_peak.load(Relaxed),
+            startup: engine.startup_memory(),
+            clients: engine.client_bytes(),
+            log: engine.append_log.buffer_bytes(),
+            databases,
+        }
     }
-    (keys, bytes)
+
+    fn keys(&self) -> u64 {
+        self.databases.iter().map(|(_, keys, _)| keys).sum()
+    }
+
+    /// Bytes that are no data.
+    pub(super) fn overhead(&self) -> u64 {
+        let expires: u64 = self.databases.iter().map(|(_, _, expires)| expires).sum();
+        let tables = self.keys() * ENTRY_OVERHEAD_BYTES + expires * EXPIRY_BYTES;
+        (self.startup + self.clients + self.log + tables).min(self.memory.used)
+    }
+
+    /// Bytes of the data.
+    pub(super) fn dataset(&self) -> u64 {
+        self.memory.used - self.overhead()
+    }
+
+    /// The share of the data in what has come since the start.
+    pub(super) fn dataset_percent(&self) -> f64 {
+        percent(self.dataset(), self.memory.used.saturating_sub(self.startup))
+    }
+
+    pub(super) fn peak_percent(&self) -> f64 {
+        percent(self.memory.used, self.peak)
+    }
+}
+
+/// A part of the reply to STATS.
+enum Figure {
+    Count(u64),
+    Difference(i64),
+    Ratio(f64),
 }
 
 pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let memory = context.engine.host.memory();
-    context.engine.note_memory(memory.used);
-    let peak = context.engine.rates.used_memory_peak.load(Relaxed);
-    let (keys, tables) = keyspace_overhead(context);
-    let startup = context.engine.startup_memory();
-    let dataset = memory.used.saturating_sub(startup);
-    let clients: u64 = context
-        .engine
-        .clients
-        .snapshot()
-        .iter()
-        .map(|c| c.query_cap.load(Relaxed) + c.output_bytes.load(Relaxed))
-        .sum();
+    let overview = Overview::of(context);
+    let front = front_figures(&overview);
+    let back = back_figures(&overview);
     let reply = &mut context.reply;
-    let numbers = [
-        ("peak.allocated", peak),
-        ("total.allocated", memory.used),
-        ("startup.allocated", startup),
-        ("replication.backlog", 0),
-        ("clients.slaves", 0),
-        ("clients.normal", clients),
-        ("cluster.links", 0),
-        ("aof.buffer", 0),
-        ("lua.caches", 0),
-        ("functions.caches", 0),
-        ("overhead.total", startup + clients),
-        ("keys.count", keys),
-        ("keys.bytes-per-key", dataset.checked_div(keys).unwrap_or(0)),
-        ("tables.bytes", tables),
-        ("dataset.bytes", dataset),
-        ("allocator.allocated", memory.allocated),
-        ("allocator.active", memory.active),
-        ("allocator.resident", memory.resident),
-    ];
-    let ratios = [
-        ("dataset.percentage", percent(dataset, memory.used)),
-        ("peak.percentage", percent(memory.used, peak)),
-        ("allocator-fragmentation.ratio", ratio(memory.active, memory.allocated)),
-        ("allocator-rss.ratio", ratio(memory.resident, memory.active)),
-        ("rss-overhead.ratio", ratio(memory.rss, memory.resident)),
-        ("fragmentation", ratio(memory.rss, memory.used)),
-    ];
-    reply.map(numbers.len() + ratios.len());
-    for (name, value) in numbers {
-        reply.bulk(name.as_bytes());
-        reply.int(value as i64);
+    reply.map(front.len() + overview.databases.len() + back.len());
+    write_figures(reply, &front);
+    for (db, keys, expires) in &overview.databases {
+        reply.bulk(format!("db.{db}").as_bytes());
+        reply.map(3);
+        let parts = [
+            ("overhead.hashtable.main", Figure::Count(keys * ENTRY_OVERHEAD_BYTES)),
+            ("overhead.hashtable.expires", Figure::Count(expires * EXPIRY_BYTES)),
+            ("overhead.hashtable.slot-to-keys", Figure::Count(0)),
+        ];
+        write_figures(reply, &parts);
     }
-    for (name, value) in ratios {
-        reply.bulk(name.as_bytes());
-        write_double(reply, value);
-    }
+    write_figures(reply, &back);
     Ok(())
+}
+
+fn front_figures(overview: &Overview) -> [(&'static str, Figure); 10] {
+    [
+        ("peak.allocated", Figure::Count(overview.peak)),
+        ("total.allocated", Figure::Count(overview.memory.used)),
+        ("startup.allocated", Figure::Count(overview.startup)),
+        ("replication.backlog", Figure::Count(0)),
+        ("clients.slaves", Figure::Count(0)),
+        ("clients.normal", Figure::Count(overview.clients)),
+        ("cluster.links", Figure::Count(0)),
+        ("aof.buffer", Figure::Count(overview.log)),
+        ("lua.caches", Figure::Count(0)),
+        ("functions.caches", Figure::Count(0)),
+    ]
+}
+
+fn back_figures(overview: &Overview) -> [(&'static str, Figure); 17] {
+    let memory = &overview.memory;
+    let keys = overview.keys();
+    let own = memory.used.saturating_sub(overview.startup);
+    let beyond = |a: u64, b: u64| Figure::Difference(a as i64 - b as i64);
+    [
+        ("overhead.total", Figure::Count(overview.overhead())),
+        ("keys.count", Figure::Count(keys)),
+        ("keys.bytes-per-key", Figure::Count(own.checked_div(keys).unwrap_or(0))),
+        ("dataset.bytes", Figure::Count(overview.dataset())),
+        ("dataset.percentage", Figure::Ratio(overview.dataset_percent())),
+        ("peak.percentage", Figure::Ratio(overview.peak_percent())),
+        ("allocator.allocated", Figure::Count(memory.allocated)),
+        ("allocator.active", Figure::Count(memory.active)),
+        ("allocator.resident", Figure::Count(memory.resident)),
+        ("allocator-fragmentation.ratio", Figure::Ratio(ratio(memory.active, memory.allocated))),
+        ("allocator-fragmentation.bytes", beyond(memory.active, memory.allocated)),
+        ("allocator-rss.ratio", Figure::Ratio(ratio(memory.resident, memory.active))),
+        ("allocator-rss.bytes", beyond(memory.resident, memory.active)),
+        ("rss-overhead.ratio", Figure::Ratio(ratio(memory.rss, memory.resident))),
+        ("rss-overhead.bytes", beyond(memory.rss, memory.resident)),
+        ("fragmentation", Figure::Ratio(ratio(memory.rss, memory.used))),
+        ("fragmentation.bytes", beyond(memory.rss, memory.used)),
+    ]
+}
+
+fn write_figures(reply: &mut Reply<'_>, figures: &[(&str, Figure)]) {
+    for (name, figure) in figures {
+        reply.bulk(name.as_bytes());
+        match figure {
+            Figure::Count(count) => reply.int(*count as i64),
+            Figure::Difference(bytes) => reply.int(*bytes),
+            Figure::Ratio(ratio) => write_double(reply, *ratio),
+        }
+    }
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

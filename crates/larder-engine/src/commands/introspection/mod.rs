@@ -4,6 +4,7 @@ pub mod arguments;
 mod command;
 mod config;
 mod debug;
+mod debug_tools;
 mod digest;
 mod info;
 mod latency;

@@ -116,5 +116,7 @@ fn note(session: &mut Session) {
     shared.channels.store(count(Space::Channels), Relaxed);
     shared.patterns.store(count(Space::Patterns), Relaxed);
     shared.shard_channels.store(count(Space::ShardChannels), Relaxed);
+    let bytes = session.subscriptions.as_ref().map_or(0, |all| all.memory_bytes());
+    shared.subscription_bytes.store(bytes, Relaxed);
     shared.set_flag(client_flags::PUBSUB, session.subscriptions.is_some());
 }

@@ -66,11 +66,10 @@ pub(super) fn digest(arg: &[u8]) -> Option<Sha> {
 
 fn run_function(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> CommandResult {
     let libraries = context.engine.scripts.libraries();
-    let (library, function) =
-        libraries.function(&args[1]).ok_or(CommandError::Fixed("ERR Function not found"))?;
+    let (library, at) = libraries.function(&args[1]).ok_or(CommandError::Fixed("ERR Function not found"))?;
     let count = number::parse_i64(&args[2]).ok_or(CommandError::Fixed("ERR Bad number of keys provided"))?;
     let key_count = in_bounds(args, count)?;
-    let program = Program::Function(Arc::clone(library), function.clone());
+    let program = Program::Function(Arc::clone(library), *at);
     scripting::run(context, &Invocation { program, args, key_count, read_only })
 }
 

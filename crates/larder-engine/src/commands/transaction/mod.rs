@@ -54,8 +54,7 @@ fn run_all(context: &mut Context<'_>, queue: &transaction::Queue) {
     context.in_exec = true;
     for (found, args) in &queue.commands {
         context.found = *found;
-        let allowed =
-            acl::check(context.engine, context.session, *found, args.as_args(), Some(Origin::Multi));
+        let allowed = acl::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
         match allowed {
             Ok(()) => {
                 dispatch::call(context, args.as_args());

@@ -8,6 +8,9 @@ use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Bytes that a watched key takes beside its name, which is noted twice.
+const WATCH_BYTES: usize = 96;
+
 pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if context.session.multi.is_some() {
         return Err(CommandError::Fixed("ERR WATCH inside MULTI is not allowed"));
@@ -15,7 +18,10 @@ pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     for name in args.from(1).iter() {
         watch_one(context, name);
     }
-    context.session.shared.watching.store(context.session.watched.len() as u32, Relaxed);
+    let session = &context.session;
+    session.shared.watching.store(session.watched.len() as u32, Relaxed);
+    let bytes = session.watched.iter().map(|w| 2 * w.key.len() + WATCH_BYTES).sum::<usize>();
+    session.shared.watched_bytes.store(bytes as u64, Relaxed);
     context.reply.ok();
     Ok(())
 }

@@ -53,6 +53,7 @@ impl Writer {
             let engine = Arc::clone(&self.persist.engine);
             let log = engine.append_log();
             log.take(self.patience(policy), &mut chunk);
+            engine.share_growth();
             self.write_chunk(&chunk);
             self.written = chunk.end;
             let due = policy == ALWAYS

@@ -1,0 +1,264 @@
+//! Those subcommands of DEBUG that test suites steer a server with: replies of every type, keys by the thousand, and
+//! what must not happen to a server that holds data.
+
+use super::debug::look;
+use crate::commands::is_word;
+use crate::context::{Context, inline};
+use crate::error::{CommandError, CommandResult};
+use crate::host::LogLevel;
+use crate::number;
+use larder_collections::hash::HashEncoding;
+use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue, ValueRef};
+use larder_collections::set::SetEncoding;
+use larder_collections::sorted_set::SortedSetEncoding;
+use larder_collections::value::Value;
+use larder_packed::bytes::SharedBytes;
+use larder_resp::{Args, Reply};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The longest value that POPULATE makes.
+const POPULATE_BYTES_MAX: usize = 1 << 20;
+
+pub(super) fn change_replication_id(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.host.log(LogLevel::Notice, "Changing replication IDs after receiving change-repl-id");
+    context.engine.change_replication_id();
+    context.reply.ok();
+    Ok(())
+}
+
+/// `CLIENT-EVICTION`: nothing more is known of it than CLIENT LIST shows.
+pub(super) fn client_eviction(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    if context.engine.config.hot.maxmemory_clients.load(Relaxed) == 0 {
+        return Err(CommandError::Fixed("ERR maxmemory-clients is disabled."));
+    }
+    let text = format!("bytes of all connections: {}\n", context.engine.client_bytes());
+    context.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+/// `DICT-RESIZING 0|1`: tables grow and shrink segment by segment, and are never resized as a whole.
+pub(super) fn dict_resizing(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.ok();
+    Ok(())
+}
+
+/// `SET-DISABLE-DENY-SCRIPTS 0|1`: whether scripts may call commands that they else may not.
+pub(super) fn lax_scripts(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let on = crate::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
+    context.engine.lax_scripts.store(on, std::sync::atomic::Ordering::Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
+/// `ERROR text`: the text as an error, line breaks as blanks.
+pub(super) fn error(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let line = args.at(2).iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte });
+    Err(CommandError::Text(line.collect()))
+}
+
+pub(super) fn hash_table_of_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    const OTHER: CommandError = CommandError::Fixed(
+        "ERR The value stored at the specified key is not represented using an hash table",
+    );
+    let text = look(context, args.at(2), |entry| {
+        let ValueRef::Out(value) = entry.value() else { return Err(OTHER) };
+        let is_table = match &*value {
+            Value::Hash(hash) => hash.encoding() == HashEncoding::Hashtable,
+            Value::Set(set) => set.encoding() == SetEncoding::Hashtable,
+            Value::SortedSet(set) => set.encoding() == SortedSetEncoding::Skiplist,
+            Value::List(_) | Value::Stream(_) | Value::String(_) => false,
+        };
+        if !is_table {
+            return Err(OTHER);
+        }
+        Ok(format!("allocations: {}\nbytes: {}\n", value.free_effort(), value.memory_bytes(0)))
+    })?;
+    context.reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+pub(super) fn log(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let line = format!("DEBUG LOG: {}", String::from_utf8_lossy(args.at(2)));
+    context.engine.host.log(LogLevel::Warning, &line);
+    context.reply.ok();
+    Ok(())
+}
+
+/// `PAUSE-CRON 0|1`: expiry, eviction and rates stand still.
+pub(super) fn pause_cron(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.engine.cron_paused.store(number::parse_i64(&args[2]).unwrap_or(0) != 0, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
+/// `POPULATE count [prefix] [size]`: keys `prefix:0` and on with values `value:0` and on, filled up with zeros; keys that are
+/// there stay. Not logged, as nothing of DEBUG is.
+pub(super) fn populate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let positive = |at: usize| match args.get(at) {
+        Some(text) => {
+            let number = number::parse_i64(text).and_then(|n| usize::try_from(n).ok());
+            number.ok_or(CommandError::NOT_POSITIVE).map(Some)
+        }
+        None => Ok(None),
+    };
+    let (count, size) = (positive(2)?.unwrap_or(0), positive(4)?.unwrap_or(0));
+    if size > POPULATE_BYTES_MAX {
+        return Err(CommandError::OUT_OF_RANGE);
+    }
+    let prefix = args.get(3).unwrap_or(b"key");
+    for at in 0..count {
+        let name = [prefix, format!(":{at}").as_bytes()].concat();
+        let mut value = format!("value:{at}").into_bytes();
+        if size > 0 {
+            value.resize(size, 0);
+        }
+        populate_one(context, &name, &value);
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+fn populate_one(context: &mut Context<'_>, name: &[u8], bytes: &[u8]) {
+    let (key, db) = (context.key(name), context.db);
+    let (engine, word) = (context.engine, context.worker.access.fresh(context.now_s()));
+    let mut told = std::mem::take(&mut context.worker.invalidations);
+    context.with_shard(key.shard(), |data| {
+        if data.table_mut(db).get(key.hash, name).is_some() {
+            return;
+        }
+        let value = if bytes.len() <= INLINE_MAX {
+            NewValue::Inline { kind: inline::STRING, bytes }
+        } else {
+            NewValue::Out(Value::String(SharedBytes::new(bytes)))
+        };
+        data.table_mut(db).put(key.hash, name, value, ExpireChange::Clear, word);
+        data.changed(engine, db, &key, 0, &mut told);
+    });
+    context.worker.invalidations = told;
+}
+
+/// `PROTOCOL type`: a reply of that type.
+pub(super) fn protocol(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    const AFTERWARDS: &[u8] = b"Some real reply following the attribute";
+    let reply = &mut context.reply;
+    let name = args.at(2).to_ascii_lowercase();
+    match &*name {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.int(12345),
+        b"double" => reply.double(b"3.141"),
+        b"null" => reply.null(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|n| reply.int(n));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|n| reply.int(n));
+        }
+        b"map" => {
+            reply.map(3);
+            for n in 0..3 {
+                reply.int(n);
+                reply.bool(n == 1);
+            }
+        }
+        b"attrib" => {
+            if reply.is_resp3() {
+                reply.raw(b"|1\r\n");
+                popularity(reply);
+            }
+            reply.bulk(AFTERWARDS);
+        }
+        b"push" => {
+            if !reply.is_resp3() {
+                return Err(CommandError::Fixed("ERR RESP2 is not supported by this command"));
+            }
+            reply.push(2);
+            reply.bulk(b"server-cpu-usage");
+            reply.int(42);
+            // What is pushed is no reply: one follows.
+            reply.bulk(b"Some real reply following the push reply");
+        }
+        b"verbatim" => reply.verbatim("txt", b"This is a verbatim\nstring"),
+        b"true" => reply.bool(true),
+        b"false" => reply.bool(false),
+        b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
+        _ => {
+            return Err(CommandError::Fixed(
+                "ERR Wrong protocol type name. Please use one of the following: \
+                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn popularity(reply: &mut Reply<'_>) {
+    reply.bulk(b"key-popularity");
+    reply.array(2);
+    reply.bulk(b"key:123");
+    reply.int(90);
+}
+
+/// What would end or damage the server: test suites of the server it comes from do that on purpose, its users never.
+pub(super) fn refused(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let name = String::from_utf8_lossy(args.at(1)).to_ascii_uppercase();
+    Err(CommandError::text(format!(
+        "ERR DEBUG {name} is not done here: it would end the server or look into another allocator"
+    )))
+}
+
+/// `REPLICATE`: there are no replicas to send it to.
+pub(super) fn replicate(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.ok();
+    Ok(())
+}
+
+/// `REPLYBUFFER PEAK-RESET-TIME time` and `RESIZING 0|1`: buffers of replies go back to the event loop at once.
+pub(super) fn reply_buffer(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let resizes = is_word(args.at(2), "resizing");
+    if !resizes && !is_word(args.at(2), "peak-reset-time") {
+        return Err(super::debug::unknown(args.at(1)));
+    }
+    let is_time = is_word(args.at(3), "never") || is_word(args.at(3), "reset");
+    if resizes || !is_time {
+        number::integer(args.at(3))?;
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// `SDSLEN key`: lengths of the key and of its value, and what is kept free behind the value.
+pub(super) fn string_lengths(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    const OTHER: CommandError = CommandError::Fixed("ERR Not an sds encoded string.");
+    let name = args.at(2);
+    let text = look(context, name, |entry| {
+        let (len, bytes) = match entry.value() {
+            ValueRef::Inline { bytes, .. } if number::is_integer(bytes) => return Err(OTHER),
+            ValueRef::Inline { bytes, .. } => (bytes.len(), bytes.len()),
+            ValueRef::Out(value) => match &*value {
+                Value::String(string) => (string.len(), string.heap_bytes()),
+                _ => return Err(OTHER),
+            },
+        };
+        Ok(format!(
+            "key_sds_len:{key}, key_sds_avail:0, key_zmalloc: {key}, val_sds_len:{len}, val_sds_avail:{}, val_zmalloc: {bytes}",
+            bytes - len,
+            key = name.len(),
+        ))
+    })?;
+    context.reply.simple(&text);
+    Ok(())
+}
+
+pub(super) fn struct_sizes(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let text = format!(
+        "bits:{} connection:{} shard:{} value:{}",
+        usize::BITS,
+        size_of::<crate::session::ClientShared>(),
+        size_of::<crate::shard::ShardData>(),
+        size_of::<Value>()
+    );
+    context.reply.bulk(text.as_bytes());
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Memory limits: that they are kept, how well the keys that go are chosen beside redis-server, and what is noted of them.
+
+use larder_testkit::{Client, Kind, Server, Value, full_run};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Keys of the tests of accuracy.
+const KEYS: usize = 20_000;
+
+/// Sends all commands, then reads all replies.
+fn pipe(client: &mut Client, commands: impl IntoIterator<Item = Vec<Vec<u8>>>) -> Vec<Value> {
+    let mut replies = Vec::new();
+    let commands: Vec<_> = commands.into_iter().collect();
+    for some in commands.chunks(500) {
+        some.iter().for_each(|words| client.send(words));
+        replies.extend(some.iter().map(|_| client.read().expect("the server replies")));
+    }
+    replies
+}
+
+fn words(line: &str) -> Vec<Vec<u8>> {
+    line.split(' ').map(|word| word.as_bytes().to_vec()).collect()
+}
+
+fn info(client: &mut Client) -> HashMap<String, String> {
+    let text = client.ask("INFO all").text();
+    text.lines().filter_map(|line| line.split_once(':')).map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
+}
+
+fn number(client: &mut Client, field: &str) -> i64 {
+    info(client)[field].parse().unwrap_or_else(|_| panic!("{field} is a number"))
+}
+
+/// Waits until so much memory is in use.
+fn wait_below(client: &mut Client, bytes: i64) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while number(client, "used_memory") > bytes {
+        assert!(Instant::now() < deadline, "memory does not fall");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until so much memory is in use that counts.
+fn wait_counted_below(client: &mut Client, bytes: i64) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while number(client, "used_memory") - number(client, "mem_not_counted_for_evict") > bytes {
+        assert!(Instant::now() < deadline, "memory does not fall");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Keys of which number 0 is to stay longest and the last is to go first.
+fn fill(client: &mut Client, policy: &str) {
+    client.cmd(&["SET", "x", &"v".repeat(40)]);
+    let payload = client.ask("DUMP x").bytes().to_vec();
+    client.ask("DEL x");
+    let mut order: Vec<usize> = (0..KEYS).collect();
+    fastrand::Rng::with_seed(larder_testkit::seed(5)).shuffle(&mut order);
+    let commands = order.into_iter().map(|n| {
+        let (ttl, more) = match policy {
+            "allkeys-lru" => (0, format!("IDLETIME {}", n * 10 + 5)),
+            "allkeys-lfu" => (0, format!("FREQ {}", 255 - n * 250 / KEYS)),
+            _ => (1_000_000_000 - n * 1000, "ABSTTL REPLACE".replace("ABSTTL ", "")),
+        };
+        let mut command = words(&format!("RESTORE key:{n} {ttl}"));
+        command.push(payload.clone());
+        command.extend(words(&more));
+        command
+    });
+    assert!(pipe(client, commands).iter().all(|reply| *reply == Value::Simple("OK".to_owned())));
+}
+
+/// The share of the keys that went which are among those that should.
+fn accuracy(kind: Kind, policy: &str, samples: u32) -> f64 {
+    let server =
+        Server::of(kind, &["--maxmemory-policy", policy, "--maxmemory-samples", &samples.to_string()]);
+    let mut client = server.client();
+    let before = number(&mut client, "used_memory");
+    fill(&mut client, policy);
+    let limit = before + (number(&mut client, "used_memory") - before) * 8 / 10;
+    client.ask(&format!("CONFIG SET maxmemory {limit}"));
+    wait_below(&mut client, limit + 4096);
+    let exist = pipe(&mut client, (0..KEYS).map(|n| words(&format!("EXISTS key:{n}"))));
+    let gone: Vec<usize> = (0..KEYS).filter(|&n| exist[n] == Value::Int(0)).collect();
+    assert!(gone.len() > KEYS / 20, "{} have gone", gone.len());
+    let right = gone.iter().filter(|&&n| n >= KEYS - gone.len()).count();
+    right as f64 / gone.len() as f64
+}
+
+#[test]
+fn the_right_keys_go_more_often_than_with_redis() {
+    for policy in ["allkeys-lru", "allkeys-lfu", "volatile-ttl"] {
+        for samples in [5, 10] {
+            let ours = accuracy(Kind::Larder, policy, samples);
+            let theirs = accuracy(Kind::Redis, policy, samples);
+            println!("{policy}, {samples} samples: {ours:.3}, redis-server {theirs:.3}");
+            assert!(ours >= theirs - 0.01, "{policy}, {samples} samples: {ours:.3} < {theirs:.3}");
+        }
+    }
+}
+
+/// With every policy, under writes of new keys by two connections, the limit is kept.
+#[test]
+fn the_limit_is_kept_under_writes() {
+    const LIMIT: i64 = 12 << 20;
+    let rounds = if full_run() { 400_000 } else { 60_000 };
+    for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-ttl"] {
+        let server = Server::larder(&["--threads", "2", "--maxmemory", "12mb", "--maxmemory-policy", policy]);
+        std::thread::scope(|scope| {
+            for writer in 0..2 {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    let value = "v".repeat(100 + writer * 300);
+                    let commands =
+                        (0..rounds).map(|n| words(&format!("SET key:{writer}:{n} {value} EX 10000")));
+                    let replies = pipe(&mut client, commands);
+                    assert!(replies.iter().all(|reply| !reply.is_error()), "{policy}");
+                });
+            }
+        });
+        let mut client = server.client();
+        wait_below(&mut client, LIMIT + (64 << 10));
+        assert!(number(&mut client, "evicted_keys") > 1000, "{policy}");
+        let keys = client.ask("DBSIZE").int();
+        assert!(keys > 20_000, "{policy}: {keys} keys are left, far fewer than there is room for");
+        assert!(number(&mut client, "current_eviction_exceeded_time") == 0);
+    }
+}
+
+/// Values of any size: the big ones are freed in the background, and not more is evicted while that takes.
+#[test]
+fn big_values_count_as_soon_as_they_are_on_their_way() {
+    let server = Server::larder(&["--maxmemory-policy", "allkeys-random"]);
+    let mut client = server.client();
+    for list in 0..20 {
+        let mut command = words(&format!("RPUSH list:{list}"));
+        command.extend((0..20_000).map(|n| format!("element number {n} of a list").into_bytes()));
+        client.cmd(&command);
+    }
+    let used = number(&mut client, "used_memory");
+    client.ask(&format!("CONFIG SET maxmemory {}", used * 3 / 4));
+    wait_below(&mut client, used * 3 / 4);
+    let left = client.ask("DBSIZE").int();
+    assert!((13..=15).contains(&left), "{left} of 20 are left");
+}
+
+/// The log says which keys went: a server that reads it has the same keys.
+#[test]
+fn the_log_has_the_evictions() {
+    let args = ["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru", "--enable-debug-command", "yes"];
+    let mut server = Server::larder(&args);
+    let mut client = server.client();
+    pipe(&mut client, (0..30_000).map(|n| words(&format!("SET key:{n} {}", "v".repeat(60)))));
+    client.ask("CONFIG SET maxmemory 3000000");
+    wait_counted_below(&mut client, 3_000_000);
+    client.ask("CONFIG SET maxmemory 0");
+    let (keys, digest) = (client.ask("DBSIZE").int(), client.ask("DEBUG DIGEST").text());
+    assert!(keys > 5_000 && keys < 29_000, "{keys} keys");
+    assert!(server.stop().success() && server.start_again(&args));
+    let mut client = server.client();
+    assert_eq!((client.ask("DBSIZE").int(), client.ask("DEBUG DIGEST").text()), (keys, digest));
+}
+
+/// What a snapshot still needs does not make eviction go on until nothing is left.
+#[test]
+fn snapshots_do_not_empty_the_server() {
+    let server =
+        Server::larder(&["--maxmemory-policy", "allkeys-random", "--rdb-save-incremental-fsync", "no"]);
+    let mut client = server.client();
+    pipe(&mut client, (0..60_000).map(|n| words(&format!("SET key:{n} {}", "v".repeat(200)))));
+    let used = number(&mut client, "used_memory");
+    client.ask(&format!("CONFIG SET maxmemory {}", used + (1 << 20)));
+    client.ask("BGSAVE");
+    let mut least = i64::MAX;
+    for round in 0..60 {
+        pipe(&mut client, (0..500).map(|n| words(&format!("SET new:{round}:{n} {}", "v".repeat(200)))));
+        least = least.min(client.ask("DBSIZE").int());
+    }
+    assert!(least > 50_000, "{least} keys were left of 60000");
+}
+
+/// Frequencies and idle times come back from a file.
+#[test]
+fn usage_is_saved() {
+    for (policy, question, least) in
+        [("allkeys-lfu", "OBJECT FREQ k", 20), ("allkeys-lru", "OBJECT IDLETIME k", 5000)]
+    {
+        let args = ["--maxmemory-policy", policy];
+        let mut server = Server::larder(&args);
+        let mut client = server.client();
+        client.ask("SET x v");
+        let mut command = words("RESTORE k 0");
+        command.push(client.ask("DUMP x").bytes().to_vec());
+        command.extend(words(if policy == "allkeys-lfu" { "FREQ 20" } else { "IDLETIME 5000" }));
+        client.cmd(&command);
+        client.ask("SAVE");
+        assert!(server.stop().success() && server.start_again(&args));
+        assert!((least..least + 60).contains(&server.client().ask(question).int()), "{policy}");
+    }
+}
