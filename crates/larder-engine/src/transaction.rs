@@ -31,9 +31,11 @@ impl Queue {
         self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))
     }
 
-    /// Whether any command writes.
+    /// Whether any command writes, or may: scripts, messages.
     pub(crate) fn writes(&self) -> bool {
-        self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))
+        self.commands
+            .iter()
+            .any(|(found, _)| found.command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0)
     }
 }
 
