@@ -48,6 +48,7 @@ test-full: deps build
 # Libraries of other languages and queues on top of them; installs their toolchains when they are missing.
 test-ecosystem: build
 	$(PYTHON) tests/ecosystem/run.py
+	$(PYTHON) tests/ecosystem/run.py --durable redis-py bullmq bull asynq redisson rq dramatiq
 
 bench: build
 	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Real client and queue libraries on a running server.
 
-    run.py [--server PATH] [SUITE[:SCENARIO] ...]
+    run.py [--server PATH] [--durable] [SUITE[:SCENARIO] ...]
 
 Starts the server (LARDER_SERVER, or what --server names; `--server redis-server` proves that a scenario is right), installs
 what the suites need into target/ecosystem, runs them one after the other and prints a line for each scenario. The exit code
-is 1 when one fails. A suite whose libraries cannot be had here is skipped, and that is said.
+is 1 when one fails. A suite whose libraries cannot be had here is skipped, and that is said. With --durable the server
+keeps an append-only file, is killed after each suite, and has to come back with the same content.
 """
 
 import argparse
+import difflib
 import os
 import pathlib
 import shutil
@@ -75,18 +77,19 @@ def prepare_node():
 
 def prepare_go():
     need("go")
-    call(["go", "build", "-o", TARGET / "go-redis", "."], cwd=HERE / "go")
+    call(["go", "build", "-o", f"{TARGET}/", "./..."], cwd=HERE / "go")
 
 
 def prepare_java():
     need("javac", "mvn")
-    project, source = HERE / "java" / "pom.xml", HERE / "java" / "Scenarios.java"
+    project, sources = HERE / "java" / "pom.xml", sorted((HERE / "java").glob("*.java"))
     if not fresh(JARS / "ready", project):
         call(["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", f"-DoutputDirectory={JARS}"])
         (JARS / "ready").touch()
-    if not fresh(CLASSES / "Scenarios.class", source, JARS / "ready"):
+    if not fresh(CLASSES / "ready", *sources, JARS / "ready"):
         CLASSES.mkdir(exist_ok=True)
-        call(["javac", "-d", CLASSES, "-cp", f"{JARS}/*", source])
+        call(["javac", "-d", CLASSES, "-cp", f"{JARS}/*", *sources])
+        (CLASSES / "ready").touch()
 
 
 def python(script):
@@ -100,9 +103,13 @@ def node(script):
 SUITES = {
     "redis-py": python("redis_py.py"),
     "ioredis": node("ioredis.js"),
-    "go-redis": (prepare_go, [TARGET / "go-redis"]),
-    "jedis": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "Scenarios"]),
+    "go-redis": (prepare_go, [TARGET / "goredis"]),
+    "jedis": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "JedisScenarios"]),
     "bullmq": node("bullmq.js"),
+    "bull": node("bull.js"),
+    "asynq": (prepare_go, [TARGET / "asynq"]),
+    "redisson": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "RedissonScenarios"]),
+    "dramatiq": python("dramatiq_jobs.py"),
     "rq": python("rq_jobs.py"),
     "celery": python("celery_jobs.py"),
 }
@@ -111,29 +118,39 @@ SUITES = {
 class Server:
     """A server of its own in a directory of its own."""
 
-    def __init__(self, program):
+    def __init__(self, program, durable):
         self.directory = tempfile.mkdtemp(prefix="ecosystem-")
+        self.log_path = pathlib.Path(self.directory) / "log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.directory]
+        self.command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.directory]
         if pathlib.Path(program).name != "redis-server":
-            options += ["--threads", "2"]
-        self.log_path = pathlib.Path(self.directory) / "log"
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen([program, *options], stdout=log, stderr=log)
-        self.wait()
+            self.command += ["--threads", "2"]
+        if durable:
+            self.command += ["--appendonly", "yes", "--appendfsync", "always"]
+        self.start()
 
-    def wait(self):
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
         for _ in range(500):
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
+                # A server that is loading answers with an error.
+                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                    connection.sendall(b"PING\r\n")
+                    if connection.recv(100).startswith(b"+PONG"):
+                        return
             except OSError:
                 if self.process.poll() is not None:
                     break
-                time.sleep(0.02)
+            time.sleep(0.02)
         sys.exit(f"the server does not start:\n{self.log()}")
+
+    def restart(self):
+        self.process.kill()
+        self.process.wait()
+        self.start()
 
     def log(self):
         return self.log_path.read_text(errors="replace")[-4000:]
@@ -147,7 +164,29 @@ class Server:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def run(name, scenarios, server, counts):
+def content(environment):
+    """What the server holds, line by line."""
+    prepare_python()
+    command = [VENV / "bin" / "python", HERE / "python" / "content.py"]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
+def survive(name, server, environment, counts):
+    """Kills the server and compares what it holds then with what it held."""
+    before = content(environment)
+    server.restart()
+    after = content(environment)
+    if before == after:
+        print(f"ok   {name}: content after a crash ({len(before)} keys)", flush=True)
+        counts["ok"] += 1
+        return
+    counts["FAIL"] += 1
+    print(f"FAIL {name}: content after a crash", flush=True)
+    for line in difflib.unified_diff(before, after, "before", "after", lineterm="", n=0):
+        print(line[:500], file=sys.stderr)
+
+
+def run(name, scenarios, server, durable, counts):
     """Runs a suite and counts its lines."""
     prepare, command = SUITES[name]
     try:
@@ -172,12 +211,15 @@ def run(name, scenarios, server, counts):
         counts["FAIL"] += 1
     if not server.running():
         sys.exit(f"FAIL {name}: the server has ended with code {server.process.returncode}:\n{server.log()}")
+    if durable:
+        survive(name, server, environment, counts)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default=os.environ.get("LARDER_SERVER", "redis-server"))
     parser.add_argument("suites", nargs="*", metavar="SUITE[:SCENARIO]", help=f"of {', '.join(SUITES)}")
+    parser.add_argument("--durable", action="store_true", help="kill the server after each suite")
     options = parser.parse_args()
     wanted = {}
     for word in options.suites or SUITES:
@@ -186,11 +228,11 @@ def main():
             parser.error(f"there is no suite {suite}")
         wanted.setdefault(suite, []).extend([scenario] if scenario else [])
     TARGET.mkdir(parents=True, exist_ok=True)
-    server = Server(options.server)
+    server = Server(options.server, options.durable)
     counts = {"ok": 0, "FAIL": 0, "skip": 0}
     try:
         for suite, scenarios in wanted.items():
-            run(suite, scenarios, server, counts)
+            run(suite, scenarios, server, options.durable, counts)
     finally:
         server.end()
     print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")

@@ -37,6 +37,7 @@ mod structs;
 pub use errors::{fail, throw, thrown};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
+use std::cell::Cell;
 
 /// What the values of an interpreter may take, in bytes; `Lua::set_memory_limit` changes it for one interpreter.
 pub const MEMORY_BYTES_MAX: usize = 2 << 30;
@@ -85,14 +86,27 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str) -> mlua::Result<Function> {
     lua.load(source).set_name(name).set_mode(ChunkMode::Text).into_function()
 }
 
-/// To be called between scripts: makes room when a script has left the interpreter more than half full. Lua does not
-/// collect garbage by itself when an allocation fails, so that scripts would go on failing. O(1) when there is room.
+/// Memory that an interpreter may hold between scripts before [`relieve`] looks for garbage, in bytes.
+const RELIEF_BYTES: usize = 64 << 20;
+
+/// What an interpreter held after its last full collection, in bytes.
+struct Floor(Cell<usize>);
+
+/// To be called when a script has ended: collects garbage if it has left much. Lua does not collect by itself when an
+/// allocation fails, so that an interpreter whose memory has run out would be of no use any more; and what one large
+/// script has taken would stay with its thread. O(1) unless the memory has doubled since the last time.
 pub fn relieve(lua: &Lua) {
-    // Nothing that scripts can make has a finalizer, so that collecting cannot fail.
+    let used = lua.used_memory();
     let limit = arguments::memory_limit(lua);
-    if limit != 0 && lua.used_memory() > limit / 2 {
-        let _ = lua.gc_collect();
+    let floor = lua.app_data_ref::<Floor>().map_or(0, |floor| floor.0.get());
+    let room = if limit == 0 { floor } else { floor.min(limit.saturating_sub(floor) / 2) };
+    let least = if limit == 0 { RELIEF_BYTES } else { RELIEF_BYTES.min(limit / 2) };
+    if used <= (floor + room).max(least) {
+        return;
     }
+    // Nothing that scripts can make has a finalizer, so that collecting cannot fail.
+    let _ = lua.gc_collect();
+    lua.set_app_data(Floor(Cell::new(lua.used_memory())));
 }
 
 /// Starts the generator behind `math.random` over, as a server that has just started has it. Redis up to version 6 did so

@@ -60,7 +60,11 @@ impl Program {
 
 /// Compiles a script, so that one with errors is not kept.
 pub(crate) fn compile(engine: &Engine, script: &Script) -> CommandResult {
-    let compiled = Interpreter::of_thread(engine).and_then(|interpreter| interpreter.script(script));
+    let compiled = Interpreter::of_thread(engine).and_then(|interpreter| {
+        let compiled = interpreter.script(script);
+        larder_lua::relieve(&interpreter.lua);
+        compiled
+    });
     compiled.map(drop).map_err(|error| {
         CommandError::text(format!("ERR Error compiling script (new function): {}", compile_error(&error)))
     })
@@ -195,6 +199,8 @@ impl Run<'_, '_> {
             Interpreter::discard();
             // What has written is killed only when the server ends without saving: half of it must not be logged.
             self.context.worker.effects.clear();
+        } else {
+            larder_lua::relieve(&self.interpreter.lua);
         }
     }
 
@@ -415,8 +421,8 @@ fn finish(
             Err(raised(fields, program, &error).unwrap_or_else(|error| internal(&error)))
         }
         Value::Error(error) if !worked => Err(internal(&error)),
-        // Out of memory, or of stack: nobody has looked at the error.
-        Value::String(text) if !worked => Err(CommandError::Text([b"ERR ", &*text.as_bytes()].concat())),
+        // Lua does not ask the handler of errors when memory runs out, or when the handler itself fails.
+        Value::String(message) if !worked => Err(unhandled(program, &message.as_bytes())),
         _ if !worked => Err(CommandError::Fixed("ERR unknown error")),
         value => {
             if let Value::Table(table) = &value
@@ -451,6 +457,18 @@ fn raised(fields: &Fields, program: &Program, table: &Table) -> Result<CommandEr
         add_place(&mut text, program, &source, &line);
     }
     counted_or_not(fields, table, text)
+}
+
+/// An error that is no table.
+fn unhandled(program: &Program, message: &[u8]) -> CommandError {
+    let mut text = b"ERR Error running script ".to_vec();
+    if matches!(program, Program::Script(_)) {
+        text.extend_from_slice(b"f_");
+    }
+    for part in [program.name(), b", ", &message[..message.len().min(100)]] {
+        text.extend_from_slice(part);
+    }
+    CommandError::Text(text)
 }
 
 /// An error that came from a command is in the statistics already.

@@ -28,7 +28,7 @@ import redis.clients.jedis.resps.ScanResult;
 import redis.clients.jedis.resps.StreamEntry;
 
 /** Scenarios of Jedis against the server at REDIS_PORT: a line for each, exit code 1 when one fails. */
-public final class Scenarios {
+public final class JedisScenarios {
     private static final int PORT = Integer.parseInt(System.getenv("REDIS_PORT"));
 
     private interface Scenario {
@@ -37,15 +37,15 @@ public final class Scenarios {
 
     public static void main(String[] wanted) {
         Map<String, Scenario> scenarios = new java.util.LinkedHashMap<>();
-        scenarios.put("pool", Scenarios::pool);
-        scenarios.put("pipelined", Scenarios::pipelined);
-        scenarios.put("transactions", Scenarios::transactions);
-        scenarios.put("scripts", Scenarios::scripts);
-        scenarios.put("functions", Scenarios::functions);
-        scenarios.put("publishSubscribe", Scenarios::publishSubscribe);
-        scenarios.put("streams", Scenarios::streams);
-        scenarios.put("locks", Scenarios::locks);
-        scenarios.put("scans", Scenarios::scans);
+        scenarios.put("pool", JedisScenarios::pool);
+        scenarios.put("pipelined", JedisScenarios::pipelined);
+        scenarios.put("transactions", JedisScenarios::transactions);
+        scenarios.put("scripts", JedisScenarios::scripts);
+        scenarios.put("functions", JedisScenarios::functions);
+        scenarios.put("publishSubscribe", JedisScenarios::publishSubscribe);
+        scenarios.put("streams", JedisScenarios::streams);
+        scenarios.put("locks", JedisScenarios::locks);
+        scenarios.put("scans", JedisScenarios::scans);
         boolean failed = false;
         for (Map.Entry<String, Scenario> scenario : scenarios.entrySet()) {
             if (wanted.length > 0 && !List.of(wanted).contains(scenario.getKey())) {
