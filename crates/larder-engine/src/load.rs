@@ -13,7 +13,7 @@ use crate::{Session, mailbox::Mailbox};
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
-use larder_rdb::read::{KeyRecord, Loaded, Options};
+use larder_rdb::read::{Content, KeyRecord, Options};
 use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,7 +41,7 @@ impl<'e> Loader<'e> {
     }
 
     /// Puts a key; one whose time is over is left out.
-    pub fn put(&mut self, db: usize, record: KeyRecord) {
+    pub fn put(&mut self, db: usize, record: KeyRecord<'_>) {
         let Some(value) = record.value else { return };
         let expire = match record.expire_at_ms {
             None => ExpireChange::Clear,
@@ -59,22 +59,22 @@ impl<'e> Loader<'e> {
             (_, Some(frequency)) if rules.counts => rules.with_counter(u32::from(frequency), now_s),
             _ => rules.fresh(now_s),
         };
-        self.place(db, &record.key, value, expire, word);
+        self.place(db, record.key, value, expire, word);
         self.loaded += 1;
     }
 
-    fn place(&self, db: usize, name: &[u8], value: Loaded, expire: ExpireChange, access: u32) {
+    fn place(&self, db: usize, name: &[u8], value: Content<'_>, expire: ExpireChange, access: u32) {
         let key = self.engine.key(name);
         let mut shard = self.engine.shards[key.shard()].lock();
         let mut put =
             |value: NewValue<'_, Value>| shard.table_mut(db).put(key.hash, name, value, expire, access);
         let mut soonest = NEVER;
         let old = match value {
-            Loaded::String(bytes) if bytes.len() <= INLINE_MAX => {
-                put(NewValue::Inline { kind: inline::STRING, bytes: &bytes })
+            Content::String(bytes) if bytes.len() <= INLINE_MAX => {
+                put(NewValue::Inline { kind: inline::STRING, bytes })
             }
-            Loaded::String(bytes) => put(NewValue::Out(Value::String(SharedBytes::new(&bytes)))),
-            Loaded::Value(value) => {
+            Content::String(bytes) => put(NewValue::Out(Value::String(SharedBytes::new(bytes)))),
+            Content::Value(value) => {
                 soonest = crate::context::soonest_field(&value);
                 let compress =
                     matches!(&value, Value::List(list) if list.wants_compression(&self.options.list));

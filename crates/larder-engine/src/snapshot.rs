@@ -13,10 +13,9 @@
 use crate::engine::Engine;
 use crate::scripting::Libraries;
 use crate::shard::{SHARDS, Shard, ShardData, Table};
-use larder_collections::key_table::{Captured, OwnedValue};
+use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use parking_lot::MutexGuard;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
@@ -140,10 +139,10 @@ impl Snapshot {
     fn fill(&self, shard: &Shard, db: usize, batch: &mut Batch) -> bool {
         let mut data = shard.lock();
         let Some(table) = find(&mut data, db) else { return false };
-        if table.capture_next(|entry| batch.add(entry.key(), Captured::of(&entry))) {
+        if table.capture_next(|entry| batch.add(&entry)) {
             return true;
         }
-        table.end_capture().iter().for_each(|entry| batch.add(entry.key(), Captured::of(&entry)));
+        table.end_capture().iter().for_each(|entry| batch.add(&entry));
         let left = data.take_departed();
         drop(data);
         if !left.is_empty() {
@@ -178,28 +177,49 @@ impl Drop for Snapshot {
 /// Keys taken in one lock hold.
 #[derive(Default)]
 struct Batch {
-    names: Vec<u8>,
-    keys: Vec<(Range<usize>, Captured<Value>)>,
+    /// Names, each with the string behind it that the record holds, if it holds one.
+    bytes: Vec<u8>,
+    keys: Vec<Taken>,
+}
+
+/// A key in a batch.
+struct Taken {
+    /// Where the name ends among the bytes; it begins where the key before ends.
+    name_end: usize,
+    end: usize,
+    /// A clone of what is not in the record.
+    value: Option<Value>,
+    expire_at_ms: Option<u64>,
+    access: u32,
 }
 
 impl Batch {
-    fn add(&mut self, key: &[u8], captured: Captured<Value>) {
-        let start = self.names.len();
-        self.names.extend_from_slice(key);
-        self.keys.push((start..self.names.len(), captured));
+    fn add(&mut self, entry: &Entry<'_, Value>) {
+        self.bytes.extend_from_slice(entry.key());
+        let name_end = self.bytes.len();
+        let value = match entry.value() {
+            ValueRef::Inline { bytes, .. } => {
+                self.bytes.extend_from_slice(bytes);
+                None
+            }
+            ValueRef::Out(value) => Some((*value).clone()),
+        };
+        let (expire_at_ms, access) = (entry.expire_at_ms(), entry.access());
+        self.keys.push(Taken { name_end, end: self.bytes.len(), value, expire_at_ms, access });
     }
 
     fn hand_out<E>(&mut self, each: &mut impl FnMut(Record<'_>) -> Result<(), E>) -> Result<(), E> {
-        for (name, captured) in self.keys.drain(..) {
-            let content = match &captured.value {
-                OwnedValue::Inline { bytes, .. } => Content::String(bytes),
-                OwnedValue::Out(Value::String(bytes)) => Content::String(bytes),
-                OwnedValue::Out(value) => Content::Value(value),
+        let mut start = 0;
+        for Taken { name_end, end, value, expire_at_ms, access } in self.keys.drain(..) {
+            let content = match &value {
+                None => Content::String(&self.bytes[name_end..end]),
+                Some(Value::String(bytes)) => Content::String(bytes),
+                Some(value) => Content::Value(value),
             };
-            let (key, expire_at_ms) = (&self.names[name], captured.expire_at_ms);
-            each(Record { key, content, expire_at_ms, access: captured.access })?;
+            each(Record { key: &self.bytes[start..name_end], content, expire_at_ms, access })?;
+            start = end;
         }
-        self.names.clear();
+        self.bytes.clear();
         Ok(())
     }
 }

@@ -6,11 +6,13 @@
 //!  copy       111ooooo  llllllll  oooooooo copy l + 9 bytes                                 (9..=264)
 //! ```
 //!
-//! Offsets have 13 bits, so copies reach 8 KB back. The compressor is greedy with one candidate per hash, and looks
-//! for no match in the last three bytes. The decompressor checks every length against both buffers. Tested at the foot
-//! of this file.
+//! Offsets have 13 bits, so copies reach 8 KB back. The compressor is greedy with one candidate per hash, looks for no
+//! match in the last three bytes, and takes longer steps the longer it has found none. Both ways copy in pieces of
+//! fixed size where there is room to write over, as most runs are shorter than the call of a function that copies. The
+//! decompressor checks every length against both buffers. Tested at the foot of this file.
 
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 
 /// The payload is not LZF, or not of the promised size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ const LITERALS_MAX: usize = 32;
 const COPY_MAX: usize = 264;
 /// Positions have 32 bits, and a table that is shared by strings.
 const SOURCE_BYTES_MAX: usize = i32::MAX as usize;
+/// The step grows by one after so many positions without a match.
+const PATIENCE: usize = 1 << 6;
 
 /// Where the three bytes of each hash were seen last. Kept per thread, as clearing it for every string would cost more
 /// than compressing a short one: a position counts from `base`, and what is below that is from an earlier string.
@@ -47,19 +51,14 @@ impl Seen {
         self.base += len as u32;
     }
 
-    /// The position before where the first three bytes of `word` were seen, if in this string, and `at` for the next
-    /// time.
-    #[inline]
-    fn swap(&mut self, word: u32, at: usize) -> Option<usize> {
-        let before = std::mem::replace(&mut self.at[hash(word)], self.base + at as u32);
-        before.checked_sub(self.base).map(|before| before as usize)
+    /// How far before `at` the first three bytes of `word` were seen last: more than `at` if not in this string. They
+    /// are seen there now.
+    #[inline(always)]
+    fn swap(&mut self, word: u32, at: usize) -> usize {
+        let now = self.base + at as u32;
+        let before = std::mem::replace(&mut self.at[hash(word)], now);
+        now.wrapping_sub(before) as usize
     }
-}
-
-/// Four bytes from a position on, the first one lowest.
-#[inline]
-fn word_at(src: &[u8], at: usize) -> Option<u32> {
-    src.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
 /// Appends the compressed form of `src` to `out` if it takes at most `max` bytes; else, and for more than 2 GB, `out` is
@@ -68,45 +67,169 @@ pub fn compress(src: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
     if src.len() > SOURCE_BYTES_MAX {
         return false;
     }
-    SEEN.with_borrow_mut(|seen| {
+    // Nothing takes more than its bytes and a control byte for every 32 of them.
+    let max = max.min(src.len() + src.len().div_ceil(LITERALS_MAX));
+    out.reserve(max + LITERALS_MAX);
+    let room = &mut out.spare_capacity_mut()[..max + LITERALS_MAX];
+    let mut packer = Packer { src, out: room, max, to: 0 };
+    let fits = SEEN.with_borrow_mut(|seen| {
         seen.begin(src.len());
-        let fits = compress_with(seen, src, out, max);
+        let fits = packer.pack(seen);
         seen.end(src.len());
         fits
-    })
+    });
+    let len = packer.to;
+    if fits.is_some() {
+        // SAFETY: the packer has written this many bytes of the spare capacity.
+        unsafe { out.set_len(out.len() + len) };
+    }
+    fits.is_some()
 }
 
-fn compress_with(seen: &mut Seen, src: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
-    let start = out.len();
-    let (mut at, mut literals) = (0, 0);
-    while let Some(word) = word_at(src, at) {
-        let candidate = seen.swap(word, at).filter(|&before| at - before <= OFFSET_MAX);
-        let same = |&before: &usize| word_at(src, before).is_some_and(|seen| (seen ^ word) << 8 == 0);
-        let Some(candidate) = candidate.filter(same) else {
-            at += 1;
-            continue;
+/// One string on its way.
+///
+/// P1: `out` is 32 bytes longer than `max`. P2: `to <= max`, and so many bytes of `out` are written.
+struct Packer<'a> {
+    src: &'a [u8],
+    out: &'a mut [MaybeUninit<u8>],
+    max: usize,
+    to: usize,
+}
+
+impl Packer<'_> {
+    /// None if it takes more than `max` bytes.
+    fn pack(&mut self, seen: &mut Seen) -> Option<()> {
+        let src = self.src;
+        let (mut at, mut literals, mut patience) = (0, 0, PATIENCE);
+        while at + 4 <= src.len() {
+            // SAFETY: four bytes from `at` on are inside.
+            let word = unsafe { load_u32(src, at) };
+            let back = seen.swap(word, at);
+            // SAFETY: the second condition is looked at if `back` is at most `at`: four bytes from there on are inside.
+            if back > at.min(OFFSET_MAX) || (unsafe { load_u32(src, at - back) } ^ word) << 8 != 0 {
+                at += patience / PATIENCE;
+                patience += 1;
+                continue;
+            }
+            patience = PATIENCE;
+            self.put_literals(literals, at)?;
+            let len = match_len(src, at - back, at);
+            self.put_copy(back - 1, len)?;
+            at += len;
+            literals = at;
+            // Of the positions inside the match, only the last two are remembered.
+            if at + 3 <= src.len() {
+                // SAFETY: four bytes from two before `at` on, and the next four, are inside; a match has three at least.
+                let (second_last, last) = unsafe { (load_u32(src, at - 2), load_u32(src, at - 1)) };
+                seen.swap(second_last, at - 2);
+                seen.swap(last, at - 1);
+            }
+        }
+        self.put_literals(literals, src.len())
+    }
+
+    /// Puts the bytes of the source from `from` to `until`.
+    #[inline(always)]
+    fn put_literals(&mut self, mut from: usize, until: usize) -> Option<()> {
+        let src = self.src;
+        while from < until {
+            let len = (until - from).min(LITERALS_MAX);
+            let end = self.to + 1 + len;
+            if end > self.max {
+                return None;
+            }
+            self.out[self.to].write(len as u8 - 1);
+            let at = self.to + 1;
+            if from + LITERALS_MAX <= src.len() {
+                // SAFETY: 32 bytes of the source are inside, as just checked, and 32 bytes from `at` on of the
+                // destination: `at <= max` (`len` is at least 1) and P1.
+                unsafe { copy::<LITERALS_MAX>(src.as_ptr().add(from), self.out.as_mut_ptr().add(at).cast()) };
+            } else {
+                let slots = self.out[at..end].iter_mut().zip(&src[from..]);
+                slots.for_each(|(slot, &byte)| {
+                    slot.write(byte);
+                });
+            }
+            self.to = end;
+            from += len;
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn put_copy(&mut self, offset: usize, len: usize) -> Option<()> {
+        let (len, high) = (len - 2, (offset >> 8) as u8);
+        let (bytes, count) = if len < 7 {
+            ([(len as u8) << 5 | high, offset as u8, 0], 2)
+        } else {
+            ([7 << 5 | high, (len - 7) as u8, offset as u8], 3)
         };
-        put_literals(out, &src[literals..at]);
-        let len = match_len(src, candidate, at);
-        put_copy(out, at - candidate - 1, len);
-        at += len;
-        literals = at;
-        // Of the positions inside the match, only the one before its end is remembered.
-        if let Some(word) = word_at(src, at - 2) {
-            seen.swap(word, at - 2);
+        if self.to + count > self.max {
+            return None;
         }
-        if out.len() - start > max {
-            break;
+        self.out[self.to..][..3].iter_mut().zip(bytes).for_each(|(slot, byte)| {
+            slot.write(byte);
+        });
+        self.to += count;
+        Some(())
+    }
+}
+
+/// How many bytes from `at` on are the same as those from `from` on, which is before: at most 264.
+#[inline(always)]
+fn match_len(src: &[u8], from: usize, at: usize) -> usize {
+    let most = COPY_MAX.min(src.len() - at);
+    let mut len = 0;
+    while len + 8 <= most {
+        // SAFETY: eight bytes from `at + len` on are inside, as `most` says, and `from` is before `at`.
+        let differ = unsafe { load_u64(src, from + len) ^ load_u64(src, at + len) };
+        if differ != 0 {
+            return len + differ.trailing_zeros() as usize / 8;
         }
+        len += 8;
     }
-    if out.len() - start <= max {
-        put_literals(out, &src[literals..]);
+    while len < most && src[from + len] == src[at + len] {
+        len += 1;
     }
-    let fits = out.len() - start <= max;
-    if !fits {
-        out.truncate(start);
-    }
-    fits
+    len
+}
+
+/// Of the first three bytes of a word.
+#[inline(always)]
+fn hash(word: u32) -> usize {
+    ((word << 8).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
+}
+
+/// Four bytes from a position on, the first one lowest.
+///
+/// # Safety
+/// They are inside.
+#[inline(always)]
+unsafe fn load_u32(src: &[u8], at: usize) -> u32 {
+    debug_assert!(at + 4 <= src.len());
+    // SAFETY: the caller's promise; arrays of bytes may stand anywhere.
+    u32::from_le_bytes(unsafe { src.as_ptr().add(at).cast::<[u8; 4]>().read() })
+}
+
+/// Eight bytes from a position on, the first one lowest.
+///
+/// # Safety
+/// They are inside.
+#[inline(always)]
+unsafe fn load_u64(src: &[u8], at: usize) -> u64 {
+    debug_assert!(at + 8 <= src.len());
+    // SAFETY: the caller's promise; arrays of bytes may stand anywhere.
+    u64::from_le_bytes(unsafe { src.as_ptr().add(at).cast::<[u8; 8]>().read() })
+}
+
+/// Copies so many bytes, read before any of them is written.
+///
+/// # Safety
+/// `from` may be read and `to` written for `N` bytes.
+#[inline(always)]
+unsafe fn copy<const N: usize>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise; arrays of bytes may stand anywhere.
+    unsafe { to.cast::<[u8; N]>().write(from.cast::<[u8; N]>().read()) };
 }
 
 /// Fills `dst`, exactly, with what `src` decompresses to.
@@ -116,8 +239,13 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<(), Damaged> {
         at += 1;
         if control < LITERALS_MAX as u8 {
             let len = control as usize + 1;
-            let literals = src.get(at..at + len).ok_or(Damaged)?;
-            dst.get_mut(to..to + len).ok_or(Damaged)?.copy_from_slice(literals);
+            if src.len() - at >= LITERALS_MAX && dst.len() - to >= LITERALS_MAX {
+                // SAFETY: 32 bytes of both are inside, as just checked; a shared and a mutable slice do not overlap.
+                unsafe { copy::<LITERALS_MAX>(src.as_ptr().add(at), dst.as_mut_ptr().add(to)) };
+            } else {
+                let literals = src.get(at..at + len).ok_or(Damaged)?;
+                dst.get_mut(to..to + len).ok_or(Damaged)?.copy_from_slice(literals);
+            }
             at += len;
             to += len;
             continue;
@@ -130,71 +258,45 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<(), Damaged> {
         let low = *src.get(at).ok_or(Damaged)? as usize;
         at += 1;
         let back = ((control as usize & 0x1f) << 8 | low) + 1;
-        copy_back(dst, to, back, len)?;
+        if back > to || len > dst.len() - to {
+            return Err(Damaged);
+        }
+        copy_back(dst, to, back, len);
         to += len;
     }
     if to == dst.len() { Ok(()) } else { Err(Damaged) }
 }
 
-fn copy_back(dst: &mut [u8], to: usize, back: usize, len: usize) -> Result<(), Damaged> {
-    if back > to || len > dst.len() - to {
-        return Err(Damaged);
-    }
-    let from = to - back;
-    if back >= len {
-        dst.copy_within(from..from + len, to);
-    } else if back == 1 {
-        let byte = dst[from];
+/// Bytes that one step of `copy_back` copies.
+const STEP: usize = 8;
+
+/// Writes `len` bytes from `to` on, each the same as the one `back` before it. There is room, and `back` is at most `to`.
+#[inline(always)]
+fn copy_back(dst: &mut [u8], to: usize, back: usize, len: usize) {
+    let room = dst.len() - to;
+    assert!(back > 0 && back <= to && len <= room, "checked by the caller");
+    if back == 1 {
+        let byte = dst[to - 1];
         dst[to..to + len].fill(byte);
+    } else if room - len >= STEP {
+        // A step of a copy that overlaps itself is as long as what it may repeat: the bytes it writes beyond that are
+        // written again by the next one.
+        let step = STEP.min(back);
+        let mut done = 0;
+        while done < len {
+            // SAFETY: what is written begins before `to + len` and ends at most eight bytes behind it, for which there
+            // is room, as just checked; what is read begins inside, as `back <= to`, and ends before that.
+            unsafe {
+                let to = dst.as_mut_ptr().add(to + done);
+                copy::<STEP>(to.sub(back), to);
+            }
+            done += step;
+        }
     } else {
-        // The ranges overlap: the copy repeats what it has just written.
-        for i in 0..len {
-            dst[to + i] = dst[from + i];
+        for i in to..to + len {
+            dst[i] = dst[i - back];
         }
     }
-    Ok(())
-}
-
-fn put_literals(out: &mut Vec<u8>, literals: &[u8]) {
-    for run in literals.chunks(LITERALS_MAX) {
-        out.push(run.len() as u8 - 1);
-        out.extend_from_slice(run);
-    }
-}
-
-fn put_copy(out: &mut Vec<u8>, offset: usize, len: usize) {
-    let len = len - 2;
-    let high = (offset >> 8) as u8;
-    if len < 7 {
-        out.push((len as u8) << 5 | high);
-    } else {
-        out.push(7 << 5 | high);
-        out.push((len - 7) as u8);
-    }
-    out.push(offset as u8);
-}
-
-fn match_len(src: &[u8], from: usize, at: usize) -> usize {
-    let most = COPY_MAX.min(src.len() - at);
-    let (old, new) = (&src[from..from + most], &src[at..at + most]);
-    let mut len = 0;
-    for (a, b) in old.chunks_exact(8).zip(new.chunks_exact(8)) {
-        let (a, b) = (
-            a.first_chunk().copied().map(u64::from_le_bytes),
-            b.first_chunk().copied().map(u64::from_le_bytes),
-        );
-        if a != b {
-            break;
-        }
-        len += 8;
-    }
-    len + old[len..].iter().zip(&new[len..]).take_while(|(a, b)| a == b).count()
-}
-
-/// Of the first three bytes of a word.
-#[inline]
-fn hash(word: u32) -> usize {
-    ((word << 8).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -212,6 +314,33 @@ mod tests {
         bytes
     }
 
+    /// The format without haste.
+    fn decompress_slowly(src: &[u8], len: usize) -> Option<Vec<u8>> {
+        let (mut src, mut out) = (src.iter(), Vec::new());
+        while let Some(&control) = src.next() {
+            if control < 32 {
+                (0..=control).try_for_each(|_| src.next().map(|&byte| out.push(byte)))?;
+                continue;
+            }
+            let more = if control >> 5 == 7 { *src.next()? } else { 0 };
+            let back = usize::from(control & 31) * 256 + usize::from(*src.next()?) + 1;
+            for _ in 0..usize::from(control >> 5) + 2 + usize::from(more) {
+                out.push(*out.get(out.len().checked_sub(back)?)?);
+            }
+        }
+        (out.len() == len).then_some(out)
+    }
+
+    /// Decompresses into the middle of a buffer, whose other bytes must stay as they are.
+    fn check_against_slow(packed: &[u8], len: usize) {
+        let mut framed = vec![0xA5; len + 80];
+        let outcome = decompress(packed, &mut framed[40..40 + len]);
+        let expected = decompress_slowly(packed, len);
+        assert_eq!(outcome.is_ok(), expected.is_some());
+        assert!(framed[..40].iter().chain(&framed[40 + len..]).all(|&byte| byte == 0xA5));
+        assert!(expected.is_none_or(|expected| expected == framed[40..40 + len]));
+    }
+
     #[test]
     fn what_is_compressed_comes_back() {
         for seed in 0..300 {
@@ -222,6 +351,7 @@ mod tests {
             let mut back = vec![0; bytes.len()];
             assert_eq!(decompress(&packed, &mut back), Ok(()));
             assert!(back == bytes);
+            check_against_slow(&packed, bytes.len());
             let half = packed.len() / 2;
             let mut none = vec![7];
             assert!(packed.is_empty() || !compress(&bytes, &mut none, half) && none == [7]);
@@ -253,8 +383,45 @@ mod tests {
                 }
                 _ => rng.fill(&mut packed),
             }
-            let mut out = vec![0; rng.usize(..700)];
-            let _ = decompress(&packed, &mut out);
+            check_against_slow(&packed, rng.usize(..700));
+            check_against_slow(&packed, bytes.len().min(500));
+        }
+    }
+
+    #[test]
+    fn every_short_copy_ends_where_it_should() {
+        for (back, len, tail) in
+            (1..40).flat_map(|b| (3..40).flat_map(move |l| (0..20).map(move |t| (b, l, t))))
+        {
+            let mut packed = Vec::new();
+            for at in 0..back {
+                packed.extend_from_slice(&[0, at as u8]);
+            }
+            match len {
+                3..9 => packed.push((len as u8 - 2) << 5),
+                _ => packed.extend_from_slice(&[7 << 5, len as u8 - 9]),
+            }
+            packed.push(back as u8 - 1);
+            for at in 0..tail {
+                packed.extend_from_slice(&[0, 200 + at]);
+            }
+            check_against_slow(&packed, back + len + tail as usize);
+        }
+    }
+
+    #[test]
+    fn output_never_grows_beyond_what_is_allowed() {
+        let mut rng = fastrand::Rng::with_seed(9);
+        for _ in 0..300 {
+            let bytes = sample(&mut rng);
+            let mut packed = Vec::new();
+            assert!(compress(&bytes, &mut packed, usize::MAX));
+            assert!(packed.len() <= bytes.len() + bytes.len().div_ceil(32));
+            for (max, fits) in [(packed.len(), true), (packed.len().saturating_sub(1), packed.is_empty())] {
+                let mut out = vec![7];
+                assert_eq!(compress(&bytes, &mut out, max), fits);
+                assert!(if fits { out[1..] == packed } else { out == [7] });
+            }
         }
     }
 }

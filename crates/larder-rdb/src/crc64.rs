@@ -1,22 +1,20 @@
 //! The checksum of RDB files and DUMP payloads: CRC-64 with the polynomial of D. Jones, reflected, starting at zero.
 
-use crc::{CRC_64_REDIS, Crc, Table};
-
-static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
+use crc_fast::{CrcAlgorithm, Digest, checksum};
 
 /// A running checksum.
 #[derive(Clone)]
-pub struct Crc64(crc::Digest<'static, u64, Table<16>>);
+pub struct Crc64(Digest);
 
 impl Crc64 {
     /// Of no bytes yet.
     pub fn new() -> Self {
-        Crc64(CRC.digest())
+        Crc64(Digest::new(CrcAlgorithm::Crc64Redis))
     }
 
     /// The checksum of these bytes.
     pub fn of(bytes: &[u8]) -> u64 {
-        CRC.checksum(bytes)
+        checksum(CrcAlgorithm::Crc64Redis, bytes)
     }
 
     /// Takes more bytes in.
@@ -27,7 +25,7 @@ impl Crc64 {
 
     /// The checksum of the bytes so far.
     pub fn value(&self) -> u64 {
-        self.0.clone().finalize()
+        self.0.finalize()
     }
 }
 
@@ -47,5 +45,24 @@ mod tests {
         let mut pieces = Crc64::new();
         [&b"12"[..], b"", b"3456789"].iter().for_each(|piece| pieces.update(piece));
         assert_eq!(pieces.value(), Crc64::of(b"123456789"));
+    }
+
+    #[test]
+    fn sums_of_every_length_are_those_of_bit_by_bit() {
+        let slowly = |bytes: &[u8]| {
+            bytes.iter().fold(0_u64, |sum, &byte| {
+                (0..8).fold(sum ^ u64::from(byte), |sum, _| {
+                    sum >> 1 ^ if sum & 1 == 1 { 0x95AC_9329_AC4B_C9B5 } else { 0 }
+                })
+            })
+        };
+        let bytes: Vec<u8> = (0..1500_u32).map(|i| ((i * i) >> 3) as u8).collect();
+        for len in (0..600).chain([1023, 1024, 1025, 1500]) {
+            let expected = slowly(&bytes[..len]);
+            assert_eq!(Crc64::of(&bytes[..len]), expected, "{len} bytes");
+            let mut pieces = Crc64::new();
+            bytes[..len].chunks(97).for_each(|piece| pieces.update(piece));
+            assert_eq!(pieces.value(), expected, "{len} bytes in pieces");
+        }
     }
 }

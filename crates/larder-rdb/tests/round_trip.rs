@@ -3,7 +3,7 @@
 use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
-use larder_rdb::read::{Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
+use larder_rdb::read::{Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
 use larder_rdb::write::{FileWriter, KeyHeader};
 use larder_rdb::{Error, Version, dump};
 
@@ -188,19 +188,39 @@ fn sample_file(checksum: bool) -> Vec<u8> {
     file.finish().unwrap()
 }
 
-fn read_all(bytes: &[u8], verify: bool) -> Result<(Vec<Event>, Vec<KeyRecord>), Error> {
+/// A key that stays.
+struct Kept {
+    key: Vec<u8>,
+    expire_at_ms: Option<i64>,
+    idle_s: Option<u64>,
+    frequency: Option<u8>,
+    value: Option<Loaded>,
+}
+
+impl Kept {
+    fn of(record: KeyRecord<'_>) -> Self {
+        let KeyRecord { key, expire_at_ms, idle_s, frequency, value } = record;
+        let value = value.map(|value| match value {
+            Content::String(bytes) => Loaded::String(bytes.to_vec()),
+            Content::Value(value) => Loaded::Value(value),
+        });
+        Kept { key: key.to_vec(), expire_at_ms, idle_s, frequency, value }
+    }
+}
+
+fn read_all(bytes: &[u8], verify: bool) -> Result<(Vec<Event>, Vec<Kept>), Error> {
     let mut reader = FileReader::new(bytes, options(0), verify)?;
     let (mut events, mut keys, mut records) = (Vec::new(), RawKeys::default(), Vec::new());
     while let Some(event) = reader.next_event(&mut keys)? {
         events.push(event);
     }
     assert_eq!(reader.position(), bytes.len() as u64);
-    keys.read(&options(0), |record| records.push(record))?;
+    keys.read(&options(0), |record| records.push(Kept::of(record)))?;
     Ok((events, records))
 }
 
 /// The next key, which the next event must speak of.
-fn record(event: &Event, records: &mut impl Iterator<Item = KeyRecord>) -> KeyRecord {
+fn record(event: &Event, records: &mut impl Iterator<Item = Kept>) -> Kept {
     assert!(matches!(event, Event::Key));
     records.next().expect("there is one for each event")
 }
@@ -215,7 +235,7 @@ fn files_come_back() {
         assert!(matches!(next(), Event::Function(source) if source == b"#!lua name=lib"));
         assert!(matches!(next(), Event::SelectDb(0)));
         assert!(matches!(next(), Event::ResizeDb(2, 1)));
-        let KeyRecord { key, expire_at_ms, value: Some(Loaded::String(value)), .. } =
+        let Kept { key, expire_at_ms, value: Some(Loaded::String(value)), .. } =
             record(&next(), &mut records)
         else {
             panic!("a string was expected");
@@ -224,14 +244,13 @@ fn files_come_back() {
             (key, expire_at_ms, value),
             (b"greeting".to_vec(), Some(1_900_000_000_123), b"hello".to_vec())
         );
-        let KeyRecord { value: Some(Loaded::Value(Value::List(list))), .. } = record(&next(), &mut records)
-        else {
+        let Kept { value: Some(Loaded::Value(Value::List(list))), .. } = record(&next(), &mut records) else {
             panic!("a list was expected");
         };
         assert_eq!(elements(&list), elements(&sample_list(300, 0)));
         assert!(matches!(next(), Event::SelectDb(9)));
         assert!(matches!(next(), Event::ResizeDb(1, 0)));
-        let KeyRecord { key, idle_s, frequency, .. } = record(&next(), &mut records);
+        let Kept { key, idle_s, frequency, .. } = record(&next(), &mut records);
         assert_eq!((key, idle_s, frequency), (b"12345".to_vec(), Some(100), Some(7)));
         assert!(events.next().is_none());
     }

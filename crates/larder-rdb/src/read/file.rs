@@ -5,13 +5,13 @@ use super::skim::skim;
 use super::value::{Loaded, Options, module_name, read_value};
 use crate::error::{Error, Result};
 use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, kind, opcode};
+use larder_collections::value::Value;
 use std::io::{BufRead, Read};
-use std::ops::Range;
 
 /// A key with its value.
-pub struct KeyRecord {
+pub struct KeyRecord<'a> {
     /// Its name.
-    pub key: Vec<u8>,
+    pub key: &'a [u8],
     /// When it expires, in milliseconds since 1970.
     pub expire_at_ms: Option<i64>,
     /// Seconds since it was used, when the file was written.
@@ -19,37 +19,43 @@ pub struct KeyRecord {
     /// How often it was used, as the logarithmic counter of LFU.
     pub frequency: Option<u8>,
     /// Its value; None if that has no element.
-    pub value: Option<Loaded>,
+    pub value: Option<Content<'a>>,
 }
 
-/// A key with its value as it stands in the file. Finding where a value ends is cheap; making it can be left to another
-/// thread.
-pub struct RawKey {
-    record: KeyRecord,
-    kind: u8,
-    /// Where its bytes are among those of the batch.
-    bytes: Range<usize>,
-    /// The value had to be read to find its end.
-    is_read: bool,
+/// The value of a key.
+pub enum Content<'a> {
+    /// A string.
+    String(&'a [u8]),
+    /// A collection with at least one element.
+    Value(Value),
 }
 
-/// Keys that were found one after the other.
+/// Keys that were found one after the other, with their values as they stand in the file. Finding where a value ends is
+/// cheap; making it can be left to another thread.
 #[derive(Default)]
 pub struct RawKeys {
-    keys: Vec<RawKey>,
-    /// Names and values.
+    /// Where each of them ends among the bytes.
+    ends: Vec<usize>,
+    /// What stands before the name, name, and value.
     bytes: Vec<u8>,
+    /// Values that had to be read to find their ends, which are not among the bytes, and the numbers of their keys.
+    made: Vec<(usize, Option<Loaded>)>,
 }
 
 impl RawKeys {
+    /// No keys yet, but room for so many of so many bytes together.
+    pub fn with_room(keys: usize, bytes: usize) -> Self {
+        RawKeys { ends: Vec::with_capacity(keys), bytes: Vec::with_capacity(bytes), made: Vec::new() }
+    }
+
     /// Number of keys.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.ends.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.ends.is_empty()
     }
 
     /// Bytes of all names and values.
@@ -58,16 +64,64 @@ impl RawKeys {
     }
 
     /// Makes the values and hands out the keys, in order.
-    pub fn read(self, options: &Options, mut each: impl FnMut(KeyRecord)) -> Result<()> {
-        for RawKey { mut record, kind, bytes, is_read } in self.keys {
-            let mut input = Input::new(&self.bytes[bytes]);
-            record.key = input.string()?;
-            if !is_read {
-                record.value = read_value(&mut input, kind, options)?;
+    pub fn read(self, options: &Options, mut each: impl FnMut(KeyRecord<'_>)) -> Result<()> {
+        let (mut name, mut text) = (Vec::new(), Vec::new());
+        let mut made = self.made.into_iter().peekable();
+        let mut start = 0;
+        for (at, &end) in self.ends.iter().enumerate() {
+            let mut input = Input::new(&self.bytes[start..end]);
+            start = end;
+            let first = input.byte()?;
+            let head = Head::read(&mut input, first)?;
+            let key = input.string_in(&mut name)?;
+            let value = match made.next_if(|(number, _)| *number == at) {
+                Some((_, value)) => value,
+                None if head.kind == kind::STRING => {
+                    each(head.record(key, Some(Content::String(input.string_in(&mut text)?))));
+                    continue;
+                }
+                None => read_value(&mut input, head.kind, options)?,
+            };
+            match value {
+                None => each(head.record(key, None)),
+                Some(Loaded::String(bytes)) => each(head.record(key, Some(Content::String(&bytes)))),
+                Some(Loaded::Value(value)) => each(head.record(key, Some(Content::Value(value)))),
             }
-            each(record);
         }
         Ok(())
+    }
+}
+
+/// What stands before a key's name.
+struct Head {
+    expire_at_ms: Option<i64>,
+    idle_s: Option<u64>,
+    frequency: Option<u8>,
+    kind: u8,
+}
+
+impl Head {
+    /// Reads it behind its first byte.
+    #[inline]
+    fn read(input: &mut Input<impl BufRead>, first: u8) -> Result<Self> {
+        let mut head = Head { expire_at_ms: None, idle_s: None, frequency: None, kind: first };
+        loop {
+            match head.kind {
+                opcode::EXPIRE_MS => head.expire_at_ms = Some(i64::from_le_bytes(input.array()?)),
+                opcode::EXPIRE_S => {
+                    head.expire_at_ms = Some(i64::from(i32::from_le_bytes(input.array()?)) * 1000);
+                }
+                opcode::IDLE => head.idle_s = Some(input.length()?),
+                opcode::FREQ => head.frequency = Some(input.byte()?),
+                _ => return Ok(head),
+            }
+            head.kind = input.byte()?;
+        }
+    }
+
+    fn record<'a>(&self, key: &'a [u8], value: Option<Content<'a>>) -> KeyRecord<'a> {
+        let &Head { expire_at_ms, idle_s, frequency, .. } = self;
+        KeyRecord { key, expire_at_ms, idle_s, frequency, value }
     }
 }
 
@@ -140,13 +194,8 @@ impl<R: Read> FileReader<R> {
                     return Ok(None);
                 }
                 first => {
-                    let before = (batch.keys.len(), batch.bytes.len());
-                    let found = self.key(first, batch);
-                    if found.is_err() {
-                        batch.keys.truncate(before.0);
-                        batch.bytes.truncate(before.1);
-                    }
-                    found?;
+                    let before = batch.bytes.len();
+                    self.key(first, batch).inspect_err(|_| batch.bytes.truncate(before))?;
                     Event::Key
                 }
             };
@@ -159,35 +208,30 @@ impl<R: Read> FileReader<R> {
         self.input.into_inner().into_rest()
     }
 
-    /// A key, and what stands before it.
+    /// A key, and what stands before it. After an error there may be bytes too many in the batch.
     fn key(&mut self, first: u8, batch: &mut RawKeys) -> Result<()> {
-        let (mut expire_at_ms, mut idle_s, mut frequency) = (None, None, None);
-        let mut next = first;
-        let kind = loop {
-            match next {
-                opcode::EXPIRE_MS => expire_at_ms = Some(i64::from_le_bytes(self.input.array()?)),
-                opcode::EXPIRE_S => {
-                    expire_at_ms = Some(i64::from(i32::from_le_bytes(self.input.array()?)) * 1000);
-                }
-                opcode::IDLE => idle_s = Some(self.input.length()?),
-                opcode::FREQ => frequency = Some(self.input.byte()?),
-                kind => break kind,
-            }
-            next = self.input.byte()?;
-        };
-        // The later formats of Redis give other meanings to type numbers of Valkey's.
-        let is_foreign = kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&self.version);
-        let start = batch.bytes.len();
+        batch.bytes.push(first);
         self.input.get_mut().start_record(std::mem::take(&mut batch.bytes));
-        let skimmed = self.input.skip_string().and_then(|()| {
-            if is_foreign { Err(Error::Version(self.version)) } else { skim(&mut self.input, kind) }
-        });
+        let skimmed = self.skim_key(first);
         batch.bytes = self.input.get_mut().end_record();
-        let is_read = !skimmed?;
-        let value = if is_read { read_value(&mut self.input, kind, &self.options)? } else { None };
-        let record = KeyRecord { key: Vec::new(), expire_at_ms, idle_s, frequency, value };
-        batch.keys.push(RawKey { record, kind, bytes: start..batch.bytes.len(), is_read });
+        let (kind, is_skimmed) = skimmed?;
+        if !is_skimmed {
+            batch.made.push((batch.ends.len(), read_value(&mut self.input, kind, &self.options)?));
+        }
+        batch.ends.push(batch.bytes.len());
         Ok(())
+    }
+
+    /// Passes over a key, and over its value unless that must be read to find its end. Returns the type of the value, and
+    /// whether it was passed.
+    fn skim_key(&mut self, first: u8) -> Result<(u8, bool)> {
+        let kind = Head::read(&mut self.input, first)?.kind;
+        self.input.skip_string()?;
+        // The later formats of Redis give other meanings to type numbers of Valkey's.
+        if kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&self.version) {
+            return Err(Error::Version(self.version));
+        }
+        Ok((kind, skim(&mut self.input, kind)?))
     }
 
     /// Data that a module left beside the keys: skipped when it says nothing, an error when something would be lost.

@@ -14,9 +14,9 @@ const NEVER: i64 = -1;
 
 /// Fields and values as strings.
 pub fn strings(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
-    let mut hash = Hash::new();
+    let (mut hash, mut field, mut value) = (Hash::new(), Vec::new(), Vec::new());
     for _ in 0..input.length()? {
-        let (field, value) = (input.string()?, input.string()?);
+        read_pair(input, &mut field, &mut value)?;
         add(&mut hash, &field, &value, FieldExpiry::Clear, limits)?;
     }
     Ok(hash)
@@ -24,9 +24,9 @@ pub fn strings(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Ha
 
 /// Fields, values and expiries.
 pub fn with_expiries(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
-    let mut hash = Hash::new();
+    let (mut hash, mut field, mut value) = (Hash::new(), Vec::new(), Vec::new());
     for _ in 0..input.length()? {
-        let (field, value) = (input.string()?, input.string()?);
+        read_pair(input, &mut field, &mut value)?;
         let expiry = match i64::from_le_bytes(input.array()?) {
             NEVER => FieldExpiry::Clear,
             at => {
@@ -37,6 +37,14 @@ pub fn with_expiries(input: &mut Input<impl BufRead>, limits: HashLimits) -> Res
         add(&mut hash, &field, &value, expiry, limits)?;
     }
     Ok(hash)
+}
+
+#[inline]
+fn read_pair(input: &mut Input<impl BufRead>, field: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
+    field.clear();
+    value.clear();
+    input.string_into(field)?;
+    input.string_into(value)
 }
 
 /// A hash that is one zipmap.

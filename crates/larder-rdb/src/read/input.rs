@@ -28,18 +28,14 @@ pub enum Stored {
     },
 }
 
-impl Stored {
-    /// The bytes of the string.
-    pub fn into_plain(self) -> Result<Vec<u8>> {
-        match self {
-            Stored::Plain(bytes) => Ok(bytes),
-            Stored::Lzf { payload, plain_len } => {
-                let mut plain = vec![0; plain_len];
-                lzf::decompress(&payload, &mut plain).map_err(|lzf::Damaged| Error::Damaged("not LZF"))?;
-                Ok(plain)
-            }
-        }
-    }
+fn unpack_into(payload: &[u8], plain_len: usize, to: &mut Vec<u8>) -> Result<()> {
+    let start = to.len();
+    to.resize(start + plain_len, 0);
+    lzf::decompress(payload, &mut to[start..]).map_err(|lzf::Damaged| Error::Damaged("not LZF"))
+}
+
+fn check_size(len: u64) -> Result<()> {
+    if len <= STRING_BYTES_MAX { Ok(()) } else { Err(Error::Damaged("a string of more than 1 GiB")) }
 }
 
 /// A length, or the mark of an encoded string in its place.
@@ -90,9 +86,7 @@ impl<R: BufRead> Input<R> {
 
     /// So many bytes, on the file's word: memory is taken as they arrive.
     pub fn bytes(&mut self, len: u64) -> Result<Vec<u8>> {
-        if len > STRING_BYTES_MAX {
-            return Err(Error::Damaged("a string of more than 1 GiB"));
-        }
+        check_size(len)?;
         let mut bytes = Vec::with_capacity((len as usize).min(TRUST_BYTES));
         self.0.by_ref().take(len).read_to_end(&mut bytes)?;
         if bytes.len() as u64 == len { Ok(bytes) } else { Err(truncated()) }
@@ -124,28 +118,48 @@ impl<R: BufRead> Input<R> {
     /// A string.
     #[inline]
     pub fn string(&mut self) -> Result<Vec<u8>> {
-        self.stored()?.into_plain()
+        match self.length_or_encoding()? {
+            Length::Bytes(len) => self.bytes(len),
+            Length::Encoded(kind) => {
+                let mut bytes = Vec::new();
+                self.encoded_into(kind, &mut bytes)?;
+                Ok(bytes)
+            }
+        }
     }
 
     /// A string, appended to others.
+    #[inline]
     pub fn string_into(&mut self, to: &mut Vec<u8>) -> Result<()> {
         match self.length_or_encoding()? {
-            // What is in the source's buffer is copied once.
-            Length::Bytes(len) if len <= self.0.fill_buf()?.len() as u64 => {
-                let len = len as usize;
-                to.extend_from_slice(&self.0.fill_buf()?[..len]);
-                self.0.consume(len);
+            Length::Bytes(len) => self.with_bytes(len, |bytes| {
+                to.extend_from_slice(bytes);
                 Ok(())
-            }
-            Length::Bytes(len) => {
-                to.extend_from_slice(&self.bytes(len)?);
-                Ok(())
-            }
-            Length::Encoded(kind) => {
-                to.extend_from_slice(&self.encoded(kind)?.into_plain()?);
-                Ok(())
-            }
+            }),
+            Length::Encoded(kind) => self.encoded_into(kind, to),
         }
+    }
+
+    fn encoded_into(&mut self, kind: u8, to: &mut Vec<u8>) -> Result<()> {
+        if kind == length::LZF {
+            let (packed, plain_len) = self.lzf_lengths()?;
+            return self.with_bytes(packed, |payload| unpack_into(payload, plain_len, to));
+        }
+        to.extend_from_slice(itoa::Buffer::new().format(self.integer(kind)?).as_bytes());
+        Ok(())
+    }
+
+    /// Shows so many bytes to `with`: where they lie, if they are all in the source's buffer.
+    #[inline]
+    fn with_bytes(&mut self, len: u64, with: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        check_size(len)?;
+        let ready = self.0.fill_buf()?;
+        if let Some(bytes) = usize::try_from(len).ok().and_then(|len| ready.get(..len)) {
+            with(bytes)?;
+            self.0.consume(len as usize);
+            return Ok(());
+        }
+        with(&self.bytes(len)?)
     }
 
     /// Passes over a string.
@@ -169,20 +183,24 @@ impl<R: BufRead> Input<R> {
     pub fn stored(&mut self) -> Result<Stored> {
         match self.length_or_encoding()? {
             Length::Bytes(len) => self.bytes(len).map(Stored::Plain),
-            Length::Encoded(kind) => self.encoded(kind),
+            Length::Encoded(length::LZF) => {
+                let (packed, plain_len) = self.lzf_lengths()?;
+                Ok(Stored::Lzf { payload: self.bytes(packed)?, plain_len })
+            }
+            Length::Encoded(kind) => {
+                let number = self.integer(kind)?;
+                Ok(Stored::Plain(itoa::Buffer::new().format(number).as_bytes().to_vec()))
+            }
         }
     }
 
-    /// A string whose first byte says how it is encoded.
-    fn encoded(&mut self, kind: u8) -> Result<Stored> {
-        let number = match kind {
-            length::LZF => return self.lzf(),
-            length::INT8 => i32::from(self.byte()? as i8),
-            length::INT16 => i32::from(i16::from_le_bytes(self.array()?)),
-            length::INT32 => i32::from_le_bytes(self.array()?),
-            _ => return Err(Error::Damaged("unknown encoding of a string")),
-        };
-        Ok(Stored::Plain(itoa::Buffer::new().format(number).as_bytes().to_vec()))
+    fn integer(&mut self, kind: u8) -> Result<i32> {
+        match kind {
+            length::INT8 => Ok(i32::from(self.byte()? as i8)),
+            length::INT16 => Ok(i32::from(i16::from_le_bytes(self.array()?))),
+            length::INT32 => Ok(i32::from_le_bytes(self.array()?)),
+            _ => Err(Error::Damaged("unknown encoding of a string")),
+        }
     }
 
     /// A double as eight bytes.
@@ -203,13 +221,13 @@ impl<R: BufRead> Input<R> {
         text.trim().parse().map_err(|_| Error::Damaged("a score that is no number"))
     }
 
-    fn lzf(&mut self) -> Result<Stored> {
+    /// How long a compressed string is, as it is stored and as it was.
+    fn lzf_lengths(&mut self) -> Result<(u64, usize)> {
         let (packed, plain_len) = (self.length()?, self.length()?);
-        let payload = self.bytes(packed)?;
         if plain_len / LZF_GROWTH_MAX as u64 > packed || plain_len > STRING_BYTES_MAX {
             return Err(Error::Damaged("LZF that promises too much"));
         }
-        Ok(Stored::Lzf { payload, plain_len: plain_len as usize })
+        Ok((packed, plain_len as usize))
     }
 
     #[inline]
@@ -229,10 +247,31 @@ impl<R: BufRead> Input<R> {
     }
 }
 
+impl<'a> Input<&'a [u8]> {
+    /// A string: where it lies, if it is stored as it is, or else in `room`, which is emptied for it.
+    #[inline]
+    pub fn string_in<'r>(&mut self, room: &'r mut Vec<u8>) -> Result<&'r [u8]>
+    where
+        'a: 'r,
+    {
+        let before = self.0;
+        if let Length::Bytes(len) = self.length_or_encoding()? {
+            check_size(len)?;
+            let (bytes, rest) = self.0.split_at_checked(len as usize).ok_or_else(truncated)?;
+            self.0 = rest;
+            return Ok(bytes);
+        }
+        self.0 = before;
+        room.clear();
+        self.string_into(room)?;
+        Ok(room)
+    }
+}
+
 /// A source that keeps the checksum of what is read from it, and on demand the bytes themselves.
 ///
-/// Both are brought up to date when the buffer is used up, or when somebody asks: reading a byte costs no more than
-/// moving a position.
+/// Each is brought up to date when the buffer is used up, or when somebody asks for it: reading a byte costs no more
+/// than moving a position, and sums are taken of much at once.
 pub struct Checked<R> {
     source: R,
     buffer: Box<[u8]>,
@@ -267,7 +306,7 @@ impl<R: Read> Checked<R> {
 
     /// The checksum of the bytes read so far.
     pub fn checksum(&mut self) -> u64 {
-        self.settle();
+        self.sum();
         self.crc.value()
     }
 
@@ -284,7 +323,7 @@ impl<R: Read> Checked<R> {
 
     /// Ends the record and returns it.
     pub fn end_record(&mut self) -> Vec<u8> {
-        self.settle();
+        self.keep();
         self.record.take().unwrap_or_default()
     }
 
@@ -293,9 +332,13 @@ impl<R: Read> Checked<R> {
         (self.source, self.buffer[self.start..self.end].to_vec())
     }
 
-    fn settle(&mut self) {
+    fn sum(&mut self) {
         self.crc.update(&self.buffer[self.summed..self.start]);
         self.summed = self.start;
+    }
+
+    #[inline]
+    fn keep(&mut self) {
         if let Some(record) = &mut self.record {
             record.extend_from_slice(&self.buffer[self.recorded..self.start]);
             self.recorded = self.start;
@@ -317,7 +360,8 @@ impl<R: Read> BufRead for Checked<R> {
     #[inline]
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.start == self.end {
-            self.settle();
+            self.sum();
+            self.keep();
             let read = self.source.read(&mut self.buffer)?;
             self.before += self.end as u64;
             (self.start, self.end, self.summed, self.recorded) = (0, read, 0, 0);

@@ -16,8 +16,11 @@ use std::io::BufRead;
 /// A list of single elements, as they were saved before Redis 3.2.
 pub fn elements(input: &mut Input<impl BufRead>, options: &ListOptions) -> Result<List> {
     let mut list = List::new();
+    let mut element = Vec::new();
     for _ in 0..input.length()? {
-        list.push_back(&input.string()?, options);
+        element.clear();
+        input.string_into(&mut element)?;
+        list.push_back(&element, options);
     }
     Ok(list)
 }
@@ -39,28 +42,37 @@ pub fn quicklist(input: &mut Input<impl BufRead>, options: &ListOptions) -> Resu
 /// A quicklist of listpacks and plain elements.
 pub fn quicklist_2(input: &mut Input<impl BufRead>, options: &ListOptions) -> Result<List> {
     let keeps_lzf = options.compress_depth > 0 && options.codec == Codec::Lzf;
-    let mut blocks = Vec::new();
+    let (mut blocks, mut room) = (Vec::new(), Vec::new());
     for _ in 0..input.length()? {
         let is_raw = match input.length()? {
             container::PLAIN => true,
             container::PACKED => false,
             _ => return Err(Error::Damaged("unknown kind of a list's node")),
         };
-        blocks.push(node(input.stored()?, is_raw, keeps_lzf)?);
+        blocks.push(if keeps_lzf {
+            compressed_node(&input.stored()?, is_raw)?
+        } else {
+            room.clear();
+            input.string_into(&mut room)?;
+            node(&room, is_raw)?
+        });
     }
     Ok(List::from_blocks(blocks, options))
 }
 
-fn node(stored: Stored, is_raw: bool, keeps_lzf: bool) -> Result<Block> {
-    if let Stored::Lzf { payload, plain_len } = &stored
-        && keeps_lzf
-    {
-        let image = LzfImage { payload, plain_len: *plain_len, is_raw };
-        let (packed, _) = Block::from_lzf(image).map_err(|_| Error::Damaged("not a compressed node"))?;
-        return Ok(packed);
-    }
-    let bytes = stored.into_plain()?;
-    if is_raw { Ok(block([Element::Bytes(&bytes)])) } else { Ok(listpack::to_block(&bytes)?) }
+/// A node that stays compressed if it is.
+fn compressed_node(stored: &Stored, is_raw: bool) -> Result<Block> {
+    let (payload, plain_len) = match stored {
+        Stored::Lzf { payload, plain_len } => (payload, *plain_len),
+        Stored::Plain(bytes) => return node(bytes, is_raw),
+    };
+    let (packed, _) = Block::from_lzf(LzfImage { payload, plain_len, is_raw })
+        .map_err(|_| Error::Damaged("not a compressed node"))?;
+    Ok(packed)
+}
+
+fn node(bytes: &[u8], is_raw: bool) -> Result<Block> {
+    if is_raw { Ok(block([Element::Bytes(bytes)])) } else { Ok(listpack::to_block(bytes)?) }
 }
 
 fn ziplist_block(bytes: &[u8]) -> Result<Block> {

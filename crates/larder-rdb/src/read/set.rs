@@ -10,9 +10,10 @@ use std::io::BufRead;
 /// Members as strings.
 pub fn strings(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {
     let count = input.length()?;
-    let mut set = Set::new();
+    let (mut set, mut member) = (Set::new(), Vec::new());
     for at in 0..count {
-        let member = input.string()?;
+        member.clear();
+        input.string_into(&mut member)?;
         if at == 0 {
             set = Set::for_members(&member, count, limits);
         }

@@ -40,9 +40,10 @@ fn members<R: BufRead>(
 ) -> Result<SortedSet> {
     let count = input.length()?;
     if count > BUILD_MAX {
-        let mut set = SortedSet::new();
+        let (mut set, mut member) = (SortedSet::new(), Vec::new());
         for _ in 0..count {
-            let member = input.string()?;
+            member.clear();
+            input.string_into(&mut member)?;
             add(&mut set, &member, score(input)?, limits)?;
         }
         return Ok(set);

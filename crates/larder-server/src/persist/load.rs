@@ -13,7 +13,7 @@ use std::thread;
 /// Values are handed over in batches of about this size.
 const BATCH_BYTES: usize = 256 << 10;
 /// Or of so many keys.
-const BATCH_KEYS: usize = 2048;
+const BATCH_KEYS: usize = 8192;
 /// Batches that wait, for each thread.
 const BATCHES_WAITING: usize = 4;
 
@@ -42,10 +42,11 @@ fn read_file<R: Read>(
     mut file: FileReader<R>,
     makers: &SyncSender<Batch>,
 ) -> Result<(R, Vec<u8>)> {
-    let (mut db, mut batch) = (0, RawKeys::default());
+    let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
+    let (mut db, mut batch) = (0, new_batch());
     let loaded_before = engine.persistence().load.loaded_bytes.load(Relaxed);
     // The makers stay until there is nothing more to come: sending does not fail.
-    let hand_over = |db, batch: &mut RawKeys| drop(makers.send((db, std::mem::take(batch))));
+    let hand_over = |db, batch: &mut RawKeys| drop(makers.send((db, std::mem::replace(batch, new_batch()))));
     while let Some(event) = file.next_event(&mut batch)? {
         match event {
             Event::SelectDb(number) => {

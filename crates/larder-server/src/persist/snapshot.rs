@@ -14,14 +14,16 @@ use std::thread;
 
 /// What goes to the file at once.
 const BUFFER_BYTES: usize = 1 << 20;
-/// After so many bytes the kernel is told to write them, so that the last sync is short.
-const SYNC_BYTES: u64 = 32 << 20;
+/// After so many bytes the kernel is told to begin to write them to the disk, so that the last sync is short.
+const SYNC_BYTES: u64 = 4 << 20;
+/// More than so many bytes are not on their way to the disk at once: what comes then waits.
+const UNSYNCED_MAX_BYTES: u64 = 32 << 20;
 /// What a thread makes before it takes its turn at the file.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Writes a snapshot to `path` and has it on the disk. The file is not complete until this has returned Ok.
 pub fn write(engine: &Engine, snapshot: &Snapshot, options: &Options, path: &Path) -> io::Result<u64> {
-    let file = Syncing { file: File::create(path)?, unsynced: 0, on: options.incremental_sync };
+    let file = Syncing { file: File::create(path)?, at: 0, begun: 0, done: 0, on: options.incremental_sync };
     let file = write_to(engine, snapshot, options, BufWriter::with_capacity(BUFFER_BYTES, file))?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?.file;
     file.sync_all()?;
@@ -82,12 +84,8 @@ fn write_database<W: Write + Send>(
     };
     thread::scope(|scope| {
         let others: Vec<_> = (1..options.threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    sys::lower_priority();
-                    write_parts()
-                })
-            })
+            // They inherit the priority of this one, which is low unless somebody waits.
+            .map(|_| scope.spawn(write_parts))
             .collect();
         let own = write_parts();
         let panicked = |_| Err(io::Error::other("a thread that saves has panicked"));
@@ -131,20 +129,37 @@ fn write_key(
     }
 }
 
-/// A file whose bytes are sent to the disk as they come.
+/// A new file whose bytes are sent to the disk as they come.
 struct Syncing {
     file: File,
-    unsynced: u64,
+    /// Bytes written.
+    at: u64,
+    /// So many of them are on the way to the disk.
+    begun: u64,
+    /// And so many are there.
+    done: u64,
     on: bool,
+}
+
+impl Syncing {
+    fn sync(&mut self) -> io::Result<()> {
+        sys::begin_sync(&self.file, self.begun..self.at)?;
+        self.begun = self.at;
+        if self.begun - self.done > UNSYNCED_MAX_BYTES {
+            let until = self.begun - UNSYNCED_MAX_BYTES / 2;
+            sys::finish_sync(&self.file, self.done..until)?;
+            self.done = until;
+        }
+        Ok(())
+    }
 }
 
 impl Write for Syncing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.unsynced += written as u64;
-        if self.on && self.unsynced >= SYNC_BYTES {
-            self.file.sync_data()?;
-            self.unsynced = 0;
+        self.at += written as u64;
+        if self.on && self.at - self.begun >= SYNC_BYTES {
+            self.sync()?;
         }
         Ok(written)
     }
