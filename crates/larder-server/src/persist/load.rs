@@ -46,7 +46,11 @@ fn read_file<R: Read>(
     let (mut db, mut batch) = (0, new_batch());
     let loaded_before = engine.persistence().load.loaded_bytes.load(Relaxed);
     // The makers stay until there is nothing more to come: sending does not fail.
-    let hand_over = |db, batch: &mut RawKeys| drop(makers.send((db, std::mem::replace(batch, new_batch()))));
+    let hand_over = |db, batch: &mut RawKeys| {
+        if !batch.is_empty() {
+            drop(makers.send((db, std::mem::replace(batch, new_batch()))));
+        }
+    };
     while let Some(event) = file.next_event(&mut batch)? {
         match event {
             Event::SelectDb(number) => {
