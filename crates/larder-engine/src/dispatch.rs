@@ -2,7 +2,7 @@
 
 use crate::acl;
 use crate::command::{Begin, Command, Find, Found, Scope, flags};
-use crate::context::{Context, Rounds, WorkerState};
+use crate::context::{Context, FOUND_BEFORE, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction;
@@ -53,7 +53,11 @@ fn execute_with(
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
     let mark = out.len();
-    let flow = match admit(engine, worker, session, args) {
+    let admitted = match worker.admitted.take().filter(|_| rounds.is_some()) {
+        Some(found) => Ok(found),
+        None => admit(engine, worker, session, args),
+    };
+    let flow = match admitted {
         Ok(found) if pause::applies(engine, session, found.command, worker.clock.wall_ms()) => {
             return Flow::Retry;
         }
@@ -62,7 +66,10 @@ fn execute_with(
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
-        Ok(found) if rounds.is_none() && runs_scripts(session, found.command) => return Flow::Script,
+        Ok(found) if rounds.is_none() && runs_scripts(session, found.command) => {
+            worker.admitted = Some(found);
+            return Flow::Script;
+        }
         Ok(found) if confirms(found.command) => {
             let flow = run(engine, worker, session, found, args, out, rounds);
             silence(session, out.len(), out);
@@ -112,20 +119,21 @@ fn admit(
     Ok(found)
 }
 
-/// Looks a command up; most often it is the one that came before.
+/// Looks a command up; most often it is one that came shortly before.
 #[inline]
 fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found> {
     if !engine.renamed.is_empty() {
         let meaning = engine.renamed.get(&name.to_ascii_lowercase());
         return meaning.copied().unwrap_or_else(|| table().find(name));
     }
-    if let Some(last) = worker.last_found
-        && name.eq_ignore_ascii_case(last.command.name.as_bytes())
+    let place = (name.len() * 8 + usize::from(name.first()? & 7)) % FOUND_BEFORE;
+    if let Some(known) = worker.found_before[place]
+        && name.eq_ignore_ascii_case(known.command.name.as_bytes())
     {
-        return Some(last);
+        return Some(known);
     }
     let found = table().find(name)?;
-    worker.last_found = Some(found);
+    worker.found_before[place] = Some(found);
     Some(found)
 }
 

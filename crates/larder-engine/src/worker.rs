@@ -4,7 +4,7 @@ use crate::access::AccessRules;
 use crate::acl::{self, Access};
 use crate::blocking::Waiter;
 use crate::clock::Clock;
-use crate::context::WorkerState;
+use crate::context::{FOUND_BEFORE, WorkerState};
 use crate::effects::Effects;
 use crate::engine::Engine;
 use crate::eviction::Evictor;
@@ -70,7 +70,8 @@ impl Worker {
             thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
             invalidations: Invalidations::default(),
-            last_found: None,
+            found_before: [None; FOUND_BEFORE],
+            admitted: None,
             effects: Effects::default(),
             log_end: 0,
         };

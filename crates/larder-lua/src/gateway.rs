@@ -64,6 +64,9 @@ pub struct Gateway {
     pub pcall: Function,
     /// Returns the keys and the arguments of the script.
     pub arguments: Function,
+    /// Given a handler of errors, a function and its arguments: whether the function worked, and its first result or what
+    /// the handler made of the error.
+    pub invoke: Function,
 }
 
 #[derive(Default)]
@@ -93,6 +96,7 @@ pub fn gateway(lua: &Lua, service: Service) -> mlua::Result<Gateway> {
             call: lua.create_c_function(call)?,
             pcall: lua.create_c_function(pcall)?,
             arguments: lua.create_c_function(arguments)?,
+            invoke: lua.create_c_function(invoke)?,
         })
     }
 }
@@ -202,6 +206,21 @@ unsafe extern "C-unwind" fn arguments(state: *mut lua_State) -> c_int {
     unsafe {
         let rest = push(state, answer.reply);
         push(state, rest);
+    }
+    2
+}
+
+unsafe extern "C-unwind" fn invoke(state: *mut lua_State) -> c_int {
+    // SAFETY: the handler is at the bottom of the stack, the function above it, its arguments at the top; a protected call
+    // takes function and arguments and leaves one value. Nothing here has to be dropped (G1).
+    unsafe {
+        let top = ffi::lua_gettop(state);
+        if top < 2 {
+            return 0;
+        }
+        let status = ffi::lua_pcall(state, top - 2, 1, 1);
+        ffi::lua_pushboolean(state, c_int::from(status == ffi::LUA_OK));
+        ffi::lua_replace(state, 1);
     }
     2
 }
@@ -462,6 +481,7 @@ mod tests {
         lua.globals().set("call", gateway.call).unwrap();
         lua.globals().set("pcall_", gateway.pcall).unwrap();
         lua.globals().set("arguments", gateway.arguments).unwrap();
+        lua.globals().set("invoke", gateway.invoke).unwrap();
         lua
     }
 
@@ -519,6 +539,27 @@ mod tests {
         assert_eq!(show(&lua, "return pcall_({}).err"), "ERR invalid");
         assert_eq!(show(&lua, "return #arguments()"), "Integer(1)");
         assert_eq!(show(&lua, "local k, a = arguments() return k[1]..#a"), "k0");
+    }
+
+    #[test]
+    fn functions_are_invoked() {
+        let lua = lua();
+        let handler = "local h = function(e) return 'handled '..tostring(e) end ";
+        for (code, want) in [
+            (
+                "local ok, v = invoke(h, function(a, b) return a..b, 3 end, 'x', 'y') return tostring(ok)..v",
+                "truexy",
+            ),
+            ("local ok, v = invoke(h, function() end) return tostring(ok)..tostring(v)", "truenil"),
+            (
+                "local ok, v = invoke(h, function() error('no', 0) end) return tostring(ok)..v",
+                "falsehandled no",
+            ),
+            ("local ok, v = invoke(h, 1) return tostring(ok)..v:sub(1, 7)", "falsehandled"),
+            ("return tostring(select('#', invoke(h)))", "0"),
+        ] {
+            assert_eq!(show(&lua, &format!("{handler}{code}")), want, "{code}");
+        }
     }
 
     #[test]

@@ -89,6 +89,9 @@ pub fn compile(lua: &Lua, source: &[u8], name: &str) -> mlua::Result<Function> {
 /// Memory that an interpreter may hold between scripts before [`relieve`] looks for garbage, in bytes.
 const RELIEF_BYTES: usize = 64 << 20;
 
+/// Below this nothing is looked at, whatever the limit.
+const RELIEF_BYTES_MIN: usize = 4 << 20;
+
 /// What an interpreter held after its last full collection, in bytes.
 struct Floor(Cell<usize>);
 
@@ -97,6 +100,9 @@ struct Floor(Cell<usize>);
 /// script has taken would stay with its thread. O(1) unless the memory has doubled since the last time.
 pub fn relieve(lua: &Lua) {
     let used = lua.used_memory();
+    if used < RELIEF_BYTES_MIN {
+        return;
+    }
     let limit = arguments::memory_limit(lua);
     let floor = lua.app_data_ref::<Floor>().map_or(0, |floor| floor.0.get());
     let room = if limit == 0 { floor } else { floor.min(limit.saturating_sub(floor) / 2) };

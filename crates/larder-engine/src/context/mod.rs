@@ -51,8 +51,10 @@ pub(crate) struct WorkerState {
     pub thresholds: Thresholds,
     pub access: AccessRules,
     pub evictor: Evictor,
-    /// The command before this one.
-    pub last_found: Option<Found>,
+    /// Commands found before, by their names' length and first letter.
+    pub found_before: [Option<Found>; FOUND_BEFORE],
+    /// The command that [`crate::worker::Flow::Script`] was answered for.
+    pub admitted: Option<Found>,
     /// What the command has done, for the log.
     pub effects: Effects,
     /// Where in the log the effects of this thread's last write end.
@@ -62,6 +64,9 @@ pub(crate) struct WorkerState {
     /// Changes that other clients are to be told of.
     pub invalidations: Invalidations,
 }
+
+/// Places for commands found before; a power of two.
+pub(crate) const FOUND_BEFORE: usize = 32;
 
 impl WorkerState {
     /// Takes over the options as configured now.

@@ -81,6 +81,7 @@ pub(super) fn host(lua: &Lua) -> Result<Table> {
     host.raw_set("call", gateway.call)?;
     host.raw_set("pcall", gateway.pcall)?;
     host.raw_set("arguments", gateway.arguments)?;
+    host.raw_set("invoke", gateway.invoke)?;
     host.raw_set(
         "thrown",
         lua.create_function(|lua, value: Value| match value {

@@ -1,8 +1,8 @@
 -- What scripts see of the server, and how they are started: the part that is easier said in Lua than in Rust.
 local host, version, version_number = ...
 local error, type, tostring, select, pairs = error, type, tostring, select, pairs
-local xpcall, setmetatable = xpcall, setmetatable
-local host_position, host_arguments = host.position, host.arguments
+local setmetatable = setmetatable
+local host_position, host_arguments, invoke = host.position, host.arguments, host.invoke
 -- The table that scripts see through a proxy.
 local globals = _G
 
@@ -56,16 +56,14 @@ local function locate(failure)
   end
   return failure
 end
-__redis__err__handler = locate
 
 local function run(script)
   globals.KEYS, globals.ARGV = host_arguments()
-  return xpcall(script, locate)
+  return invoke(locate, script)
 end
 
 local function call(callback)
-  local keys, args = host_arguments()
-  return xpcall(function() return callback(keys, args) end, locate)
+  return invoke(locate, callback, host_arguments())
 end
 
 -- Loading a library: what it may call then, and the functions that it registers.
@@ -173,7 +171,7 @@ end
 -- Runs the code of a library; returns whether it worked, and what it registered or the error.
 local function load(chunk, meta, globals)
   registered = {}
-  local ok, failure = xpcall(chunk, locate)
+  local ok, failure = invoke(locate, chunk)
   local entries = registered
   registered = nil
   meta.__index = globals
