@@ -230,9 +230,11 @@ fn blocked_pops_of_sorted_sets_lose_and_duplicate_nothing() {
         let per_producer = rounds(300);
         let total = PRODUCERS * per_producer;
         let taken: Mutex<BTreeMap<String, usize>> = Mutex::default();
+        // Whoever waits for another type must not stand in the way. It waits before there is anything of this type.
+        let (mut lister, mut client) = (server.client(), server.client());
+        lister.send(&["BLPOP", "scored:0", "list", "0"]);
+        while !client.ask("INFO clients").text().contains("blocked_clients:1\r\n") {}
         thread::scope(|scope| {
-            // Whoever waits for another type must not stand in the way.
-            let lister = scope.spawn(|| server.client().ask("BLPOP scored:0 list 0"));
             for at in 0..CONSUMERS {
                 let taken = &taken;
                 scope.spawn(move || consume_scored(server, at, total, taken));
@@ -240,13 +242,12 @@ fn blocked_pops_of_sorted_sets_lose_and_duplicate_nothing() {
             for at in 0..PRODUCERS {
                 scope.spawn(move || produce_scored(server, at, per_producer));
             }
-            let mut client = server.client();
             while taken.lock().expect("no consumer panicked").len() < total {
                 thread::yield_now();
             }
             client.ask("RPUSH list done");
-            assert_eq!(lister.join().expect("the waiter finishes").items()[1].text(), "done");
         });
+        assert_eq!(lister.read().expect("the waiter is served").items()[1].text(), "done");
         let taken = taken.into_inner().expect("no consumer panicked");
         assert!(taken.values().all(|&times| times == 1), "a member came twice");
         assert_eq!(server.client().ask("EXISTS scored:0 scored:1").int(), 0);
