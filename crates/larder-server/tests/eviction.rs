@@ -141,7 +141,9 @@ fn big_values_count_as_soon_as_they_are_on_their_way() {
     client.ask(&format!("CONFIG SET maxmemory {}", used * 3 / 4));
     wait_below(&mut client, used * 3 / 4);
     let left = client.ask("DBSIZE").int();
-    assert!((13..=15).contains(&left), "{left} of 20 are left");
+    // A quarter of the memory is five lists, and two more for what is not lists. If what is on its way did not count, it
+    // would be all of them.
+    assert!((10..=16).contains(&left), "{left} of 20 are left");
 }
 
 /// The log says which keys went: a server that reads it has the same keys.
