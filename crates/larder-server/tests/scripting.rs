@@ -165,6 +165,7 @@ fn others_go_on_after_a_long_script() {
         let mut other = server.client();
         let mut waiting = server.client();
         waiting.send(&["BLPOP", "list", "0"]);
+        while !other.ask("INFO clients").text().contains("blocked_clients:1\r\n") {}
         let mut watching = server.client();
         watching.ask("WATCH flag");
         let mut leaving = server.client();
