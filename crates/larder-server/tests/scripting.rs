@@ -174,7 +174,7 @@ fn others_go_on_after_a_long_script() {
             redis.call('set', 'flag', '1') redis.call('rpush', 'list', 'a')
             while redis.call('get', 'stop') ~= '1' do
                 local now = redis.call('time')
-                if now[1] - ARGV[1] > 0 then redis.call('set', 'stop', '1') end
+                if now[1] - ARGV[1] > 1 then redis.call('set', 'stop', '1') end
             end
             return 'done'";
         let now: i64 = other.ask("TIME").items()[0].text().parse().unwrap();
