@@ -1,35 +1,18 @@
 """Celery with the server as broker and as result backend; one worker that is killed, and another."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import redis
 from celery import chain, chord, group
 
 from celery_app import add, app, die_once, fail, flaky, hopeless, limited, note, notes, sleepy, started_at, total
-from scenario import PORT, run, wait_for
+from scenario import PORT, end, run, start_module, wait_for, workers
 
 WAIT = {"timeout": 60, "interval": 0.02}
 
 
 def start_worker(name):
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "celery", "-A", "celery_app", "worker", "-c", "2", "-n", f"{name}@here", "-l", "WARNING"],
-        cwd=os.path.dirname(__file__), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    workers.append(worker)
-    return worker
-
-
-def end(worker):
-    """Ends a worker and its children at once."""
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    worker.wait()
+    start_module("celery", "-A", "celery_app", "worker", "-c", "2", "-n", f"{name}@here", "-l", "WARNING")
 
 
 def results():
@@ -133,7 +116,6 @@ def before():
     notes.flushdb()
 
 
-workers = []
 redis.Redis(port=PORT).flushall()
 start_worker("first")
 try:

@@ -1,9 +1,5 @@
 """Dramatiq: its broker is one script; groups, pipelines, rate limits, a worker that is killed."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import dramatiq
@@ -11,26 +7,14 @@ import redis
 from dramatiq.rate_limits import WindowRateLimiter
 
 from dramatiq_app import add, alone, die_once, flaky, hopeless, limits, note, notes
-from scenario import PORT, run, wait_for
+from scenario import PORT, end, run, start_module, wait_for, workers
 
 connection = redis.Redis(port=PORT)
-workers = []
 WAIT = {"block": True, "timeout": 30000}
 
 
 def start_worker():
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "dramatiq", "dramatiq_app", "-p", "1", "-t", "4"], cwd=os.path.dirname(__file__),
-        start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    workers.append(worker)
-
-
-def end(worker):
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    worker.wait()
+    start_module("dramatiq", "dramatiq_app", "-p", "1", "-t", "4")
 
 
 def results():

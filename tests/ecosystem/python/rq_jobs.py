@@ -1,9 +1,5 @@
 """RQ: queues, schedules, retries, registries, and workers that die."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from datetime import timedelta
 
@@ -14,30 +10,15 @@ from rq.job import Dependency, Job, JobStatus
 
 import rq_tasks as tasks
 from rq_tasks import notes
-from scenario import PORT, URL, run, wait_for
+from scenario import PORT, URL, end, run, start_module, wait_for, workers
 
 connection = redis.Redis(port=PORT)
 queue = Queue(connection=connection)
-workers = []
-
 
 def start_worker(name, *options):
-    command = [
-        sys.executable, "-m", "rq.cli", "worker", "-u", URL, "-n", name, "--with-scheduler", "-q", "--worker-ttl", "20",
-        "--maintenance-interval", "1", "--job-monitoring-interval", "1", *options, "high", "default", "low",
-    ]
-    worker = subprocess.Popen(command, cwd=os.path.dirname(__file__), start_new_session=True,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    workers.append(worker)
-    return worker
-
-
-def end(worker):
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    worker.wait()
+    start_module(
+        "rq.cli", "worker", "-u", URL, "-n", name, "--with-scheduler", "-q", "--worker-ttl", "20",
+        "--maintenance-interval", "1", "--job-monitoring-interval", "1", *options, "high", "default", "low")
 
 
 def status(job):

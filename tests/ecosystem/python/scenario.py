@@ -1,6 +1,8 @@
 """Runs functions as scenarios against the server at REDIS_PORT: a line for each, exit code 1 when one fails."""
 
 import os
+import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -21,6 +23,25 @@ def wait_for(condition, seconds=20.0):
         if result or time.monotonic() > deadline:
             return result
         time.sleep(0.02)
+
+
+workers = []
+
+
+def start_module(*arguments):
+    """Starts a Python module as a worker in a process group of its own, and keeps it among `workers`."""
+    worker = subprocess.Popen([sys.executable, "-m", *arguments], cwd=os.path.dirname(__file__), start_new_session=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    workers.append(worker)
+
+
+def end(worker):
+    """Ends a worker and its children at once."""
+    try:
+        os.killpg(worker.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    worker.wait()
 
 
 def run(suite, scenarios, before=lambda: None):
