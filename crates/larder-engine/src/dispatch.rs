@@ -260,11 +260,7 @@ fn refuse(
     out: &mut Vec<u8>,
 ) -> Flow {
     transaction::poison(session);
-    worker.stats.errors.add(1);
-    if let Some(found) = refusal.found {
-        worker.stats.commands[usize::from(found.id)].rejected.add(1);
-    }
-    engine.errors.count(&refusal.error.code());
+    count_refusal(engine, worker, refusal.found, &refusal.error);
     let is_exec = refusal.found.is_some_and(|found| found.command.name == "exec");
     let mut reply = Reply::new(out, session.protocol);
     if is_exec && session.multi.is_some() {
@@ -278,11 +274,22 @@ fn refuse(
 
 /// Answers a command of a transaction that may not run any more.
 pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
-    let stats = &context.worker.stats;
-    stats.errors.add(1);
-    stats.commands[usize::from(context.found.id)].rejected.add(1);
-    context.engine.errors.count(&error.code());
+    count_refusal(context.engine, context.worker, Some(context.found), error);
     context.reply.error(&error.wire());
+}
+
+/// Counts a command that was refused before it ran.
+pub(crate) fn count_refusal(
+    engine: &Engine,
+    worker: &WorkerState,
+    found: Option<Found>,
+    error: &CommandError,
+) {
+    worker.stats.errors.add(1);
+    if let Some(found) = found {
+        worker.stats.commands[usize::from(found.id)].rejected.add(1);
+    }
+    engine.errors.count(&error.code());
 }
 
 /// Locks, runs, serves those who waited, counts.

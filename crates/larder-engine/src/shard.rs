@@ -184,28 +184,26 @@ impl Shards {
     }
 
     /// Locks the shards in `wanted`, which need be neither sorted nor unique; gives up when a script keeps one for long.
-    pub(crate) fn acquire_many(&self, mut wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
+    pub(crate) fn acquire_many(&self, wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
+        self.several(wanted, true)
+    }
+
+    /// The same, however long it takes.
+    pub(crate) fn many(&self, wanted: Vec<usize>) -> Held<'_> {
+        self.several(wanted, false).expect("only those give up who may")
+    }
+
+    fn several(&self, mut wanted: Vec<usize>, gives_up: bool) -> Result<Held<'_>, Busy> {
         wanted.sort_unstable();
         wanted.dedup();
         match wanted[..] {
             [] => Ok(Held::None),
-            [at] => self.acquire(at),
+            [at] => Ok(Held::One(at, self.first(at, gives_up)?)),
             _ => {
-                let guards = self.in_order(&wanted, true)?;
+                let guards = self.in_order(&wanted, gives_up)?;
                 Ok(Held::Many(wanted.into_iter().zip(guards).collect()))
             }
         }
-    }
-
-    /// The same, however long it takes.
-    pub(crate) fn many(&self, mut wanted: Vec<usize>) -> Held<'_> {
-        wanted.sort_unstable();
-        wanted.dedup();
-        if wanted.is_empty() {
-            return Held::None;
-        }
-        let guards = self.in_order(&wanted, false).expect("only those give up who may");
-        Held::Many(wanted.into_iter().zip(guards).collect())
     }
 
     /// Locks all shards; gives up when a script keeps one for long.

@@ -27,7 +27,7 @@ const COMPILED_SLACK: usize = 64;
 const ACCOUNT_EVERY: u32 = 64;
 
 /// The functions of a library, compiled.
-type Functions = HashMap<Box<[u8]>, Function, RandomState>;
+pub(super) type Functions = HashMap<Box<[u8]>, Function, RandomState>;
 
 /// A Lua state with everything that scripts use.
 pub(super) struct Interpreter {
@@ -140,16 +140,19 @@ impl Interpreter {
         Ok(function)
     }
 
+    /// Keeps the functions of a library.
+    pub(super) fn remember(&self, library: &Library, functions: Functions) -> Rc<Functions> {
+        let functions = Rc::new(functions);
+        self.libraries.borrow_mut().insert(library.id, Rc::clone(&functions));
+        functions
+    }
+
     /// A function of a library.
     pub(super) fn function(&self, library: &Arc<Library>, name: &[u8]) -> Result<Function> {
         let known = self.libraries.borrow().get(&library.id).cloned();
         let functions = match known {
             Some(functions) => functions,
-            None => {
-                let functions = Rc::new(super::load::functions_of(self, library)?);
-                self.libraries.borrow_mut().insert(library.id, Rc::clone(&functions));
-                functions
-            }
+            None => self.remember(library, super::load::functions_of(self, library)?),
         };
         functions.get(name).cloned().ok_or_else(|| mlua::Error::runtime("the function is not there any more"))
     }
@@ -161,11 +164,6 @@ impl Drop for Interpreter {
             self.account(&engine.scripts, 0);
         }
     }
-}
-
-/// Forgets the libraries' code that this thread has compiled under an id, and puts other code there.
-pub(super) fn remember_library(interpreter: &Interpreter, library: &Library, functions: Functions) {
-    interpreter.libraries.borrow_mut().insert(library.id, Rc::new(functions));
 }
 
 /// 7.0.15 as 0x07000f.

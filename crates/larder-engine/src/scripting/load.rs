@@ -2,7 +2,7 @@
 
 use super::api::{self, Caller};
 use super::header::{self, ScriptFlags};
-use super::interpreter::{self, Interpreter};
+use super::interpreter::{Functions, Interpreter};
 use super::library::{Function, Library};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -10,7 +10,6 @@ use crate::host::LogLevel;
 use larder_lua::gateway::Exchange;
 use larder_resp::Args;
 use mlua::{LuaString, Result, Table, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,15 +80,12 @@ pub(crate) fn load_library(engine: &Engine, text: &[u8], limited: bool) -> Comma
     let functions = entries.iter().map(|entry| entry.function.clone()).collect();
     let library = Library::new(&name, text, functions);
     let compiled = entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect();
-    interpreter::remember_library(&interpreter, &library, compiled);
+    interpreter.remember(&library, compiled);
     Ok(Arc::new(library))
 }
 
 /// The functions of a library that another thread has loaded.
-pub(super) fn functions_of(
-    interpreter: &Interpreter,
-    library: &Library,
-) -> Result<HashMap<Box<[u8]>, mlua::Function, foldhash::fast::RandomState>> {
+pub(super) fn functions_of(interpreter: &Interpreter, library: &Library) -> Result<Functions> {
     let code_at = header::of_library(&library.text).map_or(0, |(_, at)| at);
     match register(interpreter, &library.text[code_at..]) {
         Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect()),

@@ -218,9 +218,7 @@ impl Run<'_, '_> {
         let found = dispatch::find_command(engine, self.context.worker, args)
             .ok_or(CommandError::Fixed("ERR Unknown Redis command called from script"))?;
         if let Err(error) = self.check(found, args) {
-            self.context.worker.stats.commands[usize::from(found.id)].rejected.add(1);
-            engine.errors.count(&error.code());
-            self.context.worker.stats.errors.add(1);
+            dispatch::count_refusal(engine, self.context.worker, Some(found), &error);
             return Err(error);
         }
         self.widen(found, args);
@@ -388,7 +386,7 @@ impl Caller for Run<'_, '_> {
         if !self.is_long {
             let limit_ms = engine.config.hot.busy_reply_threshold.load(Relaxed);
             let has_time = limit_ms <= 0 || self.started.elapsed().as_millis() < limit_ms as u128;
-            if !self.killed && has_time {
+            if has_time {
                 return true;
             }
             self.become_long();

@@ -1,7 +1,7 @@
 //! SCRIPT: what EVALSHA can name.
 
+use super::check_flush_mode;
 use super::eval::{digest, keep};
-use super::{check_flush_mode, reply_flushed};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -34,7 +34,8 @@ pub(super) fn show(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     check_flush_mode(args, CommandError::Fixed("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))?;
     context.engine.scripts.flush();
-    reply_flushed(context)
+    context.reply.ok();
+    Ok(())
 }
 
 pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

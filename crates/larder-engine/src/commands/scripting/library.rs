@@ -2,7 +2,7 @@
 //!
 //! Changes hold all shards, as does the beginning of a snapshot: files and the log agree on which came first.
 
-use super::{check_flush_mode, reply_flushed};
+use super::check_flush_mode;
 use crate::commands::generic::dump::target_version;
 use crate::commands::is_word;
 use crate::context::Context;
@@ -69,7 +69,8 @@ pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     check_flush_mode(args, CommandError::Fixed("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"))?;
     forget_all(context.engine);
     changed(context);
-    reply_flushed(context)
+    context.reply.ok();
+    Ok(())
 }
 
 /// Deletes all libraries.

@@ -9,7 +9,6 @@ pub(crate) use library::{forget_all, restore_one};
 pub(crate) use table::TABLE;
 
 use crate::commands::is_word;
-use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use larder_resp::Args;
 
@@ -20,9 +19,4 @@ fn check_flush_mode(args: Args<'_>, error: CommandError) -> CommandResult {
         Some(word) if args.len() == 3 && (is_word(word, "sync") || is_word(word, "async")) => Ok(()),
         Some(_) => Err(error),
     }
-}
-
-fn reply_flushed(context: &mut Context<'_>) -> CommandResult {
-    context.reply.ok();
-    Ok(())
 }
