@@ -54,7 +54,7 @@ impl Fleet {
                 member.stream.write_all(&member.request)?;
                 member.replies.expect(pipeline as u64);
             }
-            self.members.iter_mut().try_for_each(|member| member.read(&mut self.buffer))?;
+            self.members.iter_mut().rev().try_for_each(|member| member.read(&mut self.buffer))?;
         }
         Ok(self.nulls() - nulls)
     }

@@ -2,7 +2,7 @@
 
 use crate::acl;
 use crate::command::{Begin, Command, Find, Found, Scope, flags};
-use crate::context::{Context, FOUND_BEFORE, Rounds, WorkerState};
+use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction;
@@ -126,15 +126,7 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found>
         let meaning = engine.renamed.get(&name.to_ascii_lowercase());
         return meaning.copied().unwrap_or_else(|| table().find(name));
     }
-    let place = (name.len() * 8 + usize::from(name.first()? & 7)) % FOUND_BEFORE;
-    if let Some(known) = worker.found_before[place]
-        && name.eq_ignore_ascii_case(known.command.name.as_bytes())
-    {
-        return Some(known);
-    }
-    let found = table().find(name)?;
-    worker.found_before[place] = Some(found);
-    Some(found)
+    worker.recent.find(name, |name| table().find(name))
 }
 
 /// The command or subcommand that arguments begin with, by the names that clients use.

@@ -44,6 +44,7 @@ mod number;
 mod pause;
 mod persistence;
 mod pubsub;
+mod recent;
 mod rewrite;
 mod scripting;
 mod serve;

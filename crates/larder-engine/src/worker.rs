@@ -4,11 +4,12 @@ use crate::access::AccessRules;
 use crate::acl::{self, Access};
 use crate::blocking::Waiter;
 use crate::clock::Clock;
-use crate::context::{FOUND_BEFORE, WorkerState};
+use crate::context::WorkerState;
 use crate::effects::Effects;
 use crate::engine::Engine;
 use crate::eviction::Evictor;
 use crate::mailbox::{Mail, Mailbox};
+use crate::recent::Recent;
 use crate::serve;
 use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
@@ -70,7 +71,7 @@ impl Worker {
             thresholds: Thresholds::load(&engine),
             scratch: Vec::new(),
             invalidations: Invalidations::default(),
-            found_before: [None; FOUND_BEFORE],
+            recent: Recent::default(),
             admitted: None,
             effects: Effects::default(),
             log_end: 0,

@@ -5,6 +5,7 @@ pub mod block;
 pub mod buffer;
 pub mod bytes;
 pub mod codec;
+pub mod cycles;
 pub mod heap;
 pub mod int;
 pub mod int_block;

@@ -212,8 +212,28 @@ impl<'a> Reply<'a> {
         if (0..10).contains(&n) {
             self.raw(&[kind, b'0' + n as u8, b'\r', b'\n']);
         } else {
-            self.line(kind, itoa::Buffer::new().format(n).as_bytes());
+            self.long_header(kind, n);
         }
+    }
+
+    /// Written backwards into one piece, for one copy into the buffer.
+    fn long_header(&mut self, kind: u8, n: i64) {
+        let mut line = *b"......................\r\n";
+        let (mut at, mut rest) = (line.len() - 2, n.unsigned_abs());
+        let mut put = |byte| {
+            at -= 1;
+            line[at] = byte;
+        };
+        while rest >= 10 {
+            put(b'0' + (rest % 10) as u8);
+            rest /= 10;
+        }
+        put(b'0' + rest as u8);
+        if n < 0 {
+            put(b'-');
+        }
+        put(kind);
+        self.raw(&line[at..]);
     }
 }
 
@@ -230,11 +250,13 @@ mod tests {
     #[test]
     fn each_kind_in_both_protocols() {
         type Case = (fn(&mut Reply), &'static str, &'static str);
-        let cases: [Case; 13] = [
+        let cases: [Case; 15] = [
             (|r| r.double(b"1.5"), "$3\r\n1.5\r\n", ",1.5\r\n"),
             (|r| r.ok(), "+OK\r\n", "+OK\r\n"),
             (|r| r.error(b"ERR a\r\nb"), "-ERR a  b\r\n", "-ERR a  b\r\n"),
             (|r| r.int(-12), ":-12\r\n", ":-12\r\n"),
+            (|r| r.int(i64::MIN), ":-9223372036854775808\r\n", ":-9223372036854775808\r\n"),
+            (|r| r.int(i64::MAX), ":9223372036854775807\r\n", ":9223372036854775807\r\n"),
             (|r| r.bulk(b"abc"), "$3\r\nabc\r\n", "$3\r\nabc\r\n"),
             (|r| r.bulk_int(i64::MIN), "$20\r\n-9223372036854775808\r\n", "$20\r\n-9223372036854775808\r\n"),
             (|r| r.null(), "$-1\r\n", "_\r\n"),

@@ -18,6 +18,7 @@ use crate::eviction::Evictor;
 use crate::field_expiry::NEVER;
 use crate::mailbox::Mailbox;
 use crate::notify::class;
+use crate::recent::Recent;
 use crate::session::Session;
 use crate::shard::{Held, Key, ShardData, Table};
 use crate::stats::ThreadStats;
@@ -51,8 +52,8 @@ pub(crate) struct WorkerState {
     pub thresholds: Thresholds,
     pub access: AccessRules,
     pub evictor: Evictor,
-    /// Commands found before, by their names' length and first letter.
-    pub found_before: [Option<Found>; FOUND_BEFORE],
+    /// Commands found before.
+    pub recent: Recent,
     /// The command that [`crate::worker::Flow::Script`] was answered for.
     pub admitted: Option<Found>,
     /// What the command has done, for the log.
@@ -64,9 +65,6 @@ pub(crate) struct WorkerState {
     /// Changes that other clients are to be told of.
     pub invalidations: Invalidations,
 }
-
-/// Places for commands found before; a power of two.
-pub(crate) const FOUND_BEFORE: usize = 32;
 
 impl WorkerState {
     /// Takes over the options as configured now.
