@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::error::CommandResult;
 use larder_resp::Args;
+use std::ops::Deref;
 
 /// Bits of [`Command::flags`], named as COMMAND INFO prints them.
 #[expect(
@@ -247,14 +248,22 @@ impl Command {
     };
 
     /// Whether all bits of `flag` are set.
+    #[inline]
     pub fn has(&self, flag: u32) -> bool {
         self.flags & flag == flag
     }
 
+    /// Whether some bits of `some` are set.
+    #[inline]
+    pub fn has_any(&self, some: u32) -> bool {
+        self.flags & some != 0
+    }
+
     /// Whether `count` arguments, names included, are a number that the command takes.
+    #[inline]
     pub fn accepts(&self, count: usize) -> bool {
-        let count = i32::try_from(count).unwrap_or(i32::MAX);
-        if self.arity >= 0 { count == self.arity } else { count >= -self.arity }
+        let wanted = self.arity.unsigned_abs() as usize;
+        count == wanted || count > wanted && self.arity < 0
     }
 
     /// All access-control categories: those declared and those that follow from the flags.
@@ -278,18 +287,43 @@ impl Command {
     }
 }
 
-/// A command found in the table, with its place in the statistics.
-#[derive(Clone, Copy)]
-pub struct Found {
+/// A command of the table, with its place in the statistics and what dispatch wants to know at once.
+pub struct Entry {
     /// Index into the statistics of a thread.
     pub id: u16,
     /// The declaration.
     pub command: &'static Command,
     /// The container, if this is a subcommand.
     pub parent: Option<&'static Command>,
+    /// The position of the key of a command that has exactly one.
+    pub single_key: Option<u8>,
+}
+
+/// A command found in the table, where it stays as long as the process.
+#[derive(Clone, Copy)]
+pub struct Found(&'static Entry);
+
+impl Deref for Found {
+    type Target = Entry;
+
+    #[inline]
+    fn deref(&self) -> &Entry {
+        self.0
+    }
 }
 
 impl Found {
+    /// Makes room for a command of the table. It is never given back: to be called once for each.
+    pub(crate) fn enter(id: u16, command: &'static Command, parent: Option<&'static Command>) -> Found {
+        let single_key = match command.keys {
+            [KeySpec { begin: Begin::Index(at), find: Find::Range { last: 0, .. }, .. }] => {
+                u8::try_from(*at).ok()
+            }
+            _ => None,
+        };
+        Found(Box::leak(Box::new(Entry { id, command, parent, single_key })))
+    }
+
     /// `name` or `container|name`, as statistics, logs and error texts write it.
     pub fn full_name(&self) -> String {
         match self.parent {

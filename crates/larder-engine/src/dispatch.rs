@@ -1,7 +1,7 @@
 //! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
 
 use crate::acl;
-use crate::command::{Begin, Command, Find, Found, Scope, flags};
+use crate::command::{Command, Found, Scope, flags};
 use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -146,9 +146,30 @@ fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     }
 }
 
+/// What must hold for a command to run or to be queued. Most pass at a glance.
+#[inline]
 fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -> CommandResult {
     let command = found.command;
     let free = acl::is_free(engine, session);
+    let is_plain = command.accepts(args.len())
+        && !command.has_any(flags::PROTECTED | flags::NO_MULTI)
+        && free
+        && session.authenticated
+        && !engine.gate.is_shut()
+        && !session.only_listens();
+    if is_plain { Ok(()) } else { check_closely(engine, session, found, args, free) }
+}
+
+/// The questions one by one, in the order in which their errors take precedence.
+#[cold]
+fn check_closely(
+    engine: &Engine,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    free: bool,
+) -> CommandResult {
+    let command = found.command;
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
@@ -303,7 +324,7 @@ fn run(
     note(session, worker, found);
     let start = out.len();
     let acquired = take_turn(engine, session, found.command)
-        .and_then(|turn| Ok((turn, acquire(engine, session, found.command, args)?)));
+        .and_then(|turn| Ok((turn, acquire(engine, session, found, args)?)));
     // The turn is given up after the shards.
     let (_turn, held) = match acquired {
         Ok(acquired) => acquired,
@@ -416,16 +437,16 @@ fn note(session: &Session, worker: &WorkerState, found: Found) {
 fn acquire<'e>(
     engine: &'e Engine,
     session: &Session,
-    command: &Command,
+    found: Found,
     args: Args<'_>,
 ) -> Result<Held<'e>, Busy> {
-    let shards = &engine.shards;
+    let (shards, command) = (&engine.shards, found.command);
     let held = match command.scope {
         Scope::None | Scope::Walk => return Ok(Held::None),
         Scope::All => return shards.acquire_all(),
         Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return shards.acquire_all(),
-        Scope::Geo | Scope::Keys | Scope::Script | Scope::Sort => match single_key(command) {
-            Some(at) => shards.acquire(engine.key(&args[at]).shard())?,
+        Scope::Geo | Scope::Keys | Scope::Script | Scope::Sort => match found.single_key {
+            Some(at) => shards.acquire(engine.key(&args[usize::from(at)]).shard())?,
             None => shards.acquire_many(shards_of(engine, command, args))?,
         },
         Scope::Exec => transaction::acquire(engine, session)?,
@@ -448,18 +469,6 @@ fn take_turn<'e>(
         return Ok(None);
     }
     engine.shards.wait_for(&engine.scripts.turn).map(Some)
-}
-
-/// The position of the key of a command that has exactly one.
-#[inline]
-fn single_key(command: &Command) -> Option<usize> {
-    match command.keys {
-        [spec] => match (spec.begin, spec.find) {
-            (Begin::Index(at), Find::Range { last: 0, .. }) => Some(at as usize),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// The shards of the keys of a command.

@@ -40,7 +40,7 @@ impl Table {
 
     fn push(&mut self, command: &'static Command, parent: Option<&'static Command>) -> u16 {
         let id = u16::try_from(self.all.len()).expect("there are fewer than 65,536 commands");
-        self.all.push(Found { id, command, parent });
+        self.all.push(Found::enter(id, command, parent));
         id
     }
 

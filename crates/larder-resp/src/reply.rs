@@ -13,6 +13,17 @@ pub enum Protocol {
     Resp3,
 }
 
+/// The numbers from 00 to 99 in decimal.
+const DIGITS: [[u8; 2]; 100] = {
+    let mut digits = [[0; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        digits[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    digits
+};
+
 /// Appends replies to a buffer. Aggregates are opened with their length and followed by that many replies.
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
@@ -220,19 +231,24 @@ impl<'a> Reply<'a> {
     fn long_header(&mut self, kind: u8, n: i64) {
         let mut line = *b"......................\r\n";
         let (mut at, mut rest) = (line.len() - 2, n.unsigned_abs());
-        let mut put = |byte| {
+        while rest >= 100 {
+            at -= 2;
+            line[at..at + 2].copy_from_slice(&DIGITS[(rest % 100) as usize]);
+            rest /= 100;
+        }
+        let [tens, ones] = DIGITS[rest as usize];
+        at -= 1;
+        line[at] = ones;
+        if rest >= 10 {
             at -= 1;
-            line[at] = byte;
-        };
-        while rest >= 10 {
-            put(b'0' + (rest % 10) as u8);
-            rest /= 10;
+            line[at] = tens;
         }
-        put(b'0' + rest as u8);
         if n < 0 {
-            put(b'-');
+            at -= 1;
+            line[at] = b'-';
         }
-        put(kind);
+        at -= 1;
+        line[at] = kind;
         self.raw(&line[at..]);
     }
 }
@@ -250,10 +266,12 @@ mod tests {
     #[test]
     fn each_kind_in_both_protocols() {
         type Case = (fn(&mut Reply), &'static str, &'static str);
-        let cases: [Case; 15] = [
+        let cases: [Case; 17] = [
             (|r| r.double(b"1.5"), "$3\r\n1.5\r\n", ",1.5\r\n"),
             (|r| r.ok(), "+OK\r\n", "+OK\r\n"),
             (|r| r.error(b"ERR a\r\nb"), "-ERR a  b\r\n", "-ERR a  b\r\n"),
+            (|r| r.int(100), ":100\r\n", ":100\r\n"),
+            (|r| r.int(-7), ":-7\r\n", ":-7\r\n"),
             (|r| r.int(-12), ":-12\r\n", ":-12\r\n"),
             (|r| r.int(i64::MIN), ":-9223372036854775808\r\n", ":-9223372036854775808\r\n"),
             (|r| r.int(i64::MAX), ":9223372036854775807\r\n", ":9223372036854775807\r\n"),

@@ -185,7 +185,7 @@ impl<'a, V: Thin> Record<'a, V> {
     pub fn value(self) -> ValueRef<'a, V> {
         match out_parts(self.entry) {
             // SAFETY: the record owns the value, and the borrow of the table keeps it as it is.
-            Some((kind, ptr)) => ValueRef::Out(unsafe { Borrowed::new(kind, ptr) }),
+            Some((kind, ptr, _)) => ValueRef::Out(unsafe { Borrowed::new(kind, ptr) }),
             None => {
                 ValueRef::Inline { kind: self.entry[0] & KIND, bytes: &self.entry[value_at(self.entry)..] }
             }
@@ -329,21 +329,32 @@ pub(super) fn has_key(entry: &[u8], key: &[u8]) -> bool {
     key.len() > KEY_INLINE_MAX && unsafe { long_key(read_pointer(key_field(entry))) } == key
 }
 
-/// Kind and pointer of a value that is not inline.
+/// Kind and pointer of a value that is not inline, and where the pointer lies.
 #[inline]
-pub(super) fn out_parts(entry: &[u8]) -> Option<(u8, NonNull<u8>)> {
-    (entry[0] & OUT != 0).then(|| (entry[0] & KIND, read_pointer(&entry[value_at(entry)..])))
+pub(super) fn out_parts(entry: &[u8]) -> Option<(u8, NonNull<u8>, usize)> {
+    if entry[0] & OUT == 0 {
+        return None;
+    }
+    let at = value_at(entry);
+    Some((entry[0] & KIND, read_pointer(&entry[at..]), at))
 }
 
 /// Stores the kind and the pointer of a value of its own.
 pub(super) fn set_out(entry: &mut [u8], kind: u8, ptr: NonNull<u8>) {
+    set_out_at(entry, value_at(entry), kind, ptr);
+}
+
+/// The same for who knows where the value starts.
+#[inline]
+pub(super) fn set_out_at(entry: &mut [u8], at: usize, kind: u8, ptr: NonNull<u8>) {
     assert!(kind < KINDS, "kind {kind}");
+    debug_assert_eq!(at, value_at(entry));
     entry[0] = entry[0] & !KIND | OUT | kind;
-    let at = value_at(entry);
     write_pointer(&mut entry[at..], ptr);
 }
 
 /// Makes the record a string of whatever its value's bytes are.
+#[inline]
 pub(super) fn set_inline(entry: &mut [u8]) {
     entry[0] &= !(KIND | OUT);
 }

@@ -340,7 +340,7 @@ fn copy_entry<'a>(entry: &[u8], copy: &'a mut [u8; RECORD_BYTES_MAX]) -> &'a [u8
 unsafe fn take_old<V: Thin>(entry: &[u8]) -> Old<V> {
     match record::out_parts(entry) {
         // SAFETY: R1 and the caller's promise: this becomes the only copy.
-        Some((kind, ptr)) => Old::Out(unsafe { V::from_thin(kind, ptr) }),
+        Some((kind, ptr, _)) => Old::Out(unsafe { V::from_thin(kind, ptr) }),
         None => Old::Inline,
     }
 }

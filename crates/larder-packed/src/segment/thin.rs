@@ -66,6 +66,8 @@ impl<V: fmt::Debug> fmt::Debug for Borrowed<'_, V> {
 pub struct OutMut<'a, V: Thin> {
     value: ManuallyDrop<V>,
     entry: &'a mut [u8],
+    /// Where the pointer goes in the record.
+    at: usize,
     // Another `V` may be put here, so the type must not vary.
     values: PhantomData<&'a mut V>,
 }
@@ -76,11 +78,11 @@ impl<'a, V: Thin> OutMut<'a, V> {
     /// # Safety
     /// `entry` is a live record of a segment of `V`.
     pub(super) unsafe fn take(entry: &'a mut [u8]) -> Option<Self> {
-        let (kind, ptr) = record::out_parts(entry)?;
+        let (kind, ptr, at) = record::out_parts(entry)?;
         record::set_inline(entry);
         // SAFETY: the record owned the value, and has just become a string: this is the only copy.
         let value = ManuallyDrop::new(unsafe { V::from_thin(kind, ptr) });
-        Some(OutMut { value, entry, values: PhantomData })
+        Some(OutMut { value, entry, at, values: PhantomData })
     }
 }
 
@@ -102,6 +104,6 @@ impl<V: Thin> Drop for OutMut<'_, V> {
     fn drop(&mut self) {
         // SAFETY: the guard is being dropped, nobody reads `value` after this.
         let (kind, ptr) = unsafe { ManuallyDrop::take(&mut self.value) }.into_thin();
-        record::set_out(self.entry, kind, ptr);
+        record::set_out_at(self.entry, self.at, kind, ptr);
     }
 }
