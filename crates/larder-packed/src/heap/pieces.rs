@@ -24,7 +24,8 @@ use std::alloc::dealloc;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a piece: with half as many the empty room is the same, and a slab's end, which holds no whole block, counts twice.
+/// Bytes of a piece. With half as many the empty room is the same, and a slab's end, which holds no whole block, counts
+/// twice.
 pub(super) const PIECE_BYTES: usize = CHUNK_BYTES / PIECES;
 const PIECES: usize = 8;
 const ALL_FREE: u8 = u8::MAX;
