@@ -19,6 +19,7 @@
 //! Tested at the foot of this file and by the string commands' tests.
 
 use crate::heap;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -99,6 +100,24 @@ impl SharedBytes {
         // SAFETY: as in `extend`; the bytes from `old` to `len` lie within the capacity.
         unsafe {
             self.data().add(old).write_bytes(0, len - old);
+            self.0.as_mut().len = len;
+        }
+    }
+
+    /// Gives the string `len` bytes that `write` makes, in the memory that it has if that suffices and is not shared.
+    /// When `write` panics the string is empty.
+    ///
+    /// # Safety
+    /// `write` fills all of the slice that it gets.
+    pub(crate) unsafe fn overwrite(&mut self, len: usize, write: impl FnOnce(&mut [MaybeUninit<u8>])) {
+        if self.header().rc.load(Ordering::Acquire) != 1 || self.header().cap < len {
+            *self = Self::with_capacity(len);
+        }
+        // SAFETY: this is the only reference (I4), and `len` bytes lie within the capacity; they become the string's when
+        // they are initialised, by the caller's promise (I3).
+        unsafe {
+            self.0.as_mut().len = 0;
+            write(std::slice::from_raw_parts_mut(self.data().as_ptr().cast(), len));
             self.0.as_mut().len = len;
         }
     }

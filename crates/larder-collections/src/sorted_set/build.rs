@@ -3,6 +3,7 @@
 use super::edit::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
 use super::index::tag_of;
 use super::score::key_of;
+use super::zeros::is_negative_zero;
 use super::{Form, SortedSet};
 use crate::key_table::KeyHash;
 use larder_packed::leaf::Draft;
@@ -22,7 +23,9 @@ impl<H: KeyHash> SortedSet<H> {
         let bytes: usize = entries.iter().map(|(_, member)| member.len() + ENTRY_BYTES).sum();
         if bytes > BYTES_MAX {
             let mut set = Self::new();
-            return entries.iter().all(|(score, member)| set.add(member, *score, limits)).then_some(set);
+            let new = entries.iter().all(|(score, member)| set.add(member, *score, limits));
+            set.negate_zeros(entries);
+            return new.then_some(set);
         }
         let mut sorted: Vec<(u64, &[u8], u64)> =
             entries.iter().map(|&(score, member)| (key_of(score), member, H::hash(member))).collect();
@@ -44,7 +47,14 @@ impl<H: KeyHash> SortedSet<H> {
         if too_large {
             set.make_tree();
         }
+        set.negate_zeros(entries);
         Some(set)
+    }
+
+    /// Gives the members of the score -0 that score, now that the set has its size.
+    fn negate_zeros(&mut self, entries: &[(f64, &[u8])]) {
+        let zeros = entries.iter().filter(|(score, _)| is_negative_zero(*score));
+        zeros.for_each(|(_, member)| self.negate_zero(member));
     }
 }
 

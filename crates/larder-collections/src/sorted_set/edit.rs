@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use larder_packed::leaf::{Leaf, Target};
 
-use super::tree::{LEAF_BYTES_MAX, Tree, Way};
-use super::{Form, SortedSet, key_of, score_of, tag_of};
+use super::tree::{LEAF_BYTES_MAX, Spot, Tree, Way};
+use super::zeros::is_negative_zero;
+use super::{Form, SortedSet, SortedSetEncoding, key_of, score_of, tag_of};
 use crate::key_table::KeyHash;
 
 /// A set of one leaf takes at most so many bytes.
@@ -50,29 +51,18 @@ impl<H: KeyHash> SortedSet<H> {
                 let old = at.map(|at| score_of(leaf.key(at)));
                 let new = decide(old);
                 if let Some(score) = new {
-                    self.put_packed(at, hash, key_of(score), member, limits);
+                    self.put_packed(at, hash, score, member, limits);
                 }
                 (old, new)
             }
             Form::Tree(shared) => {
                 let spot = shared.find(hash, member);
-                let old_key = spot.map(|spot| shared.leaves.get(spot.leaf).key(spot.at));
-                let old = old_key.map(score_of);
+                let found = spot.map(|spot| (spot, shared.leaves.get(spot.leaf).key(spot.at)));
+                let old = found.map(|(_, key)| shared.zeros.score(key, member));
                 let new = decide(old);
-                let Some(key) = new.map(key_of).filter(|&key| Some(key) != old_key) else {
-                    return (old, new);
-                };
-                let tree = Arc::make_mut(shared);
-                if let Some((spot, old_key)) = spot.zip(old_key) {
-                    if tree.set_key_in_place(spot, key) {
-                        return (old, new);
-                    }
-                    let target = Target { key: old_key, member, past_equal: false };
-                    tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+                if let Some(score) = new {
+                    self.put_in_tree(found, hash, score, member, limits);
                 }
-                tree.insert(hash, key, member);
-                tree.large = tree.large || tree.len > limits.entries || member.len() > limits.member_len;
-                self.settle();
                 (old, new)
             }
         }
@@ -99,8 +89,9 @@ impl<H: KeyHash> SortedSet<H> {
                 let target = Target { key, member, past_equal: false };
                 let tree = Arc::make_mut(shared);
                 tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+                let score = tree.zeros.take(key, member);
                 self.settle();
-                Some(score_of(key))
+                Some(score)
             }
         }
     }
@@ -112,7 +103,7 @@ impl<H: KeyHash> SortedSet<H> {
         let count = count.min(self.len().saturating_sub(from));
         let mut left = count;
         while left > 0 {
-            left -= self.remove_some(from, left, &mut |key, member| f(score_of(key), member));
+            left -= self.remove_some(from, left, &mut f);
         }
         count
     }
@@ -124,19 +115,23 @@ impl<H: KeyHash> SortedSet<H> {
         }
     }
 
-    fn remove_some(&mut self, from: u64, count: u64, f: &mut dyn FnMut(u64, &[u8])) -> u64 {
+    fn remove_some(&mut self, from: u64, count: u64, f: &mut dyn FnMut(f64, &[u8])) -> u64 {
         match &mut self.form {
             Form::Packed(leaf) => {
                 let range = from as usize..(from + count) as usize;
                 let _ = leaf.visit(range.clone(), &mut Vec::new(), |key, member| {
-                    f(key, member);
+                    f(score_of(key), member);
                     std::ops::ControlFlow::<()>::Continue(())
                 });
                 leaf.remove(range);
                 count
             }
             Form::Tree(tree) => {
-                let removed = Arc::make_mut(tree).remove_run(Way::Rank(from), count, None, f);
+                let tree = Arc::make_mut(tree);
+                let mut zeros = std::mem::take(&mut tree.zeros);
+                let mut show = |key, member: &[u8]| f(zeros.take(key, member), member);
+                let removed = tree.remove_run(Way::Rank(from), count, None, &mut show);
+                tree.zeros = zeros;
                 self.settle();
                 removed
             }
@@ -144,8 +139,9 @@ impl<H: KeyHash> SortedSet<H> {
     }
 
     /// Puts an entry into a set of one leaf, in place of the one at `old`; makes it a tree if it has become too large.
-    fn put_packed(&mut self, old: Option<usize>, hash: u64, key: u64, member: &[u8], limits: &Limits) {
+    fn put_packed(&mut self, old: Option<usize>, hash: u64, score: f64, member: &[u8], limits: &Limits) {
         let Form::Packed(leaf) = &mut self.form else { unreachable!("the caller looked") };
+        let key = key_of(score);
         if let Some(at) = old {
             if leaf.key(at) == key {
                 return;
@@ -153,7 +149,8 @@ impl<H: KeyHash> SortedSet<H> {
             let stays =
                 (at == 0 || leaf.key(at - 1) < key) && (at + 1 == leaf.len() || key < leaf.key(at + 1));
             if stays && leaf.fits_key(key) {
-                return leaf.set_key(at, key);
+                leaf.set_key(at, key);
+                return self.note_sign(score, member);
             }
             leaf.remove(at..at + 1);
         }
@@ -165,8 +162,64 @@ impl<H: KeyHash> SortedSet<H> {
         if leaf.heap_bytes() > PACKED_BYTES_MAX && leaf.len() > 1 {
             self.make_tree();
         }
+        self.note_sign(score, member);
     }
 
+    /// Puts an entry into a tree, in place of the one at `old`, which has this key.
+    fn put_in_tree(
+        &mut self,
+        old: Option<(Spot, u64)>,
+        hash: u64,
+        score: f64,
+        member: &[u8],
+        limits: &Limits,
+    ) {
+        let Form::Tree(shared) = &mut self.form else { unreachable!("the caller looked") };
+        let key = key_of(score);
+        if old.is_some_and(|(_, old_key)| old_key == key) {
+            return;
+        }
+        let tree = Arc::make_mut(shared);
+        if let Some((spot, old_key)) = old {
+            tree.zeros.take(old_key, member);
+            if tree.len == 1 {
+                // It was a tree for the score of its only member, and trees cannot run empty.
+                self.settle();
+                return self.put_packed(Some(0), hash, score, member, limits);
+            }
+            if tree.set_key_in_place(spot, key) {
+                return self.note_sign(score, member);
+            }
+            let target = Target { key: old_key, member, past_equal: false };
+            tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+        }
+        tree.insert(hash, key, member);
+        tree.large = tree.large || tree.len > limits.entries || member.len() > limits.member_len;
+        self.settle();
+        self.note_sign(score, member);
+    }
+
+    /// Remembers that a member was given the score -0, if it was.
+    #[inline]
+    fn note_sign(&mut self, score: f64, member: &[u8]) {
+        if is_negative_zero(score) {
+            self.negate_zero(member);
+        }
+    }
+
+    /// Makes the score of a member -0 if it is 0 and the set counts as large. For sets that are built entry by entry,
+    /// whose size is that of the whole set from the beginning.
+    pub fn negate_zero(&mut self, member: &[u8]) {
+        if self.encoding() == SortedSetEncoding::Listpack || self.score(member) != Some(0.0) {
+            return;
+        }
+        self.make_tree();
+        if let Form::Tree(tree) = &mut self.form {
+            Arc::make_mut(tree).zeros.insert(member);
+        }
+    }
+
+    /// Makes a set of one leaf a tree.
     pub(super) fn make_tree(&mut self) {
         let Form::Packed(leaf) = &mut self.form else { return };
         let mut first = std::mem::replace(leaf, Leaf::new());
@@ -179,7 +232,7 @@ impl<H: KeyHash> SortedSet<H> {
     /// Goes back to one leaf if there is only one left.
     fn settle(&mut self) {
         let Form::Tree(tree) = &mut self.form else { return };
-        if tree.leaves.len() > 1 {
+        if tree.leaves.len() > 1 || !tree.zeros.is_empty() {
             return;
         }
         let large = tree.large;

@@ -16,10 +16,11 @@
 //! | clone | O(1): everything is shared, and copied leaf by leaf on write |
 //!
 //! ```text
-//!   Packed(Leaf)             up to 4 KB
+//!   Packed(Leaf)             up to 4 KB, no score of -0 that is to be remembered
 //!
 //!   Tree(Arc)  root -> Node [bound | count | child] -> ... -> leaf id -> leaves (chunks of 64) -> Leaf, up to 1 KB
 //!              index (above 8 leaves): hash of member -> segment -> (fragment, leaf id)
+//!              zeros (if there are any): the members whose score is -0
 //! ```
 //!
 //! Invariants:
@@ -46,6 +47,7 @@ mod stats;
 mod tests;
 mod thin;
 mod tree;
+mod zeros;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -106,7 +108,7 @@ impl<H: KeyHash> SortedSet<H> {
             Form::Packed(leaf) => leaf.find(tag_of(hash), member).map(|at| score_of(leaf.key(at))),
             Form::Tree(tree) => {
                 let Spot { leaf, at } = tree.find(hash, member)?;
-                Some(score_of(tree.leaves.get(leaf).key(at)))
+                Some(tree.zeros.score(tree.leaves.get(leaf).key(at), member))
             }
         }
     }
@@ -123,8 +125,16 @@ impl<H: KeyHash> SortedSet<H> {
                 let Spot { leaf, at } = tree.find(hash, member)?;
                 let key = tree.leaves.get(leaf).key(at);
                 let (_, before) = tree.descend(&Target { key, member, past_equal: false });
-                Some((before + at as u64, score_of(key)))
+                Some((before + at as u64, tree.zeros.score(key, member)))
             }
+        }
+    }
+
+    /// The score of a member with this key.
+    fn score_of(&self, key: u64, member: &[u8]) -> f64 {
+        match &self.form {
+            Form::Packed(_) => score_of(key),
+            Form::Tree(tree) => tree.zeros.score(key, member),
         }
     }
 
@@ -137,7 +147,9 @@ impl<H: KeyHash> SortedSet<H> {
             }
             Form::Tree(tree) => {
                 tree.check_invariants();
-                assert!(tree.leaves.len() > 1, "T1: one leaf is the whole set");
+                assert!(tree.leaves.len() > 1 || !tree.zeros.is_empty(), "T1: one leaf is the whole set");
+                tree.zeros.check_invariants(|member| self.score(member).is_some_and(|score| score == 0.0));
+                assert!(tree.large || tree.zeros.is_empty(), "Z2");
             }
         }
     }

@@ -74,10 +74,14 @@ impl<H: KeyHash> SortedSet<H> {
             return ControlFlow::Continue(());
         }
         let mut scratch = Vec::new();
-        let f = |key, member: &[u8]| f(score_of(key), member);
         match &self.form {
-            Form::Packed(leaf) => visit_leaf(leaf, &ranks, order, &mut scratch, f),
-            Form::Tree(tree) => Visit { leaves: &tree.leaves, scratch, f }.below(&tree.root, &ranks, order),
+            Form::Packed(leaf) => {
+                visit_leaf(leaf, &ranks, order, &mut scratch, |key, member| f(score_of(key), member))
+            }
+            Form::Tree(tree) => {
+                let f = |key, member: &[u8]| f(tree.zeros.score(key, member), member);
+                Visit { leaves: &tree.leaves, scratch, f }.below(&tree.root, &ranks, order)
+            }
         }
     }
 

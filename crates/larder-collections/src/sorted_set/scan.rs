@@ -6,7 +6,7 @@
 use larder_packed::leaf::Leaf;
 
 use super::index::hashes_of;
-use super::{Form, SortedSet, score_of};
+use super::{Form, SortedSet};
 use crate::key_table::KeyHash;
 
 /// Bits of a hash that a cursor leaves out.
@@ -38,7 +38,7 @@ impl<H: KeyHash> SortedSet<H> {
             last = Some(place);
             member.clear();
             leaf.member(at).append_to(&mut member);
-            f(score_of(leaf.key(at)), &member);
+            f(self.score_of(leaf.key(at), &member), &member);
         }
         next
     }

@@ -3,6 +3,9 @@
 /// Flips the order of negative numbers and puts them below the positive ones.
 const SIGN: u64 = 1 << 63;
 
+/// The key of both zeros.
+pub(super) const ZERO: u64 = SIGN;
+
 /// The key of a score, which is not NaN. Both zeros have the same key.
 #[inline]
 pub(super) fn key_of(score: f64) -> u64 {
@@ -11,7 +14,7 @@ pub(super) fn key_of(score: f64) -> u64 {
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// The score of a key.
+/// The score of a key; for that of zero 0, see [`super::zeros`].
 #[inline]
 pub(super) fn score_of(key: u64) -> f64 {
     f64::from_bits(if key & SIGN == 0 { !key } else { key & !SIGN })

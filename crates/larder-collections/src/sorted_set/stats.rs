@@ -44,6 +44,7 @@ impl<H: KeyHash> SortedSet<H> {
         let seen = if samples == 0 { leaves } else { samples.min(leaves) };
         let sum: u64 = tree.leaves.iter().take(seen as usize).map(|leaf| leaf.heap_bytes() as u64).sum();
         let mut rest = size_of_val(&**tree) + 16 + tree.leaves.heap_bytes();
+        rest += tree.zeros.heap_bytes();
         tree.root.for_each(&mut |node| rest += node.heap_bytes());
         rest += tree.index.as_ref().map_or(0, |index| index.heap_bytes());
         rest as u64 + (u128::from(sum) * u128::from(leaves) / u128::from(seen.max(1))) as u64

@@ -3,6 +3,7 @@
 use super::index::{self, Index, Rehash, tag_of};
 use super::node::{Bound, Child, FANOUT, Node};
 use super::slab::Slab;
+use super::zeros::NegativeZeros;
 use larder_packed::leaf::{Leaf, Target};
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub(super) struct Tree {
     pub leaves: Slab<Leaf>,
     pub index: Option<Index>,
     pub len: u64,
+    pub zeros: NegativeZeros,
     /// Whether the set counts as large for OBJECT ENCODING.
     pub large: bool,
     hash: fn(&[u8]) -> u64,
@@ -93,7 +95,15 @@ impl Tree {
         }
         assert!(root.width() <= FANOUT, "T1");
         let len = root.total();
-        let mut tree = Tree { root: Arc::new(root), leaves, index: None, len, large, hash };
+        let mut tree = Tree {
+            root: Arc::new(root),
+            leaves,
+            index: None,
+            len,
+            zeros: NegativeZeros::default(),
+            large,
+            hash,
+        };
         tree.check_index();
         tree
     }

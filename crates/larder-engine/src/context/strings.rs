@@ -130,8 +130,8 @@ impl<'a> Context<'a> {
         result
     }
 
-    /// Puts a string of `len` bytes without an expiry, in place of whatever the key holds. `fill` appends the bytes; it
-    /// gets the memory of the old string if nobody else has that and the size is right.
+    /// Puts a string of `len` bytes without an expiry, in place of whatever the key holds. `fill` writes the bytes;
+    /// it gets the memory of the old string, emptied, if nobody else has that and the size is right.
     pub(crate) fn rebuild_string(&mut self, key: &Key<'_>, len: usize, fill: impl FnOnce(&mut SharedBytes)) {
         if len > INLINE_MAX && self.has_room_for(key, len) {
             self.table(key).modify_out(key.hash, key.bytes, |value| {

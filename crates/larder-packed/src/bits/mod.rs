@@ -1,12 +1,12 @@
 //! Strings as runs of bits: counting, finding, combining, and integers of any width at any bit.
 //!
 //! Bit 0 is the highest bit of the first byte, as the bitmap commands number them. Everything works on the bytes of a
-//! string where they lie; nothing is copied and nothing allocates.
+//! string where they lie; nothing is copied, and only what makes a new string allocates.
 //!
 //! | | cost |
 //! |---|---|
 //! | count, find | O(bytes), 32 at a time |
-//! | combine, invert | O(bytes), 32 at a time |
+//! | combine, invert into a new string | O(bytes), 16 or 32 at a time, see `whole` |
 //! | read or write an integer | O(1), 9 bytes |
 //!
 //! ```text
@@ -22,10 +22,12 @@
 //! result as its bit-by-bit twin in the tests at the foot of this module's files.
 
 mod field;
+mod whole;
 mod wide;
 
 pub use field::{read_field, write_field};
-pub use wide::{Operator, combine, count_ones, invert};
+pub use whole::{combine_all, invert_all};
+pub use wide::{Operator, count_ones};
 
 use std::ops::Range;
 

@@ -3,10 +3,12 @@
 //! Each loop is written once as plain code over groups of four words, which the compiler turns into vector
 //! instructions, and compiled twice: for every processor, and for those with AVX2, chosen when it runs.
 
+use std::mem::MaybeUninit;
+
 /// Bytes that a step of a loop works on.
 const STEP: usize = 32;
 
-/// How [`combine`] combines.
+/// How strings are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// Bits set in both.
@@ -52,12 +54,12 @@ dispatched! {
 dispatched! {
     /// Combines `source` into `target`: each byte becomes `target op source`. A shorter source counts as followed by zeros,
     /// what a longer one has beyond the target is ignored. O(bytes).
-    pub fn combine(op: Operator, target: &mut [u8], source: &[u8]) = combine_body;
+    pub(super) fn combine(op: Operator, target: &mut [u8], source: &[u8]) = combine_body;
 }
 
 dispatched! {
-    /// Turns every bit over. O(bytes).
-    pub fn invert(target: &mut [u8]) = invert_body;
+    /// Writes `a op b` into `result`, up to the shortest of the three. O(bytes).
+    pub(super) fn write(op: Operator, result: &mut [MaybeUninit<u8>], a: &[u8], b: &[u8]) = write_body;
 }
 
 dispatched! {
@@ -104,8 +106,13 @@ fn combine_body(op: Operator, target: &mut [u8], source: &[u8]) {
 }
 
 #[inline(always)]
-fn invert_body(target: &mut [u8]) {
-    target.iter_mut().for_each(|byte| *byte = !*byte);
+fn write_body(op: Operator, result: &mut [MaybeUninit<u8>], a: &[u8], b: &[u8]) {
+    let all = result.iter_mut().zip(a).zip(b);
+    match op {
+        Operator::And => all.for_each(|((to, a), b)| _ = to.write(a & b)),
+        Operator::Or => all.for_each(|((to, a), b)| _ = to.write(a | b)),
+        Operator::Xor => all.for_each(|((to, a), b)| _ = to.write(a ^ b)),
+    }
 }
 
 #[inline(always)]
@@ -151,9 +158,6 @@ mod tests {
                 combine_body(op, &mut two, &source);
                 assert_eq!((&one, &two), (&want, &want), "{op:?}");
             }
-            let mut inverted = target.clone();
-            invert(&mut inverted);
-            assert!(inverted.iter().zip(&target).all(|(a, b)| *a == !b));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::{listpack_elements, ziplist};
 use crate::error::{Error, Result};
-use larder_collections::sorted_set::{Limits, SortedSet};
+use larder_collections::sorted_set::{Limits, SortedSet, SortedSetEncoding};
 use larder_packed::block::Element;
 use std::io::BufRead;
 
@@ -40,12 +40,18 @@ fn members<R: BufRead>(
 ) -> Result<SortedSet> {
     let count = input.length()?;
     if count > BUILD_MAX {
-        let (mut set, mut member) = (SortedSet::new(), Vec::new());
+        let (mut set, mut member, mut zeros) = (SortedSet::new(), Vec::new(), Vec::new());
         for _ in 0..count {
             member.clear();
             input.string_into(&mut member)?;
-            add(&mut set, &member, score(input)?, limits)?;
+            let score = score(input)?;
+            add(&mut set, &member, score, limits)?;
+            // A small set does not remember the sign of zero, and this one may only be small yet.
+            if score == 0.0 && score.is_sign_negative() && set.encoding() == SortedSetEncoding::Listpack {
+                zeros.push(member.clone());
+            }
         }
+        zeros.iter().for_each(|member| set.negate_zero(member));
         return Ok(set);
     }
     let (mut bytes, mut entries) = (Vec::new(), Vec::new());

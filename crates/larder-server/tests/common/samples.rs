@@ -54,7 +54,9 @@ pub fn fill(client: &mut Client) -> Vec<String> {
     client.ask("SADD mixed 1 2 three 4 -5");
     client.ask("ZADD scores inf a -inf b 0 c 3.14 d 1e300 e -1e-300 f 9007199254740993 g 17 h 0.1 17");
     client.ask("HSET hash 1 2 3 four five 6");
-    keys.extend(["mixed", "scores", "hash"].map(str::to_owned));
+    // A large set tells -0 from 0.
+    client.ask(&format!("ZADD zeros -1 {} 0 a -0 b -0 c 0 d", text(70)));
+    keys.extend(["mixed", "scores", "zeros", "hash"].map(str::to_owned));
     keys.extend(fill_streams(client));
     keys
 }

@@ -431,3 +431,121 @@ fn encodings() {
         &["--enable-debug-command", "yes"],
     );
 }
+
+#[test]
+fn zeros_with_a_sign() {
+    run_script(
+        r#"
+        CONFIG SET zset-max-listpack-entries 3
+        ZADD small -0 a 0 b -1 c
+        ZRANGE small 0 -1 WITHSCORES
+        ZSCORE small a
+        ZINCRBY small -0 d
+        ZINCRBY small -0 a
+        ZRANGE small 0 -1 WITHSCORES
+        DEBUG DIGEST-VALUE small
+        DEL small
+        ZADD z 5 e -0 b 1 d -0.0 c -0 a
+        OBJECT ENCODING z
+        ZRANGE z 0 -1 WITHSCORES
+        ZADD z CH 0 a -0 b 0 c
+        ZADD z CH -0 f 0 g -0 h
+        ZRANGE z 0 -1 WITHSCORES
+        ZRANGE z 0 -1 REV WITHSCORES
+        ZRANGEBYSCORE z -0 0 WITHSCORES
+        ZRANGEBYSCORE z (-0 1 WITHSCORES
+        ZRANGEBYSCORE z -1 (0 WITHSCORES
+        ZREVRANGEBYSCORE z 0 -0 WITHSCORES LIMIT 1 2
+        ZRANGEBYLEX z - [g
+        ZCOUNT z -0 -0
+        ZMSCORE z a b c f g h
+        ZRANK z h
+        DEBUG DIGEST-VALUE z
+        ZADD z NX -0 d
+        ZADD z GT CH -0 g
+        ZADD z LT CH -0 g
+        ZADD z XX CH -0 d e
+        ZADD z XX CH -0 d 7 h
+        ZADD z INCR -0 f
+        ZADD z INCR 0 f
+        ZSCORE z f
+        ZADD z INCR 1 f
+        ZADD z INCR -1 f
+        ZSCORE z f
+        ZINCRBY z -0 new
+        ZINCRBY z -0 new
+        ZSCORE z new
+        ZRANGE z 0 -1 WITHSCORES
+        COPY z copy
+        ZREM copy b d
+        ZRANGE copy 0 -1 WITHSCORES
+        ZADD copy 0 b 0 d
+        ZRANGE copy 0 -1 WITHSCORES
+        ZRANGE z 0 -1 WITHSCORES
+        DEBUG DIGEST
+        DEBUG RELOAD
+        DEBUG DIGEST
+        ZRANGE z 0 -1 WITHSCORES
+        ZUNION 2 z copy WITHSCORES
+        ZUNION 2 z copy AGGREGATE MIN WITHSCORES
+        ZUNION 2 z copy AGGREGATE MAX WITHSCORES
+        ZUNION 1 z WEIGHTS -1 WITHSCORES
+        ZUNION 1 z WEIGHTS 0 WITHSCORES
+        ZUNION 1 z WEIGHTS -0 WITHSCORES
+        ZINTER 2 z copy WITHSCORES
+        ZINTER 1 z WEIGHTS -0 WITHSCORES
+        ZDIFF 1 z WITHSCORES
+        ZDIFF 2 z none WITHSCORES
+        ZUNIONSTORE u 1 z
+        ZRANGE u 0 -1 WITHSCORES
+        ZUNIONSTORE u 1 z WEIGHTS -0
+        ZRANGE u 0 -1 WITHSCORES
+        ZINTERSTORE u 2 z copy AGGREGATE MIN
+        ZRANGE u 0 -1 WITHSCORES
+        ZDIFFSTORE u 1 z
+        ZRANGE u 0 -1 WITHSCORES
+        ZADD few 1 b -0 c
+        ZINTERSTORE u 2 z few AGGREGATE MIN
+        ZRANGE u 0 -1 WITHSCORES
+        ZRANGESTORE r z 0 -1
+        ZRANGE r 0 -1 WITHSCORES
+        ZRANGESTORE r z 0 1
+        ZRANGE r 0 -1 WITHSCORES
+        ZRANGESTORE r z 0 2
+        ZADD r -0 fresh
+        ZRANGE r 0 -1 WITHSCORES
+        ZRANGESTORE r z -inf +inf BYSCORE
+        ZRANGE r 0 -1 WITHSCORES
+        ZRANGESTORE r z - + BYLEX
+        ZRANGE r 0 -1 WITHSCORES
+        DEBUG DIGEST
+        ZADD one 1 a 2 b 3 c 4 d
+        ZREM one a b c
+        ZADD one -0 d
+        ZSCORE one d
+        ZADD one 3 d
+        ZADD one -0 d
+        ZADD one 0 d
+        ZINCRBY one -0 d
+        ZPOPMIN one
+        EXISTS one
+        ZADD one -0 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+        ZPOPMAX one
+        ZPOPMIN z 3
+        ZMPOP 1 z MAX COUNT 3
+        BZPOPMIN z 1
+        BZPOPMAX copy 1
+        ZREMRANGEBYRANK copy 0 1
+        ZREMRANGEBYSCORE copy -0 -0
+        ZRANGE copy 0 -1 WITHSCORES
+        ZRANGE z 0 -1 WITHSCORES
+        ZADD scan -0 a 2 b 3 c 4 d -0 e
+        ZSCAN scan 0 MATCH e
+        ZRANDMEMBER scan -0 WITHSCORES
+        SORT scan BY nosort
+        GEORADIUS scan 0 0 1 m
+        DEBUG DIGEST
+        "#,
+        &["--enable-debug-command", "yes"],
+    );
+}

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::key_table::KeyHash;
 use crate::member_hash::{MemberHash, member_hash};
 use crate::sorted_set::score::key_of;
-use crate::sorted_set::{Bound, Limits, Order, SortedSet};
+use crate::sorted_set::{Bound, Limits, Order, SortedSet, SortedSetEncoding};
 
 /// Hashes that agree in all but their last bits.
 pub(super) struct Alike;
@@ -29,12 +29,19 @@ impl KeyHash for Few {
 #[derive(Clone, Default)]
 struct Model {
     order: BTreeSet<(u64, Vec<u8>)>,
+    /// A score of -0 is one only if the set remembers it.
     scores: HashMap<Vec<u8>, f64>,
 }
 
 impl Model {
-    fn put(&mut self, member: &[u8], score: f64) -> Option<f64> {
+    /// Both zeros are equal: putting one in place of the other changes nothing.
+    fn put(&mut self, member: &[u8], score: f64, large: bool) -> Option<f64> {
         let old = self.remove(member);
+        let score = match old {
+            Some(old) if old == score => old,
+            _ if large => score,
+            _ => score + 0.0,
+        };
         self.order.insert((key_of(score), member.to_vec()));
         self.scores.insert(member.to_vec(), score);
         old
@@ -46,8 +53,9 @@ impl Model {
         Some(old)
     }
 
-    fn entries(&self) -> Vec<(f64, Vec<u8>)> {
-        self.order.iter().map(|(_, member)| (self.scores[member] + 0.0, member.clone())).collect()
+    /// Scores as bits, which tell the zeros apart, and members.
+    fn entries(&self) -> Vec<(u64, Vec<u8>)> {
+        self.order.iter().map(|(_, member)| (self.scores[member].to_bits(), member.clone())).collect()
     }
 }
 
@@ -134,13 +142,14 @@ impl<H: KeyHash> Run<H> {
                 let (old, new) = self.set.update(&member, &self.limits, |old| {
                     Some(old.unwrap_or(0.0) + add).filter(|sum| sum.is_finite())
                 });
-                assert_eq!(old, self.model.scores.get(&member).map(|score| score + 0.0));
-                new.and_then(|new| self.model.put(&member, new));
+                assert_eq!(bits(old), bits(self.model.scores.get(&member).copied()));
+                let large = self.set.encoding() == SortedSetEncoding::Skiplist;
+                new.and_then(|new| self.model.put(&member, new, large));
             }
             12..16 => {
                 for _ in 0..self.rng.usize(1..40) {
                     let member = self.known();
-                    assert_eq!(self.set.remove(&member), self.model.remove(&member).map(|s| s + 0.0));
+                    assert_eq!(bits(self.set.remove(&member)), bits(self.model.remove(&member)));
                 }
             }
             16..18 => self.remove_ranks(),
@@ -157,7 +166,8 @@ impl<H: KeyHash> Run<H> {
 
     fn put(&mut self, member: &[u8], score: f64) {
         let (old, new) = self.set.update(member, &self.limits, |_| Some(score));
-        assert_eq!((old, new), (self.model.put(member, score).map(|score| score + 0.0), Some(score)));
+        let large = self.set.encoding() == SortedSetEncoding::Skiplist;
+        assert_eq!((bits(old), new), (bits(self.model.put(member, score, large)), Some(score)));
     }
 
     fn remove_ranks(&mut self) {
@@ -166,8 +176,9 @@ impl<H: KeyHash> Run<H> {
         let most = if self.rng.usize(..4) == 0 { n - from } else { (n - from).min(50) };
         let count = self.rng.usize(..=most);
         let mut seen = Vec::new();
-        let removed =
-            self.set.remove_ranks(from as u64, count as u64, |score, m| seen.push((score, m.to_vec())));
+        let removed = self
+            .set
+            .remove_ranks(from as u64, count as u64, |score, m| seen.push((score.to_bits(), m.to_vec())));
         assert_eq!((removed, &seen[..]), (count as u64, &self.model.entries()[from..from + count]));
         for (_, member) in seen {
             self.model.remove(&member);
@@ -182,7 +193,7 @@ impl<H: KeyHash> Run<H> {
             let mut seen = Vec::new();
             let range = from as u64..(from + count) as u64;
             let _ = self.set.visit(range, order, |score, member| {
-                seen.push((score, member.to_vec()));
+                seen.push((score.to_bits(), member.to_vec()));
                 ControlFlow::<()>::Continue(())
             });
             if order == Order::Descending {
@@ -191,14 +202,15 @@ impl<H: KeyHash> Run<H> {
             assert_eq!(seen, &entries[from.min(n)..(from + count).min(n)]);
         }
         let (score, member) = (self.score(), self.known());
-        let key = |entry: &(f64, Vec<u8>)| key_of(entry.0);
+        let key = |entry: &(u64, Vec<u8>)| key_of(f64::from_bits(entry.0));
         let below = entries.partition_point(|entry| key(entry) < key_of(score)) as u64;
         let through = entries.partition_point(|entry| key(entry) <= key_of(score)) as u64;
         assert_eq!(self.set.ranks(&Bound::BeforeScore(score), &Bound::AfterScore(score)), below..through);
         let rank = entries.iter().position(|entry| entry.1 == member);
-        assert_eq!(self.set.rank(&member), rank.map(|rank| (rank as u64, entries[rank].0)));
-        assert_eq!(self.set.score(&member), rank.map(|rank| entries[rank].0));
-        if n > 0 && entries[0].0 == entries[n - 1].0 {
+        let found = self.set.rank(&member).map(|(rank, score)| (rank, score.to_bits()));
+        assert_eq!(found, rank.map(|rank| (rank as u64, entries[rank].0)));
+        assert_eq!(bits(self.set.score(&member)), rank.map(|rank| entries[rank].0));
+        if n > 0 && key(&entries[0]) == key(&entries[n - 1]) {
             let before = entries.partition_point(|entry| entry.1 < member) as u64;
             let after = entries.partition_point(|entry| entry.1 <= member) as u64;
             let bounds = (Bound::BeforeMember(&member), Bound::AfterMember(&member));
@@ -210,8 +222,10 @@ impl<H: KeyHash> Run<H> {
         let count = self.rng.usize(1..200);
         let (mut cursor, mut seen) = (0, Vec::new());
         loop {
-            cursor =
-                self.set.scan(cursor, count, |score, member| seen.push((key_of(score), member.to_vec())));
+            cursor = self.set.scan(cursor, count, |score, member| {
+                assert_eq!(score.to_bits(), self.model.scores[member].to_bits());
+                seen.push((key_of(score), member.to_vec()));
+            });
             if cursor == 0 {
                 break;
             }
@@ -221,11 +235,15 @@ impl<H: KeyHash> Run<H> {
     }
 }
 
+fn bits(score: Option<f64>) -> Option<u64> {
+    score.map(f64::to_bits)
+}
+
 fn check_same<H: KeyHash>(set: &SortedSet<H>, model: &Model) {
     set.check_invariants();
     assert_eq!(set.len(), model.order.len() as u64);
     let mut seen = Vec::new();
-    set.for_each(|score, member| seen.push((score, member.to_vec())));
+    set.for_each(|score, member| seen.push((score.to_bits(), member.to_vec())));
     assert_eq!(seen, model.entries());
 }
 
@@ -240,7 +258,7 @@ fn run<H: KeyHash>(seed: u64) {
     }
     while !run.model.order.is_empty() {
         let member = run.known();
-        assert_eq!(run.set.remove(&member), run.model.remove(&member).map(|score| score + 0.0));
+        assert_eq!(bits(run.set.remove(&member)), bits(run.model.remove(&member)));
     }
     check_same(&run.set, &run.model);
 }

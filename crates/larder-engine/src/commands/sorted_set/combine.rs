@@ -207,7 +207,8 @@ impl Request {
             Operation::Inter => self.intersection(),
             Operation::Diff => self.difference(),
         };
-        entries.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        // Both zeros are one place in the order.
+        entries.sort_unstable_by(|a, b| (a.0 + 0.0).total_cmp(&(b.0 + 0.0)).then_with(|| a.1.cmp(&b.1)));
         entries
     }
 
@@ -225,8 +226,7 @@ impl Request {
                 ControlFlow::Continue(())
             });
         }
-        // Adding zero makes both zeros one, which sort apart otherwise.
-        all.into_iter().map(|(member, score)| (score + 0.0, member)).collect()
+        all.into_iter().map(|(member, score)| (score, member)).collect()
     }
 
     fn intersection(&self) -> Vec<(f64, Vec<u8>)> {
@@ -240,7 +240,7 @@ impl Request {
                     .map(|(total, score)| self.aggregate.apply(total, other.weighted(score)));
             }
             if let Some(score) = total {
-                entries.push((score + 0.0, member.to_vec()));
+                entries.push((score, member.to_vec()));
             }
             ControlFlow::Continue(())
         });

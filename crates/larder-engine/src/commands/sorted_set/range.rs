@@ -1,7 +1,7 @@
 //! The ZRANGE family: by rank, by score, by member, both ways, and into another key.
 
 use super::store::Result as Stored;
-use super::{Scores, parse_lex_range, parse_score_range, write_ranks};
+use super::{Scores, limits, parse_lex_range, parse_score_range, write_ranks};
 use crate::commands::is_word;
 use crate::commands::list::range as rank_range;
 use crate::context::Context;
@@ -73,10 +73,16 @@ fn write(context: &mut Context<'_>, args: Args<'_>, given: Given) -> CommandResu
 pub(super) fn zrangestore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let request = Request::parse(args.from(3), Given { by: None, order: None, store: true })?;
     let (source, target) = (context.key(args.at(2)), context.key(args.at(1)));
+    let limits = limits(context);
     let mut result = Stored::new(context);
     context.read_value(&source, |set: Option<&SortedSet>, _| {
         if let Some(set) = set {
-            let _ = set.visit(request.ranks(set), Order::Ascending, |score, member| {
+            let ranks = request.ranks(set);
+            // By score or member the number of entries is not known before, and the result begins small.
+            if !matches!(request.ends, Ends::Ranks(..)) || ranks.end - ranks.start <= limits.entries {
+                result.begin_small();
+            }
+            let _ = set.visit(ranks, Order::Ascending, |score, member| {
                 result.push(score, member);
                 ControlFlow::<()>::Continue(())
             });

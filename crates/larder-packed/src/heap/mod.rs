@@ -2,13 +2,15 @@
 //!
 //! A general allocator rounds a block up to one of four sizes per doubling: a block of 7.2 KB takes 8 KB and an eighth
 //! of the memory is air. Packed blocks are most of what the server holds, so sizes between 1 KB and 72 KB get classes
-//! of fine step here, carved from slabs. Smaller and larger sizes pass through to the global allocator: small ones
-//! because its classes are fine enough there, large ones because their untouched pages cost nothing.
+//! of fine step here, carved from slabs; slabs of small blocks are pieces of larger chunks, so that a class has less of
+//! them half empty. Smaller and larger sizes pass through to the global allocator: small ones because its classes are
+//! fine enough there, large ones because their untouched pages cost nothing.
 //!
 //! | size | class step | worst waste | slab |
 //! |---|---|---|---|
 //! | up to 1 KB | the allocator's own (16, 32, 64, 128 bytes) | 20 % | - |
-//! | to 8.5 KB | 64 | 6 % at 1 KB, 0.8 % at 8 KB | 1 MB |
+//! | to 4 KB | 64 | 6 % at 1 KB, 1.6 % at 4 KB | 128 KB |
+//! | to 8.5 KB | 64 | 0.8 % at 8 KB | 1 MB |
 //! | to 16, 32, 64, 72 KB | 128, 256, 512, 1024 | 1.6 % | 1 MB |
 //! | above 72 KB | 16, then pages of the allocator | a page | - |
 //!
@@ -37,6 +39,8 @@
 //!
 //! Tested at the foot of this file, and by every structure on top.
 
+mod pieces;
+
 use std::alloc::{Layout, alloc as std_alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -53,9 +57,12 @@ const SMALL_MAX: usize = 1024;
 const SHARED_MAX: usize = 4096;
 /// Sizes above this pass through to the global allocator.
 const LARGE_MIN: usize = 72 << 10;
-/// Bytes of a slab. Quarter that size and filling memory costs half as much again: the global allocator hands out big
-/// aligned pieces at a price.
-const SLAB_SIZE: usize = 1 << 20;
+/// Bytes of what the global allocator gives for slabs, and of a slab of large blocks. Quarter that size and filling memory
+/// costs half as much again: the global allocator hands out big aligned pieces at a price.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Slabs of blocks up to this size are pieces of chunks: a table of two million entries in 1 MB slabs of such sizes had
+/// 3 MB of empty room in them. Larger blocks would leave too much of a piece's end unused.
+const PIECES_MAX: usize = 4096;
 /// Bytes before the first block of a slab.
 const SLAB_HEADER: usize = 64;
 /// The system's pages are this long or, where they are longer, giving back what is shorter does nothing.
@@ -147,10 +154,11 @@ pub fn stats() -> HeapStats {
     for index in 0..CLASS_COUNT {
         let class = lock(index);
         let size = size_of_class(index);
-        stats.slab_bytes += class.slabs * SLAB_SIZE;
-        stats.free_bytes += class.slabs * SLAB_SIZE - class.live * size;
+        stats.slab_bytes += class.slabs * slab_bytes(size);
+        stats.free_bytes += class.slabs * slab_bytes(size) - class.live * size;
     }
-    stats
+    let pieces = pieces::free_bytes();
+    HeapStats { slab_bytes: stats.slab_bytes + pieces, free_bytes: stats.free_bytes + pieces }
 }
 
 /// Bytes of the blocks in slabs that this thread has taken, less those that it gave back, less the slabs that it took from
@@ -199,7 +207,7 @@ impl Class {
     fn alloc(&mut self, size: usize) -> NonNull<u8> {
         let base = match self.partial.first() {
             Some(&base) => base,
-            None => self.open_slab(),
+            None => self.open_slab(slab_bytes(size)),
         };
         // SAFETY: `base` is a slab of this class (only those are in `partial`, or just opened), and the class lock is
         // held, so nobody else touches its header.
@@ -216,7 +224,7 @@ impl Class {
         slab.live += 1;
         self.live += 1;
         grow(size as i64);
-        if slab.free == 0 && slab.bump as usize + size > SLAB_SIZE {
+        if slab.free == 0 && slab.bump as usize + size > slab_bytes(size) {
             self.partial.remove(&base);
         }
         NonNull::new((base + offset as usize) as *mut u8).expect("a slab is not at address zero")
@@ -225,12 +233,12 @@ impl Class {
     /// # Safety
     /// `ptr` is a live block of this class, of `size` bytes.
     unsafe fn free(&mut self, ptr: NonNull<u8>, size: usize) {
-        let base = ptr.as_ptr() as usize & !(SLAB_SIZE - 1);
+        let base = ptr.as_ptr() as usize & !(slab_bytes(size) - 1);
         let offset = ptr.as_ptr() as usize - base;
         // SAFETY: slabs are aligned to their size, so the mask finds the header of the slab that the block is from.
         let slab = unsafe { &mut *(base as *mut Slab) };
         assert!(slab.live > 0 && offset < slab.bump as usize, "block is not of this slab");
-        let was_full = slab.free == 0 && slab.bump as usize + size > SLAB_SIZE;
+        let was_full = slab.free == 0 && slab.bump as usize + size > slab_bytes(size);
         // SAFETY: the block is dead by the caller's promise, and at least 8 bytes long.
         unsafe { ptr.as_ptr().cast::<FreeBlock>().write(FreeBlock { next: slab.free, given_back: 0 }) };
         self.freed = true;
@@ -240,43 +248,43 @@ impl Class {
         grow(-(size as i64));
         if slab.live == 0 {
             self.partial.remove(&base);
-            self.retire(base);
+            self.retire(base, slab_bytes(size));
         } else if was_full {
             self.partial.insert(base);
         }
     }
 
-    fn open_slab(&mut self) -> usize {
+    /// A slab of this class, which is `bytes` long.
+    fn open_slab(&mut self, bytes: usize) -> usize {
         let base = if self.spare != 0 {
-            SPARE_BYTES.fetch_sub(SLAB_SIZE, Ordering::Relaxed);
+            SPARE_BYTES.fetch_sub(bytes, Ordering::Relaxed);
             std::mem::take(&mut self.spare)
         } else {
             self.slabs += 1;
-            grow(-(SLAB_SIZE as i64));
-            raw_alloc(slab_layout()).as_ptr() as usize
+            take_slab(bytes)
         };
-        // SAFETY: the slab is ours alone, of `SLAB_SIZE` bytes and aligned to that.
+        // SAFETY: the slab is ours alone, of `bytes` bytes and aligned to that.
         unsafe { (base as *mut Slab).write(Slab { free: 0, bump: SLAB_HEADER as u32, live: 0 }) };
         self.partial.insert(base);
         base
     }
 
     /// An empty slab is kept as the class's spare if the budget allows, else given back.
-    fn retire(&mut self, base: usize) {
-        if self.spare == 0 && SPARE_BYTES.load(Ordering::Relaxed) + SLAB_SIZE <= SPARE_BYTES_MAX {
-            SPARE_BYTES.fetch_add(SLAB_SIZE, Ordering::Relaxed);
+    fn retire(&mut self, base: usize, bytes: usize) {
+        if self.spare == 0 && SPARE_BYTES.load(Ordering::Relaxed) + bytes <= SPARE_BYTES_MAX {
+            SPARE_BYTES.fetch_add(bytes, Ordering::Relaxed);
             self.spare = base;
             return;
         }
-        self.give_back(base);
+        self.give_back(base, bytes);
     }
 
     /// Gives the spare slab back, if there is one.
-    fn trim(&mut self) {
+    fn trim(&mut self, bytes: usize) {
         if self.spare != 0 {
-            SPARE_BYTES.fetch_sub(SLAB_SIZE, Ordering::Relaxed);
+            SPARE_BYTES.fetch_sub(bytes, Ordering::Relaxed);
             let base = std::mem::take(&mut self.spare);
-            self.give_back(base);
+            self.give_back(base, bytes);
         }
     }
 
@@ -297,12 +305,36 @@ impl Class {
         }
     }
 
-    fn give_back(&mut self, base: usize) {
+    fn give_back(&mut self, base: usize, bytes: usize) {
         self.slabs -= 1;
-        grow(SLAB_SIZE as i64);
-        // SAFETY: both callers pass a slab that came from `raw_alloc` with this layout and has no live block.
-        unsafe { dealloc(base as *mut u8, slab_layout()) };
+        // SAFETY: both callers pass a slab of this length that came from `take_slab` and has no live block.
+        unsafe { give_slab_back(base, bytes) };
     }
+}
+
+/// Memory for a slab.
+fn take_slab(bytes: usize) -> usize {
+    let (base, taken) = if bytes == pieces::PIECE_BYTES {
+        pieces::take()
+    } else {
+        (raw_alloc(chunk_layout()).as_ptr() as usize, CHUNK_BYTES)
+    };
+    grow(-(taken as i64));
+    base
+}
+
+/// # Safety
+/// `base` came from `take_slab(bytes)` and nothing uses the slab any more.
+unsafe fn give_slab_back(base: usize, bytes: usize) {
+    let given = if bytes == pieces::PIECE_BYTES {
+        // SAFETY: the caller promises that; slabs of this length are pieces.
+        unsafe { pieces::give_back(base) }
+    } else {
+        // SAFETY: the caller promises that; slabs of another length came from `raw_alloc` with this layout.
+        unsafe { dealloc(base as *mut u8, chunk_layout()) };
+        CHUNK_BYTES
+    };
+    grow(given as i64);
 }
 
 /// Gives empty slabs back to the global allocator, and the pages of free blocks to the system. Meant for a timer: at
@@ -310,8 +342,8 @@ impl Class {
 pub fn trim() {
     for index in 0..CLASS_COUNT {
         let mut class = lock(index);
-        class.trim();
         let size = size_of_class(index);
+        class.trim(slab_bytes(size));
         // Smaller blocks need not contain a whole page.
         if size < 2 * PAGE_SIZE || !std::mem::take(&mut class.freed) {
             continue;
@@ -352,8 +384,14 @@ fn plain_layout(size: usize) -> Layout {
     Layout::from_size_align(class_size(size.max(1)), ALIGN).expect("a block is smaller than isize::MAX")
 }
 
-fn slab_layout() -> Layout {
-    Layout::from_size_align(SLAB_SIZE, SLAB_SIZE).expect("a slab is a power of two")
+fn chunk_layout() -> Layout {
+    Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("a chunk is a power of two")
+}
+
+/// Bytes of a slab of blocks of this size.
+#[inline]
+const fn slab_bytes(size: usize) -> usize {
+    if size <= PIECES_MAX { pieces::PIECE_BYTES } else { CHUNK_BYTES }
 }
 
 /// The usual allocator classes: four a doubling, 16 bytes at least.
