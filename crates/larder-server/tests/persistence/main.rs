@@ -5,6 +5,7 @@ mod crash;
 mod disk;
 mod faults;
 mod functions;
+mod hostile;
 mod migrate;
 mod rdb;
 #[path = "../common/samples.rs"]
