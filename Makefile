@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build test test-full test-ecosystem unit clients lint fmt docs bench deps
+.PHONY: run build test test-full test-ecosystem unit clients lint fmt docs bench deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -49,6 +49,17 @@ test-full: deps build
 test-ecosystem: build
 	$(PYTHON) tests/ecosystem/run.py
 	$(PYTHON) tests/ecosystem/run.py --durable redis-py bullmq bull asynq redisson rq dramatiq
+
+# Damaged payloads and files for every decoder, for SECONDS, with seeds that begin with SEED, under AddressSanitizer. A
+# failure prints the seed that replays it.
+SECONDS ?= 600
+SEED ?= $(shell date +%s)000000
+FUZZ_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+
+fuzz:
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=1:max_allocation_size_mb=1024 \
+	  SEED=$(SEED) FUZZ_SECONDS=$(SECONDS) \
+	  $(CARGO) test --target $(FUZZ_TARGET) --target-dir target/fuzz -p larder-rdb --test hostile
 
 bench: build
 	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)

@@ -1,7 +1,7 @@
 //! The log of effects, on its way to the append-only file.
 //!
-//! Workers append while they hold the locks of the shards concerned; a thread of the server takes what has gathered,
-//! writes and syncs it without any lock, and tells how far it has come. Positions in the log count its bytes since the
+//! Workers append while they hold the locks of the shards concerned. The server takes what has gathered, writes and syncs
+//! it without any of these locks, and tells how far it has come. Positions in the log count its bytes since the
 //! server started. A reply that must not leave before its effects are on the disk waits for the position at which they
 //! end: whoever comes while a sync is under way joins the next one.
 //!
@@ -26,7 +26,7 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 pub struct AppendLog {
     on: AtomicBool,
     inner: Mutex<Inner>,
-    /// The writer is to look up from its sleep.
+    /// The log's thread is to look up from its sleep.
     filled: Condvar,
     /// The writer has taken what there was.
     taken: Condvar,
@@ -52,7 +52,6 @@ struct Inner {
     taken: u64,
     /// Capacity of what the writer writes now.
     writing_bytes: usize,
-    writer_sleeps: bool,
     stirred: bool,
 }
 
@@ -172,13 +171,9 @@ impl AppendLog {
         end
     }
 
-    /// Has the writer begin if it sleeps. To be called some time after appending: what gathers until then is written, and
-    /// synced, at once.
+    /// Has the log's thread look at it, at once or as soon as it can.
     pub fn kick(&self) {
-        let mut inner = self.inner.lock();
-        if std::mem::take(&mut inner.writer_sleeps) {
-            self.filled.notify_one();
-        }
+        self.stir(&mut self.inner.lock());
     }
 
     /// The next file begins here. To be called while all shards are held.
@@ -191,22 +186,23 @@ impl AppendLog {
         self.stir(&mut inner);
     }
 
-    /// Has the writer look up from its sleep, and not fall asleep before it has.
     fn stir(&self, inner: &mut Inner) {
         inner.stirred = true;
-        inner.writer_sleeps = false;
         self.filled.notify_one();
     }
 
-    /// Takes what there is. Sleeps until there is something, or `patience` is over, or somebody stirs it.
-    pub fn take(&self, patience: Duration, into: &mut Chunk) {
+    /// Sleeps until somebody stirs the log, or `patience` is over. Who did so since the last sleep counts.
+    pub fn sleep(&self, patience: Duration) {
         let mut inner = self.inner.lock();
-        if inner.bytes.is_empty() && inner.cuts.is_empty() && !inner.stirred {
-            inner.writer_sleeps = true;
+        if !inner.stirred {
             self.filled.wait_for(&mut inner, patience);
-            inner.writer_sleeps = false;
         }
         inner.stirred = false;
+    }
+
+    /// Takes what there is.
+    pub fn take(&self, into: &mut Chunk) {
+        let mut inner = self.inner.lock();
         into.bytes.clear();
         into.bytes.shrink_to(1 << 20);
         std::mem::swap(&mut inner.bytes, &mut into.bytes);
@@ -252,7 +248,7 @@ mod tests {
 
     fn take(log: &AppendLog) -> Chunk {
         let mut chunk = Chunk::default();
-        log.take(Duration::ZERO, &mut chunk);
+        log.take(&mut chunk);
         chunk
     }
 

@@ -142,9 +142,10 @@ impl Snapshot {
         if table.capture_next(|entry| batch.add(&entry)) {
             return true;
         }
-        table.end_capture().iter().for_each(|entry| batch.add(&entry));
+        let held = table.end_capture();
         let left = data.take_departed();
         drop(data);
+        held.iter().for_each(|entry| batch.add(&entry));
         if !left.is_empty() {
             self.engine.background.discard_tables(left);
         }

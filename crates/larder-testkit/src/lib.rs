@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+pub mod mutate;
 mod process;
 mod server;
 mod value;

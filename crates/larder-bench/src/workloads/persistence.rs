@@ -48,51 +48,80 @@ fn time<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e3)
 }
 
-/// The longest that a command takes while a snapshot of many keys begins and is written, and the memory it costs.
+/// The longest that a command takes while a snapshot of many keys begins and is written, and the memory it costs. Calm and
+/// snapshots take turns, for the same time each: what a command waits without one is the machine's.
 pub fn snapshot(context: &mut Context) -> io::Result<()> {
     let session = Session::start_free(context.rival, &[])?;
     let mut loader = session.loader()?;
     let keys = memory::load(context, &memory::STRINGS, &mut loader)?;
     loader.finish()?;
-    context.stage("writing without a snapshot");
-    let calm = write_until(&session, keys, |_| {
-        thread::sleep(context.still());
-        Ok(())
-    })?;
-    context.stage("writing with one");
+    let (mut calm, mut busy) = (Seen::default(), Seen::default());
+    let (mut spent, mut grown) = (Vec::new(), Vec::new());
     let before = session.rss();
-    let mut peak = before;
-    let mut took = Duration::ZERO;
-    let busy = write_until(&session, keys, |control| {
-        let start = Instant::now();
-        control.ask("BGSAVE")?;
-        while control.info_of("persistence", "rdb_bgsave_in_progress")? == Some(1) {
-            peak = peak.max(control.rss());
-            thread::sleep(Duration::from_millis(20));
-        }
-        took = start.elapsed();
-        Ok(())
-    })?;
-    context.figure("longest SET, no snapshot", "ms", calm.longest_ms, Target::None);
-    context.figure(
-        "longest SET, snapshot",
-        "ms",
-        busy.longest_ms,
-        Target::Most(calm.longest_ms.max(0.0) + 3.0),
-    );
-    context.figure("99.9 % of SETs, snapshot", "ms", busy.most_ms, Target::None);
-    context.figure("snapshot, wall time", "ms", took.as_secs_f64() * 1e3, Target::None);
-    context.figure("SETs meanwhile", "1000", busy.count as f64 / 1e3, Target::None);
-    context.figure("more memory at the peak", "MB", (peak - before) / 1e6, Target::None);
-    context.figure("the same, of what there was", "%", (peak - before) / before * 100.0, Target::None);
+    for _ in 0..context.rounds(5) {
+        context.stage("writing with a snapshot");
+        let (mut peak, mut took) = (0.0_f64, Duration::ZERO);
+        let start_rss = session.rss();
+        busy.add(write_until(&session, keys, |control| {
+            let start = Instant::now();
+            control.ask("BGSAVE")?;
+            while control.info_of("persistence", "rdb_bgsave_in_progress")? == Some(1) {
+                peak = peak.max(control.rss());
+                thread::sleep(Duration::from_millis(20));
+            }
+            took = start.elapsed();
+            Ok(())
+        })?);
+        spent.push(took.as_secs_f64() * 1e3);
+        grown.push(peak - start_rss);
+        context.stage("writing without one");
+        calm.add(write_until(&session, keys, |control| {
+            let start = Instant::now();
+            while start.elapsed() < took {
+                control.info_of("persistence", "rdb_bgsave_in_progress")?;
+                control.rss();
+                thread::sleep(Duration::from_millis(20));
+            }
+            Ok(())
+        })?);
+    }
+    let longest = calm.at(1.0);
+    for (when, seen) in [("no snapshot", &calm), ("snapshot", &busy)] {
+        context.figure(format!("a SET, {when}"), "ms", seen.at(0.5), Target::None);
+        context.figure(format!("99 % of SETs, {when}"), "ms", seen.at(0.99), Target::None);
+        context.figure(format!("99.9 % of SETs, {when}"), "ms", seen.at(0.999), Target::None);
+        context.figure(format!("SETs above 1 ms, {when}"), "", seen.above(1.0) as f64, Target::None);
+        let target = if when == "snapshot" { Target::Most(longest + 3.0) } else { Target::None };
+        context.figure(format!("longest SET, {when}"), "ms", seen.at(1.0), target);
+    }
+    context.figure("snapshot, wall time", "ms", median(spent), Target::None);
+    context.figure("SETs meanwhile", "1000", busy.times.len() as f64 / 1e3, Target::None);
+    let grown = median(grown);
+    context.figure("more memory at the peak", "MB", grown / 1e6, Target::None);
+    context.figure("the same, of what there was", "%", grown / before * 100.0, Target::None);
     Ok(())
 }
 
-/// What a client saw that set keys one by one.
+/// What a client saw that set keys one by one: the time of each, in ms.
+#[derive(Default)]
 struct Seen {
-    count: usize,
-    longest_ms: f64,
-    most_ms: f64,
+    times: Vec<f64>,
+}
+
+impl Seen {
+    fn add(&mut self, times: Vec<f64>) {
+        self.times.extend(times);
+        self.times.sort_by(f64::total_cmp);
+    }
+
+    /// The time that this share of all took at most.
+    fn at(&self, share: f64) -> f64 {
+        self.times[((self.times.len() - 1) as f64 * share) as usize]
+    }
+
+    fn above(&self, ms: f64) -> usize {
+        self.times.len() - self.times.partition_point(|&time| time <= ms)
+    }
 }
 
 /// One connection sets random keys, one after the other, until `until` returns.
@@ -100,11 +129,11 @@ fn write_until(
     session: &Session,
     keys: u64,
     until: impl FnOnce(&mut Session) -> io::Result<()>,
-) -> io::Result<Seen> {
+) -> io::Result<Vec<f64>> {
     let mut control = session.again()?;
     let mut stream = connect(session.port())?;
     let stop = AtomicBool::new(false);
-    let times = thread::scope(|scope| {
+    thread::scope(|scope| {
         let writer = scope.spawn(|| -> io::Result<Vec<f64>> {
             let mut rng = fastrand::Rng::with_seed(7);
             let (mut request, mut times) = (Vec::new(), Vec::new());
@@ -120,11 +149,7 @@ fn write_until(
         stop.store(true, Ordering::Relaxed);
         let times = writer.join().map_err(|_| io::Error::other("the writer panicked"))?;
         done.and(times)
-    })?;
-    let mut sorted = times;
-    sorted.sort_by(f64::total_cmp);
-    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
-    Ok(Seen { count: sorted.len(), longest_ms: at(1.0), most_ms: at(0.999) })
+    })
 }
 
 /// Sends a request whose reply is one short line.

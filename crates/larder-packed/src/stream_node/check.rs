@@ -56,7 +56,12 @@ impl StreamNode {
         if seen != [live, deleted] || walk.elements.next().is_some() {
             return Err(Damaged);
         }
-        let node = StreamNode { bytes: SharedBytes::new(bytes) };
+        let mut node = StreamNode { bytes: SharedBytes::new(bytes) };
+        // A dump may say of any number of elements that it does not know it.
+        let elements = super::saturated(walk.read as usize).to_le_bytes();
+        if bytes[4..6] != elements {
+            node.bytes.make_mut()[4..6].copy_from_slice(&elements);
+        }
         // The reader takes an integer in any width; marking an entry needs flags in one byte.
         let mut entries = node.entries(base);
         while let Some(entry) = entries.next_slot() {

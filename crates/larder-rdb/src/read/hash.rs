@@ -31,7 +31,8 @@ pub fn with_expiries(input: &mut Input<impl BufRead>, limits: HashLimits) -> Res
             NEVER => FieldExpiry::Clear,
             at => {
                 let at = u64::try_from(at).map_err(|_| Error::Damaged("a field that expires before 1970"))?;
-                FieldExpiry::At(at)
+                // At 0 it would be due even when nothing is, see `NO_TIME`.
+                FieldExpiry::At(at.max(1))
             }
         };
         add(&mut hash, &field, &value, expiry, limits)?;

@@ -12,10 +12,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// What goes to the file at once.
-const BUFFER_BYTES: usize = 1 << 20;
-/// After so many bytes the kernel is told to begin to write them to the disk, so that the last sync is short.
-const SYNC_BYTES: u64 = 4 << 20;
+/// What is less than this is gathered before it goes to the file; pieces of threads go there as they are. A call to the
+/// kernel should be short: many kernels let nobody else onto the processor before it ends.
+const BUFFER_BYTES: usize = 64 << 10;
+/// After so many bytes the kernel is told to begin to write them to the disk, so that the last sync is short, and each of
+/// these calls as well.
+const SYNC_BYTES: u64 = 1 << 20;
 /// More than so many bytes are not on their way to the disk at once: what comes then waits.
 const UNSYNCED_MAX_BYTES: u64 = 32 << 20;
 /// What a thread makes before it takes its turn at the file.

@@ -100,12 +100,15 @@ impl EventLoop {
 
     /// What the connection has been told since is not sent before the log is safe up to here, if replies wait for that.
     pub(super) fn hold(&self, connection: &mut Connection, position: u64) {
-        const ALWAYS: i64 = 1;
-        if self.shared.config.hot.appendfsync.load(Relaxed) == ALWAYS
-            && self.worker.engine().append_log().is_on()
-        {
+        if self.waits_for_sync() && self.worker.engine().append_log().is_on() {
             connection.hold = position;
         }
+    }
+
+    /// Whether replies wait until what they tell of is on the disk.
+    pub(super) fn waits_for_sync(&self) -> bool {
+        const ALWAYS: i64 = 1;
+        self.shared.config.hot.appendfsync.load(Relaxed) == ALWAYS
     }
 
     /// Everything went out, after more than one try if some of it was reported.

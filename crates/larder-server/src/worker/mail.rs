@@ -115,7 +115,8 @@ impl EventLoop {
         connection.output.tail.extend_from_slice(reply);
         connection.output.settle();
         // The reply tells of what another client's command has done.
-        self.hold(connection, self.worker.engine().append_log().end());
+        self.told = self.worker.engine().append_log().end();
+        self.hold(connection, self.told);
         self.clear_deadline(slot, connection);
         self.worker.resume(&mut connection.session);
         Self::touch(connection);

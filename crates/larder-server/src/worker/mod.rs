@@ -70,8 +70,10 @@ pub struct EventLoop {
     serving: Vec<usize>,
     /// Connections to flush at the end of the round.
     dirty: Vec<usize>,
-    /// Where this worker's part of the log ended when its writer was last woken.
+    /// Where what this worker's replies had told of ended in the log when that was last written.
     logged: u64,
+    /// Where what other workers have done, and this one tells of, ends in the log.
+    told: u64,
     /// Connections whose output waits for the log.
     held: Vec<usize>,
     /// Connections whose next command is put off.
@@ -114,6 +116,7 @@ impl EventLoop {
             serving: Vec::new(),
             dirty: Vec::new(),
             logged: 0,
+            told: 0,
             held: Vec::new(),
             paused: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -175,7 +178,7 @@ impl EventLoop {
         self.run_timers();
         self.worker.finish_round();
         self.take_mail();
-        self.kick_log();
+        self.write_log();
         self.flush_dirty();
         if !self.held.is_empty() {
             self.look_after_held();
@@ -184,14 +187,20 @@ impl EventLoop {
         self.slots.release();
     }
 
-    /// Has what this round logged written, and waits if the disk does not keep up.
-    fn kick_log(&mut self) {
-        let end = self.worker.log_end();
-        if std::mem::replace(&mut self.logged, end) != end {
-            let log = self.worker.engine().append_log();
-            log.kick();
-            log.wait_for_room();
+    /// Has what this round's replies tell of written, and waits if the disk does not keep up. With `always` the log's thread
+    /// does it, and in a round that a script allows others, who may hold shards: none of the others has written anything.
+    fn write_log(&mut self) {
+        let end = self.worker.log_end().max(std::mem::take(&mut self.told));
+        if end <= self.logged {
+            return;
         }
+        self.logged = end;
+        let log = self.worker.engine().append_log();
+        match self.shared.persist.get() {
+            Some(persist) if !self.in_round() && !self.waits_for_sync() => persist.write_log_to(end),
+            _ => log.kick(),
+        }
+        log.wait_for_room();
     }
 
     /// Remembers what an event said.

@@ -1,4 +1,5 @@
-//! kill -9 under load: with `always` every write that was acknowledged is there, otherwise a prefix of each client's.
+//! kill -9 under load: with the append-only file every write that was acknowledged is there, otherwise a prefix of each
+//! client's.
 
 use larder_testkit::{Client, Server, full_run, seed};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,8 +82,13 @@ fn always_keeps_what_was_acknowledged() {
 }
 
 #[test]
-fn everysec_keeps_a_prefix() {
-    crash(&["--threads", "2", "--appendonly", "yes"], rounds(), false, 2);
+fn everysec_keeps_what_was_acknowledged() {
+    crash(&["--threads", "2", "--appendonly", "yes"], rounds(), true, 2);
+}
+
+#[test]
+fn a_log_without_syncs_keeps_what_was_acknowledged() {
+    crash(&["--threads", "4", "--appendonly", "yes", "--appendfsync", "no"], rounds(), true, 4);
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 mod aof;
 mod crash;
+mod disk;
 mod faults;
 mod functions;
+mod hostile;
 mod migrate;
 mod rdb;
 #[path = "../common/samples.rs"]

@@ -1,12 +1,13 @@
 //! The append-only file: a snapshot, and what was done since, in files that a manifest lists.
 //!
-//! A thread writes what the workers leave in the log of effects and syncs it as `appendfsync` says. With `always`, the
-//! event loops hold replies back until the sync that covers them; whoever comes while one is under way shares the
-//! next. Rewriting makes a new base from a snapshot; in the instant that it shows, the log goes over to a new file.
+//! Workers write what is in the log of effects before their replies leave, and a thread syncs it as `appendfsync` says.
+//! With `always` that thread writes it too, and the event loops hold replies back until the sync that covers them; whoever
+//! comes while one is under way shares the next. Rewriting makes a new base from a snapshot; in the instant that it shows, the log goes over to a new file.
 
 pub mod load;
 mod manifest;
 mod rewrite;
+mod sink;
 mod writer;
 
 use super::Persist;
@@ -14,7 +15,7 @@ use larder_engine::config::Config;
 use larder_engine::{Engine, LogLevel, wall_s};
 use manifest::{Manifest, Place};
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use sink::Sink;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
@@ -25,15 +26,25 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct AppendFile {
     state: Mutex<State>,
+    sink: Sink,
 }
 
 #[derive(Default)]
 struct State {
     place: Place,
     manifest: Manifest,
-    /// The files that the log goes over to at its cuts, in order.
-    next: VecDeque<File>,
     has_writer: bool,
+}
+
+impl State {
+    /// Changes the manifest on the disk, and what is known of it when that has worked.
+    fn change(&mut self, change: impl FnOnce(&mut Manifest)) -> io::Result<()> {
+        let mut manifest = self.manifest.clone();
+        change(&mut manifest);
+        manifest.write(&self.place)?;
+        self.manifest = manifest;
+        Ok(())
+    }
 }
 
 /// Where the configuration puts the files.
@@ -76,11 +87,16 @@ impl AppendFile {
         let file = open_increment(&place.path(&last.name))?;
         manifest.write(&place)?;
         let mut state = self.state.lock();
-        *state = State { place, manifest, next: VecDeque::from([file]), has_writer: state.has_writer };
+        *state = State { place, manifest, has_writer: state.has_writer };
+        self.sink.push_next(file);
         drop(state);
         self.begin(persist)?;
         persist.engine.start_log(|log| log.cut());
         Ok(())
+    }
+
+    fn sink(&self) -> &Sink {
+        &self.sink
     }
 
     /// Marks the file as kept, notes its size, and starts the writer if there is none.

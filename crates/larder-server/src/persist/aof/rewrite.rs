@@ -1,7 +1,7 @@
 //! Making a new base from a snapshot.
 
 use super::manifest::{Manifest, Part, Place};
-use super::{AppendFile, open_increment};
+use super::{AppendFile, State, open_increment};
 use crate::persist::Persist;
 use crate::persist::snapshot::{self, put_in_place};
 use larder_engine::{LogLevel, Snapshot, wall_s};
@@ -34,44 +34,35 @@ pub fn run(file: &AppendFile, persist: &Persist) {
 
 fn rewrite(file: &AppendFile, persist: &Persist) -> io::Result<()> {
     let _turn = persist.snapshot_turn.lock();
-    let enabled = || persist.engine.persistence().log.lock().enabled;
     let was_on = persist.engine.append_log().is_on();
-    let begins = enabled() && !was_on;
+    let begins = is_enabled(persist) && !was_on;
     // Without logging there is nothing to follow the base but a file that stays empty.
-    let increment = begin_increment(file, persist, was_on)?;
-    let (snapshot, place, manifest) = {
-        let (place, manifest) = {
-            let state = file.state.lock();
-            (state.place.clone(), state.manifest.clone())
-        };
-        let at_start = || {
-            if was_on || begins {
-                persist.engine.append_log().cut();
-            }
-            if begins {
-                persist.engine.append_log().set_on(true);
-            }
-        };
-        let snapshot = persist.engine.snapshot(at_start);
-        (snapshot.ok_or_else(|| io::Error::other("another snapshot is read"))?, place, manifest)
-    };
-    let written = write_base(persist, &snapshot, &place, &manifest);
-    drop(snapshot);
-    if begins && (written.is_err() || !enabled()) {
+    let (increment, mut opened) = begin_increment(file, persist, was_on)?;
+    let snapshot = persist.engine.snapshot(|| {
+        let log = persist.engine.append_log();
+        if was_on || begins {
+            opened.take().into_iter().for_each(|opened| file.sink().push_next(opened));
+            log.cut();
+        }
+        if begins {
+            log.set_on(true);
+        }
+    });
+    let outcome = snapshot
+        .ok_or_else(|| io::Error::other("another snapshot is read"))
+        .and_then(|snapshot| replace_base(file, persist, &snapshot, increment, begins));
+    if begins && (outcome.is_err() || !is_enabled(persist)) {
         persist.engine.stop_log();
     }
-    let base = written?;
-    let mut state = file.state.lock();
-    if begins {
-        state.manifest.push_increment(increment.clone());
-    }
-    state.manifest.rebase(base, increment.seq);
-    state.manifest.write(&state.place)?;
-    forget_history(&mut state.manifest, &place)
+    outcome
+}
+
+fn is_enabled(persist: &Persist) -> bool {
+    persist.engine.persistence().log.lock().enabled
 }
 
 /// Makes the file that the log goes over to.
-fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Result<Part> {
+fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Result<(Part, Option<File>)> {
     let mut state = file.state.lock();
     if state.place == Place::default() {
         state.place = super::place(&persist.shared.config);
@@ -80,21 +71,39 @@ fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Re
     let place = state.place.clone();
     fs::create_dir_all(&place.dir)?;
     let part = state.manifest.next_increment(&place);
-    let logs = was_on || persist.engine.persistence().log.lock().enabled;
-    let path = place.path(&part.name);
-    let opened = open_increment(&path)?;
+    let opened = open_increment(&place.path(&part.name))?;
     // A file of this name may be left of a rewrite that did not end.
     opened.set_len(0)?;
     persist.say(LogLevel::Notice, &format!("Creating AOF incr file {} on background rewrite", part.name));
     if was_on {
         // Before anything is written there, the manifest must know of it.
-        state.manifest.push_increment(part.clone());
-        state.manifest.write(&place)?;
+        state.change(|manifest| manifest.push_increment(part.clone()))?;
     }
-    if logs {
-        state.next.push_back(opened);
-    }
-    Ok(part)
+    Ok((part, Some(opened)))
+}
+
+/// Makes a base that stands for everything before an increment, and has the manifest say so.
+fn replace_base(
+    file: &AppendFile,
+    persist: &Persist,
+    snapshot: &Snapshot,
+    increment: Part,
+    begins: bool,
+) -> io::Result<()> {
+    let (place, manifest) = {
+        let state = file.state.lock();
+        (state.place.clone(), state.manifest.clone())
+    };
+    let base = write_base(persist, snapshot, &place, &manifest)?;
+    let mut state = file.state.lock();
+    state.change(|manifest| {
+        let from = increment.seq;
+        if begins {
+            manifest.push_increment(increment);
+        }
+        manifest.rebase(base, from);
+    })?;
+    forget_history(&mut state)
 }
 
 /// Writes a base and puts it in its place.
@@ -139,13 +148,13 @@ fn write_commands(snapshot: &Snapshot, path: &std::path::Path) -> io::Result<()>
     file.sync_all()
 }
 
-/// Deletes what a manifest lists as history.
-fn forget_history(manifest: &mut Manifest, place: &Place) -> io::Result<()> {
-    for part in std::mem::take(&mut manifest.history) {
-        match fs::remove_file(place.path(&part.name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => manifest.history.push(part),
-            _ => {}
-        }
-    }
-    manifest.write(place)
+/// Deletes what the manifest lists as history.
+fn forget_history(state: &mut State) -> io::Result<()> {
+    let place = state.place.clone();
+    state.change(|manifest| {
+        manifest.history.retain(|part| {
+            let removed = fs::remove_file(place.path(&part.name));
+            removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+        });
+    })
 }
