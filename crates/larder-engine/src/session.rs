@@ -75,6 +75,8 @@ pub mod client_flags {
     pub const BROKEN_REDIRECT: u32 = 1 << 11;
     /// `B`: is told of keys by prefix.
     pub const BROADCAST: u32 = 1 << 12;
+    /// No letter of its own, but `r` among the capabilities: would follow a redirection.
+    pub const CAPA_REDIRECT: u32 = 1 << 13;
 }
 
 /// The part of a connection that other threads may look at. Only the worker that owns the connection writes the

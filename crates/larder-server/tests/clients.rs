@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Server, command};
+use larder_testkit::Client;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -284,4 +285,106 @@ fn idle_connections_are_small() {
         .collect();
     times.sort_unstable();
     println!("median round trip {:?}, 99 % {:?}", times[1000], times[1980]);
+}
+
+/// The fields of a client's line in CLIENT LIST.
+fn field(client: &mut Client, name: &str) -> String {
+    let line = client.ask("CLIENT INFO").text();
+    let found = line.split_whitespace().find_map(|word| word.strip_prefix(&format!("{name}=")));
+    found.unwrap_or_else(|| panic!("no {name} in {line}")).to_owned()
+}
+
+#[test]
+fn capabilities_are_noted_until_a_reset() {
+    let server = larder_testkit::Server::larder(&[]);
+    let mut client = server.client();
+    assert_eq!(field(&mut client, "capa"), "");
+    assert_eq!(client.ask("CLIENT CAPA something").text(), "OK");
+    assert_eq!(field(&mut client, "capa"), "");
+    assert_eq!(client.ask("CLIENT CAPA something REDIRECT").text(), "OK");
+    assert_eq!(field(&mut client, "capa"), "r");
+    client.ask("RESET");
+    assert_eq!(field(&mut client, "capa"), "");
+}
+
+/// Each filter of CLIENT LIST and KILL, and its opposite, finds just the clients that it should.
+#[test]
+fn filters_find_the_clients_that_they_mean() {
+    let server = larder_testkit::Server::larder(&["--threads", "2", "--unixsocket", "server.sock"]);
+    let mut me = server.client();
+    me.ask("CLIENT SETNAME me");
+    let mut named = server.client();
+    named.ask("CLIENT SETNAME named");
+    named.ask("CLIENT SETINFO LIB-NAME lib");
+    named.ask("CLIENT SETINFO LIB-VER 1.2");
+    named.ask("SELECT 3");
+    named.ask("CLIENT CAPA redirect");
+    named.ask("CLIENT NO-TOUCH ON");
+    let mut listener = server.client();
+    me.ask("ACL SETUSER bob on nopass +@all &*");
+    listener.ask("AUTH bob x");
+    listener.ask("SUBSCRIBE channel");
+    let mut local = Client::connect_unix(&server.dir().join("server.sock")).unwrap();
+    let local_id = local.ask("CLIENT ID").int();
+    let (addr, laddr) = (field(&mut named, "addr"), field(&mut named, "laddr"));
+    let (id, my_id) = (field(&mut named, "id"), field(&mut me, "id"));
+    let list = |me: &mut Client, filter: &str| -> Vec<&'static str> {
+        let text = me.ask(&format!("CLIENT LIST {filter}")).text();
+        assert!(text.is_empty() || text.starts_with("id="), "{filter}: {text}");
+        let kind = |line: &str| match line {
+            _ if line.contains(" name=me ") => "me",
+            _ if line.contains(" name=named ") => "named",
+            _ if line.contains(" user=bob ") => "listener",
+            _ => "local",
+        };
+        text.lines().map(kind).collect()
+    };
+    let everybody = ["me", "named", "listener", "local"];
+    let cases: [(String, &[&str]); 16] = [
+        (format!("ID {id} {local_id} 999"), &["named", "local"]),
+        ("TYPE pubsub".to_owned(), &["listener"]),
+        ("USER bob".to_owned(), &["listener"]),
+        (format!("ADDR {addr}"), &["named"]),
+        (format!("LADDR {laddr}"), &["me", "named", "listener"]),
+        ("MAXAGE 100000".to_owned(), &[]),
+        ("IDLE 100000".to_owned(), &[]),
+        ("NAME named".to_owned(), &["named"]),
+        ("FLAGS T".to_owned(), &["named"]),
+        ("FLAGS P".to_owned(), &["listener"]),
+        ("FLAGS U".to_owned(), &["local"]),
+        ("LIB-NAME lib".to_owned(), &["named"]),
+        ("LIB-VER 1.2".to_owned(), &["named"]),
+        ("DB 3".to_owned(), &["named"]),
+        ("CAPA r".to_owned(), &["named"]),
+        ("IP 127.0.0.1".to_owned(), &["me", "named", "listener"]),
+    ];
+    for (filter, expected) in &cases {
+        assert_eq!(list(&mut me, filter), *expected, "{filter}");
+        if let Some(negated) =
+            ["MAXAGE", "IDLE"].iter().all(|word| !filter.starts_with(word)).then_some("NOT-")
+        {
+            let others: Vec<&str> = everybody.into_iter().filter(|who| !expected.contains(who)).collect();
+            assert_eq!(list(&mut me, &format!("{negated}{filter}")), others, "{negated}{filter}");
+        }
+    }
+    assert_eq!(list(&mut me, "DB 3 FLAGS T NOT-TYPE pubsub"), ["named"], "all must fit");
+    assert_eq!(list(&mut me, "DB 3 FLAGS P"), [""; 0]);
+    for (filter, error) in [
+        ("FLAGS Tz", "ERR Unknown flags found in the provided filter: Tz"),
+        ("CAPA x", "ERR Unknown capa found in the provided filter: x"),
+        ("DB 99", "ERR DB index is out of range"),
+        ("NOT-USER nobody", "ERR No such user 'nobody'"),
+        ("IDLE 0", "ERR idle is not an integer or out of range"),
+        ("NOT-SKIPME yes", "ERR syntax error"),
+        ("NAME", "ERR syntax error"),
+    ] {
+        assert_eq!(me.ask(&format!("CLIENT LIST {filter}")).text(), error, "{filter}");
+        assert_eq!(me.ask(&format!("CLIENT KILL {filter} ID {my_id}")).text(), error, "{filter}");
+    }
+    // KILL goes by the same filters, and spares who asks.
+    assert_eq!(me.ask("CLIENT KILL NOT-FLAGS P NOT-IP 127.0.0.1").int(), 1);
+    assert_eq!(list(&mut me, ""), ["me", "named", "listener"]);
+    assert_eq!(me.ask("CLIENT KILL CAPA r LIB-NAME lib").int(), 1);
+    assert_eq!(me.ask("CLIENT KILL NOT-NAME me").int(), 1);
+    assert_eq!(list(&mut me, ""), ["me"]);
 }

@@ -217,3 +217,40 @@ fn stats_have_redis_servers_shape() {
     });
     assert_eq!(ours, theirs);
 }
+
+/// INFO keysizes counts every key once, of its type and size, and only for those who ask for it.
+#[test]
+fn sizes_of_keys_are_counted_on_demand() {
+    let server = Server::larder(&["--databases", "3"]);
+    let mut client = server.client();
+    assert_eq!(client.ask("INFO keysizes").text(), "# Keysizes\r\n");
+    let strings: Vec<_> =
+        (0..20_000).map(|n| command("SET", &format!("s{n}"), ["v".repeat(n % 8 + 1)])).collect();
+    pipe(&mut client, &strings);
+    client.cmd(&["SET", "empty", ""]);
+    client.cmd(&["SET", "long", &"v".repeat(5000)]);
+    client.ask("SELECT 2");
+    for (count, key) in [(1, "a"), (3, "b"), (2048, "c")] {
+        let numbers = || (0..count).map(|n| n.to_string());
+        client.cmd(&command("RPUSH", &format!("list{key}"), numbers()));
+        client.cmd(&command("SADD", &format!("set{key}"), numbers()));
+        client.cmd(&command("ZADD", &format!("zset{key}"), numbers().flat_map(|n| [n.clone(), n])));
+        client.cmd(&command("HSET", &format!("hash{key}"), numbers().flat_map(|n| [n.clone(), n])));
+    }
+    client.ask("XADD stream * f v");
+    let items = "1=1,2=1,2K=1";
+    let expected = format!(
+        "# Keysizes\r\ndb0_distrib_strings_sizes:0=1,1=2500,2=5000,4=10000,8=2500,4K=1\r\n\
+         db2_distrib_lists_items:{items}\r\ndb2_distrib_sets_items:{items}\r\n\
+         db2_distrib_zsets_items:{items}\r\ndb2_distrib_hashes_items:{items}\r\n"
+    );
+    assert_eq!(client.ask("INFO keysizes").text(), expected);
+    assert!(client.ask("INFO everything").text().contains(&expected));
+    for question in ["INFO", "INFO all", "INFO default"] {
+        assert!(!client.ask(question).text().contains("Keysizes"), "{question} needs no walk");
+    }
+    client.ask("MULTI");
+    client.ask("INFO keysizes");
+    assert_eq!(client.ask("EXEC").items()[0].text(), expected);
+    assert_eq!(client.cmd(&["EVAL", "return redis.call('INFO', 'keysizes')", "0"]).text(), expected);
+}

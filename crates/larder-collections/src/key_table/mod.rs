@@ -50,10 +50,10 @@ pub use capture::{Captured, CapturedKeys};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
-    Borrowed, EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue, Old,
-    OutMut, OwnedValue, Record as Entry, Removed, Thin, ValueRef,
+    Borrowed, EXPIRY_MS_MAX, Gone, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue,
+    Old, OutMut, OwnedValue, Record as Entry, Removed, SlotSet, Thin, ValueRef,
 };
-pub use sample::SampleFrom;
+pub use sample::{Sample, SampleFrom};
 pub use stats::TableStats;
 
 use capture::Capture;

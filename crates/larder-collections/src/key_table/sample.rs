@@ -3,14 +3,19 @@
 //! A segment holds the keys of a small range of hashes: with respect to anything but their names they are a random sample
 //! of some 60 to 100, side by side in memory. Looking at all of them costs little more than at two or three that lie apart.
 //!
-//! Every segment is picked with the same chance, whatever share of the positions it has: a slot of the directory is
-//! thrown until it is the first of its segment's run, which at least every fourth is. Which segments have keys that
-//! expire is known from the minima that expiry keeps; those are 8 bytes a slot, so that few such keys among many others
-//! are found with a look at some KB.
+//! Samples are taken in the order of the table, round after round: each segment has its turn as often as any other, none is
+//! looked at twice before all others were, and the next one can be asked for while this one is looked at. Where a round
+//! stands is a position, as for SCAN.
+//!
+//! Which segments have keys that expire is known from the minima that expiry keeps; those are 8 bytes a slot, so that few
+//! such keys among many others are found with a look at some KB.
+//!
+//! Removing several of a sample costs one copy of the others, by which the segment gives back what it does not need.
+//! Removing them one by one would move half of the others each time, and leave holes.
 
 use super::expiry::{NEVER, earliest};
 use super::{Entry, KeyHash, KeyTable, SEGMENT_BYTES_MAX};
-use larder_packed::segment::Thin;
+use larder_packed::segment::{Gone, SlotSet, Thin, long_key_heap_bytes};
 
 /// Segments whose minima turn out to be too early, until one is taken as it is.
 const STALE_MAX: usize = 8;
@@ -26,66 +31,87 @@ pub enum SampleFrom {
     Soonest,
 }
 
+/// A segment that is looked at. Means nothing once the table has changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    from: SampleFrom,
+    slot: usize,
+    /// The position behind it: where the next sample is looked for. None at the end of the table.
+    pub next: Option<u32>,
+}
+
 impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
-    /// Visits those entries of one segment that a sample may be of, and returns their number: 0 only if the table has none.
-    /// O(records of a segment), and O(slots) at 8 bytes each where keys that expire are looked for.
-    pub fn sample(
-        &mut self,
-        from: SampleFrom,
-        rng: &mut fastrand::Rng,
-        mut visit: impl FnMut(Entry<'_, V>),
-    ) -> usize {
+    /// The first segment from a position on that has, or seems to have, entries that a sample may be of; after
+    /// [`Soonest`](SampleFrom::Soonest) there is no next, whatever the position. Asks the processor to load it, and the one
+    /// behind it. O(1), and O(slots) at 8 bytes each where keys that expire are looked for.
+    pub fn sample(&mut self, from: SampleFrom, position: u32) -> Option<Sample> {
+        if self.is_empty() {
+            return None;
+        }
         let slot = match from {
-            SampleFrom::All => self.any_segment(rng),
-            SampleFrom::Expiring => self.expiring_segment(rng),
-            SampleFrom::Soonest => self.soonest_segment(),
+            SampleFrom::All => self.directory.run(self.directory.slot(position)).start,
+            SampleFrom::Expiring => self.expiring_segment(position)?,
+            SampleFrom::Soonest => self.soonest_segment()?,
         };
-        let Some(slot) = slot else { return 0 };
+        if self.directory.segments() == 1 || from == SampleFrom::Soonest {
+            return Some(Sample { from, slot, next: None });
+        }
+        self.directory.segment(slot).prefetch_bytes(SEGMENT_BYTES_MAX);
+        let run = self.directory.run(slot);
+        if from == SampleFrom::All && run.end < self.directory.slots() {
+            self.directory.segment(run.end).prefetch_bytes(SEGMENT_BYTES_MAX);
+        }
+        let next = u32::try_from(self.directory.positions(slot).end).ok();
+        Some(Sample { from, slot, next })
+    }
+
+    /// Visits the entries of a sample with the numbers of their slots, and returns how many there were: 0 is possible.
+    /// O(records of a segment).
+    pub fn visit_sample(&mut self, sample: Sample, mut visit: impl FnMut(usize, Entry<'_, V>)) -> usize {
         let mut visited = 0;
-        for (_, record) in self.directory.segment(slot).records() {
-            if from == SampleFrom::All || record.expire_at_ms().is_some() {
-                visit(record);
+        for (index, record) in self.directory.segment(sample.slot).records() {
+            if sample.from == SampleFrom::All || record.expire_at_ms().is_some() {
+                visit(index, record);
                 visited += 1;
             }
+        }
+        let stale = self.expiry.as_mut().filter(|_| visited == 0 && sample.from != SampleFrom::All);
+        if let Some(expiry) = stale {
+            expiry.minima[sample.slot] = NEVER;
         }
         visited
     }
 
-    /// The first slot of a segment that has entries.
-    fn any_segment(&self, rng: &mut fastrand::Rng) -> Option<usize> {
-        if self.is_empty() {
-            return None;
-        }
-        loop {
-            let slot = rng.usize(..self.directory.slots());
-            if !self.directory.starts_run(slot) {
-                continue;
-            }
-            let segment = self.directory.segment(slot);
-            if self.directory.segments() > 1 {
-                segment.prefetch_bytes(SEGMENT_BYTES_MAX);
-            }
-            if segment.page().live() > 0 {
-                return Some(slot);
-            }
-        }
+    /// An entry of a sample by the number of its slot.
+    pub fn sampled(&self, sample: Sample, index: usize) -> Option<Entry<'_, V>> {
+        self.directory.segment(sample.slot).record(index)
     }
 
-    /// The first segment from a random slot on that has entries that expire.
-    fn expiring_segment(&mut self, rng: &mut fastrand::Rng) -> Option<usize> {
-        let start = rng.usize(..self.directory.slots().max(1));
-        loop {
-            let expiry = self.expiry.as_mut().filter(|expiry| expiry.len > 0)?;
-            let minima = &mut expiry.minima;
-            let behind = minima[start..].iter().position(|&ms| ms != NEVER).map(|at| start + at);
-            let slot = behind.or_else(|| minima[..start].iter().position(|&ms| ms != NEVER))?;
-            let segment = self.directory.segment(slot);
-            segment.prefetch_bytes(SEGMENT_BYTES_MAX);
-            minima[slot] = earliest(segment);
-            if minima[slot] != NEVER {
-                return Some(slot);
-            }
+    /// Removes the entries of a sample whose slots are in a set. Not while a snapshot is taken. O(records of a segment).
+    pub fn remove_sampled(&mut self, sample: Sample, gone: SlotSet, mut each: impl FnMut(Gone<'_, V>)) {
+        assert!(self.capture.is_none(), "a snapshot wants to know what goes");
+        let position = self.directory.positions(sample.slot).start as u32;
+        let (mut long_key_bytes, mut expiring) = (0, 0);
+        self.directory.update(sample.slot, |records| {
+            records.remove_several(gone, |record| {
+                long_key_bytes += long_key_heap_bytes(record.key);
+                expiring += usize::from(record.expire_at_ms.is_some());
+                each(record);
+            });
+        });
+        self.directory.count_bytes(-(long_key_bytes as isize));
+        self.len -= gone.len();
+        if let Some(expiry) = &mut self.expiry {
+            expiry.len -= expiring;
         }
+        self.settle(position);
+    }
+
+    /// The first segment from a position on that may have entries that expire.
+    fn expiring_segment(&self, position: u32) -> Option<usize> {
+        let expiry = self.expiry.as_ref().filter(|expiry| expiry.len > 0)?;
+        let first = self.directory.run(self.directory.slot(position)).start;
+        Some(first + expiry.minima[first..].iter().position(|&ms| ms != NEVER)?)
     }
 
     /// The segment of the least minimum, after looking whether it is right.

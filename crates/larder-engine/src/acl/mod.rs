@@ -201,25 +201,25 @@ impl Acl {
         self.bury(gone, Vec::new())
     }
 
-    /// Replaces all users. Users who keep their names keep their connections; a missing default user gets his first
-    /// rights back.
+    /// Replaces all users. Connections of users who are as they were go on, as do those of the default user, who gets his
+    /// first rights back if he is missing; the others are to log in again. (redis-server 7.0 closes all but those of the
+    /// default user, later ones close fewer.)
     pub(crate) fn replace(&self, mut new: BTreeMap<Vec<u8>, Rights>) -> Aftermath {
         let _changing = self.changing.lock();
         new.entry(DEFAULT.to_vec()).or_insert_with(Rights::all);
         let mut users = self.users.write();
-        let gone: Vec<_> =
+        let mut gone: Vec<_> =
             users.values().filter(|user| !new.contains_key(user.name())).map(Arc::clone).collect();
         users.retain(|name, _| new.contains_key(&name[..]));
         let mut changed = Vec::new();
         for (name, rights) in new {
             match users.get(&name[..]) {
-                Some(user) => {
+                Some(user) if name == DEFAULT => {
                     *user.rights.write() = Arc::new(rights);
                     changed.push(Arc::clone(user));
                 }
-                None => {
-                    users.insert(name.as_slice().into(), User::new(&name, rights));
-                }
+                Some(user) if user.rights().describe() == rights.describe() => {}
+                _ => gone.extend(users.insert(name.as_slice().into(), User::new(&name, rights))),
             }
         }
         drop(users);

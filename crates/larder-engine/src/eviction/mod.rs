@@ -1,10 +1,10 @@
 //! `maxmemory`: what happens before a command when too much memory is in use.
 //!
-//! As in Redis, candidates come from samples, and the best of them wait in a small pool for their turn; unlike there, a
-//! sample is a whole segment of the key table: some 80 keys that lie side by side and are a random choice, since
-//! tables are ordered by hash. Looking at [`LOOKS_PER_SAMPLE`] times `maxmemory-samples` keys for one that goes costs less than
-//! Redis's look at `maxmemory-samples` of them. Every worker has a pool of its own and evicts for itself before its
-//! commands, with no shard held but the one of the key that goes.
+//! As in Redis, the keys that go come from samples; unlike there, a sample is a whole segment of the key table: some 80 keys
+//! that lie side by side and are a random choice, since tables are ordered by hash. So many keys are looked at for one that
+//! goes as `maxmemory-samples` says, and the worst of a segment go at once ([`sweep`]). Where segments are too small for
+//! that, the best candidates wait in a [`pool`] for their turn. Every worker sweeps and evicts for itself before its commands,
+//! with no shard held but the one of the keys that go.
 //!
 //! - How much memory is in use: [`meter`]. Not counted are keys that were evicted but which a snapshot still needs, values on
 //!   their way to the thread that frees them, and the buffers of the append-only file, which grow with every eviction: else
@@ -17,6 +17,7 @@
 
 pub(crate) mod meter;
 mod pool;
+mod sweep;
 
 use crate::access::AccessRules;
 use crate::command::{Command, Found, flags};
@@ -28,20 +29,17 @@ use crate::field_expiry::NEVER;
 use crate::host::LogLevel;
 use crate::notify::class;
 use crate::session::Session;
-use crate::shard::{SHARDS, Table};
+use crate::shard::{Key, ShardData, Table};
 use crate::tracking::Invalidations;
-use larder_collections::key_table::{Entry, OwnedValue, SampleFrom, ValueRef};
+use larder_collections::key_table::{Entry, OwnedValue, ValueRef};
 use larder_collections::value::Value;
 use meter::{Growth, Meter};
 use parking_lot::Mutex;
-use pool::{Candidate, Judge, Policy, Pool};
+use pool::{Candidate, Policy, Pool};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use sweep::{Look, Sweep};
 
-/// Keys looked at for one that is evicted, in terms of `maxmemory-samples`.
-const LOOKS_PER_SAMPLE: usize = 2;
-/// More samples than this are not asked for: the pool is too small to profit.
-const SAMPLES_MAX: i64 = 64;
 /// Who evicts makes so much more room than it must: several evictions in a row cost less than one at a time.
 const AHEAD_BYTES: u64 = 4 << 10;
 /// Evictions between two looks at the clock.
@@ -79,7 +77,8 @@ pub(crate) struct Evictor {
     /// The policy, behind the number by which the configuration knows it.
     policy: Option<(i64, Option<Policy>)>,
     rng: fastrand::Rng,
-    /// Keys that may be evicted before more are looked at.
+    sweep: Sweep,
+    /// Keys of the pool that may be evicted before more are looked at.
     credit: usize,
     /// Before the last command too much memory was in use, and nothing could be evicted.
     pub(crate) is_out_of_memory: bool,
@@ -114,7 +113,7 @@ enum Outcome {
 /// in use and nothing can be evicted: commands with `DENYOOM`, and writes of scripts, are to be refused with it.
 #[inline]
 pub(crate) fn make_room(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
-    if !worker.evictor.is_over(engine, 0) {
+    if !worker.evictor.is_over(engine) {
         return Ok(());
     }
     make_room_now(engine, worker)
@@ -206,7 +205,7 @@ impl Engine {
     pub(crate) fn check_memory(&self) {
         self.note_memory(self.eviction.meter.read(self.mono_ms(), || self.host.memory().used));
         let mut evictor = self.eviction.timer.lock();
-        if !evictor.is_over(self, 0) || self.gate.is_loading() {
+        if !evictor.is_over(self) || self.gate.is_loading() {
             self.eviction.note_below(self);
             return;
         }
@@ -289,21 +288,26 @@ impl Eviction {
 }
 
 impl Evictor {
-    /// Whether more is in use than `maxmemory` allows, less `ahead` bytes. The limit is read each time: it may be changed, or
-    /// taken away, while somebody evicts.
+    /// Whether more is in use than `maxmemory` allows. The limit is read each time: it may be changed, or taken away, while
+    /// somebody evicts.
     #[inline]
-    fn is_over(&mut self, engine: &Engine, ahead: u64) -> bool {
+    fn is_over(&mut self, engine: &Engine) -> bool {
+        self.excess(engine, 0) > 0
+    }
+
+    /// How many bytes are in use beyond `maxmemory`, less `ahead`; 0 or less when the limit is kept.
+    #[inline]
+    fn excess(&mut self, engine: &Engine, ahead: u64) -> i64 {
         let limit = engine.config.hot.maxmemory.load(Relaxed);
         if limit == 0 {
-            return false;
+            return 0;
         }
         let limit = limit.saturating_sub(ahead).min(i64::MAX as u64) as i64;
-        let used = self.growth.used(engine);
-        if used <= limit {
-            return false;
+        let excess = self.growth.used(engine) - limit;
+        if excess <= 0 {
+            return excess;
         }
-        let in_flight = engine.eviction.in_flight.load(Relaxed);
-        used - in_flight - engine.bytes_not_counted() as i64 > limit
+        excess - engine.eviction.in_flight.load(Relaxed) - engine.bytes_not_counted() as i64
     }
 
     /// Evicts until the limit is kept, the time is over, or nothing is left.
@@ -311,7 +315,7 @@ impl Evictor {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
         if shared.meter.wants_reading(turn.mono_ms) {
             shared.meter.read(turn.mono_ms, || engine.host.memory().used);
-            if !self.is_over(engine, 0) {
+            if !self.is_over(engine) {
                 return Outcome::Below;
             }
         }
@@ -334,18 +338,22 @@ impl Evictor {
     fn evict_while_over(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
         let engine = turn.engine;
         let mut start = None;
-        let mut evicted = 0;
+        let (mut evicted, mut unlooked) = (0, 0);
+        let mut excess = self.excess(engine, AHEAD_BYTES);
         let outcome = loop {
-            let policy = self.policy(engine);
-            if !policy.is_some_and(|policy| self.evict_one(turn, policy, told)) {
-                break if self.is_over(engine, 0) { Outcome::Nothing } else { Outcome::Below };
+            let gone = self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, excess, told));
+            if gone == 0 {
+                break if self.is_over(engine) { Outcome::Nothing } else { Outcome::Below };
             }
-            evicted += 1;
-            if !self.is_over(engine, AHEAD_BYTES) {
+            evicted += gone;
+            unlooked += gone;
+            excess = self.excess(engine, AHEAD_BYTES);
+            if excess <= 0 {
                 break Outcome::Below;
             }
             // The clock is looked at for the first time after some evictions: mostly they are enough.
-            if evicted % EVICTIONS_PER_LOOK == 0 {
+            if unlooked >= EVICTIONS_PER_LOOK {
+                unlooked = 0;
                 let start = start.get_or_insert_with(Instant::now);
                 if turn.time.is_some_and(|time| start.elapsed() >= time) {
                     break Outcome::Unfinished;
@@ -372,46 +380,31 @@ impl Evictor {
         }
     }
 
-    /// Evicts a key; false when there is none to evict.
-    fn evict_one(&mut self, turn: &Turn<'_>, policy: Policy, told: &mut Invalidations) -> bool {
+    /// Evicts some keys, of which those with big values are not more than `goal_bytes` ask for; returns how many: 0 when there
+    /// is none to evict.
+    fn evict_some(
+        &mut self,
+        turn: &Turn<'_>,
+        policy: Policy,
+        goal_bytes: i64,
+        told: &mut Invalidations,
+    ) -> usize {
         loop {
-            if (self.credit == 0 || self.pool.is_empty()) && !self.look(turn, policy) {
-                return false;
+            if self.credit == 0 || self.pool.is_empty() {
+                match self.look(turn, policy, goal_bytes.max(1), told) {
+                    Look::Candidates => {}
+                    Look::Evicted(keys) => return keys,
+                    Look::Nothing => return 0,
+                }
             }
-            let Some(candidate) = self.pool.pop() else { return false };
+            let Some(candidate) = self.pool.pop() else { return 0 };
             self.credit -= 1;
             let is_gone = evict(turn, &candidate, told);
             self.pool.reuse(candidate);
             if is_gone {
-                return true;
+                return 1;
             }
         }
-    }
-
-    /// Looks at more keys; false when there are none to evict.
-    fn look(&mut self, turn: &Turn<'_>, policy: Policy) -> bool {
-        let engine = turn.engine;
-        let samples = engine.config.hot.maxmemory_samples.load(Relaxed).clamp(1, SAMPLES_MAX) as usize;
-        let per_key = LOOKS_PER_SAMPLE * samples;
-        let first = self.rng.usize(..SHARDS);
-        let mut looked = 0;
-        let mut rng = self.rng.fork();
-        let mut judge = Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng: &mut self.rng };
-        for step in 0..SHARDS {
-            let Ok(mut data) = engine.shards.lock_one((first + step) % SHARDS) else { break };
-            for (db, table) in data.tables_mut().iter_mut().enumerate().filter(|(_, table)| !table.is_empty())
-            {
-                looked += table
-                    .sample(policy.sample_from(), &mut rng, |entry| self.pool.offer(db, &entry, &mut judge));
-            }
-            if looked >= per_key {
-                break;
-            }
-        }
-        // The best of a shard is worth more than the next best of its segment.
-        let credit = if policy.sample_from() == SampleFrom::Soonest { 1 } else { looked / per_key };
-        self.credit = credit.max(1);
-        !self.pool.is_empty()
     }
 }
 
@@ -430,7 +423,26 @@ fn evict(turn: &Turn<'_>, candidate: &Candidate, told: &mut Invalidations) -> bo
     if let OwnedValue::Out(value) = &removed.value {
         data.field_expiry.note(db, key.bytes, soonest_field(value), NEVER);
     }
-    data.changed(engine, db, &key, 0, told);
+    tell(turn, &mut data, db, &key, told);
+    drop(data);
+    if let OwnedValue::Out(value) = removed.value {
+        free(engine, value);
+    }
+    true
+}
+
+/// Whether somebody is to hear of evicted keys of a shard, or the log.
+fn is_noticed(engine: &Engine, data: &ShardData) -> bool {
+    data.notes_changes(engine)
+        || !data.waiting.is_empty()
+        || engine.wants_events(class::EVICTED)
+        || engine.append_log.is_on()
+}
+
+/// Tells everybody concerned that a key was evicted.
+fn tell(turn: &Turn<'_>, data: &mut ShardData, db: usize, key: &Key<'_>, told: &mut Invalidations) {
+    let engine = turn.engine;
+    data.changed(engine, db, key, 0, told);
     crate::serve::stream_is_gone(engine, &data.waiting, db, key.bytes);
     engine.notify(turn.from, class::EVICTED, "evicted", db, key.bytes);
     if engine.append_log.is_on() {
@@ -438,9 +450,6 @@ fn evict(turn: &Turn<'_>, candidate: &Candidate, told: &mut Invalidations) -> bo
         let name: &[u8] = if lazily { b"UNLINK" } else { b"DEL" };
         engine.append_log.append_one(db, &[name, key.bytes], engine.log_second(turn.now_ms));
     }
-    drop(data);
-    free(engine, removed.value);
-    true
 }
 
 /// Bytes of a key and its value, from a few samples of a big one.
@@ -453,8 +462,7 @@ fn cost(entry: &Entry<'_, Value>) -> u64 {
 }
 
 /// Frees a value here, or in the background if that takes long; its bytes then count as free already.
-fn free(engine: &Engine, value: OwnedValue<Value>) {
-    let OwnedValue::Out(value) = value else { return };
+fn free(engine: &Engine, value: Value) {
     if !engine.background.would_take(&value) {
         return;
     }

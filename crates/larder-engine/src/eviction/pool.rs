@@ -102,6 +102,20 @@ pub(crate) struct Judge<'a> {
     pub rng: &'a mut fastrand::Rng,
 }
 
+impl Judge<'_> {
+    /// How much a key is to be evicted, in 48 bits. For samples in which keys are in no order of expiry.
+    #[inline]
+    pub(crate) fn weight(&mut self, entry: &Entry<'_, Value>) -> u64 {
+        let score = self.score(entry);
+        if self.policy.order == Order::Random { score >> 16 } else { score }
+    }
+
+    #[inline]
+    fn score(&mut self, entry: &Entry<'_, Value>) -> u64 {
+        self.policy.score(entry, &self.rules, self.now_s, self.rng)
+    }
+}
+
 impl Pool {
     pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty()
@@ -123,7 +137,7 @@ impl Pool {
     /// Notes a key, if it is better than the worst that is kept.
     #[inline]
     pub(crate) fn offer(&mut self, db: usize, entry: &Entry<'_, Value>, judge: &mut Judge<'_>) {
-        let score = judge.policy.score(entry, &judge.rules, judge.now_s, judge.rng);
+        let score = judge.score(entry);
         if self.sorted.len() == POOL_MAX && score <= self.sorted[0].score {
             return;
         }

@@ -61,6 +61,12 @@ impl Trackers {
 }
 
 impl ShardData {
+    /// Whether anybody watches or has read a key of the shard, or is told of all changes: else [`changed`](Self::changed)
+    /// does nothing.
+    pub(crate) fn notes_changes(&self, engine: &Engine) -> bool {
+        !self.watched.is_empty() || !self.read_keys.is_empty() || engine.trackers.broadcasts()
+    }
+
     /// A key of the shard has changed: marks those who watch it, and notes those who are to be told. `writer` is the
     /// client who did it, 0 for none.
     #[inline]

@@ -87,12 +87,6 @@ impl<V: Thin> Directory<V> {
         start..start + len
     }
 
-    /// Whether a slot is the first of its segment's run. Does not look at the segment.
-    #[inline]
-    pub fn starts_run(&self, slot: usize) -> bool {
-        slot == 0 || self.slots[slot - 1].address() != self.slots[slot].address()
-    }
-
     /// The positions of the segment that a slot names; the end may be 2^32.
     pub fn positions(&self, slot: usize) -> Range<u64> {
         let run = self.run(slot);

@@ -42,25 +42,29 @@
 //! Tested by `page_tests.rs` against a vector of byte strings, `records_tests.rs`, and by the tables on top.
 
 mod directory;
+mod entries;
 mod page;
 pub(crate) mod probe;
 mod record;
 mod records;
 mod rows;
+mod slot_set;
 mod thin;
 
 pub use directory::Directory;
-pub use page::{ENTRY_BYTES_MAX, Entries, Page, Slot};
+pub use entries::Entries;
+pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
     Record, Removed, ValueRef, long_key_heap_bytes,
 };
-pub use records::{RecordMut, RecordPage, Records};
+pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{
     FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, Rows,
     VALUE_INLINE_MAX,
 };
+pub use slot_set::SlotSet;
 pub use thin::{Borrowed, KINDS, OutMut, Thin};
 
 use crate::heap;
@@ -115,6 +119,16 @@ impl Segment {
             self.move_to(self.content_bytes());
         }
         shrinks
+    }
+
+    /// A segment without the entries in the slots of a set, all of which are taken, and without holes.
+    pub fn without(&self, gone: SlotSet) -> Segment {
+        let gone_bytes: usize =
+            gone.iter().filter_map(|index| self.slot(index)).map(|slot| footprint_of(slot.len())).sum();
+        let (slots, bytes) = (self.live() - gone.len(), self.used_bytes() - gone_bytes);
+        let mut rest = Segment::with_room(slots, bytes);
+        rest.gather(self, |index| !gone.contains(index));
+        rest
     }
 
     /// Two segments: the entries for which `goes_right` (asked in slot order) is false, and those for which it is true.

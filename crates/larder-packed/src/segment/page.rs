@@ -1,7 +1,9 @@
 //! The bytes of one segment, seen in place: find, open, resize and close entries within the room there is.
 
+use super::entries::{Entries, Walk};
 use super::probe::{self, LANES};
 use crate::heap;
+use std::ops::Range;
 
 /// Bytes of the count of references, which come before the page in a segment's allocation.
 pub(super) const REFS_BYTES: usize = 4;
@@ -19,7 +21,7 @@ const SHRINK_SPARE: usize = 16;
 /// Smaller capacities than this have the same step as this one.
 const STEPS_FROM: usize = 65;
 /// Length byte of an entry whose true length stands in a u16 behind it.
-const LONG: u8 = 255;
+pub(super) const LONG: u8 = 255;
 /// Bits of the depth byte that are the depth.
 const DEPTH: u32 = 0x3F;
 /// Bit of the depth byte: there may be holes below `slots`.
@@ -50,6 +52,12 @@ impl Slot {
     /// The slot's number; it stays the same as long as the entry lives in this segment.
     pub fn index(self) -> usize {
         self.index as usize
+    }
+
+    /// The entry of slot `index`, which lies below the end of the page by `below` bytes.
+    #[inline]
+    pub(super) fn below(page: &Page, index: usize, below: usize, len: usize) -> Slot {
+        Slot { index: index as u32, start: (page.0.len() - below) as u32, len: len as u32 }
     }
 
     pub(super) fn len(self) -> usize {
@@ -207,7 +215,7 @@ impl Page {
 
     /// All entries in slot order.
     pub fn entries(&self) -> Entries<'_> {
-        Entries { page: self, index: 0, below: 0 }
+        Entries::of(self)
     }
 
     /// Bytes that one more entry of `len` bytes takes from the free room, at most.
@@ -289,6 +297,37 @@ impl Page {
         self.set_word(SHAPE_AT, self.word(SHAPE_AT) - (1 << 8));
     }
 
+    /// Makes this empty page one of the entries of `from` that stay, in their order and without holes. The caller has made
+    /// room for them. What stays side by side is copied in one piece.
+    pub(super) fn gather(&mut self, from: &Page, stays: impl Fn(usize) -> bool) {
+        let (mut slots, mut used, mut copied) = (0, 0, 0);
+        let mut walk = Walk::of(from);
+        while let Some(step) = walk.next() {
+            if stays(step.index) {
+                let to = self.group_mut(slots);
+                if slots % LANES == 0 {
+                    to.fill(0);
+                    to[2 * LANES..].copy_from_slice(&(used as u16).to_le_bytes());
+                }
+                (to[slots % LANES], to[LANES + slots % LANES]) = (step.tag, step.len_byte);
+                slots += 1;
+                used += step.footprint;
+            } else {
+                self.copy_below(used, from, copied..step.below);
+                copied = step.below + step.footprint;
+            }
+        }
+        self.copy_below(used, from, copied..from.used_bytes());
+        self.set_word(USED_AT, used as u32);
+        self.set_word(SHAPE_AT, (slots as u32) << 8);
+    }
+
+    /// Copies what lies `range` below the end of another page, so that it ends up `used` below the end of this one.
+    fn copy_below(&mut self, used: usize, from: &Page, range: Range<usize>) {
+        let (start, from_start) = (self.0.len() - used, from.0.len() - range.end);
+        self.0[start..][..range.len()].copy_from_slice(&from.0[from_start..][..range.len()]);
+    }
+
     /// Tag, length byte and footprint of the first slot of a group.
     fn first_of(&self, g: usize) -> (u8, u8, usize) {
         let group = &self.groups()[g];
@@ -335,7 +374,7 @@ impl Page {
     }
 
     #[inline]
-    fn groups(&self) -> &[[u8; GROUP_BYTES]] {
+    pub(super) fn groups(&self) -> &[[u8; GROUP_BYTES]] {
         self.0[HEADER_BYTES..self.front_bytes()].as_chunks().0
     }
 
@@ -439,7 +478,7 @@ impl Page {
 
     /// Bytes of the entry in slot `index`, its length mark included, when `below` bytes lie in the slots before it.
     #[inline]
-    fn footprint_below(&self, index: usize, below: usize) -> usize {
+    pub(super) fn footprint_below(&self, index: usize, below: usize) -> usize {
         let len = self.groups()[index / LANES][LANES + index % LANES];
         if len != LONG {
             return usize::from(len);
@@ -456,33 +495,6 @@ impl Page {
 
     fn set_word(&mut self, at: usize, word: u32) {
         self.0[at..at + 4].copy_from_slice(&word.to_le_bytes());
-    }
-}
-
-/// Iterator over a page's entries.
-pub struct Entries<'a> {
-    page: &'a Page,
-    index: usize,
-    below: usize,
-}
-
-impl<'a> Iterator for Entries<'a> {
-    type Item = (Slot, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.index < self.page.slots() {
-            let index = self.index;
-            let footprint = self.page.footprint_below(index, self.below);
-            self.below += footprint;
-            self.index += 1;
-            if self.page.tag(index) != 0 {
-                let len = if footprint > usize::from(LONG) { footprint - 2 } else { footprint };
-                let start = self.page.0.len() - self.below;
-                let slot = Slot { index: index as u32, start: start as u32, len: len as u32 };
-                return Some((slot, self.page.entry(slot)));
-            }
-        }
-        None
     }
 }
 

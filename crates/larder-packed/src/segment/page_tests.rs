@@ -1,6 +1,6 @@
 //! A segment against its safe twin, a vector of byte strings; and its bytes.
 
-use super::super::Segment;
+use super::super::{Segment, SlotSet};
 use super::{ENTRY_BYTES_MAX, Page, Slot, footprint_of};
 
 /// What a segment is, said plainly: slots of tagged byte strings.
@@ -101,6 +101,18 @@ fn compare(seed: u64, steps: usize, count_max: usize, longest: usize) {
     }
     twin.assert_same(&segment);
     split_and_join(&segment, &mut rng);
+    without_some(&segment, &twin, &mut rng);
+}
+
+fn without_some(segment: &Segment, twin: &Twin, rng: &mut fastrand::Rng) {
+    for part in [0, 2, 5, 10] {
+        let live = segment.entries().map(|(slot, _)| slot.index()).filter(|&index| index < SlotSet::END);
+        let gone: SlotSet = live.filter(|_| rng.u32(..10) < part).collect();
+        let mut rest = Twin::default();
+        let stays = twin.slots.iter().enumerate().filter(|(index, _)| !gone.contains(*index));
+        rest.slots.extend(stays.filter_map(|(_, slot)| slot.clone()).map(Some));
+        rest.assert_same(&segment.without(gone));
+    }
 }
 
 fn split_and_join(segment: &Segment, rng: &mut fastrand::Rng) {

@@ -192,6 +192,12 @@ impl<'a, V: Thin> Record<'a, V> {
         }
     }
 
+    /// Whether the value lies in the record.
+    #[inline]
+    pub fn is_inline(self) -> bool {
+        self.entry[0] & OUT == 0
+    }
+
     /// When the key expires, in milliseconds.
     #[inline]
     pub fn expire_at_ms(self) -> Option<u64> {

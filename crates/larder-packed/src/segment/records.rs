@@ -8,7 +8,7 @@ use super::record::{
     self, KeyField, NewValue, Old, OwnedValue, RECORD_BYTES_MAX, Record, Removed, record_bytes,
 };
 use super::thin::{OutMut, Thin};
-use super::{Entries, Segment};
+use super::{Entries, Segment, SlotSet};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -184,6 +184,16 @@ impl<'a, V: Thin> RecordMut<'a, V> {
     }
 }
 
+/// A record that was removed, one of several.
+pub struct Gone<'a, V> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its expiry, in milliseconds.
+    pub expire_at_ms: Option<u64>,
+    /// Its value, unless that was inline.
+    pub value: Old<V>,
+}
+
 /// A segment of records.
 #[repr(transparent)]
 pub struct Records<V: Thin> {
@@ -240,6 +250,23 @@ impl<V: Thin> Records<V> {
         let bytes = record_bytes(KeyField::of(copy).bytes(), expire_at_ms.is_some(), value_bytes);
         let slot = self.segment.resize_entry(slot, bytes);
         record::rewrite_expiry(self.segment.entry_mut(slot), copy, expire_at_ms);
+    }
+
+    /// Removes the records in the slots of a set, all of which are taken, and gives the memory back: one copy of what stays,
+    /// without holes. Slots are numbered anew, in the same order. `each` gets the records that go, in order.
+    pub fn remove_several(&mut self, gone: SlotSet, mut each: impl FnMut(Gone<'_, V>)) {
+        let rest = self.segment.without(gone);
+        let before = std::mem::replace(&mut self.segment, rest);
+        for slot in gone.iter().filter_map(|index| before.slot(index)) {
+            let entry = before.entry(slot);
+            // SAFETY: R1; the record has no place in the new segment, and the old one goes without looking at it. If `each`
+            // panics the records that it has not seen leak.
+            unsafe {
+                let value = take_old(entry);
+                each(Gone { key: Record::<V>::new(entry).key(), expire_at_ms: record::expiry(entry), value });
+                record::free_long_key(entry);
+            }
+        }
     }
 
     /// Gives memory back when the content has become small; says whether it did.

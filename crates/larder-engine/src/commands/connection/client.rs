@@ -123,8 +123,12 @@ pub(super) fn import_source(context: &mut Context<'_>, args: Args<'_>) -> Comman
     Ok(())
 }
 
-/// Capabilities only matter to redirections, which this server never sends; unknown ones are ignored by definition.
-pub(super) fn capa(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+/// Notes what the client says it can do. Unknown capabilities are ignored by definition; the server makes no use of the
+/// known one, as it never redirects anybody.
+pub(super) fn capa(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if args.from(2).iter().any(|word| is_word(word, "redirect")) {
+        context.session.shared.set_flag(client_flags::CAPA_REDIRECT, true);
+    }
     context.reply.ok();
     Ok(())
 }
@@ -172,6 +176,11 @@ pub(super) fn flag_letters(client: &ClientShared) -> String {
     if set.is_empty() { "N".to_owned() } else { set }
 }
 
+/// The letters of what a client has said it can do.
+pub(super) fn capability_letters(client: &ClientShared) -> &'static str {
+    if client.has(client_flags::CAPA_REDIRECT) { "r" } else { "" }
+}
+
 /// One line of CLIENT LIST.
 pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let names = client.names.lock().clone();
@@ -184,11 +193,12 @@ pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
             .into_bytes();
     line.extend_from_slice(&names.name);
     let numbers = format!(
-        " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
+        " age={} idle={} flags={} capa={} db={} sub={} psub={} ssub={} multi={} watch={} qbuf={query_len} qbuf-free={} argv-mem=0 \
          multi-mem={multi_bytes} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=",
         now_ms.saturating_sub(client.created_ms) / 1000,
         now_ms.saturating_sub(client.last_active_ms.load(Relaxed)) / 1000,
         flag_letters(client),
+        capability_letters(client),
         client.db.load(Relaxed),
         client.channels.load(Relaxed),
         client.patterns.load(Relaxed),

@@ -182,7 +182,8 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     let session = &mut *context.session;
     session.reply_mode = ReplyMode::On;
     session.no_touch = false;
-    session.shared.set_flag(client_flags::NO_EVICT | client_flags::NO_TOUCH, false);
+    let said = client_flags::NO_EVICT | client_flags::NO_TOUCH | client_flags::CAPA_REDIRECT;
+    session.shared.set_flag(said, false);
     let mut names = session.shared.names.lock();
     *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
     drop(names);

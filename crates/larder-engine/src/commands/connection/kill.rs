@@ -1,6 +1,6 @@
 //! CLIENT KILL and UNBLOCK, and the filters that KILL and LIST share.
 
-use super::client::flag_letters;
+use super::client::{capability_letters, flag_letters};
 use crate::acl;
 use crate::commands::is_word;
 use crate::context::Context;
@@ -13,6 +13,11 @@ use crate::worker::Flow;
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// The letters that a filter by flags may name, whether a client of this server can have them or not.
+const FLAG_LETTERS: &[u8] = b"OSMPxbtRBdcuAUreTIiEN";
+/// The same for capabilities.
+const CAPABILITY_LETTERS: &[u8] = b"r";
 
 /// One property that a client may be asked for.
 enum Criterion {
@@ -28,7 +33,7 @@ enum Criterion {
     LibName(Vec<u8>),
     LibVer(Vec<u8>),
     Db(u32),
-    Capa,
+    Capa(Vec<u8>),
     Ip(Vec<u8>),
 }
 
@@ -83,7 +88,8 @@ impl Filter {
     }
 
     pub(super) fn accepts(&self, client: &ClientShared, me: u64, now_ms: u64) -> bool {
-        if self.skip_me && client.id == me {
+        // Those that were killed are gone for everybody, though their workers may not have closed them yet.
+        if self.skip_me && client.id == me || client.kill.load(Relaxed) {
             return false;
         }
         self.criteria.iter().all(|(negated, criterion)| criterion.fits(client, now_ms) != *negated)
@@ -99,14 +105,23 @@ fn criterion(context: &Context<'_>, name: &[u8], value: &[u8]) -> CommandResult<
         b"maxage" => Criterion::MaxAge(seconds(value, "maxage")?),
         b"idle" => Criterion::Idle(seconds(value, "idle")?),
         b"name" => Criterion::Name(value.to_vec()),
-        b"flags" => Criterion::Flags(value.to_vec()),
+        b"flags" => Criterion::Flags(letters(value, FLAG_LETTERS, "flags")?),
         b"lib-name" => Criterion::LibName(value.to_vec()),
         b"lib-ver" => Criterion::LibVer(value.to_vec()),
         b"db" => Criterion::Db(database(context, value)?),
-        b"capa" => Criterion::Capa,
+        b"capa" => Criterion::Capa(letters(value, CAPABILITY_LETTERS, "capa")?),
         b"ip" => Criterion::Ip(value.to_vec()),
         _ => return Err(CommandError::SYNTAX),
     })
+}
+
+/// A set of letters, all of them known.
+fn letters(value: &[u8], known: &[u8], name: &str) -> CommandResult<Vec<u8>> {
+    if value.iter().all(|letter| known.contains(letter)) {
+        return Ok(value.to_vec());
+    }
+    let text = format!("ERR Unknown {name} found in the provided filter: ");
+    Err(CommandError::Text([text.as_bytes(), value].concat()))
 }
 
 fn parse_yes_no(value: &[u8]) -> CommandResult<bool> {
@@ -194,7 +209,9 @@ impl Criterion {
             Criterion::LibName(name) => *client.names.lock().lib_name == **name,
             Criterion::LibVer(version) => *client.names.lock().lib_ver == **version,
             Criterion::Db(db) => client.db.load(Relaxed) == *db,
-            Criterion::Capa => false,
+            Criterion::Capa(wanted) => {
+                wanted.iter().all(|letter| capability_letters(client).as_bytes().contains(letter))
+            }
             Criterion::Ip(ip) => client.addr.rsplit_once(':').is_some_and(|(host, _)| host.as_bytes() == ip),
         }
     }

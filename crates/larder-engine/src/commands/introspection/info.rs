@@ -1,5 +1,6 @@
 //! INFO, by section.
 
+use super::keysizes::keysizes;
 use super::latency;
 use super::memory::{Overview, ratio};
 use crate::acl::Reason;
@@ -18,27 +19,39 @@ use std::sync::atomic::Ordering::Relaxed;
 
 type Section = fn(&mut Context<'_>, &mut String);
 
-/// Name, whether plain INFO shows it, and the code.
-const SECTIONS: &[(&str, bool, Section)] = &[
-    ("server", true, server),
-    ("clients", true, clients),
-    ("memory", true, memory),
-    ("persistence", true, persistence),
-    ("stats", true, stats),
-    ("replication", true, replication),
-    ("cpu", true, cpu),
-    ("modules", true, |_, text| text.push_str("# Modules\r\n")),
-    ("commandstats", false, commandstats),
-    ("errorstats", true, errorstats),
-    ("latencystats", false, latencystats),
-    ("cluster", true, |_, text| text.push_str("# Cluster\r\ncluster_enabled:0\r\n")),
-    ("keyspace", true, keyspace),
+/// Who is shown a section that he has not named.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Shown {
+    /// Only those who want everything.
+    ToEverything,
+    /// Those who want all.
+    ToAll,
+    /// Everybody.
+    ByDefault,
+}
+
+/// Name, who is shown it, and the code.
+const SECTIONS: &[(&str, Shown, Section)] = &[
+    ("server", Shown::ByDefault, server),
+    ("clients", Shown::ByDefault, clients),
+    ("memory", Shown::ByDefault, memory),
+    ("persistence", Shown::ByDefault, persistence),
+    ("stats", Shown::ByDefault, stats),
+    ("replication", Shown::ByDefault, replication),
+    ("cpu", Shown::ByDefault, cpu),
+    ("modules", Shown::ByDefault, |_, text| text.push_str("# Modules\r\n")),
+    ("commandstats", Shown::ToAll, commandstats),
+    ("errorstats", Shown::ByDefault, errorstats),
+    ("latencystats", Shown::ToAll, latencystats),
+    ("cluster", Shown::ByDefault, |_, text| text.push_str("# Cluster\r\ncluster_enabled:0\r\n")),
+    ("keyspace", Shown::ByDefault, keyspace),
+    ("keysizes", Shown::ToEverything, keysizes),
 ];
 
 pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut text = String::new();
-    for (name, by_default, write) in SECTIONS {
-        if wanted(args, name, *by_default) {
+    for (name, shown, write) in SECTIONS {
+        if wanted(args, name, *shown) {
             if !text.is_empty() {
                 text.push_str("\r\n");
             }
@@ -49,15 +62,15 @@ pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-fn wanted(args: Args<'_>, name: &str, by_default: bool) -> bool {
+fn wanted(args: Args<'_>, name: &str, shown: Shown) -> bool {
     if args.len() == 1 {
-        return by_default;
+        return shown == Shown::ByDefault;
     }
     args.from(1).iter().any(|word| {
         is_word(word, name)
-            || is_word(word, "all")
             || is_word(word, "everything")
-            || (by_default && is_word(word, "default"))
+            || (shown >= Shown::ToAll && is_word(word, "all"))
+            || (shown == Shown::ByDefault && is_word(word, "default"))
     })
 }
 

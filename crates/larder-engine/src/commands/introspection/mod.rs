@@ -7,6 +7,7 @@ mod debug;
 mod debug_tools;
 mod digest;
 mod info;
+mod keysizes;
 mod latency;
 mod memory;
 mod slowlog;

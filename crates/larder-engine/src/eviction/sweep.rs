@@ -1,0 +1,224 @@
+//! The way of eviction through the keyspace: segment after segment, round after round, the worst of each.
+//!
+//! Where a segment has enough keys, as it has in all but small databases, a part of them goes at once: one of
+//! `maxmemory-samples` times [`LOOKS_PER_SAMPLE`], the worst. That is one fetch of the segment, one look at each key and one
+//! copy of those that stay for a dozen evictions. Every segment has its turn in each round, and its keys are a random choice: so the
+//! keys that go are those that should, but for how much chance gives one segment more of them than another.
+//!
+//! Small segments, few keys that expire among others, and tables of which a snapshot is taken fill the pool, as does
+//! `volatile-ttl`, whose samples are not random.
+
+use super::pool::{Judge, Policy};
+use super::{Evictor, Turn, cost, free, is_noticed, tell};
+use crate::context::soonest_field;
+use crate::field_expiry::NEVER;
+use crate::hash::hash;
+use crate::shard::{Key, SHARDS, ShardData, Table};
+use crate::tracking::Invalidations;
+use larder_collections::key_table::{Old, Sample, SampleFrom, SlotSet};
+use larder_collections::value::Value;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Keys looked at for one that is evicted, in terms of `maxmemory-samples`.
+const LOOKS_PER_SAMPLE: usize = 1;
+/// More samples than this are not asked for: the pool is too small to profit.
+const SAMPLES_MAX: i64 = 64;
+/// So many keys go at once, or none.
+const BATCH_MIN: usize = 4;
+/// Not more of a segment than one key of so many goes at once.
+const BATCH_PART_MIN: usize = 4;
+/// Bits of a weight that say which slot it is of.
+const SLOT_BITS: u32 = 16;
+
+/// A buffer of names that has grown beyond this is not kept.
+const NAMES_KEPT_BYTES: usize = 64 << 10;
+
+/// What a look has led to.
+pub(super) enum Look {
+    /// So many keys are gone.
+    Evicted(usize),
+    /// There are candidates in the pool.
+    Candidates,
+    /// There is nothing to evict.
+    Nothing,
+}
+
+/// Where a sweep stands, and what it uses again and again.
+#[derive(Default)]
+pub(super) struct Sweep {
+    /// None before the first look.
+    shard: Option<usize>,
+    db: usize,
+    position: u32,
+    /// How much each key of a sample is to be evicted, above its slot: among equals the one of the lower slot, which
+    /// mostly is the older one.
+    weights: Vec<u64>,
+    /// The slots of the sample's values that are not inline.
+    outs: SlotSet,
+    gone: Gone,
+}
+
+/// Keys that were evicted and of which somebody is to hear, and values that are not inline.
+#[derive(Default)]
+struct Gone {
+    names: Vec<u8>,
+    /// Where each name ends, and when the first field of its hash would have expired.
+    ends: Vec<(usize, u64)>,
+    values: Vec<Value>,
+}
+
+impl Evictor {
+    /// Looks at the next segments. `goal_bytes` are to be freed.
+    pub(super) fn look(
+        &mut self,
+        turn: &Turn<'_>,
+        policy: Policy,
+        goal_bytes: i64,
+        told: &mut Invalidations,
+    ) -> Look {
+        let engine = turn.engine;
+        let samples = engine.config.hot.maxmemory_samples.load(Relaxed).clamp(1, SAMPLES_MAX) as usize;
+        let per_key = LOOKS_PER_SAMPLE * samples;
+        let mut looked = 0;
+        // Where the sweep stands may be in the middle of a shard, of which the beginning comes last.
+        for _ in 0..=SHARDS {
+            let shard = *self.sweep.shard.get_or_insert_with(|| self.rng.usize(..SHARDS));
+            let Ok(mut data) = engine.shards.lock_one(shard) else { break };
+            while let Some((db, sample)) = self.sweep.next(&mut data, policy.sample_from()) {
+                let table = data.table_mut(db);
+                let mut judge =
+                    Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng: &mut self.rng };
+                if let Some(worst) = self.sweep.worst(table, sample, per_key, goal_bytes, &mut judge) {
+                    self.sweep.take(turn, &mut data, db, sample, worst, told);
+                    drop(data);
+                    self.sweep.gone.values.drain(..).for_each(|value| free(engine, value));
+                    return Look::Evicted(worst.len());
+                }
+                looked += table.visit_sample(sample, |_, entry| self.pool.offer(db, &entry, &mut judge));
+                if looked >= per_key {
+                    return self.candidates(policy, looked / per_key);
+                }
+            }
+            drop(data);
+            self.sweep.begin_shard((shard + 1) % SHARDS);
+        }
+        self.candidates(policy, 1)
+    }
+
+    /// What is in the pool, if anything, may be evicted, so many of it.
+    fn candidates(&mut self, policy: Policy, credit: usize) -> Look {
+        // The best of a shard is worth more than the next best of its segment.
+        self.credit = if policy.sample_from() == SampleFrom::Soonest { 1 } else { credit };
+        if self.pool.is_empty() { Look::Nothing } else { Look::Candidates }
+    }
+}
+
+impl Sweep {
+    fn begin_shard(&mut self, shard: usize) {
+        (self.shard, self.db, self.position) = (Some(shard), 0, 0);
+    }
+
+    /// The next sample of the shard, if there is one.
+    fn next(&mut self, data: &mut ShardData, from: SampleFrom) -> Option<(usize, Sample)> {
+        let dbs = data.tables().len();
+        while self.db < dbs {
+            let db = self.db;
+            let sample = data.table_mut(db).sample(from, self.position);
+            match sample.and_then(|sample| sample.next) {
+                Some(next) => self.position = next,
+                None => (self.db, self.position) = (db + 1, 0),
+            }
+            if let Some(sample) = sample {
+                return Some((db, sample));
+            }
+        }
+        None
+    }
+
+    /// The slots of the keys of a sample that are to go at once: one key of `per_key`, but of those with values that are
+    /// not inline only as many as the goal needs. None if that would be too few, or keys must go one by one.
+    fn worst(
+        &mut self,
+        table: &mut Table,
+        sample: Sample,
+        per_key: usize,
+        goal_bytes: i64,
+        judge: &mut Judge<'_>,
+    ) -> Option<SlotSet> {
+        if judge.policy.sample_from() == SampleFrom::Soonest || table.capture_label().is_some() {
+            return None;
+        }
+        self.weigh(table, sample, judge);
+        let share = self.weights.len() / per_key.max(BATCH_PART_MIN);
+        if share < BATCH_MIN {
+            return None;
+        }
+        let (worst, _, _) = self.weights.select_nth_unstable_by(share, |a, b| b.cmp(a));
+        let all: SlotSet = worst.iter().map(|&weight| slot_of(weight)).collect();
+        if !all.meets(self.outs) {
+            return Some(all);
+        }
+        worst.sort_unstable_by(|a, b| b.cmp(a));
+        let (mut some, mut freed) = (SlotSet::default(), 0);
+        for index in worst.iter().map(|&weight| slot_of(weight)) {
+            if freed < goal_bytes || !self.outs.contains(index) {
+                freed += table.sampled(sample, index).map_or(0, |entry| cost(&entry) as i64);
+                some.add(index);
+            }
+        }
+        Some(some)
+    }
+
+    /// Notes how much each key of a sample is to be evicted, and which values are not inline.
+    fn weigh(&mut self, table: &mut Table, sample: Sample, judge: &mut Judge<'_>) {
+        self.weights.clear();
+        self.outs = SlotSet::default();
+        table.visit_sample(sample, |index, entry| {
+            if index < SlotSet::END {
+                self.weights.push(judge.weight(&entry) << SLOT_BITS | (SlotSet::END - index) as u64);
+                if !entry.is_inline() {
+                    self.outs.add(index);
+                }
+            }
+        });
+    }
+
+    /// Removes keys, and tells everybody concerned. The values that are not inline are to be freed.
+    fn take(
+        &mut self,
+        turn: &Turn<'_>,
+        data: &mut ShardData,
+        db: usize,
+        sample: Sample,
+        worst: SlotSet,
+        told: &mut Invalidations,
+    ) {
+        let is_noticed = is_noticed(turn.engine, data);
+        let Gone { names, ends, values } = &mut self.gone;
+        data.table_mut(db).remove_sampled(sample, worst, |record| {
+            let mut expires = NEVER;
+            if let Old::Out(value) = record.value {
+                expires = soonest_field(&value);
+                values.push(value);
+            }
+            if is_noticed || expires != NEVER {
+                names.extend_from_slice(record.key);
+                ends.push((names.len(), expires));
+            }
+        });
+        let mut start = 0;
+        for (end, expires) in ends.drain(..) {
+            let bytes = &names[start..end];
+            start = end;
+            data.field_expiry.note(db, bytes, expires, NEVER);
+            tell(turn, data, db, &Key { bytes, hash: hash(bytes) }, told);
+        }
+        names.clear();
+        names.shrink_to(NAMES_KEPT_BYTES);
+    }
+}
+
+/// The slot that a weight is of.
+fn slot_of(weight: u64) -> usize {
+    SlotSet::END - (weight & ((1 << SLOT_BITS) - 1)) as usize
+}
