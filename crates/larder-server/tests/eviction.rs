@@ -163,6 +163,34 @@ fn the_log_has_the_evictions() {
     assert_eq!((client.ask("DBSIZE").int(), client.ask("DEBUG DIGEST").text()), (keys, digest));
 }
 
+/// Whoever listens or watches is told of each key, though many go at once, hashes with fields that expire among them.
+#[test]
+fn everybody_concerned_hears_of_keys_that_go() {
+    let args = ["--maxmemory-policy", "allkeys-random", "--notify-keyspace-events", "Ee"];
+    let server = Server::larder(&args);
+    let (mut client, mut listener, mut watcher) = (server.client(), server.client(), server.client());
+    pipe(&mut client, (0..30_000).map(|n| words(&format!("SET key:{n} {}", "v".repeat(60)))));
+    pipe(&mut client, (0..3_000).map(|n| words(&format!("HSET hash:{n} field value"))));
+    pipe(&mut client, (0..3_000).map(|n| words(&format!("HPEXPIRE hash:{n} 1000000 FIELDS 1 field"))));
+    listener.ask("SUBSCRIBE __keyevent@0__:evicted");
+    watcher
+        .cmd(&words(&format!("WATCH {}", (0..200).map(|n| format!("key:{n} ")).collect::<String>().trim())));
+    let limit = number(&mut client, "used_memory") - (500 << 10);
+    client.ask(&format!("CONFIG SET maxmemory {limit}"));
+    wait_below(&mut client, limit + 4096);
+    client.ask("CONFIG SET maxmemory 0");
+    let (evicted, keys) = (number(&mut client, "evicted_keys"), client.ask("DBSIZE").int());
+    assert!(evicted > 3_000 && keys == 33_000 - evicted, "{evicted} have gone, {keys} are left");
+    let mut heard: Vec<String> = (0..evicted).map(|_| listener.read().unwrap().items()[2].text()).collect();
+    let exist = pipe(&mut client, heard.iter().map(|key| words(&format!("EXISTS {key}"))));
+    assert!(exist.iter().all(|reply| *reply == Value::Int(0)));
+    heard.sort();
+    heard.dedup();
+    assert_eq!(heard.len() as i64, evicted, "each once");
+    watcher.ask("MULTI");
+    assert_eq!(watcher.ask("EXEC"), Value::NullArray, "one of 200 watched keys has gone");
+}
+
 /// What a snapshot still needs does not make eviction go on until nothing is left.
 #[test]
 fn snapshots_do_not_empty_the_server() {
