@@ -34,11 +34,11 @@ pub(super) fn short_header(kind: u8, buf: &[u8]) -> Option<(usize, usize)> {
     if head[0] != kind || number > 9 {
         return None;
     }
-    for at in 2..=5 {
-        if head[at] == b'\r' {
+    for (at, &byte) in head.iter().enumerate().take(6).skip(2) {
+        if byte == b'\r' {
             return Some((number, at + 2));
         }
-        let digit = usize::from(head[at].wrapping_sub(b'0'));
+        let digit = usize::from(byte.wrapping_sub(b'0'));
         if digit > 9 || number == 0 {
             return None;
         }
