@@ -36,6 +36,18 @@ fn golden_bytes() {
     node.check_invariants(base);
 }
 
+#[test]
+fn a_dump_need_not_know_its_number_of_elements() {
+    let base = StreamId::new(1000, 0);
+    let mut node = StreamNode::new(refs(&[]));
+    node.push(base, base, refs(&[(b"f".to_vec(), b"7".to_vec())]));
+    let mut bytes = node.as_bytes().to_vec();
+    bytes[4..6].fill(0xff);
+    let (again, last) = StreamNode::from_bytes(&bytes, base).expect("it is sound");
+    again.check_invariants(base);
+    assert_eq!((again.as_bytes(), last), (node.as_bytes(), base));
+}
+
 fn random_node(rng: &mut fastrand::Rng) -> (StreamNode, StreamId, Vec<(StreamId, Vec<Pair>)>) {
     let text = |rng: &mut fastrand::Rng| match rng.u8(..6) {
         0 => (rng.i64(..) >> rng.u32(..64)).to_string().into_bytes(),
