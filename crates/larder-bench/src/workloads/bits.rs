@@ -27,10 +27,11 @@ fn start(context: &Context) -> io::Result<Session> {
     Ok(session)
 }
 
-/// Commands that look at every byte, one at a time.
+/// Commands that look at every byte, without a pipeline. Many connections, as one alone would have the server fall asleep
+/// behind every command, which costs it as much as a command of these.
 pub fn whole(context: &mut Context) -> io::Result<()> {
     let mut session = start(context)?;
-    let mut fleet = session.fleet(1)?;
+    let mut fleet = session.fleet(CONNECTIONS)?;
     for (line, target) in [
         ("BITCOUNT bits:0", Target::OfRedis(0.5)),
         ("BITCOUNT bits:0 13 8388000 BIT", Target::OfRedis(0.5)),
@@ -41,7 +42,7 @@ pub fn whole(context: &mut Context) -> io::Result<()> {
         context.stage(line);
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let mut command = |out: &mut Vec<u8>| resp::command(out, &words);
-        let rounds = context.scaled(1000, 4);
+        let rounds = fleet.rounds(context.scaled(3000, 50), 1);
         fleet.run(rounds.div_ceil(10), 1, &mut command)?;
         let mut costs = Vec::new();
         for _ in 0..context.rounds(3) {

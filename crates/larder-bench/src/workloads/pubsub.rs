@@ -1,5 +1,6 @@
 //! PUBLISH to 50 subscribers by name, to as many by pattern, and to nobody.
 
+use super::operations::CONNECTIONS;
 use crate::context::Context;
 use crate::figure::Target;
 use crate::fleet::Fleet;
@@ -34,42 +35,47 @@ const AUDIENCES: [Audience; 3] = [
     },
 ];
 
-/// Measures one depth of pipeline.
+/// Measures one depth of pipeline, with one publisher and with many.
 pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
-    for audience in &AUDIENCES {
-        measure(context, pipeline, audience)?;
+    for publishers in [1, CONNECTIONS] {
+        for audience in &AUDIENCES {
+            measure(context, pipeline, publishers, audience)?;
+        }
     }
     Ok(())
 }
 
-fn measure(context: &mut Context, pipeline: usize, audience: &Audience) -> io::Result<()> {
+fn measure(context: &mut Context, pipeline: usize, publishers: usize, audience: &Audience) -> io::Result<()> {
     context.stage(audience.row);
     let full = if audience.subscribe.is_none() { 200_000 } else { 20_000 };
-    let rounds = context.scaled(full, 160).div_ceil(pipeline);
+    let round = pipeline * publishers;
+    let rounds = context.scaled(full, 160).div_ceil(round);
     let mut session = context.start()?;
     let mut listeners = match audience.subscribe {
         Some(command) => subscribe(&session, command)?,
         None => Vec::new(),
     };
-    let mut publisher = session.fleet(1)?;
-    let mut heard = vec![0; pipeline * encoded(audience.message).len()];
-    let mut turns = |rounds: usize| turns(&mut publisher, &mut listeners, rounds, pipeline, &mut heard);
+    let mut fleet = session.fleet(publishers)?;
+    let mut heard = vec![0; round * encoded(audience.message).len()];
+    let mut turns = |rounds: usize| turns(&mut fleet, &mut listeners, rounds, pipeline, &mut heard);
     turns(rounds.div_ceil(20))?;
-    let cost = session.cost((rounds * pipeline) as u64, || turns(rounds))?;
-    context.cost(format!("PUBLISH to {}, pipeline {pipeline}", audience.row), cost, Target::OfRedis(0.9));
+    let cost = session.cost((rounds * round) as u64, || turns(rounds))?;
+    let by = if publishers == 1 { "1 client".to_owned() } else { format!("{publishers} clients") };
+    let row = format!("PUBLISH by {by} to {}, pipeline {pipeline}", audience.row);
+    context.cost(row, cost, Target::OfRedis(0.9));
     Ok(())
 }
 
 /// Publishes and listens in turn, so that nobody's buffers fill.
 fn turns(
-    publisher: &mut Fleet,
+    publishers: &mut Fleet,
     listeners: &mut [TcpStream],
     rounds: usize,
     pipeline: usize,
     heard: &mut [u8],
 ) -> io::Result<()> {
     for _ in 0..rounds {
-        publisher.run(1, pipeline, |out| resp::command(out, &[b"PUBLISH", CHANNEL, PAYLOAD]))?;
+        publishers.run(1, pipeline, |out| resp::command(out, &[b"PUBLISH", CHANNEL, PAYLOAD]))?;
         listeners.iter_mut().try_for_each(|listener| listener.read_exact(heard))?;
     }
     Ok(())

@@ -34,9 +34,10 @@ pub(super) fn short_header(kind: u8, buf: &[u8]) -> Option<(usize, usize)> {
     if head[0] != kind || number > 9 {
         return None;
     }
-    for (at, &byte) in head.iter().enumerate().take(6).skip(2) {
+    let rest = [head[2], head[3], head[4], head[5]];
+    for (at, byte) in rest.into_iter().enumerate() {
         if byte == b'\r' {
-            return Some((number, at + 2));
+            return Some((number, at + 4));
         }
         let digit = usize::from(byte.wrapping_sub(b'0'));
         if digit > 9 || number == 0 {
