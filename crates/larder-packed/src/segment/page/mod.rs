@@ -1,8 +1,11 @@
 //! The bytes of one segment, seen in place: find, open, resize and close entries within the room there is.
 
+mod find;
+
 use super::entries::{Entries, Walk};
 use super::probe::{self, LANES};
 use crate::heap;
+use find::{anchor_of, tags};
 use std::ops::Range;
 
 /// Bytes of the count of references, which come before the page in a segment's allocation.
@@ -14,8 +17,6 @@ pub(super) const GROUP_BYTES: usize = 2 * LANES + 2;
 /// The longest entry. 16 of them stay below 64 KB, so that wrapped anchors can be unrolled (I5).
 pub const ENTRY_BYTES_MAX: usize = 4000;
 
-/// Groups whose tags are compared at once.
-const AT_ONCE: usize = 8;
 /// A segment gives memory back when a smaller capacity would leave it this part of its content as room to grow.
 const SHRINK_SPARE: usize = 16;
 /// Smaller capacities than this have the same step as this one.
@@ -139,53 +140,6 @@ impl Page {
         let needed = self.content_bytes() + self.content_bytes() / SHRINK_SPARE;
         // The next smaller capacity is at most 7/8 of this one: mostly there is no need to look closer.
         needed <= self.capacity_bytes() / 8 * 7 && capacity_for(needed) < self.capacity_bytes()
-    }
-
-    /// The first entry with this tag that `is` accepts.
-    ///
-    /// All tags of a segment of usual size are compared at once, whether used or not, as the number of groups that a
-    /// loop would visit is a branch that the processor cannot guess.
-    #[inline]
-    pub fn find(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
-        debug_assert!(tag != 0, "tag 0 marks empty slots");
-        let slots = self.slots();
-        let front = self.0[HEADER_BYTES..].first_chunk::<{ AT_ONCE * GROUP_BYTES }>();
-        let usual = slots <= AT_ONCE * LANES && self.0.len() <= 1 << 16;
-        let (Some(front), true) = (front, usual) else {
-            return self.find_by_group(tag, is);
-        };
-        let (groups, _) = front.as_chunks::<GROUP_BYTES>();
-        let mut hits = groups.iter().enumerate().fold(0_u128, |hits, (g, group)| {
-            hits | u128::from(probe::matches(tags(group), tag)) << (g * LANES)
-        });
-        hits &= u128::MAX.checked_shr(128 - slots as u32).unwrap_or(0);
-        while hits != 0 {
-            let index = hits.trailing_zeros() as usize;
-            let (group, lane) = (&groups[index / LANES % AT_ONCE], index % LANES);
-            let slot = self.locate_in(group, usize::from(anchor_of(group)), index / LANES, lane);
-            if is(self.entry(slot)) {
-                return Some(slot);
-            }
-            hits &= hits - 1;
-        }
-        None
-    }
-
-    /// As [`find`](Self::find), for segments that are very small or overflow.
-    fn find_by_group(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
-        let mut before = 0;
-        for (g, group) in self.groups().iter().enumerate() {
-            before = unroll(before, group);
-            let mut hits = probe::matches(tags(group), tag);
-            while hits != 0 {
-                let slot = self.locate_in(group, before, g, hits.trailing_zeros() as usize);
-                if is(self.entry(slot)) {
-                    return Some(slot);
-                }
-                hits &= hits - 1;
-            }
-        }
-        None
     }
 
     /// The entry of a slot by its number; None for a hole or a number beyond the last.
@@ -431,62 +385,6 @@ impl Page {
         }
     }
 
-    fn locate(&self, index: usize) -> Slot {
-        let g = index / LANES;
-        self.locate_in(&self.groups()[g], self.anchor(g), g, index % LANES)
-    }
-
-    /// The slot of a group's lane; `before` bytes lie in the groups before it.
-    #[inline]
-    fn locate_in(&self, group: &[u8; GROUP_BYTES], before: usize, g: usize, lane: usize) -> Slot {
-        let (sum, long) = probe::sum_through(lengths(group), lane);
-        let index = (g * LANES + lane) as u32;
-        if long {
-            return self.locate_long(index, before);
-        }
-        let start = (self.0.len() - before) as u32 - sum;
-        Slot { index, start, len: u32::from(lengths(group)[lane]) }
-    }
-
-    #[cold]
-    fn locate_long(&self, index: u32, mut below: usize) -> Slot {
-        for earlier in index as usize / LANES * LANES..index as usize {
-            below += self.footprint_below(earlier, below);
-        }
-        let footprint = self.footprint_below(index as usize, below);
-        let len = if footprint > usize::from(LONG) { footprint - 2 } else { footprint };
-        Slot { index, start: (self.0.len() - below - footprint) as u32, len: len as u32 }
-    }
-
-    /// Bytes of all entries in slots below `index`.
-    fn below(&self, index: usize) -> usize {
-        let g = index / LANES;
-        let before = self.anchor(g);
-        match index % LANES {
-            0 => before,
-            lane => self.0.len() - self.locate_in(&self.groups()[g], before, g, lane - 1).start as usize,
-        }
-    }
-
-    /// Bytes before a group. A u16 holds it all in any but an overflowing segment.
-    fn anchor(&self, g: usize) -> usize {
-        if self.used_bytes() <= usize::from(u16::MAX) {
-            return usize::from(anchor_of(&self.groups()[g]));
-        }
-        self.groups()[..=g].iter().fold(0, unroll)
-    }
-
-    /// Bytes of the entry in slot `index`, its length mark included, when `below` bytes lie in the slots before it.
-    #[inline]
-    pub(super) fn footprint_below(&self, index: usize, below: usize) -> usize {
-        let len = self.groups()[index / LANES][LANES + index % LANES];
-        if len != LONG {
-            return usize::from(len);
-        }
-        let top = self.0.len() - below;
-        2 + usize::from(u16::from_le_bytes([self.0[top - 2], self.0[top - 1]]))
-    }
-
     #[inline]
     fn word(&self, at: usize) -> u32 {
         let header: &[u8; HEADER_BYTES] = self.0.first_chunk().expect("I1: a page has a header");
@@ -511,32 +409,10 @@ pub(super) fn footprint_of(len: usize) -> usize {
     if len < usize::from(LONG) { len } else { len + 2 }
 }
 
-#[inline]
-fn tags(group: &[u8; GROUP_BYTES]) -> &[u8; LANES] {
-    group.first_chunk().expect("a group starts with its tags")
-}
-
-#[inline]
-fn lengths(group: &[u8; GROUP_BYTES]) -> &[u8; LANES] {
-    group[LANES..].first_chunk().expect("a group goes on with its lengths")
-}
-
-#[inline]
-fn anchor_of(group: &[u8; GROUP_BYTES]) -> u16 {
-    u16::from_le_bytes([group[2 * LANES], group[2 * LANES + 1]])
-}
-
-/// The true anchor of the group that follows one whose true anchor is `before`: groups hold less than 64 KB (I5).
-#[inline]
-fn unroll(before: usize, group: &[u8; GROUP_BYTES]) -> usize {
-    before + usize::from(anchor_of(group).wrapping_sub(before as u16))
-}
-
 /// A mask of the lanes below `count`.
 fn lanes_below(count: usize) -> u32 {
     if count >= LANES { 0xFFFF } else { (1 << count) - 1 }
 }
 
 #[cfg(test)]
-#[path = "page_tests.rs"]
 mod tests;
