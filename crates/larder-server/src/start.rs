@@ -202,6 +202,7 @@ fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()
     thread::Builder::new().name(format!("worker-{index}")).stack_size(larder_engine::STACK_BYTES_MIN).spawn(
         move || {
             memory::own_arena();
+            sys::take_short_turns();
             event_loop.run();
         },
     )

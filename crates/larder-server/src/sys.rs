@@ -53,6 +53,44 @@ pub fn lower_priority() {
     }
 }
 
+/// Asks the kernel for short turns of this thread. When it wakes it then gets the processor at once from a thread with
+/// turns of the usual length, as those that save have them; else it may wait for the end of the other's turn, a tick
+/// or two: the longest SET beside BGSAVE took 4.2 to 4.8 ms instead of 5.4. Kernels before 6.12 know nothing of it.
+pub fn take_short_turns() {
+    const SLICE_NS: u64 = 100_000;
+    /// `SCHED_FLAG_KEEP_POLICY`: whatever the thread runs under, it goes on so.
+    const KEEP_POLICY: u64 = 8;
+    // The first version of `struct sched_attr`, see sched_setattr(2): its own size, and the policy of normal threads.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    // SAFETY: takes no pointers; 0 means the calling thread. A result of -1 may be an error, which leaves things as they are.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: KEEP_POLICY,
+        nice,
+        priority: 0,
+        runtime: SLICE_NS,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: the pointer is to a live local of the size that it states; 0 means the calling thread. That a call may fail is
+    // no harm.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
+    }
+}
+
 /// Name, release and machine of the operating system, as `uname` tells them.
 pub fn system_name() -> String {
     let mut name = MaybeUninit::<libc::utsname>::zeroed();
