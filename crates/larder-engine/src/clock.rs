@@ -56,7 +56,7 @@ impl Clock {
         };
         self.now_ns = now.max(before);
         if !self.frozen {
-            self.wall_us = self.tick_wall_us + self.now_ns.saturating_sub(self.tick_ns) / 1000;
+            self.wall_us = self.tick_wall_us + (self.now_ns - self.tick_ns) / 1000;
         }
         self.now_ns - before
     }

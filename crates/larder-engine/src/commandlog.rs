@@ -111,11 +111,13 @@ pub(crate) fn consider_sizes(
         let len_max = hot.commandlog_large_reply_max_len.load(Relaxed).max(0) as usize;
         engine.logs.add(LogKind::LargeReply, len_max, entry(worker, session, args, reply_bytes as u64));
     }
-    if !exceeds(args.extent_bytes() as u64, &hot.commandlog_request_larger_than) {
+    // Hardly any request needs to be added up.
+    let threshold = &hot.commandlog_request_larger_than;
+    if !exceeds(args.extent_bytes() as u64, threshold) {
         return;
     }
     let request_bytes = args.size_bytes() as u64;
-    if exceeds(request_bytes, &hot.commandlog_request_larger_than) {
+    if exceeds(request_bytes, threshold) {
         let len_max = hot.commandlog_large_request_max_len.load(Relaxed).max(0) as usize;
         engine.logs.add(LogKind::LargeRequest, len_max, entry(worker, session, args, request_bytes));
     }

@@ -1,9 +1,9 @@
 //! The way of eviction through the keyspace: segment after segment, round after round, the worst of each.
 //!
 //! Where a segment has enough keys, as it has in all but small databases, a part of them goes at once: one of
-//! `maxmemory-samples` times [`LOOKS_PER_SAMPLE`], the worst. That is one fetch of the segment, one look at each key and one
-//! copy of those that stay for a dozen evictions. Every segment has its turn in each round, and its keys are a random choice: so the
-//! keys that go are those that should, but for how much chance gives one segment more of them than another.
+//! `maxmemory-samples`, the worst. That is one fetch of the segment, one look at each key and one copy of those that stay for
+//! a dozen evictions. Every segment has its turn in each round, and its keys are a random choice: so the keys that go are
+//! those that should, but for how much chance gives one segment more of them than another.
 //!
 //! Small segments, few keys that expire among others, and tables of which a snapshot is taken fill the pool, as does
 //! `volatile-ttl`, whose samples are not random.
@@ -19,8 +19,6 @@ use larder_collections::key_table::{Old, Sample, SampleFrom, SlotSet};
 use larder_collections::value::Value;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Keys looked at for one that is evicted, in terms of `maxmemory-samples`.
-const LOOKS_PER_SAMPLE: usize = 1;
 /// More samples than this are not asked for: the pool is too small to profit.
 const SAMPLES_MAX: i64 = 64;
 /// So many keys go at once, or none.
@@ -77,8 +75,8 @@ impl Evictor {
         told: &mut Invalidations,
     ) -> Look {
         let engine = turn.engine;
-        let samples = engine.config.hot.maxmemory_samples.load(Relaxed).clamp(1, SAMPLES_MAX) as usize;
-        let per_key = LOOKS_PER_SAMPLE * samples;
+        // Keys looked at for one that is evicted.
+        let per_key = engine.config.hot.maxmemory_samples.load(Relaxed).clamp(1, SAMPLES_MAX) as usize;
         let mut looked = 0;
         // Where the sweep stands may be in the middle of a shard, of which the beginning comes last.
         for _ in 0..=SHARDS {

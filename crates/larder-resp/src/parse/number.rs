@@ -25,11 +25,11 @@ fn push_digit(n: i64, digit: u8, negative: bool) -> Option<i64> {
 }
 
 /// The number in `<kind><1 to 4 digits>\r` followed by any byte, and the offset behind it: the header of nearly every
-/// command and argument, without a search. Looks at 8 bytes, so that it needs no more than one check of the bounds: even
+/// command and argument, without a search. Looks at 7 bytes, so that it needs no more than one check of the bounds: even
 /// the shortest argument that is not empty has them. `None` means "look closer", not "wrong".
 #[inline]
 pub(super) fn short_header(kind: u8, buf: &[u8]) -> Option<(usize, usize)> {
-    let head = buf.first_chunk::<8>()?;
+    let head = buf.first_chunk::<7>()?;
     let mut number = usize::from(head[1].wrapping_sub(b'0'));
     if head[0] != kind || number > 9 {
         return None;
@@ -66,11 +66,11 @@ mod tests {
 
     #[test]
     fn short_headers_agree_with_the_long_way() {
-        assert_eq!(short_header(b'$', b"$3\r\nabc\r\n"), Some((3, 4)));
+        assert_eq!(short_header(b'$', b"$3\r\nabc"), Some((3, 4)));
         assert_eq!(short_header(b'*', b"*0\r\n*1\r\n"), Some((0, 4)));
-        assert_eq!(short_header(b'$', b"$9999\r\nx"), Some((9999, 7)));
+        assert_eq!(short_header(b'$', b"$9999\r\n"), Some((9999, 7)));
         for unsure in [
-            &b"$3\r\nabc"[..],
+            &b"$3\r"[..],
             b"$\r\nabcdef",
             b"$01\r\nabc",
             b"$00\r\nabc",

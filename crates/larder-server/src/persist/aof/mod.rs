@@ -2,7 +2,8 @@
 //!
 //! Workers write what is in the log of effects before their replies leave, and a thread syncs it as `appendfsync` says.
 //! With `always` that thread writes it too, and the event loops hold replies back until the sync that covers them; whoever
-//! comes while one is under way shares the next. Rewriting makes a new base from a snapshot; in the instant that it shows, the log goes over to a new file.
+//! comes while one is under way shares the next. Rewriting makes a new base from a snapshot; in the instant that it shows,
+//! the log goes over to a new file.
 
 pub mod load;
 mod manifest;
