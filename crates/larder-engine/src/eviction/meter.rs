@@ -27,6 +27,8 @@ pub(crate) struct Meter {
     used: AtomicI64,
     /// When the figure was last read, on the engine's monotonic clock.
     read_at_ms: AtomicU64,
+    /// Held by whoever reads the figure.
+    reading: parking_lot::Mutex<()>,
 }
 
 thread_local! {
@@ -85,6 +87,8 @@ impl Meter {
     /// keys evicted for room that is there.
     pub(crate) fn read(&self, now_ms: u64, read: impl FnOnce() -> u64) -> u64 {
         self.read_at_ms.store(now_ms, Relaxed);
+        // One at a time: two that began with the same figure would both add the same difference.
+        let _turn = self.reading.lock();
         let before = self.used.load(Relaxed);
         let used = read();
         self.used.fetch_add(used as i64 - before, Relaxed);
