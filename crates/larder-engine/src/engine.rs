@@ -272,6 +272,11 @@ impl Engine {
         }
     }
 
+    /// Bytes of messages on their way between workers.
+    pub(crate) fn mail_bytes(&self) -> u64 {
+        self.workers.read().iter().map(|post| post.mailbox.bytes() as u64).sum()
+    }
+
     /// Wakes all workers to try again what they put off.
     pub(crate) fn retry_all(&self) {
         for post in self.workers.read().iter() {

@@ -4,7 +4,7 @@ use crate::pubsub::Message;
 use crate::tracking::Invalidation;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A message to the worker that owns a connection.
 #[derive(Debug)]
@@ -60,24 +60,48 @@ pub enum Mail {
     Retry,
 }
 
+impl Mail {
+    /// Bytes that the message takes until it is delivered, about: those of the kinds that many of may be sent for one command.
+    fn bytes(&self) -> usize {
+        /// The place in the box, which may be half empty, and what allocations take beside their bytes.
+        const FRAME: usize = 2 * size_of::<Mail>() + 32;
+        match self {
+            Mail::Output { bytes, .. } => FRAME + bytes.len(),
+            Mail::Message { message, .. } => FRAME + message.memory_bytes(),
+            Mail::Invalidate { clients, what } => FRAME + size_of_val(&clients[..]) + what.memory_bytes(),
+            Mail::InvalidateForOther { what, .. } => FRAME + what.memory_bytes(),
+            Mail::Unblocked { .. } | Mail::Kill { .. } | Mail::Recheck { .. } | Mail::Retry => 0,
+        }
+    }
+}
+
 /// Called to wake a worker that waits for events.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
 /// The messages for one worker. The worker is woken once, however many messages arrive before it looks.
 pub(crate) struct Mailbox {
     mail: Mutex<Vec<Mail>>,
+    /// Bytes of messages that have not gone out, and how many of these the worker has taken.
+    bytes: AtomicUsize,
+    taken_bytes: AtomicUsize,
     woken: AtomicBool,
     wake: Wake,
 }
 
 impl Mailbox {
     pub(crate) fn new(wake: Wake) -> Self {
-        Mailbox { mail: Mutex::new(Vec::new()), woken: AtomicBool::new(false), wake }
+        Mailbox {
+            mail: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            taken_bytes: AtomicUsize::new(0),
+            woken: AtomicBool::new(false),
+            wake,
+        }
     }
 
     /// Leaves a message.
     pub(crate) fn send(&self, mail: Mail) {
-        self.mail.lock().push(mail);
+        self.put(mail);
         if !self.woken.swap(true, Ordering::AcqRel) {
             (self.wake)();
         }
@@ -85,8 +109,21 @@ impl Mailbox {
 
     /// Leaves a message of the worker to itself: it looks before it sleeps, see `Worker::drain`.
     pub(crate) fn leave(&self, mail: Mail) {
-        self.mail.lock().push(mail);
+        self.put(mail);
         self.woken.store(true, Ordering::Release);
+    }
+
+    fn put(&self, mail: Mail) {
+        let bytes = mail.bytes();
+        if bytes > 0 {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.mail.lock().push(mail);
+    }
+
+    /// Bytes, about, of messages that are on their way: not yet taken, or taken and not yet [delivered](Self::delivered).
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Whether there are messages.
@@ -98,15 +135,27 @@ impl Mailbox {
     pub(crate) fn drain(&self, into: &mut Vec<Mail>) {
         if self.woken.load(Ordering::Relaxed) {
             self.woken.store(false, Ordering::Release);
+            let start = into.len();
             into.append(&mut self.mail.lock());
+            let bytes: usize = into[start..].iter().map(Mail::bytes).sum();
+            self.taken_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the worker has taken messages that are not [delivered](Self::delivered).
+    pub(crate) fn has_taken(&self) -> bool {
+        self.taken_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// The messages that the worker has taken are sent, or wait in the outputs of clients who do not read.
+    pub(crate) fn delivered(&self) {
+        self.bytes.fetch_sub(self.taken_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn wakes_once_until_drained() {
@@ -122,6 +171,27 @@ mod tests {
             assert_eq!(wakes.load(Ordering::Relaxed), round);
             mailbox.drain(&mut got);
             assert_eq!(got.len(), 2 * round);
+        }
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_counted() {
+        let mailbox = Mailbox::new(Box::new(|| {}));
+        let mut got = Vec::new();
+        for _ in 0..2 {
+            mailbox.send(Mail::Retry);
+            assert_eq!(mailbox.bytes(), 0);
+            mailbox.leave(Mail::Output { client: 1, bytes: vec![0; 1000].into() });
+            let first = mailbox.bytes();
+            assert!((1000..1200).contains(&first));
+            mailbox.drain(&mut got);
+            mailbox.send(Mail::Output { client: 2, bytes: vec![0; 2000].into() });
+            assert!(mailbox.bytes() > 3000, "taken, but not delivered");
+            mailbox.delivered();
+            assert!((2000..2200).contains(&mailbox.bytes()));
+            mailbox.drain(&mut got);
+            mailbox.delivered();
+            assert_eq!(mailbox.bytes(), 0);
         }
     }
 }

@@ -169,7 +169,20 @@ impl Worker {
 
     /// Moves the messages for this worker's clients to the end of `into`.
     pub fn drain(&mut self, into: &mut Vec<Mail>) {
-        self.state.mailbox.drain(into);
+        if self.state.mailbox.has_mail() {
+            self.state.evictor.note_growth(&self.engine);
+            self.state.mailbox.drain(into);
+        }
+    }
+
+    /// Says that the messages taken so far are delivered: sent, or left in the outputs of clients who do not read. Until
+    /// then they do not count against `maxmemory`.
+    pub fn delivered(&mut self) {
+        if self.state.mailbox.has_taken() {
+            // First what was freed is made known, then that it counts again.
+            self.state.evictor.note_growth(&self.engine);
+            self.state.mailbox.delivered();
+        }
     }
 
     /// Leaves what the commands of an iteration have for other clients in the mail. To be called behind them, before

@@ -31,22 +31,25 @@ fn number(client: &mut Client, field: &str) -> i64 {
     info(client)[field].parse().unwrap_or_else(|_| panic!("{field} is a number"))
 }
 
-/// Waits until so much memory is in use.
-fn wait_below(client: &mut Client, bytes: i64) {
+/// Waits until what is asked holds.
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while number(client, "used_memory") > bytes {
-        assert!(Instant::now() < deadline, "memory does not fall");
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
+/// Waits until so much memory is in use.
+fn wait_below(client: &mut Client, bytes: i64) {
+    wait_until("memory to fall", || number(client, "used_memory") <= bytes);
+}
+
 /// Waits until so much memory is in use that counts.
 fn wait_counted_below(client: &mut Client, bytes: i64) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while number(client, "used_memory") - number(client, "mem_not_counted_for_evict") > bytes {
-        assert!(Instant::now() < deadline, "memory does not fall");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("memory to fall", || {
+        number(client, "used_memory") - number(client, "mem_not_counted_for_evict") <= bytes
+    });
 }
 
 /// Keys of which number 0 is to stay longest and the last is to go first.
@@ -179,8 +182,13 @@ fn everybody_concerned_hears_of_keys_that_go() {
     client.ask(&format!("CONFIG SET maxmemory {limit}"));
     wait_below(&mut client, limit + 4096);
     client.ask("CONFIG SET maxmemory 0");
-    let (evicted, keys) = (number(&mut client, "evicted_keys"), client.ask("DBSIZE").int());
-    assert!(evicted > 3_000 && keys == 33_000 - evicted, "{evicted} have gone, {keys} are left");
+    // Whoever evicts at this moment counts a little later.
+    wait_until("all evictions to be counted", || {
+        number(&mut client, "evicted_keys") + client.ask("DBSIZE").int() == 33_000
+    });
+    // 500 KB are some 6300 keys. The messages of which nobody has read one yet take more: they must not have keys go.
+    let evicted = number(&mut client, "evicted_keys");
+    assert!((3_000..12_000).contains(&evicted), "{evicted} have gone");
     let mut heard: Vec<String> = (0..evicted).map(|_| listener.read().unwrap().items()[2].text()).collect();
     let exist = pipe(&mut client, heard.iter().map(|key| words(&format!("EXISTS {key}"))));
     assert!(exist.iter().all(|reply| *reply == Value::Int(0)));

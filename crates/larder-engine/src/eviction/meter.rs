@@ -9,8 +9,13 @@
 //!  in use = [figure when last read + what threads have shared since] + what this thread has not shared
 //! ```
 //! Precision: other threads' unshared bytes, at most `SHARE_BYTES` each, and what threads did that do not share (saving,
-//! loading) since the figure was last read. The figure is read anew every 100 ms, and before anything is evicted or refused if it is
-//! older than [`FRESH_MS`].
+//! loading) since the figure was last read. The figure is read anew every 100 ms, and whenever something is to be evicted or
+//! refused and it is older than [`FRESH_MS`].
+//!
+//! What a thread had not shared before a reading is in the figure: it must not count again. Which part of it that is, the
+//! thread cannot know; so growth is forgotten, and what it has freed counts, perhaps twice: too little is evicted until
+//! the next reading, not too much. A thread that has missed several readings, as all have while there is no limit, forgets
+//! both.
 
 use crate::engine::Engine;
 use std::cell::RefCell;
@@ -25,8 +30,9 @@ pub(crate) const FRESH_MS: u64 = 10;
 #[derive(Default)]
 pub(crate) struct Meter {
     used: AtomicI64,
-    /// When the figure was last read, on the engine's monotonic clock.
+    /// When the figure was last read, on the engine's monotonic clock, and how often it was.
     read_at_ms: AtomicU64,
+    readings: AtomicU64,
     /// Held by whoever reads the figure.
     reading: parking_lot::Mutex<()>,
 }
@@ -48,6 +54,8 @@ impl Engine {
 #[derive(Default)]
 pub(crate) struct Growth {
     shared: i64,
+    /// The meter's readings when the thread last looked.
+    readings: u64,
 }
 
 impl Growth {
@@ -55,6 +63,10 @@ impl Growth {
     #[inline]
     fn unshared(&mut self, engine: &Engine) -> i64 {
         let grown = engine.host.thread_growth();
+        let readings = engine.eviction.meter.readings.load(Relaxed);
+        if readings != self.readings {
+            self.forget(grown, readings);
+        }
         let unshared = grown - self.shared;
         if unshared.abs() < SHARE_BYTES {
             return unshared;
@@ -62,6 +74,22 @@ impl Growth {
         engine.eviction.meter.used.fetch_add(unshared, Relaxed);
         self.shared = grown;
         0
+    }
+
+    /// What was not shared before the figure was read is in it.
+    #[cold]
+    fn forget(&mut self, grown: i64, readings: u64) {
+        let has_missed_some = readings.wrapping_sub(self.readings) > 1;
+        self.shared = if has_missed_some { grown } else { self.shared.max(grown) };
+        self.readings = readings;
+    }
+
+    /// Reads the figure anew on the thread's behalf, and returns it.
+    pub(crate) fn read(&mut self, engine: &Engine, now_ms: u64) -> u64 {
+        let used = engine.eviction.meter.read(now_ms, || engine.host.memory().used);
+        self.shared = engine.host.thread_growth();
+        self.readings = engine.eviction.meter.readings.load(Relaxed);
+        used
     }
 
     /// Shares what the calling thread has grown by.
@@ -85,13 +113,14 @@ impl Meter {
     /// What threads share while that goes on is kept. Some of it may be in the figure already and count twice until the
     /// next reading: values freed meanwhile, mostly, so that a little too little is evicted. Forgetting it would have
     /// keys evicted for room that is there.
-    pub(crate) fn read(&self, now_ms: u64, read: impl FnOnce() -> u64) -> u64 {
+    fn read(&self, now_ms: u64, read: impl FnOnce() -> u64) -> u64 {
         self.read_at_ms.store(now_ms, Relaxed);
         // One at a time: two that began with the same figure would both add the same difference.
         let _turn = self.reading.lock();
         let before = self.used.load(Relaxed);
         let used = read();
         self.used.fetch_add(used as i64 - before, Relaxed);
+        self.readings.fetch_add(1, Relaxed);
         used
     }
 

@@ -7,8 +7,9 @@
 //! with no shard held but the one of the keys that go.
 //!
 //! - How much memory is in use: [`meter`]. Not counted are keys that were evicted but which a snapshot still needs, values on
-//!   their way to the thread that frees them, and the buffers of the append-only file, which grow with every eviction: else
-//!   eviction would go on until nothing is left.
+//!   their way to the thread that frees them, and what grows with every eviction: the buffers of the append-only file, and
+//!   messages on their way to those who are told of it. Else eviction would go on until nothing is left: a message may be
+//!   larger than the key of which it tells.
 //! - A command evicts for `maxmemory-eviction-tenacity`'s time at most and is then executed though there is too much in use:
 //!   the next commands and the timer go on. It is refused only if nothing can be evicted.
 //!
@@ -113,7 +114,7 @@ enum Outcome {
 /// in use and nothing can be evicted: commands with `DENYOOM`, and writes of scripts, are to be refused with it.
 #[inline]
 pub(crate) fn make_room(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
-    if !worker.evictor.is_over(engine) {
+    if !worker.evictor.is_over(engine, &worker.invalidations) {
         return Ok(());
     }
     make_room_now(engine, worker)
@@ -157,7 +158,8 @@ fn needs_room(session: &Session, command: &Command) -> bool {
 /// CONFIG SET has changed the limit: keeps to it at once, as far as the time allows.
 pub(crate) fn limit_was_set(context: &mut Context<'_>) {
     let engine = context.engine;
-    let (limit, used) = (engine.config.hot.maxmemory.load(Relaxed), engine.host.memory().used);
+    let limit = engine.config.hot.maxmemory.load(Relaxed);
+    let used = context.worker.evictor.growth.read(engine, engine.mono_ms());
     if limit == 0 || used <= limit {
         return;
     }
@@ -203,14 +205,14 @@ fn tenacity(percent: i64) -> Option<Duration> {
 impl Engine {
     /// Reads how much memory is in use, and evicts if it is too much. For the timer, with no shard held.
     pub(crate) fn check_memory(&self) {
-        self.note_memory(self.eviction.meter.read(self.mono_ms(), || self.host.memory().used));
         let mut evictor = self.eviction.timer.lock();
-        if !evictor.is_over(self) || self.gate.is_loading() {
+        self.note_memory(evictor.growth.read(self, self.mono_ms()));
+        let mut told = Invalidations::default();
+        if !evictor.is_over(self, &told) || self.gate.is_loading() {
             self.eviction.note_below(self);
             return;
         }
         if self.pause.state(crate::clock::wall_ms()).is_none() {
-            let mut told = Invalidations::default();
             let turn = Turn {
                 engine: self,
                 rules: AccessRules::load(&self.config.hot),
@@ -239,9 +241,12 @@ impl Engine {
         self.eviction.kept_aside.store(0, Relaxed);
     }
 
-    /// Bytes in use that are not counted against the limit: evicted keys that a snapshot keeps, and the log's buffers.
+    /// Bytes in use that are not counted against the limit: evicted keys that a snapshot keeps, the log's buffers, and
+    /// messages on their way.
     pub(crate) fn bytes_not_counted(&self) -> u64 {
-        self.eviction.kept_aside.load(Relaxed).max(0) as u64 + self.append_log.buffer_bytes()
+        self.eviction.kept_aside.load(Relaxed).max(0) as u64
+            + self.append_log.buffer_bytes()
+            + self.mail_bytes()
     }
 
     fn mono_us(&self) -> u64 {
@@ -291,13 +296,22 @@ impl Evictor {
     /// Whether more is in use than `maxmemory` allows. The limit is read each time: it may be changed, or taken away, while
     /// somebody evicts.
     #[inline]
-    fn is_over(&mut self, engine: &Engine) -> bool {
-        self.excess(engine, 0) > 0
+    fn is_over(&mut self, engine: &Engine, told: &Invalidations) -> bool {
+        self.excess(engine, 0, told) > 0
     }
 
-    /// How many bytes are in use beyond `maxmemory`, less `ahead`; 0 or less when the limit is kept.
+    /// Shares by how much the thread has made memory grow, if there is a limit. For when that is not by commands, before
+    /// which it is done anyway.
+    pub(crate) fn note_growth(&mut self, engine: &Engine) {
+        if engine.config.hot.maxmemory.load(Relaxed) != 0 {
+            self.growth.used(engine);
+        }
+    }
+
+    /// How many bytes are in use beyond `maxmemory`, less `ahead`; 0 or less when the limit is kept. `told` is what the
+    /// thread has not sent yet.
     #[inline]
-    fn excess(&mut self, engine: &Engine, ahead: u64) -> i64 {
+    fn excess(&mut self, engine: &Engine, ahead: u64, told: &Invalidations) -> i64 {
         let limit = engine.config.hot.maxmemory.load(Relaxed);
         if limit == 0 {
             return 0;
@@ -307,15 +321,16 @@ impl Evictor {
         if excess <= 0 {
             return excess;
         }
-        excess - engine.eviction.in_flight.load(Relaxed) - engine.bytes_not_counted() as i64
+        let not_counted = engine.bytes_not_counted() + told.memory_bytes() as u64;
+        excess - engine.eviction.in_flight.load(Relaxed) - not_counted as i64
     }
 
     /// Evicts until the limit is kept, the time is over, or nothing is left.
     fn run(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
         if shared.meter.wants_reading(turn.mono_ms) {
-            shared.meter.read(turn.mono_ms, || engine.host.memory().used);
-            if !self.is_over(engine) {
+            self.growth.read(engine, turn.mono_ms);
+            if !self.is_over(engine, told) {
                 return Outcome::Below;
             }
         }
@@ -339,24 +354,28 @@ impl Evictor {
         let engine = turn.engine;
         let mut start = None;
         let (mut evicted, mut unlooked) = (0, 0);
-        let mut excess = self.excess(engine, AHEAD_BYTES);
+        let mut excess = self.excess(engine, AHEAD_BYTES, told);
         let outcome = loop {
             let gone = self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, excess, told));
             if gone == 0 {
-                break if self.is_over(engine) { Outcome::Nothing } else { Outcome::Below };
+                break if self.is_over(engine, told) { Outcome::Nothing } else { Outcome::Below };
             }
             evicted += gone;
             unlooked += gone;
-            excess = self.excess(engine, AHEAD_BYTES);
+            excess = self.excess(engine, AHEAD_BYTES, told);
             if excess <= 0 {
                 break Outcome::Below;
             }
             // The clock is looked at for the first time after some evictions: mostly they are enough.
             if unlooked >= EVICTIONS_PER_LOOK {
                 unlooked = 0;
-                let start = start.get_or_insert_with(Instant::now);
-                if turn.time.is_some_and(|time| start.elapsed() >= time) {
+                let spent = start.get_or_insert_with(Instant::now).elapsed();
+                if turn.time.is_some_and(|time| spent >= time) {
                     break Outcome::Unfinished;
+                }
+                let now_ms = turn.mono_ms + spent.as_millis() as u64;
+                if engine.eviction.meter.wants_reading(now_ms) {
+                    self.growth.read(engine, now_ms);
                 }
             }
         };

@@ -36,6 +36,11 @@ impl Message {
         (self.space, &self.name)
     }
 
+    /// Bytes that it takes in memory, for itself alone.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.body.len()
+    }
+
     /// Everything behind the first byte, which is [`Message::first_byte`].
     pub fn body(&self) -> &Arc<[u8]> {
         &self.body

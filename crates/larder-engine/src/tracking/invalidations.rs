@@ -7,6 +7,7 @@ use crate::pubsub::Address;
 use crate::session::client_flags;
 use larder_resp::{Protocol, Reply};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -41,6 +42,11 @@ impl Invalidation {
         Arc::new(Invalidation { scope, keys: Some(bytes.into()) })
     }
 
+    /// Bytes that it takes in memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.keys.as_deref().map_or(0, <[u8]>::len)
+    }
+
     /// Writes the keys, or null for all.
     pub(crate) fn write_keys(&self, reply: &mut Reply<'_>) {
         match &self.keys {
@@ -49,6 +55,9 @@ impl Invalidation {
         }
     }
 }
+
+/// What a key takes here beside its bytes: its place, and what an allocation takes.
+const ENTRY_BYTES: usize = 64;
 
 /// What a thread has to tell.
 #[derive(Default)]
@@ -59,17 +68,29 @@ pub(crate) struct Invalidations {
     all: bool,
     /// Changed keys that may have a prefix somebody listens to, and who first changed them.
     changed: BTreeMap<Box<[u8]>, u64>,
+    /// Bytes of what is in `read` and in `changed`, about.
+    read_bytes: usize,
+    changed_bytes: usize,
 }
 
 impl Invalidations {
     /// The readers of a key are to be told.
     pub(super) fn push(&mut self, key: &[u8], readers: Vec<Address>, writer: u64) {
+        self.read_bytes += ENTRY_BYTES + key.len() + size_of_val(&readers[..]);
         self.read.push((key.into(), readers, writer));
     }
 
     /// Those who listen to prefixes of the key are to be told.
     pub(super) fn broadcast(&mut self, key: &[u8], writer: u64) {
-        self.changed.entry(key.into()).or_insert(writer);
+        if let Entry::Vacant(place) = self.changed.entry(key.into()) {
+            self.changed_bytes += ENTRY_BYTES + key.len();
+            place.insert(writer);
+        }
+    }
+
+    /// Bytes that it takes in memory until it is sent, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.read_bytes + self.changed_bytes
     }
 
     /// Everybody is to be told that everything has changed.
@@ -103,6 +124,7 @@ impl Invalidations {
             }
             mail(engine, from, others, &what);
         };
+        self.read_bytes = 0;
         for (key, readers, writer) in self.read.drain(..) {
             let what = Invalidation::of(Scope::Readers { writer }, std::iter::once(&*key));
             send(what, &mut readers.into_iter());
@@ -123,6 +145,7 @@ impl Invalidations {
             return;
         }
         let changed = std::mem::take(&mut self.changed);
+        self.changed_bytes = 0;
         engine.trackers.prefixes.each(|prefix, listeners| {
             let behind = changed.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
             let keys: Vec<(&[u8], u64)> = behind

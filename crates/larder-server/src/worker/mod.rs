@@ -183,6 +183,7 @@ impl EventLoop {
         if !self.held.is_empty() {
             self.look_after_held();
         }
+        self.worker.delivered();
         self.worker.limit_clients();
         self.slots.release();
     }
