@@ -294,6 +294,11 @@ impl Engine {
         self.workers.read().iter().map(|post| pick(&post.stats).get()).sum()
     }
 
+    /// Commands that all workers have executed, since the start or CONFIG RESETSTAT.
+    pub fn commands_processed(&self) -> u64 {
+        self.sum(|stats| &stats.processed)
+    }
+
     /// A key with its hash.
     #[inline]
     pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {

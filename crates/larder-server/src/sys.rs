@@ -224,6 +224,20 @@ pub fn finish_sync(file: &File, part: Range<u64>) -> io::Result<()> {
     sync_range(file, part, wait | libc::SYNC_FILE_RANGE_WRITE)
 }
 
+/// Has the kernel drop the pages of a part of a file that are on the disk.
+pub fn forget_pages(file: &File, part: Range<u64>) {
+    let len = part.end.saturating_sub(part.start);
+    // SAFETY: takes no pointers, and the descriptor is open as long as `file` is borrowed. That the call may fail is no harm.
+    unsafe {
+        libc::posix_fadvise(
+            file.as_raw_fd(),
+            part.start as libc::off_t,
+            len as libc::off_t,
+            libc::POSIX_FADV_DONTNEED,
+        );
+    }
+}
+
 /// An error that this tells, a later sync of the file would not tell again. File systems that cannot do it are no error.
 fn sync_range(file: &File, part: Range<u64>, flags: libc::c_uint) -> io::Result<()> {
     let len = part.end.saturating_sub(part.start);

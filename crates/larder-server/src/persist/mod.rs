@@ -5,7 +5,9 @@
 //! the keyspace is held while a file is touched.
 
 pub mod aof;
+mod files;
 pub mod load;
+mod pace;
 pub mod snapshot;
 
 use crate::shared::Shared;
@@ -13,6 +15,7 @@ use crate::sys;
 use aof::AppendFile;
 use larder_engine::{Engine, LogLevel, ShutdownFlags, Snapshot, wall_s};
 use larder_rdb::Version;
+use pace::Pace;
 use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
@@ -40,8 +43,17 @@ pub struct Options {
     pub notes_usage: bool,
     /// How many threads write it.
     pub threads: usize,
+    /// Whether somebody waits for it.
+    pub urgent: bool,
     /// Whether the file is the base of an append-only file.
     pub is_log_base: bool,
+}
+
+impl Options {
+    /// The pace of a thread that writes.
+    pub fn pace<'e>(&self, engine: &'e Engine) -> Pace<'e> {
+        if self.urgent { Pace::hurry() } else { Pace::of(engine) }
+    }
 }
 
 /// Saves, loads, and keeps the append-only file.
@@ -111,6 +123,7 @@ impl Persist {
             notes_usage: config.value("maxmemory-policy").ends_with("lru")
                 || config.value("maxmemory-policy").ends_with("lfu"),
             threads: if urgent { cores } else { (cores - 1).max(1) },
+            urgent,
             is_log_base,
         }
     }
@@ -168,7 +181,7 @@ impl Persist {
         let temporary = PathBuf::from(format!("temp-{}.rdb", std::process::id()));
         let options = self.options(false, urgent);
         let written = snapshot::write(&self.engine, &snapshot, &options, &temporary)
-            .and_then(|_| snapshot::put_in_place(&temporary, path));
+            .and_then(|_| files::put_in_place(&temporary, path, &mut options.pace(&self.engine)));
         if written.is_err() {
             let _ = std::fs::remove_file(&temporary);
         }

@@ -6,7 +6,7 @@ use larder_engine::{Content, Engine, Record, Snapshot, wall_s};
 use larder_rdb::Version;
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
 use parking_lot::Mutex;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -20,8 +20,10 @@ const BUFFER_BYTES: usize = 64 << 10;
 const SYNC_BYTES: u64 = 1 << 20;
 /// More than so many bytes are not on their way to the disk at once: what comes then waits.
 const UNSYNCED_MAX_BYTES: u64 = 32 << 20;
-/// What a thread makes before it takes its turn at the file.
+/// What a thread makes before it takes its turn at the file: when it is urgent, and when others come first, who may have to
+/// wait until the kernel has taken it.
 const PIECE_BYTES: usize = 256 << 10;
+const SMALL_PIECE_BYTES: usize = 64 << 10;
 
 /// Writes a snapshot to `path` and has it on the disk. The file is not complete until this has returned Ok.
 pub fn write(engine: &Engine, snapshot: &Snapshot, options: &Options, path: &Path) -> io::Result<u64> {
@@ -67,7 +69,8 @@ fn write_database<W: Write + Send>(
     let next_part = AtomicUsize::new(0);
     let write_parts = || -> io::Result<()> {
         let mut keys = KeyWriter::new(version, options.compress);
-        let mut count = 0;
+        let (mut count, mut pace) = (0, options.pace(engine));
+        let piece_bytes = if options.urgent { PIECE_BYTES } else { SMALL_PIECE_BYTES };
         loop {
             let part = next_part.fetch_add(1, Relaxed);
             if part >= Snapshot::PARTS {
@@ -76,9 +79,10 @@ fn write_database<W: Write + Send>(
             snapshot.for_each_in(db, part, |record| {
                 write_key(engine, &mut keys, options, &record)?;
                 count += 1;
-                if keys.bytes().len() >= PIECE_BYTES {
+                if keys.bytes().len() >= piece_bytes {
                     put(engine, &mut keys, &mut count, file)?;
                 }
+                pace.step();
                 Ok::<(), io::Error>(())
             })?;
         }
@@ -169,16 +173,4 @@ impl Write for Syncing {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-/// Puts a finished file in the place of another, for good: the directory is on the disk as well.
-pub fn put_in_place(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    sync_dir(to)
-}
-
-/// Has the directory of a path on the disk.
-pub fn sync_dir(path: &Path) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }

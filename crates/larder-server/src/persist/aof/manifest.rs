@@ -10,7 +10,8 @@
 //!
 //! Names with spaces or special characters stand in double quotes, escaped as in a configuration file.
 
-use crate::persist::snapshot::{put_in_place, sync_dir};
+use crate::persist::files::{put_in_place, sync_dir};
+use crate::persist::pace::Pace;
 use larder_resp::split_args;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -183,7 +184,7 @@ impl Manifest {
         let mut file = File::create(&temporary)?;
         file.write_all(self.text().as_bytes())?;
         file.sync_all()?;
-        put_in_place(&temporary, &place.manifest())?;
+        put_in_place(&temporary, &place.manifest(), &mut Pace::hurry())?;
         sync_dir(&place.dir)
     }
 

@@ -3,10 +3,13 @@
 use super::manifest::{Manifest, Part, Place};
 use super::{AppendFile, State, open_increment};
 use crate::persist::Persist;
-use crate::persist::snapshot::{self, put_in_place};
-use larder_engine::{LogLevel, Snapshot, wall_s};
+use crate::persist::files::{forget_pages_of, put_in_place};
+use crate::persist::pace::Pace;
+use crate::persist::snapshot;
+use larder_engine::{Engine, LogLevel, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::time::Instant;
 
 /// Rewrites the file and records the outcome; the state says already that it is being done.
@@ -103,7 +106,11 @@ fn replace_base(
         }
         manifest.rebase(base, from);
     })?;
-    forget_history(&mut state)
+    let history: Vec<_> = state.manifest.history.iter().map(|part| place.path(&part.name)).collect();
+    drop(state);
+    let mut pace = Pace::of(&persist.engine);
+    history.iter().for_each(|path| forget_pages_of(path, &mut pace));
+    forget_history(&mut file.state.lock())
 }
 
 /// Writes a base and puts it in its place.
@@ -119,9 +126,10 @@ pub fn write_base(
     let written = if is_rdb {
         snapshot::write(&persist.engine, snapshot, &persist.options(true, false), &temporary).map(drop)
     } else {
-        write_commands(snapshot, &temporary)
+        write_commands(&persist.engine, snapshot, &temporary)
     };
-    let placed = written.and_then(|()| put_in_place(&temporary, &place.path(&part.name)));
+    let mut pace = Pace::of(&persist.engine);
+    let placed = written.and_then(|()| put_in_place(&temporary, &place.path(&part.name), &mut pace));
     if let Err(error) = placed {
         let _ = fs::remove_file(&temporary);
         return Err(error);
@@ -130,7 +138,8 @@ pub fn write_base(
 }
 
 /// Writes a snapshot as commands.
-fn write_commands(snapshot: &Snapshot, path: &std::path::Path) -> io::Result<()> {
+fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Result<()> {
+    let mut pace = Pace::of(engine);
     let mut to = BufWriter::with_capacity(1 << 20, File::create(path)?);
     for text in snapshot.functions() {
         to.write_all(&larder_engine::function_command(text))?;
@@ -141,6 +150,7 @@ fn write_commands(snapshot: &Snapshot, path: &std::path::Path) -> io::Result<()>
         snapshot.for_each(database.index, |record| {
             bytes.clear();
             larder_engine::commands_of(&record, &mut bytes);
+            pace.step();
             to.write_all(&bytes)
         })?;
     }

@@ -1,0 +1,78 @@
+//! How work in the background leaves the processor to the threads that serve clients.
+//!
+//! A low priority is not enough. The kernel preempts a thread that has the processor when another wakes, mostly; when it does
+//! not, the other waits for the next tick, which comes every 4 ms with many kernels. A thread that sleeps now and then
+//! is not in the way of anybody for longer than it works at a time. With nobody to make room for it works on.
+//!
+//! What it brings: `docs/design/persistence.md`.
+
+use larder_engine::Engine;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// So long it works at a time.
+const TURN: Duration = Duration::from_micros(100);
+/// So long it sleeps between turns, and as much longer as the kernel's timers are late.
+const PAUSE: Duration = Duration::from_micros(50);
+/// Clients are being served if one was within this time.
+const RECENTLY: Duration = Duration::from_millis(100);
+/// Steps between two looks at the clock.
+const STEPS: u32 = 16;
+
+/// The pace of one thread.
+pub struct Pace<'e> {
+    /// None hurries.
+    engine: Option<&'e Engine>,
+    steps: u32,
+    /// When the turn began.
+    begun: Instant,
+    /// Commands executed when it was last asked, and when there were more of them than before.
+    commands: u64,
+    served: Option<Instant>,
+}
+
+impl<'e> Pace<'e> {
+    /// Makes room for whoever serves clients of `engine`.
+    pub fn of(engine: &'e Engine) -> Self {
+        let commands = engine.commands_processed();
+        Pace { engine: Some(engine), steps: 0, begun: Instant::now(), commands, served: None }
+    }
+
+    /// Makes no pauses: somebody waits.
+    pub fn hurry() -> Self {
+        Pace { engine: None, steps: 0, begun: Instant::now(), commands: 0, served: None }
+    }
+
+    /// Whether nobody is made room for.
+    pub fn hurries(&self) -> bool {
+        self.engine.is_none()
+    }
+
+    /// To be called after each small piece of work, a few microseconds at most, with no lock held: may sleep.
+    #[inline]
+    pub fn step(&mut self) {
+        self.steps += 1;
+        if self.steps >= STEPS {
+            self.look();
+        }
+    }
+
+    /// The same after a piece of work that may have taken longer.
+    pub fn look(&mut self) {
+        self.steps = 0;
+        let Some(engine) = self.engine else { return };
+        let now = Instant::now();
+        if now.duration_since(self.begun) < TURN {
+            return;
+        }
+        self.begun = now;
+        let commands = engine.commands_processed();
+        if commands != self.commands {
+            (self.commands, self.served) = (commands, Some(now));
+        }
+        if self.served.is_some_and(|served| now.duration_since(served) < RECENTLY) {
+            thread::sleep(PAUSE);
+            self.begun = Instant::now();
+        }
+    }
+}
