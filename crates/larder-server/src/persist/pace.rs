@@ -26,21 +26,24 @@ pub struct Pace<'e> {
     steps: u32,
     /// When the turn began.
     begun: Instant,
-    /// Commands executed when it was last asked, and when there were more of them than before.
+    /// Commands executed when it was last asked, and when there were more of them than before. At the start clients
+    /// are taken to be served: a worker that waits for this very thread executes none.
     commands: u64,
-    served: Option<Instant>,
+    served: Instant,
 }
 
 impl<'e> Pace<'e> {
     /// Makes room for whoever serves clients of `engine`.
     pub fn of(engine: &'e Engine) -> Self {
+        let now = Instant::now();
         let commands = engine.commands_processed();
-        Pace { engine: Some(engine), steps: 0, begun: Instant::now(), commands, served: None }
+        Pace { engine: Some(engine), steps: 0, begun: now, commands, served: now }
     }
 
     /// Makes no pauses: somebody waits.
     pub fn hurry() -> Self {
-        Pace { engine: None, steps: 0, begun: Instant::now(), commands: 0, served: None }
+        let now = Instant::now();
+        Pace { engine: None, steps: 0, begun: now, commands: 0, served: now }
     }
 
     /// Whether nobody is made room for.
@@ -68,9 +71,9 @@ impl<'e> Pace<'e> {
         self.begun = now;
         let commands = engine.commands_processed();
         if commands != self.commands {
-            (self.commands, self.served) = (commands, Some(now));
+            (self.commands, self.served) = (commands, now);
         }
-        if self.served.is_some_and(|served| now.duration_since(served) < RECENTLY) {
+        if now.duration_since(self.served) < RECENTLY {
             thread::sleep(PAUSE);
             self.begun = Instant::now();
         }
