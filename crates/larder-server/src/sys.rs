@@ -43,19 +43,9 @@ pub fn local_time(unix_seconds: i64) -> LocalTime {
     }
 }
 
-/// Has the kernel prefer other threads to this one. A shorter slice for it is no help: on Linux 6.18 threads that woke waited
-/// more often behind one of 0.1 ms, to the next tick, than behind one of the default.
-pub fn lower_priority() {
-    const NICE: libc::c_int = 10;
-    // SAFETY: takes no pointers; 0 means the calling thread. That a call may fail is no harm.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
-    }
-}
-
 /// Asks the kernel for short turns of this thread. When it wakes it then gets the processor at once from a thread with
 /// turns of the usual length, as those that save have them; else it may wait for the end of the other's turn, a tick
-/// or two: the longest SET beside BGSAVE took 4.2 to 4.8 ms instead of 5.4. Kernels before 6.12 know nothing of it.
+/// or two (`docs/design/persistence.md`). Kernels before 6.12 know nothing of it.
 pub fn take_short_turns() {
     const SLICE_NS: u64 = 100_000;
     /// `SCHED_FLAG_KEEP_POLICY`: whatever the thread runs under, it goes on so.

@@ -11,7 +11,6 @@ mod pace;
 pub mod snapshot;
 
 use crate::shared::Shared;
-use crate::sys;
 use aof::AppendFile;
 use larder_engine::{Engine, LogLevel, ShutdownFlags, Snapshot, wall_s};
 use larder_rdb::Version;
@@ -94,8 +93,6 @@ impl Persist {
     }
 
     fn run(&self, jobs: &Receiver<Job>) {
-        // Clients come first.
-        sys::lower_priority();
         for job in jobs {
             match job {
                 Job::Save(snapshot) => drop(self.save(snapshot, false)),

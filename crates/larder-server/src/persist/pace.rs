@@ -1,8 +1,9 @@
 //! How work in the background leaves the processor to the threads that serve clients.
 //!
-//! A low priority is not enough. The kernel preempts a thread that has the processor when another wakes, mostly; when it does
-//! not, the other waits for the next tick, which comes every 4 ms with many kernels. A thread that sleeps now and then
-//! is not in the way of anybody for longer than it works at a time. With nobody to make room for it works on.
+//! The kernel preempts a thread that has the processor when another wakes, mostly; when it does not, the other waits for
+//! the next tick, which comes every 4 ms with many kernels. A thread that sleeps now and then is not in the way of anybody
+//! for longer than it works at a time. With nobody to make room for it works on. A low priority does worse: it does
+//! not help who waits for the tick, and among busy threads the one that saves may get nothing for seconds.
 //!
 //! What it brings: `docs/design/persistence.md`.
 
@@ -15,7 +16,7 @@ const TURN: Duration = Duration::from_micros(100);
 /// So long it sleeps between turns, and as much longer as the kernel's timers are late.
 const PAUSE: Duration = Duration::from_micros(50);
 /// Clients are being served if one was within this time.
-const RECENTLY: Duration = Duration::from_millis(100);
+const RECENTLY: Duration = Duration::from_secs(1);
 /// Steps between two looks at the clock.
 const STEPS: u32 = 16;
 

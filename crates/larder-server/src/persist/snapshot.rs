@@ -89,10 +89,7 @@ fn write_database<W: Write + Send>(
         put(engine, &mut keys, &mut count, file)
     };
     thread::scope(|scope| {
-        let others: Vec<_> = (1..options.threads)
-            // They inherit the priority of this one, which is low unless somebody waits.
-            .map(|_| scope.spawn(write_parts))
-            .collect();
+        let others: Vec<_> = (1..options.threads).map(|_| scope.spawn(write_parts)).collect();
         let own = write_parts();
         let panicked = |_| Err(io::Error::other("a thread that saves has panicked"));
         others.into_iter().fold(own, |all, other| all.and(other.join().unwrap_or_else(panicked)))
