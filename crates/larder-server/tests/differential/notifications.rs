@@ -541,11 +541,11 @@ fn expiry() {
         a> SET k v PX 1
         a> SET l v PX 1
         a> RPUSH m v
-        a> PEXPIRE m 1
+        a> PEXPIRE m 30
         a> SET o v PX 1
         a> SET p v PX 1
         a> SET q v PX 1
-        a> DEBUG SLEEP 0.01
+        a> DEBUG SLEEP 0.05
         a> GET k
         a> SET l w
         a> RPUSH m v
