@@ -115,10 +115,11 @@ impl Mailbox {
 
     fn put(&self, mail: Mail) {
         let bytes = mail.bytes();
+        let mut letters = self.mail.lock();
+        letters.push(mail);
         if bytes > 0 {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
-        self.mail.lock().push(mail);
     }
 
     /// Bytes, about, of messages that are on their way: not yet taken, or taken and not yet [delivered](Self::delivered).
@@ -135,10 +136,10 @@ impl Mailbox {
     pub(crate) fn drain(&self, into: &mut Vec<Mail>) {
         if self.woken.load(Ordering::Relaxed) {
             self.woken.store(false, Ordering::Release);
-            let start = into.len();
-            into.append(&mut self.mail.lock());
-            let bytes: usize = into[start..].iter().map(Mail::bytes).sum();
-            self.taken_bytes.fetch_add(bytes, Ordering::Relaxed);
+            let mut letters = self.mail.lock();
+            into.append(&mut letters);
+            // Under the lock, under which it is counted: all that there is has been taken now.
+            self.taken_bytes.store(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
