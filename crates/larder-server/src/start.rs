@@ -128,12 +128,13 @@ fn run_threads(
     let persist =
         Persist::start(Arc::clone(shared), Arc::clone(&engine)).map_err(|error| abort(shared, &error))?;
     assert!(shared.persist.set(Arc::clone(&persist)).is_ok(), "it is made once");
-    // Nobody is served before the data is there, and the log.
-    engine.gate().set_loading(shared.config.is_yes("appendonly") || persist.has_data());
+    // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
+    let keeps_log = shared.config.is_yes("appendonly");
+    engine.gate().set_loading(keeps_log || persist.has_data(keeps_log));
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
     signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
     shared.log.warning("Server initialized");
-    load(shared, &engine, &persist)?;
+    load(shared, &persist, keeps_log)?;
     announce(shared, threads);
     cron(shared, &engine, &persist);
     shared.log.warning("User requested shutdown...");
@@ -146,16 +147,17 @@ fn run_threads(
 }
 
 /// Loads the data, while clients that come are told to wait, and begins to log.
-fn load(shared: &Shared, engine: &Engine, persist: &Arc<Persist>) -> Result<(), Aborted> {
-    persist.load().map_err(|persist::NotLoaded| Aborted)?;
-    if shared.config.is_yes("appendonly") {
-        persist.append_file().open(persist).map_err(|error| {
-            shared.log.warning(&format!("Can't open or create the append-only file: {error}"));
-            Aborted
-        })?;
-    }
-    engine.gate().set_loading(false);
-    Ok(())
+fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
+    persist.load(keeps_log).map_err(|persist::NotLoaded| Aborted)?;
+    let opened = if keeps_log {
+        persist.append_file().open(persist).map_err(|error| error.to_string())
+    } else {
+        Ok(())
+    };
+    opened.and_then(|()| persist.end_load()).map_err(|error| {
+        shared.log.warning(&format!("Can't open or create the append-only file: {error}"));
+        Aborted
+    })
 }
 
 fn announce(shared: &Shared, threads: usize) {

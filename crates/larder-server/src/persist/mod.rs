@@ -240,20 +240,17 @@ impl Persist {
         self.save_in_background(true);
     }
 
-    /// Whether anything is there to be loaded at the start.
-    pub fn has_data(&self) -> bool {
-        if self.shared.config.is_yes("appendonly") {
-            aof::exists(&self.shared.config)
-        } else {
-            self.rdb_path().exists()
-        }
+    /// Whether anything is there to be loaded at the start: the append-only file if it is kept, or else the RDB file.
+    pub fn has_data(&self, keeps_log: bool) -> bool {
+        if keeps_log { aof::exists(&self.shared.config) } else { self.rdb_path().exists() }
     }
 
-    /// Loads what the configuration names: the append-only file if it is kept, else the RDB file.
-    pub fn load(&self) -> Result<(), NotLoaded> {
+    /// Loads the append-only file if it is kept, else the RDB file. `keeps_log` is what the configuration said before there
+    /// were clients, who may change it.
+    pub fn load(&self, keeps_log: bool) -> Result<(), NotLoaded> {
         self.begin_load();
         let started = Instant::now();
-        let outcome = if self.shared.config.is_yes("appendonly") {
+        let outcome = if keeps_log {
             aof::load::load(&self.shared, &self.engine)
         } else {
             self.load_rdb(&self.rdb_path())
@@ -273,7 +270,15 @@ impl Persist {
         }
     }
 
-    /// CONFIG SET appendonly.
+    /// Lets clients in after loading. What they had set of the log meanwhile takes effect.
+    pub fn end_load(self: &Arc<Self>) -> Result<(), String> {
+        self.engine.gate().set_loading(false);
+        let wanted = self.shared.config.is_yes("appendonly");
+        let is_kept = self.engine.persistence().log.lock().enabled;
+        if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }
+    }
+
+    /// CONFIG SET appendonly. While data is loaded it is left to [`Persist::end_load`].
     pub fn keep_log(self: &Arc<Self>, yes: bool) -> Result<(), String> {
         if self.engine.gate().is_loading() {
             return Ok(());
@@ -316,7 +321,7 @@ impl Persist {
     }
 
     /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file.
-    pub fn reload(&self, save: bool, flush: bool) -> Result<(), String> {
+    pub fn reload(self: &Arc<Self>, save: bool, flush: bool) -> Result<(), String> {
         if save {
             self.claim_save()?;
             self.save_now()
@@ -327,14 +332,18 @@ impl Persist {
     }
 
     /// DEBUG LOADAOF: loads the append-only file again.
-    pub fn load_log_again(&self) -> Result<(), String> {
+    pub fn load_log_again(self: &Arc<Self>) -> Result<(), String> {
         self.log.wait_until_written(&self.engine);
         self.anew(true, |persist| aof::load::load(&persist.shared, &persist.engine).map(drop))
             .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
     }
 
     /// Replaces the keyspace by what `load` brings, while clients wait.
-    fn anew(&self, flush: bool, load: impl FnOnce(&Persist) -> Result<(), String>) -> Result<(), String> {
+    fn anew(
+        self: &Arc<Self>,
+        flush: bool,
+        load: impl FnOnce(&Persist) -> Result<(), String>,
+    ) -> Result<(), String> {
         let log = self.engine.append_log();
         let logs = log.is_on();
         self.engine.gate().set_loading(true);
@@ -345,7 +354,7 @@ impl Persist {
         }
         let outcome = load(self);
         log.set_on(logs);
-        self.engine.gate().set_loading(false);
+        let outcome = outcome.and(self.end_load());
         if let Err(text) = &outcome {
             self.shared.log.warning(text);
         }

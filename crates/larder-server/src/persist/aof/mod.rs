@@ -118,14 +118,13 @@ impl AppendFile {
 
     /// CONFIG SET appendonly yes: begins with a rewrite.
     pub fn enable(&self, persist: &Arc<Persist>) -> Result<(), String> {
+        let mut state = self.state.lock();
         if persist.engine.persistence().log.lock().enabled {
             return Ok(());
         }
-        let mut state = self.state.lock();
         state.place = place(&persist.shared.config);
         state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
         self.need_writer(&mut state, persist).map_err(|error| error.to_string())?;
-        drop(state);
         let mut log = persist.engine.persistence().log.lock();
         (log.enabled, log.rewrite_scheduled) = (true, true);
         Ok(())
