@@ -5,6 +5,7 @@ use larder_testkit::{Client, Server, full_run, seed};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 const WRITERS: usize = 4;
 
@@ -54,7 +55,7 @@ fn crash(args: &[&str], rounds: usize, keeps: bool, own_seed: u64) {
             server.client().ask(snapshot);
         }
         while acknowledged[0].load(Ordering::SeqCst) < until {
-            thread::yield_now();
+            thread::sleep(Duration::from_millis(1));
         }
         server.kill();
         writers.into_iter().for_each(|writer| writer.join().expect("the writer ends"));

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
@@ -266,7 +267,7 @@ fn a_manifest_that_cannot_be_written_leaves_the_old_one_working() {
             while !fs::read_to_string(faulty.server.dir().join("appendonlydir/appendonly.aof.manifest"))
                 .is_ok_and(|text| text.contains("2.incr"))
             {
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_millis(1));
             }
             faulty.fail(&format!("{fault} {EIO}"));
             assert!(next.exists());
