@@ -8,10 +8,10 @@
 //! keep coming: it looks for them every [`POLL`], and sleeps for good only after [`IDLE_POLLS_MAX`] times in vain.
 
 use crate::engine::Engine;
-use crate::shard::{Key, Table};
+use crate::shard::{Key, Shard, ShardData, Table};
 use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -27,6 +27,12 @@ const BLOCKS_PER_HOLD: usize = 16;
 const POLL: Duration = Duration::from_micros(500);
 /// How often it looks in vain before it waits to be woken.
 const IDLE_POLLS_MAX: u32 = 40;
+
+/// How often a thread looks whether a shard is free before it sleeps: for 10 us or so, as long as a pipeline may hold it.
+const LOCK_LOOKS: u32 = 200;
+/// How long it sleeps then, and how many times.
+const LOCK_WAIT: Duration = Duration::from_micros(50);
+const LOCK_TRIES: u32 = 20;
 
 enum Garbage {
     /// An evicted value, and its bytes.
@@ -160,12 +166,28 @@ fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mute
     }
 }
 
+/// Locks a shard that a worker may hold. If the worker has lost its processor to this very thread, it gets it back best
+/// when this thread sleeps a little: one that yields, as those do who wait for a lock, gives away its turn of several
+/// milliseconds, and one that is woken costs the worker.
+fn lock_patiently(shard: &Shard) -> MutexGuard<'_, ShardData> {
+    for _ in 0..LOCK_TRIES {
+        for _ in 0..LOCK_LOOKS {
+            if let Some(guard) = shard.try_lock() {
+                return guard;
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(LOCK_WAIT);
+    }
+    shard.lock()
+}
+
 /// One round over a list; false when nothing is left to do. A result that comes too late is no reason to stop: the list
 /// tells of work only once.
 fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
     let options = crate::thresholds::list_options(engine);
     let shard = &engine.shards[key.shard()];
-    let jobs = match shard.lock().table_mut(db).get_mut_same(key.hash, key.bytes).as_deref_mut() {
+    let jobs = match lock_patiently(shard).table_mut(db).get_mut_same(key.hash, key.bytes).as_deref_mut() {
         Some(Value::List(list)) => list.compression_work(&options, BLOCKS_PER_HOLD),
         _ => return false,
     };
@@ -173,7 +195,7 @@ fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
         return false;
     }
     let done: Vec<_> = jobs.iter().map(larder_collections::list::Job::run).collect();
-    let mut data = shard.lock();
+    let mut data = lock_patiently(shard);
     let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
     let Some(Value::List(list)) = value.as_deref_mut() else { return false };
     for one in done {

@@ -9,6 +9,8 @@
 //! blocks there are kept plain so that the popping thread finds them ready: [`AHEAD_MIN`] at first, and twice as many
 //! whenever it comes to a block that is still compressed, up to [`AHEAD_BYTES_MAX`] or an eighth of the list. The
 //! background refills that stock when half of it is used up, and pushing block after block takes it back, one by one.
+//! It leaves the part of it that is next to be popped ([`LEFT_TO_POPS`]) until the rest is there: where the pops are
+//! faster, they would come to each block before its result.
 //! A block that would not shrink enough stays plain and is not tried again.
 //!
 //! Small neighbours are compressed together, up to [`UNIT_BYTES`], as one block from then on: 16 KB of documents shrink
@@ -26,9 +28,11 @@ use super::{List, ListOptions};
 
 /// Blocks that are decompressed ahead of pops at an end, to begin with.
 const AHEAD_MIN: u32 = 4;
-/// So much is decompressed ahead of pops that are faster than the background: more than they consume while it waits for
-/// a processor.
+/// So much is decompressed ahead of pops that are faster than the background: about what the second cache holds. With more,
+/// pops wait less often for the background and longer for memory (`docs/design/list.md`).
 const AHEAD_BYTES_MAX: usize = 2 << 20;
+/// One in so many blocks of the stock, those nearest to the end, is decompressed last.
+const LEFT_TO_POPS: usize = 8;
 /// Neighbours whose plain sizes sum up to at most this are compressed as one.
 const UNIT_BYTES: usize = 16 << 10;
 
@@ -216,18 +220,10 @@ impl ListTree {
     }
 
     fn compression_work(&self, options: &ListOptions, max_blocks: usize) -> Vec<Job> {
-        let (front, back) = self.plain_ends(options);
-        let mut jobs: Vec<Job> = Vec::new();
-        for position in (0..front).chain(back.max(front)..self.inner.blocks()) {
-            let block = self.inner.get(position).expect("the position is inside");
-            if jobs.len() < max_blocks && block.is_compressed() {
-                let label = self.label_of(self.inner.prefix(position).len);
-                jobs.push(Job { blocks: vec![block.clone()], label, task: Task::Decompress });
-            }
-        }
+        let mut jobs = self.decompression_work(options, max_blocks);
         let mut count = jobs.len();
         let task = Task::Compress(options.codec);
-        self.inner.for_each_pending(self.packed_range(options), &mut |before, block| {
+        self.inner.for_each_of(|sum| sum.pending, self.packed_range(options), &mut |before, block| {
             let label = self.label_of(before);
             match jobs.last_mut() {
                 Some(job) if matches!(job.task, Task::Compress(_)) && job.takes(block, label) => {
@@ -239,6 +235,38 @@ impl ListTree {
             count += 1;
             true
         });
+        jobs
+    }
+
+    /// Jobs for the ends, in the order of need but for what is left to the pops.
+    fn decompression_work(&self, options: &ListOptions, max_blocks: usize) -> Vec<Job> {
+        let blocks = self.inner.blocks();
+        let (front, back) = self.plain_ends(options);
+        let back = back.max(front);
+        let (near_front, near_back) = (front / LEFT_TO_POPS, blocks - (blocks - back) / LEFT_TO_POPS);
+        let compressed = |until: usize| self.inner.prefix(until).compressed as usize;
+        let mut jobs: Vec<Job> = Vec::new();
+        for (range, is_back) in [
+            (near_front..front, false),
+            (back..near_back, true),
+            (0..near_front, false),
+            (near_back..blocks, true),
+        ] {
+            let (before, end) = (compressed(range.start), compressed(range.end));
+            let wanted = (end - before).min(max_blocks - jobs.len());
+            if wanted == 0 {
+                continue;
+            }
+            // At the back the last ones are needed first.
+            let skipped = if is_back { end - wanted } else { before };
+            let from = partition_point(range.clone(), |position| compressed(position + 1) <= skipped);
+            let all = jobs.len() + wanted;
+            self.inner.for_each_of(|sum| sum.compressed, from..range.end, &mut |before, block| {
+                let label = self.label_of(before);
+                jobs.push(Job { blocks: vec![block.clone()], label, task: Task::Decompress });
+                jobs.len() < all
+            });
+        }
         jobs
     }
 
@@ -308,6 +336,20 @@ impl ListTree {
         let margin = |ahead: u32| (depth.saturating_sub(1).saturating_add(ahead) as usize).min(blocks);
         (margin(ahead.front), blocks - margin(ahead.back))
     }
+}
+
+/// The first number in `range` of which `is_before` is not true, if it is true of none after one of which it is not.
+fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 #[cfg(test)]

@@ -133,11 +133,16 @@ impl Tree {
         }
     }
 
-    /// Calls `f` with (elements before it, block) for the blocks in `range` that are worth compressing, until it says
-    /// no. Skips what has none.
-    pub(crate) fn for_each_pending(&self, range: Range<usize>, f: &mut impl FnMut(u64, &Block) -> bool) {
+    /// Calls `f` with (elements before it, block) for the blocks in `range` that are of a kind, one that sums count, until
+    /// it says no. Skips what has none.
+    pub(crate) fn for_each_of(
+        &self,
+        kind: fn(&Sum) -> u32,
+        range: Range<usize>,
+        f: &mut impl FnMut(u64, &Block) -> bool,
+    ) {
         if let Some(root) = &self.root {
-            root.for_each_pending(range, Sum::default(), f);
+            root.for_each_of(kind, range, Sum::default(), f);
         }
     }
 

@@ -237,8 +237,9 @@ impl Node {
     }
 
     /// See the tree's method; `before` is what lies before this node. False when `f` said no.
-    pub(super) fn for_each_pending(
+    pub(super) fn for_each_of(
         &self,
+        kind: fn(&Sum) -> u32,
         range: Range<usize>,
         mut before: Sum,
         f: &mut impl FnMut(u64, &Block) -> bool,
@@ -250,9 +251,9 @@ impl Node {
         for i in 0..self.width() {
             let (sum, first) = (sums(i), before.blocks as usize);
             let overlaps = first < range.end && first + sum.blocks as usize > range.start;
-            if sum.pending > 0 && overlaps {
+            if kind(&sum) > 0 && overlaps {
                 let go_on = match self {
-                    Node::Inner(inner) => inner.kids[i].for_each_pending(range.clone(), before, f),
+                    Node::Inner(inner) => inner.kids[i].for_each_of(kind, range.clone(), before, f),
                     Node::Leaf(leaf) => f(before.len, &leaf.blocks[i]),
                 };
                 if !go_on {
