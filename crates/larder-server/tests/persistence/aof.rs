@@ -292,6 +292,27 @@ fn it_can_be_switched_on_and_off() {
 }
 
 #[test]
+fn switched_off_and_on_at_once_it_goes_on() {
+    let mut server = Server::larder(LOGGED);
+    let mut client = server.client();
+    for _ in 0..20 {
+        client.send(&["CONFIG", "SET", "appendonly", "no"]);
+        client.send(&["CONFIG", "SET", "appendonly", "yes"]);
+        assert!((0..2).all(|_| client.read().is_ok_and(|reply| reply == ok())));
+    }
+    // The thread that closes the log saves, too: it has come to the end of its work.
+    client.ask("BGSAVE SCHEDULE");
+    wait_for(&mut client, "INFO persistence", "rdb_saves:1");
+    assert!(client.ask("INFO persistence").text().contains("aof_enabled:1"));
+    wait_for(&mut client, "INFO persistence", "aof_rewrite_scheduled:0");
+    wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:0");
+    client.ask("SET after 1");
+    server.kill();
+    assert!(server.start_again(LOGGED));
+    assert_eq!(server.client().ask("EXISTS after"), Value::Int(1));
+}
+
+#[test]
 fn it_can_be_switched_on_while_data_is_loaded() {
     let mut server = Server::larder(&[]);
     let mut client = server.client();

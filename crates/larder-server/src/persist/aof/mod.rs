@@ -139,10 +139,11 @@ impl AppendFile {
         Ok(())
     }
 
-    /// After CONFIG SET appendonly no. No shard must be held.
+    /// After CONFIG SET appendonly no, unless it says yes again by now. No shard must be held.
     pub fn stop(&self, persist: &Persist) {
         let mut log = persist.engine.persistence().log.lock();
-        if !std::mem::replace(&mut log.enabled, false) {
+        // Under the lock, so that whoever says yes sees either what this does or that the log is kept.
+        if persist.shared.config.is_yes("appendonly") || !std::mem::replace(&mut log.enabled, false) {
             return;
         }
         log.rewrite_scheduled = false;
