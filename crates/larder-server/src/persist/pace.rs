@@ -3,7 +3,7 @@
 //! The kernel preempts a thread that has the processor when another wakes, mostly; when it does not, the other waits for
 //! the next tick, which comes every 4 ms with many kernels. A thread that sleeps now and then is not in the way of anybody
 //! for longer than it works at a time. With nobody to make room for it works on. A low priority does worse: it does
-//! not help who waits for the tick, and among busy threads the one that saves may get nothing for seconds.
+//! not help who waits for the tick, and beside busy threads the work takes many times as long.
 //!
 //! What it brings: `docs/design/persistence.md`.
 
