@@ -13,7 +13,8 @@ run:
 build:
 	$(CARGO) build --release
 
-# Debian packages that the tests compare with; installed only when they are missing.
+# The servers that the tests compare with: Debian's redis-server is installed when it is missing, Valkey and Redis 8 are
+# unpacked into target/peers.
 deps:
 	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || { \
 	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
@@ -21,6 +22,7 @@ deps:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
 	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq python3-venv; }
+	@tests/peers.sh
 
 lint:
 	$(CARGO) fmt --all --check

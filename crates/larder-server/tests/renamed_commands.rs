@@ -1,6 +1,6 @@
 //! `rename-command` and the directives that are refused.
 
-use larder_testkit::{Server, larder_path};
+use larder_testkit::{Kind, Server};
 use std::process::Command;
 
 #[test]
@@ -16,7 +16,7 @@ fn renamed_commands_have_only_their_new_name() {
 
 #[test]
 fn modules_are_refused_rather_than_forgotten() {
-    let output = Command::new(larder_path())
+    let output = Command::new(Kind::Larder.program())
         .args(["--port", "0", "--loadmodule", "some.so"])
         .output()
         .expect("it starts");

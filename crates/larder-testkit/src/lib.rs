@@ -3,14 +3,16 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod kind;
 pub mod mutate;
 mod process;
 mod server;
 mod value;
 
 pub use client::Client;
+pub use kind::{Kind, peer_path, version};
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
-pub use server::{Kind, Server, larder_path};
+pub use server::Server;
 pub use value::Value;
 
 /// The seed of a test: `SEED` from the environment, or the test's own. Print it when the test fails.

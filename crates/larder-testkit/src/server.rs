@@ -1,6 +1,6 @@
 //! Server processes that end with the test that started them.
 
-use crate::Client;
+use crate::{Client, Kind};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,6 @@ use std::time::{Duration, Instant};
 /// How long a server may take to answer, or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Which server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Ours.
-    Larder,
-    /// The one it is compared with.
-    Redis,
-}
-
 /// A running server, alone in a directory of its own.
 pub struct Server {
     command: Vec<String>,
@@ -29,22 +20,30 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts Larder: the binary that `LARDER_SERVER` names, or the one built beside the test.
-    pub fn larder(args: &[&str]) -> Self {
-        Self::start(&[&larder_path().to_string_lossy()], &[&["--enable-debug-command", "yes"], args].concat())
-    }
-
-    /// Starts the redis-server in the path.
-    pub fn redis(args: &[&str]) -> Self {
-        Self::start(&["redis-server"], &[&["--enable-debug-command", "yes"], args].concat())
-    }
-
-    /// Starts a server by kind.
+    /// Starts a server of a kind, with DEBUG allowed.
     pub fn of(kind: Kind, args: &[&str]) -> Self {
-        match kind {
-            Kind::Larder => Self::larder(args),
-            Kind::Redis => Self::redis(args),
-        }
+        let program = kind.program();
+        Self::start(&[&program.to_string_lossy()], &[&["--enable-debug-command", "yes"], args].concat())
+    }
+
+    /// Starts Larder.
+    pub fn larder(args: &[&str]) -> Self {
+        Self::of(Kind::Larder, args)
+    }
+
+    /// Starts Redis 7.0, with which files, payloads and replication are exchanged.
+    pub fn redis(args: &[&str]) -> Self {
+        Self::of(Kind::Redis, args)
+    }
+
+    /// Starts Redis 8.
+    pub fn redis8(args: &[&str]) -> Self {
+        Self::of(Kind::Redis8, args)
+    }
+
+    /// Starts Valkey, which is the specification.
+    pub fn valkey(args: &[&str]) -> Self {
+        Self::of(Kind::Valkey, args)
     }
 
     /// Starts a server from a command, adding a free port, no save points, and `args`; waits until it answers.
@@ -179,16 +178,6 @@ fn spawn(command: &[String], port: u16, dir: &Path, args: &[&str]) -> Child {
         .stderr(log)
         .spawn()
         .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]))
-}
-
-/// The Larder binary to test.
-pub fn larder_path() -> PathBuf {
-    if let Some(path) = std::env::var_os("LARDER_SERVER") {
-        return path.into();
-    }
-    let test = std::env::current_exe().expect("a program knows its path");
-    let beside = test.ancestors().skip(1).take(2).map(|dir| dir.join("larder-server"));
-    beside.into_iter().find(|path| path.exists()).expect("larder-server is built, or LARDER_SERVER names it")
 }
 
 /// A port that nobody listens on at the moment.

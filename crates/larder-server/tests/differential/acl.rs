@@ -423,7 +423,7 @@ fn the_log_of_refusals() {
         let both = pair.both(&words(line));
         assert_eq!(compare(line, &both), None);
     }
-    assert_eq!(log_of(&mut pair.larder), log_of(&mut pair.redis));
+    assert_eq!(log_of(&mut pair.larder), log_of(&mut pair.peer));
     let entry = pair.larder.ask("ACL LOG 1").items()[0].clone();
     let fields: Vec<String> = entry.items().iter().step_by(2).map(Value::text).collect();
     let expected = "count reason context object username age-seconds client-info entry-id timestamp-created \

@@ -17,7 +17,7 @@ fn categories_hold_the_same_commands() {
     let mut pair = Pair::start(1, &[]);
     let common: BTreeSet<String> = common_commands(&mut pair).into_iter().collect();
     let mut differences = Vec::new();
-    for category in pair.redis.ask("ACL CAT").items().iter().map(Value::text) {
+    for category in pair.peer.ask("ACL CAT").items().iter().map(Value::text) {
         let (ours, theirs) = pair.both(&words(&format!("ACL CAT {category}")));
         let shared = |value: &Value| {
             let names = value.items().iter().map(Value::text);
@@ -85,7 +85,7 @@ fn random_rules() {
     let mut rng = Rng::with_seed(seed);
     let mut pair = Pair::start(1, &[]);
     let commands = common_commands(&mut pair);
-    let samples: Vec<Vec<String>> = commands.iter().map(|name| example(&mut pair.redis, name, "1")).collect();
+    let samples: Vec<Vec<String>> = commands.iter().map(|name| example(&mut pair.peer, name, "1")).collect();
     let rounds = if full_run() { 400 } else { 40 };
     let mut texts_alike = 0;
     for round in 0..rounds {

@@ -1,7 +1,7 @@
 //! Scripts with several connections: what each of them receives after each line, unasked messages included, must be the
 //! same from both servers.
 
-use super::words;
+use super::{ORACLE, words};
 use larder_testkit::{Client, Server, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -90,7 +90,7 @@ impl Actor {
 ///
 /// An argument `@name` stands for the id of that connection.
 pub fn play(script: &str, args: &[&str]) {
-    let mut sides = [Server::larder(&[&["--threads", "1"], args].concat()), Server::redis(args)]
+    let mut sides = [Server::larder(&[&["--threads", "1"], args].concat()), Server::of(ORACLE, args)]
         .map(|server| Side { server, clients: BTreeMap::new() });
     align(&sides);
     let mut differences = String::new();
@@ -106,10 +106,10 @@ pub fn play(script: &str, args: &[&str]) {
             texts(got, mark == Some('~'))
         });
         if ours != theirs {
-            let _ = writeln!(differences, "{line}\n  larder: {ours:?}\n  redis:  {theirs:?}");
+            let _ = writeln!(differences, "{line}\n  larder: {ours:?}\n  peer:   {theirs:?}");
         }
     }
-    assert!(differences.is_empty(), "{differences}");
+    ORACLE.judge(&mut sides[1].server.client(), &differences);
 }
 
 /// Connects until both servers give the next connection the same id, so that replies with ids can be compared.

@@ -2,7 +2,7 @@
 //! keeps. A library between the server and its files makes them fail, see `faulty_disk.c`.
 
 use crate::{digest, wait_for};
-use larder_testkit::{Client, Kind, Server, Value, larder_path};
+use larder_testkit::{Client, Kind, Server, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,11 +28,8 @@ impl Faulty {
         let faults = std::env::temp_dir().join(format!("larder-faults-{}-{number}", std::process::id()));
         let preload = format!("LD_PRELOAD={}", library().display());
         let named = format!("DISK_FAULTS={}", faults.display());
-        let larder = larder_path();
-        let program = match kind {
-            Kind::Larder => larder.to_str().expect("a path of text"),
-            Kind::Redis => "redis-server",
-        };
+        let program = kind.program();
+        let program = program.to_str().expect("a path of text");
         let args = [&["--enable-debug-command", "yes"], args].concat();
         let server = Server::start(&["env", &preload, &named, program], &args);
         Faulty { server, faults, args }
