@@ -8,10 +8,11 @@
 //! keep coming: it looks for them every [`POLL`], and sleeps for good only after [`IDLE_POLLS_MAX`] times in vain.
 
 use crate::engine::Engine;
-use crate::shard::{Key, Shard, ShardData, Table};
+use crate::locks::{MayWait, ShardGuard, Shards, spawn_background};
+use crate::shard::{Key, Table};
 use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -67,8 +68,10 @@ impl Background {
         let (lists, to_compress) = channel();
         let (drop_counts, compress_queued) = (Arc::clone(&counts), Arc::clone(&queued));
         let free_engine = engine.clone();
-        spawn("larder-free", move || free_all(&free_engine, &to_drop, &drop_counts));
-        spawn("larder-pack", move || compress_all(&engine, &to_compress, &compress_queued));
+        spawn("larder-free", move |_| free_all(&free_engine, &to_drop, &drop_counts));
+        spawn("larder-pack", move |may_wait| {
+            compress_all(&engine, &to_compress, &compress_queued, may_wait);
+        });
         Background { garbage, lists, counts, queued }
     }
 
@@ -126,9 +129,8 @@ impl Background {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    thread.expect("the system lets the process have two more threads");
+fn spawn(name: &str, run: impl FnOnce(&MayWait) + Send + 'static) {
+    spawn_background(name, run).expect("the system lets the process have two more threads");
 }
 
 fn free_all(engine: &Weak<Engine>, garbage: &Receiver<Garbage>, counts: &Counts) {
@@ -157,37 +159,42 @@ fn next_name(names: &Receiver<ListName>) -> Option<ListName> {
     names.recv().ok()
 }
 
-fn compress_all(engine: &Weak<Engine>, lists: &Receiver<ListName>, queued: &Mutex<HashSet<ListName>>) {
+fn compress_all(
+    engine: &Weak<Engine>,
+    lists: &Receiver<ListName>,
+    queued: &Mutex<HashSet<ListName>>,
+    may_wait: &MayWait,
+) {
     while let Some(name) = next_name(lists) {
         queued.lock().remove(&name);
         let Some(engine) = engine.upgrade() else { return };
         let key = engine.key(&name.1);
-        while compress_some(&engine, name.0, &key) {}
+        while compress_some(&engine, name.0, &key, may_wait) {}
     }
 }
 
 /// Locks a shard that a worker may hold. If the worker has lost its processor to this very thread, it gets it back best
 /// when this thread sleeps a little: one that yields, as those do who wait for a lock, gives away its turn of several
 /// milliseconds, and one that is woken costs the worker.
-fn lock_patiently(shard: &Shard) -> MutexGuard<'_, ShardData> {
+fn lock_patiently<'e>(shards: &'e Shards, shard: usize, may_wait: &MayWait) -> ShardGuard<'e> {
     for _ in 0..LOCK_TRIES {
         for _ in 0..LOCK_LOOKS {
-            if let Some(guard) = shard.try_lock() {
+            if let Some(guard) = shards.lock_now(shard) {
                 return guard;
             }
             std::hint::spin_loop();
         }
         std::thread::sleep(LOCK_WAIT);
     }
-    shard.lock()
+    shards.lock_one(shard, may_wait)
 }
 
 /// One round over a list; false when nothing is left to do. A result that comes too late is no reason to stop: the list
 /// tells of work only once.
-fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
+fn compress_some(engine: &Engine, db: usize, key: &Key<'_>, may_wait: &MayWait) -> bool {
     let options = crate::thresholds::list_options(engine);
-    let shard = &engine.shards[key.shard()];
-    let jobs = match lock_patiently(shard).table_mut(db).get_mut_same(key.hash, key.bytes).as_deref_mut() {
+    let lock = || lock_patiently(&engine.shards, key.shard(), may_wait);
+    let jobs = match lock().table_mut(db).get_mut_same(key.hash, key.bytes).as_deref_mut() {
         Some(Value::List(list)) => list.compression_work(&options, BLOCKS_PER_HOLD),
         _ => return false,
     };
@@ -195,7 +202,7 @@ fn compress_some(engine: &Engine, db: usize, key: &Key<'_>) -> bool {
         return false;
     }
     let done: Vec<_> = jobs.iter().map(larder_collections::list::Job::run).collect();
-    let mut data = lock_patiently(shard);
+    let mut data = lock();
     let mut value = data.table_mut(db).get_mut_same(key.hash, key.bytes);
     let Some(Value::List(list)) = value.as_deref_mut() else { return false };
     for one in done {

@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::field_expiry::NEVER;
 use crate::notify::class;
-use crate::shard::ShardData;
+use crate::shard::{SHARDS, ShardData};
 use crate::tracking;
 use crate::tracking::Invalidations;
 use larder_collections::value::Value;
@@ -15,6 +15,8 @@ use std::time::Instant;
 const EXPIRE_BATCH: usize = 64;
 /// How often empty slabs go back to the allocator.
 const TICKS_PER_TRIM: u64 = 10;
+/// Expiry goes on next time when so many shards were not free: a script may hold them for long, and others wait for the timer.
+const MISSED_MAX: u32 = 16;
 /// Share of the time that expiry may take, in percent, at effort 1; each further step adds 2.
 const EXPIRE_SHARE_PERCENT: u64 = 25;
 
@@ -58,6 +60,7 @@ impl Engine {
             self.count_keys();
         }
         self.sample_rates();
+        self.forget_stale();
         self.check_memory();
         self.check_clients();
         if self.config.hot.active_expire_enabled.load(Relaxed) {
@@ -74,9 +77,14 @@ impl Engine {
 
     /// Counts the keys of all databases.
     fn count_keys(&self) {
-        let of_shard =
-            |shard: &crate::shard::Shard| shard.lock().tables().iter().map(|t| t.len() as u64).sum::<u64>();
-        self.key_count.store(self.shards.iter().map(of_shard).sum(), Relaxed);
+        let of_shard = |data: &ShardData| data.tables().iter().map(|t| t.len() as u64).sum::<u64>();
+        let mut count = 0;
+        for shard in 0..SHARDS {
+            // It stays what it was when not all can be counted.
+            let Some(data) = self.shards.lock_soon(shard) else { return };
+            count += of_shard(&data);
+        }
+        self.key_count.store(count, Relaxed);
     }
 
     /// Records the peak of the memory in use.
@@ -110,9 +118,13 @@ impl Engine {
         let start = Instant::now();
         let effort = self.config.hot.active_expire_effort.load(Relaxed).clamp(1, 10) as u64;
         let budget_us = 100_000 * (EXPIRE_SHARE_PERCENT + 2 * (effort - 1)) / 100;
-        let mut expired = 0;
-        for shard in self.shards.iter() {
-            expired += self.expire_shard(shard, start, budget_us);
+        let (mut expired, mut missed) = (0, 0);
+        for shard in 0..SHARDS {
+            match self.expire_shard(shard, start, budget_us) {
+                Some(count) => expired += count,
+                None if missed == MISSED_MAX => break,
+                None => missed += 1,
+            }
         }
         let took = start.elapsed();
         if expired > 0 {
@@ -129,28 +141,29 @@ impl Engine {
         }
     }
 
-    fn expire_shard(&self, shard: &crate::shard::Shard, start: Instant, budget_us: u64) -> u64 {
+    /// Expires keys of a shard; says how many, or None if the shard was not free.
+    fn expire_shard(&self, shard: usize, start: Instant, budget_us: u64) -> Option<u64> {
         let mut expired = 0;
         loop {
             let now_ms = crate::clock::wall_ms();
-            let (count, more) = self.expire_batch(shard, now_ms);
+            let (count, more) = self.expire_batch(shard, now_ms)?;
             expired += count as u64;
             if !more {
-                return expired;
+                return Some(expired);
             }
             if start.elapsed().as_micros() as u64 > budget_us {
                 self.rates.expire_stopped_early.fetch_add(1, Relaxed);
-                return expired;
+                return Some(expired);
             }
         }
     }
 
-    /// Expires up to a batch in each database of a shard; says whether there may be more.
-    fn expire_batch(&self, shard: &crate::shard::Shard, now_ms: u64) -> (usize, bool) {
+    /// Expires up to a batch in each database of a shard; says whether there may be more. None if the shard was not free.
+    fn expire_batch(&self, shard: usize, now_ms: u64) -> Option<(usize, bool)> {
         let mut told = Invalidations::default();
-        let result = self.expire_in(&mut shard.lock(), now_ms, &mut told);
+        let result = self.expire_in(&mut *self.shards.lock_soon(shard)?, now_ms, &mut told);
         told.send(self);
-        result
+        Some(result)
     }
 
     fn expire_in(&self, data: &mut ShardData, now_ms: u64, told: &mut Invalidations) -> (usize, bool) {

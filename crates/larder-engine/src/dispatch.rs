@@ -6,17 +6,16 @@ use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction;
+use crate::locks::{Busy, Held, ScriptTurn};
 use crate::pause;
 use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
-use crate::shard::{Busy, Held};
 use crate::table::table;
 use crate::tracking;
 use crate::transaction;
 use crate::worker::Flow;
 use crate::{keys, monitor};
 use larder_resp::{Args, Reply};
-use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes one command and appends its reply to `out`.
@@ -325,8 +324,7 @@ fn run(
     let start = out.len();
     let acquired = take_turn(engine, session, found.command)
         .and_then(|turn| Ok((turn, acquire(engine, session, found, args)?)));
-    // The turn is given up after the shards.
-    let (_turn, held) = match acquired {
+    let (turn, held) = match acquired {
         Ok(acquired) => acquired,
         Err(Busy) if found.command.has(flags::ALLOW_BUSY) => return Flow::Retry,
         Err(Busy) => {
@@ -334,12 +332,12 @@ fn run(
             return refuse(engine, worker, session, &Refusal { error, found: Some(found) }, out);
         }
     };
-    // Its end needs shards that the script may hold.
-    if engine.gate.is_busy() && !session.watched.is_empty() {
-        return Flow::Retry;
-    }
     // Looked at while the shards are held: whoever closes the gate holds all of them.
     if engine.gate.is_closing() && pause::may_write(session, found.command) {
+        return Flow::Retry;
+    }
+    // Whoever replaces the data closes the gate first, and then waits until nobody holds a shard any more.
+    if engine.gate.is_loading() && !session.replays && !found.command.has(flags::LOADING) {
         return Flow::Retry;
     }
     worker.effects.begin(engine.append_log.is_on());
@@ -350,6 +348,7 @@ fn run(
         db: session.db,
         session,
         held,
+        turn,
         reply,
         found,
         flow: Flow::Next,
@@ -443,17 +442,20 @@ fn acquire<'e>(
     let (shards, command) = (&engine.shards, found.command);
     let held = match command.scope {
         Scope::None | Scope::Walk => return Ok(Held::None),
-        Scope::All => return shards.acquire_all(),
-        Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return shards.acquire_all(),
+        Scope::All => return shards.try_lock_all(),
+        Scope::Sort if crate::commands::generic::sorts_by_other_keys(args) => return shards.try_lock_all(),
         Scope::Geo | Scope::Keys | Scope::Script | Scope::Sort => match found.single_key {
-            Some(at) => shards.acquire(engine.key(&args[usize::from(at)]).shard())?,
-            None => shards.acquire_many(shards_of(engine, command, args))?,
+            Some(at) => {
+                let at = engine.key(&args[usize::from(at)]).shard();
+                Held::One(at, shards.try_lock_one(at)?)
+            }
+            None => shards.try_lock_many(shards_of(engine, command, args))?,
         },
         Scope::Exec => transaction::acquire(engine, session)?,
     };
     if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
         drop(held);
-        return shards.acquire_all();
+        return shards.try_lock_all();
     }
     Ok(held)
 }
@@ -464,11 +466,11 @@ fn take_turn<'e>(
     engine: &'e Engine,
     session: &Session,
     command: &Command,
-) -> Result<Option<MutexGuard<'e, ()>>, Busy> {
+) -> Result<Option<ScriptTurn<'e>>, Busy> {
     if !runs_scripts(session, command) {
         return Ok(None);
     }
-    engine.shards.wait_for(&engine.scripts.turn).map(Some)
+    engine.shards.take_turn(None).map(Some)
 }
 
 /// The shards of the keys of a command.

@@ -13,18 +13,20 @@ use crate::eviction::Eviction;
 use crate::gate::Gate;
 use crate::host::Host;
 use crate::latency::LatencyMonitor;
+use crate::locks::{Busy, MayWait, ScriptTurn, Shards};
 use crate::mailbox::{Mail, Mailbox, Wake};
 use crate::pause::Pause;
 use crate::persistence::Persistence;
 use crate::pubsub::PubSub;
+use crate::registrations::StaleRegistrations;
 use crate::scripting::{LongScript, Scripts};
-use crate::shard::{Held, Key, Shards};
+use crate::shard::Key;
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
 use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -47,6 +49,7 @@ pub struct Engine {
     pub(crate) config: Arc<Config>,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) shards: Shards,
+    pub(crate) stale: StaleRegistrations,
     pub(crate) acl: Acl,
     pub(crate) clients: Clients,
     pub(crate) client_memory: ClientMemory,
@@ -101,6 +104,7 @@ impl Engine {
             config: options.config,
             host: options.host,
             shards: Shards::default(),
+            stale: StaleRegistrations::default(),
             clients: Clients::default(),
             client_memory: ClientMemory::default(),
             logs: CommandLogs::default(),
@@ -139,17 +143,28 @@ impl Engine {
         &self.config
     }
 
+    /// Keeps scripts from running until the turn is dropped. Without the proof that it may wait, the caller gives up when a
+    /// script runs for too long.
+    pub fn take_turn(&self, may_wait: Option<&MayWait>) -> Result<ScriptTurn<'_>, Busy> {
+        self.shards.take_turn(may_wait)
+    }
+
+    /// Waits for a mutex that others hold while they wait for the turn or for shards; gives up when a script runs for too long.
+    pub fn wait_for<'t, T>(&self, mutex: &'t Mutex<T>) -> Result<MutexGuard<'t, T>, Busy> {
+        self.shards.wait_for(mutex)
+    }
+
     /// Begins to log effects. `at_start` is called in the instant from which on everything is logged.
-    pub fn start_log(&self, at_start: impl FnOnce(&AppendLog)) {
-        let held = self.hold_all();
+    pub fn start_log(&self, turn: &ScriptTurn<'_>, at_start: impl FnOnce(&AppendLog)) {
+        let held = self.shards.lock_all(turn);
         at_start(&self.append_log);
         self.append_log.set_on(true);
         drop(held);
     }
 
     /// Logs no more.
-    pub fn stop_log(&self) {
-        let held = self.hold_all();
+    pub fn stop_log(&self, turn: &ScriptTurn<'_>) {
+        let held = self.shards.lock_all(turn);
         self.append_log.set_on(false);
         drop(held);
     }
@@ -169,7 +184,7 @@ impl Engine {
     /// Puts writes off from now on; those that have begun are done when this returns. But for those of a script that runs
     /// for too long: then the server ends without saving, or whoever saves waits for it.
     pub fn close_gate(&self) {
-        let held = (!self.gate.is_busy()).then(|| self.hold_all());
+        let held = self.shards.try_lock_all();
         self.gate.set_closing(true);
         drop(held);
     }
@@ -333,11 +348,6 @@ impl Engine {
         self.gate.set_busy(false);
         self.scripts.running.clear();
         self.retry_all();
-    }
-
-    /// Locks all shards.
-    pub(crate) fn hold_all(&self) -> Held<'_> {
-        self.shards.all()
     }
 
     /// Number of databases.

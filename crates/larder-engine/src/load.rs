@@ -5,6 +5,7 @@ use crate::clock::wall_ms;
 use crate::context::inline;
 use crate::engine::Engine;
 use crate::field_expiry::NEVER;
+use crate::locks::MayWait;
 use crate::session::{ConnInfo, ConnKind};
 use crate::shard::SHARDS;
 use crate::thresholds::rdb_options_of;
@@ -26,13 +27,22 @@ pub struct Loader<'e> {
     now_ms: u64,
     loaded: u64,
     expired: u64,
+    may_wait: &'e MayWait,
 }
 
 impl<'e> Loader<'e> {
     /// For keys that are read now.
-    pub fn new(engine: &'e Engine) -> Self {
+    pub fn new(engine: &'e Engine, may_wait: &'e MayWait) -> Self {
         let access = AccessRules::load(&engine.config.hot);
-        Loader { engine, options: rdb_options_of(engine), access, now_ms: wall_ms(), loaded: 0, expired: 0 }
+        Loader {
+            engine,
+            options: rdb_options_of(engine),
+            access,
+            now_ms: wall_ms(),
+            loaded: 0,
+            expired: 0,
+            may_wait,
+        }
     }
 
     /// How values are to be built.
@@ -65,7 +75,7 @@ impl<'e> Loader<'e> {
 
     fn place(&self, db: usize, name: &[u8], value: Content<'_>, expire: ExpireChange, access: u32) {
         let key = self.engine.key(name);
-        let mut shard = self.engine.shards[key.shard()].lock();
+        let mut shard = self.engine.shards.lock_one(key.shard(), self.may_wait);
         let mut put =
             |value: NewValue<'_, Value>| shard.table_mut(db).put(key.hash, name, value, expire, access);
         let mut soonest = NEVER;
@@ -101,10 +111,10 @@ impl Drop for Loader<'_> {
 
 impl Engine {
     /// Empties the keyspace and forgets all functions.
-    pub fn clear(&self) {
+    pub fn clear(&self, may_wait: &MayWait) {
         crate::commands::scripting::forget_all(self);
-        for shard in self.shards.iter() {
-            let mut data = shard.lock();
+        for shard in 0..SHARDS {
+            let mut data = self.shards.lock_one(shard, may_wait);
             let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
             (0..self.databases()).for_each(|db| data.field_expiry.forget(db));
             drop(data);
@@ -118,12 +128,6 @@ impl Engine {
     /// What FUNCTION LOAD would have answered.
     pub fn add_library(&self, text: &[u8]) -> Result<(), String> {
         crate::commands::scripting::restore_one(self, text)
-    }
-
-    /// Number of keys in all databases, counted now.
-    pub fn count_all_keys(&self) -> u64 {
-        let keys = |at: usize| self.shards[at].lock().tables().iter().map(|t| t.len() as u64).sum::<u64>();
-        (0..SHARDS).map(keys).sum()
     }
 }
 

@@ -11,11 +11,11 @@
 //! the keyspace was at its start.
 
 use crate::engine::Engine;
+use crate::locks::{MayWait, ScriptTurn, ShardGuard};
 use crate::scripting::Libraries;
-use crate::shard::{SHARDS, Shard, ShardData, Table};
+use crate::shard::{SHARDS, ShardData, Table};
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
-use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
@@ -26,6 +26,7 @@ pub struct Snapshot {
     has_field_expiry: bool,
     changes: u64,
     libraries: Arc<Libraries>,
+    may_wait: MayWait,
 }
 
 /// How large a database was when the snapshot began.
@@ -61,20 +62,22 @@ pub struct Record<'a> {
 
 impl Engine {
     /// Begins a snapshot; None while another one is read. `at_start` is called in the instant that it shows, with all
-    /// shards held: it must not wait for anything.
-    pub fn snapshot(self: &Arc<Self>, at_start: impl FnOnce()) -> Option<Snapshot> {
-        self.snapshot_with(|_| at_start())
+    /// shards held: it must not wait for anything. The snapshot is to be read and dropped by a thread that serves no clients, or
+    /// before the turn is over.
+    pub fn snapshot(self: &Arc<Self>, turn: &ScriptTurn<'_>, at_start: impl FnOnce()) -> Option<Snapshot> {
+        self.snapshot_with(turn, |_| at_start())
     }
 
     fn snapshot_with(
         self: &Arc<Self>,
-        at_start: impl FnOnce(&[MutexGuard<'_, ShardData>]),
+        turn: &ScriptTurn<'_>,
+        at_start: impl FnOnce(&[(usize, ShardGuard<'_>)]),
     ) -> Option<Snapshot> {
         self.snapshotting.compare_exchange(false, true, AcqRel, Acquire).ok()?;
-        let mut shards = self.shards.all_guards();
+        let mut shards = self.shards.lock_all(turn).into_guards();
         let mut databases = vec![DatabaseSize::default(); self.databases()];
         let mut has_field_expiry = false;
-        for shard in &mut shards {
+        for (_, shard) in &mut shards {
             has_field_expiry |= !shard.field_expiry.is_empty();
             for (index, table) in shard.tables_mut().iter_mut().enumerate().filter(|(_, t)| !t.is_empty()) {
                 databases[index].keys += table.len() as u64;
@@ -88,7 +91,8 @@ impl Engine {
         drop(shards);
         databases.iter_mut().enumerate().for_each(|(index, database)| database.index = index);
         databases.retain(|database| database.keys > 0);
-        Some(Snapshot { engine: Arc::clone(self), databases, has_field_expiry, changes, libraries })
+        let may_wait = turn.may_wait_for_snapshot();
+        Some(Snapshot { engine: Arc::clone(self), databases, has_field_expiry, changes, libraries, may_wait })
     }
 }
 
@@ -128,16 +132,16 @@ impl Snapshot {
         part: usize,
         mut each: impl FnMut(Record<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (shard, mut batch) = (&self.engine.shards[part], Batch::default());
-        while self.fill(shard, db, &mut batch) {
+        let mut batch = Batch::default();
+        while self.fill(part, db, &mut batch) {
             batch.hand_out(&mut each)?;
         }
         batch.hand_out(&mut each)
     }
 
     /// Takes the next part of a database from a shard; false when it was the last one.
-    fn fill(&self, shard: &Shard, db: usize, batch: &mut Batch) -> bool {
-        let mut data = shard.lock();
+    fn fill(&self, shard: usize, db: usize, batch: &mut Batch) -> bool {
+        let mut data = self.engine.shards.lock_one(shard, &self.may_wait);
         let Some(table) = find(&mut data, db) else { return false };
         if table.capture_next(|entry| batch.add(&entry)) {
             return true;
@@ -160,8 +164,8 @@ fn find(data: &mut ShardData, db: usize) -> Option<&mut Table> {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        for shard in self.engine.shards.iter() {
-            let mut data = shard.lock();
+        for shard in 0..SHARDS {
+            let mut data = self.engine.shards.lock_one(shard, &self.may_wait);
             let held: Vec<_> = data.all_tables_mut().map(Table::end_capture).collect();
             let left = data.take_departed();
             drop(data);

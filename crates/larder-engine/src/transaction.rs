@@ -4,8 +4,9 @@ use crate::command::{Command, Found, Scope, flags};
 use crate::context::is_due;
 use crate::dispatch;
 use crate::engine::Engine;
+use crate::locks::{Busy, Held};
+use crate::registrations::Registration;
 use crate::session::{Session, client_flags};
-use crate::shard::{Busy, Held};
 use crate::watch::Touched;
 use larder_resp::{Args, OwnedArgs};
 use std::sync::Arc;
@@ -99,13 +100,13 @@ pub(crate) fn needs_all(command: &Command, args: Args<'_>) -> bool {
 pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Result<Held<'e>, Busy> {
     let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
     if queued.iter().any(|(found, args)| needs_all(found.command, args.as_args())) {
-        return engine.shards.acquire_all();
+        return engine.shards.try_lock_all();
     }
     let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
     for (found, args) in queued {
         wanted.extend(dispatch::shards_of(engine, found.command, args.as_args()));
     }
-    engine.shards.acquire_many(wanted)
+    engine.shards.try_lock_many(wanted)
 }
 
 /// Whether a watched key was changed, or its time is over. The keys' shards are held.
@@ -132,8 +133,7 @@ pub(crate) fn unwatch_held(engine: &Engine, held: &mut Held<'_>, session: &mut S
 /// Forgets the watched keys; no shard is held.
 pub(crate) fn unwatch(engine: &Engine, session: &mut Session) {
     for w in std::mem::take(&mut session.watched) {
-        let shard = engine.key(&w.key).shard();
-        engine.shards[shard].lock().watched.remove(w.db, &w.key, &w.touched);
+        engine.forget(Registration::Watched(w));
     }
     session.shared.watching.store(0, Relaxed);
     session.shared.watched_bytes.store(0, Relaxed);

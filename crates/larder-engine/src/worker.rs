@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::eviction::Evictor;
 use crate::mailbox::{Mail, Mailbox};
 use crate::recent::Recent;
+use crate::registrations::Registration;
 use crate::serve;
 use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
@@ -159,7 +160,7 @@ impl Worker {
         for step in [Table::prefetch, Table::prefetch_entry] {
             for &hash in &hashes[..count] {
                 let shard = Key { bytes: b"", hash }.shard();
-                let data = self.engine.shards[shard].try_lock();
+                let data = self.engine.shards.lock_now(shard);
                 if let Some(table) = data.as_ref().and_then(|data| data.table(session.db)) {
                     step(table, hash);
                 }
@@ -255,9 +256,8 @@ impl Worker {
 
     /// Takes a waiter out of the lines of all its keys.
     fn leave_lines(&self, waiter: &Arc<Waiter>) {
-        for key in &waiter.keys {
-            let shard = self.engine.key(key).shard();
-            self.engine.shards[shard].lock().waiting.remove(key, waiter);
+        for at in 0..waiter.keys.len() {
+            self.engine.forget(Registration::Waiting(Arc::clone(waiter), at));
         }
     }
 

@@ -8,12 +8,14 @@ pub mod mutate;
 mod process;
 mod server;
 mod value;
+mod words;
 
 pub use client::Client;
 pub use kind::{Kind, peer_path, version};
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
 pub use server::Server;
 pub use value::Value;
+pub use words::words;
 
 /// The seed of a test: `SEED` from the environment, or the test's own. Print it when the test fails.
 pub fn seed(own: u64) -> u64 {

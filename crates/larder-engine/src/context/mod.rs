@@ -16,11 +16,12 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::Evictor;
 use crate::field_expiry::NEVER;
+use crate::locks::{Busy, Held, ScriptTurn};
 use crate::mailbox::Mailbox;
 use crate::notify::class;
 use crate::recent::Recent;
 use crate::session::Session;
-use crate::shard::{Held, Key, ShardData, Table};
+use crate::shard::{Key, SHARDS, ShardData, Table};
 use crate::stats::ThreadStats;
 use crate::thresholds::{Thresholds, list_options};
 use crate::tracking::Invalidations;
@@ -86,6 +87,8 @@ pub struct Context<'a> {
     /// The database worked on; the selected one, unless a command says otherwise for a moment.
     pub(crate) db: usize,
     pub(crate) held: Held<'a>,
+    /// The turn of a command that runs scripts. It is given up after the shards.
+    pub(crate) turn: Option<ScriptTurn<'a>>,
     pub(crate) reply: Reply<'a>,
     pub(crate) found: Found,
     pub(crate) flow: Flow,
@@ -407,15 +410,43 @@ impl<'a> Context<'a> {
         Ok(done)
     }
 
-    /// Calls `f` with a shard: the one held, or locked for the call.
-    pub(crate) fn with_shard<R>(&mut self, at: usize, f: impl FnOnce(&mut ShardData) -> R) -> R {
-        match self.held.shard_mut(at) {
-            Some(data) => f(data),
-            None => {
-                assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
-                f(&mut self.engine.shards[at].lock())
-            }
+    /// Calls `f` with a shard: the one held, or locked for the call. The error is that a script keeps it for too long.
+    pub(crate) fn with_shard<R>(
+        &mut self,
+        at: usize,
+        f: impl FnOnce(&mut ShardData) -> R,
+    ) -> CommandResult<R> {
+        if let Some(data) = self.held.shard_mut(at) {
+            return Ok(f(data));
         }
+        assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
+        match self.engine.shards.try_lock_one(at) {
+            Ok(mut data) => Ok(f(&mut data)),
+            Err(Busy) => Err(self.busy_error()),
+        }
+    }
+
+    /// Calls `f` with one shard after the other, each held or locked for the call.
+    pub(crate) fn each_shard(&mut self, mut f: impl FnMut(&mut ShardData)) -> CommandResult {
+        (0..SHARDS).try_for_each(|at| self.with_shard(at, &mut f))
+    }
+
+    /// A shard of a command that holds all of them.
+    pub(crate) fn shard_of_all(&mut self, at: usize) -> &mut ShardData {
+        self.held.shard_mut(at).expect("the command holds all shards")
+    }
+
+    /// Keeps scripts from running until the turn is dropped, for a command that waits for shards later. The error is that a
+    /// script runs for too long, or that this command is run by one.
+    pub(crate) fn take_turn(&self) -> CommandResult<ScriptTurn<'a>> {
+        if self.in_exec {
+            return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
+        }
+        self.engine.take_turn(None).map_err(|Busy| self.busy_error())
+    }
+
+    fn busy_error(&self) -> CommandError {
+        self.engine.scripts.running.busy_error()
     }
 
     /// Writes an array whose length is known only afterwards: `fill` writes the items and returns their number.

@@ -430,7 +430,7 @@ impl Evictor {
 /// Evicts a candidate if nobody has used it meanwhile, and tells everybody concerned.
 fn evict(turn: &Turn<'_>, candidate: &Candidate, told: &mut Invalidations) -> bool {
     let (engine, key, db) = (turn.engine, candidate.key(), candidate.db);
-    let Ok(mut data) = engine.shards.lock_one(key.shard()) else { return false };
+    let Ok(mut data) = engine.shards.try_lock_one(key.shard()) else { return false };
     let table = data.table_mut(db);
     let Some(entry) = table.get(key.hash, key.bytes).filter(|entry| candidate.is_still(entry)) else {
         return false;

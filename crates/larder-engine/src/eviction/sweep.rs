@@ -81,7 +81,7 @@ impl Evictor {
         // Where the sweep stands may be in the middle of a shard, of which the beginning comes last.
         for _ in 0..=SHARDS {
             let shard = *self.sweep.shard.get_or_insert_with(|| self.rng.usize(..SHARDS));
-            let Ok(mut data) = engine.shards.lock_one(shard) else { break };
+            let Ok(mut data) = engine.shards.try_lock_one(shard) else { break };
             while let Some((db, sample)) = self.sweep.next(&mut data, policy.sample_from()) {
                 let table = data.table_mut(db);
                 let mut judge =

@@ -6,12 +6,13 @@
 //! **Atomicity.** A script holds the shards of its declared keys, as every command does, so that commands on other keys
 //! go on. One that touches a key it has not declared locks all other shards at that moment ([`Shards::widen`]): it has
 //! done half its work and cannot start again, so everybody else gives way. That can work for one script at a time only,
-//! therefore scripts take turns: [`Scripts::turn`] is taken before the shards, and by nobody who holds one.
+//! therefore scripts take turns: a [`ScriptTurn`] is taken before the shards, and by nobody who holds one.
 //!
 //! **Long scripts.** After `busy-reply-threshold` ms other commands are refused with `-BUSY` ([`running`]); the thread of
 //! the script looks after its clients now and then (`Context::rounds`), so that somebody can send SCRIPT KILL.
 //!
-//! [`Shards::widen`]: crate::shard::Shards::widen
+//! [`Shards::widen`]: crate::locks::Shards::widen
+//! [`ScriptTurn`]: crate::locks::ScriptTurn
 
 mod api;
 mod cache;
@@ -30,15 +31,13 @@ pub(crate) use load::{find_library, load_library};
 pub(crate) use run::{Invocation, Program, compile, run};
 pub(crate) use running::{LongScript, Running};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the threads share of scripts and functions.
 #[derive(Default)]
 pub(crate) struct Scripts {
-    /// Held by the script that runs, from before it locks its shards until after it has let them go.
-    pub turn: Mutex<()>,
     /// The script that has been running for long.
     pub running: Running,
     cache: RwLock<ScriptCache>,

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::OUT_OF_MEMORY;
 use crate::host::LogLevel;
-use crate::shard::Held;
+use crate::locks::{Held, aside};
 use crate::{acl, dispatch, keys, monitor, transaction};
 use larder_lua::gateway::{Exchange, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
@@ -270,7 +270,8 @@ impl Run<'_, '_> {
         if context.held.is_all() {
             return;
         }
-        let shards = &context.engine.shards;
+        let (shards, turn) = (&context.engine.shards, context.turn.as_ref());
+        let turn = turn.expect("whatever runs scripts has the turn");
         let mut missing = Vec::new();
         let needs_all = transaction::needs_all(found.command, args);
         if !needs_all {
@@ -286,11 +287,11 @@ impl Run<'_, '_> {
         }
         let mut held = std::mem::replace(&mut context.held, Held::None);
         if !needs_all {
-            held = shards.widen_to(held, &missing);
+            held = shards.widen_to(held, &missing, turn);
         }
         // Those who wait there to move elements elsewhere need the shards of elsewhere.
         if needs_all || held.any(|data| data.waiting.has_movers()) {
-            held = shards.widen(held);
+            held = shards.widen(held, turn);
         }
         context.held = held;
     }
@@ -392,7 +393,7 @@ impl Caller for Run<'_, '_> {
             self.become_long();
         }
         if let Some(round) = &mut self.context.rounds {
-            round();
+            aside(round);
         }
         if engine.scripts.running.is_killed() && !std::mem::replace(&mut self.killed, true) {
             engine.host.log(LogLevel::Notice, "Lua script killed by user with SCRIPT KILL.");

@@ -1,7 +1,9 @@
 //! Snapshots while threads write.
 
 use super::{Content, Record};
-use crate::shard::ShardData;
+use crate::engine::Engine;
+use crate::locks::{ScriptTurn, ShardGuard};
+use crate::shard::SHARDS;
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump};
@@ -34,9 +36,9 @@ fn payload(value: &Value) -> Vec<u8> {
     }
 }
 
-fn of_shards(shards: &[impl std::ops::Deref<Target = ShardData>]) -> Contents {
+fn of_shards(shards: &[(usize, ShardGuard<'_>)]) -> Contents {
     let mut contents = Contents::new();
-    for shard in shards {
+    for (_, shard) in shards {
         for (db, table) in shard.tables().iter().enumerate() {
             for entry in table.iter() {
                 let captured = Captured::of(&entry);
@@ -49,6 +51,14 @@ fn of_shards(shards: &[impl std::ops::Deref<Target = ShardData>]) -> Contents {
         }
     }
     contents
+}
+
+fn turn(engine: &Engine) -> ScriptTurn<'_> {
+    engine.take_turn(None).expect("no script runs")
+}
+
+fn shards(engine: &Engine) -> impl Iterator<Item = ShardGuard<'_>> {
+    (0..SHARDS).map(|shard| engine.shards.try_lock_one(shard).expect("no script runs"))
 }
 
 fn of_snapshot(snapshot: &super::Snapshot, mut between: impl FnMut()) -> Contents {
@@ -119,9 +129,9 @@ fn a_snapshot_is_the_keyspace_at_its_start() {
             }
             for _ in 0..rounds {
                 let mut expected = Contents::new();
-                let snapshot = engine.snapshot_with(|shards| expected = of_shards(shards));
+                let snapshot = engine.snapshot_with(&turn(&engine), |shards| expected = of_shards(shards));
                 let snapshot = snapshot.expect("there is no other one");
-                assert!(engine.snapshot(|| ()).is_none());
+                assert!(engine.snapshot(&turn(&engine), || ()).is_none());
                 let got = of_snapshot(&snapshot, thread::yield_now);
                 let same = got == expected;
                 if !same {
@@ -131,7 +141,7 @@ fn a_snapshot_is_the_keyspace_at_its_start() {
             }
             stop.store(true, Ordering::Relaxed);
         });
-        assert!(engine.shards.iter().all(|shard| shard.lock().take_departed().is_empty()));
+        assert!(shards(&engine).all(|mut shard| shard.take_departed().is_empty()));
     }
 }
 
@@ -140,12 +150,10 @@ fn a_snapshot_that_is_given_up_leaves_nothing_behind() {
     let engine = support::engine();
     let mut thread = Client::new(&engine, 0);
     (0..1000).for_each(|i| drop(thread.ask(&format!("SET {i} {i}"))));
-    let snapshot = engine.snapshot(|| ()).expect("there is no other one");
+    let snapshot = engine.snapshot(&turn(&engine), || ()).expect("there is no other one");
     thread.ask("SET 5 changed");
     thread.ask("FLUSHALL");
     drop(snapshot);
-    assert!(
-        engine.shards.iter().all(|shard| shard.lock().all_tables_mut().all(|t| t.capture_label().is_none()))
-    );
-    assert!(engine.snapshot(|| ()).expect("the other one is gone").databases().is_empty());
+    assert!(shards(&engine).all(|mut shard| shard.all_tables_mut().all(|t| t.capture_label().is_none())));
+    assert!(engine.snapshot(&turn(&engine), || ()).expect("the other one is gone").databases().is_empty());
 }

@@ -125,7 +125,7 @@ pub(crate) fn limit_keys(engine: &Engine, rng: &mut fastrand::Rng, told: &mut In
             return;
         }
         let at = engine.trackers.cursor.fetch_add(1, Relaxed) % SHARDS;
-        let mut shard = engine.shards[at].lock();
+        let Some(mut shard) = engine.shards.lock_now(at) else { continue };
         while left > 0
             && is_over()
             && let Some((name, readers)) = shard.read_keys.take_random(rng)
@@ -144,10 +144,9 @@ pub(crate) fn forget_all(context: &mut Context<'_>) {
         return;
     }
     for shard in 0..SHARDS {
-        context.with_shard(shard, |data| {
-            engine.trackers.keys.fetch_sub(data.read_keys.len(), Relaxed);
-            data.read_keys = ReadKeys::default();
-        });
+        let data = context.shard_of_all(shard);
+        engine.trackers.keys.fetch_sub(data.read_keys.len(), Relaxed);
+        data.read_keys = ReadKeys::default();
     }
     context.worker.invalidations.push_all();
 }

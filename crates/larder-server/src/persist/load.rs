@@ -1,10 +1,10 @@
 //! Reading an RDB file into the keyspace, with all cores: one thread finds where the values end and checks the sum, the
 //! others make the values.
 
-use larder_engine::{Engine, Loader};
+use larder_engine::{Busy, Engine, Loader, MayWait};
 use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -20,14 +20,17 @@ const BATCHES_WAITING: usize = 4;
 /// Keys of one database.
 type Batch = (usize, RawKeys);
 
-/// Reads a whole file. Returns the source, and what has been read of it beyond the file.
+/// Reads a whole file. Returns the source, and what has been read of it beyond the file. No script runs meanwhile.
 pub fn load<R: Read>(engine: &Engine, source: R, verify: bool) -> Result<(R, Vec<u8>)> {
+    let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
+    let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);
     let receiver = Mutex::new(receiver);
-    let options = *Loader::new(engine).options();
+    let options = *Loader::new(engine, may_wait).options();
     thread::scope(|scope| {
-        let makers: Vec<_> = (0..threads).map(|_| scope.spawn(|| make_values(engine, &receiver))).collect();
+        let makers: Vec<_> =
+            (0..threads).map(|_| scope.spawn(|| make_values(engine, &receiver, may_wait))).collect();
         let read = FileReader::new(source, options, verify).and_then(|file| read_file(engine, file, &sender));
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
@@ -82,8 +85,8 @@ fn database(engine: &Engine, number: u64) -> Result<usize> {
     db.ok_or(Error::Damaged("a database that the option 'databases' does not allow"))
 }
 
-fn make_values(engine: &Engine, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
-    let mut loader = Loader::new(engine);
+fn make_values(engine: &Engine, batches: &Mutex<Receiver<Batch>>, may_wait: &MayWait) -> Result<()> {
+    let mut loader = Loader::new(engine, may_wait);
     let options = *loader.options();
     let mut outcome = Ok(());
     loop {

@@ -12,7 +12,7 @@ pub mod snapshot;
 
 use crate::shared::Shared;
 use aof::AppendFile;
-use larder_engine::{Engine, LogLevel, ShutdownFlags, Snapshot, wall_s};
+use larder_engine::{Busy, Engine, LogLevel, MayWait, ShutdownFlags, Snapshot, spawn_background, wall_s};
 use larder_rdb::Version;
 use pace::Pace;
 use parking_lot::Mutex;
@@ -88,16 +88,16 @@ impl Persist {
             log: AppendFile::default(),
         });
         let worker = Arc::clone(&persist);
-        std::thread::Builder::new().name("larder-save".into()).spawn(move || worker.run(&jobs))?;
+        spawn_background("larder-save", move |may_wait| worker.run(&jobs, may_wait))?;
         Ok(persist)
     }
 
-    fn run(&self, jobs: &Receiver<Job>) {
+    fn run(&self, jobs: &Receiver<Job>, may_wait: &MayWait) {
         for job in jobs {
             match job {
-                Job::Save(snapshot) => drop(self.save(snapshot, false)),
-                Job::Rewrite => self.log.rewrite(self),
-                Job::StopLog => self.log.stop(self),
+                Job::Save(snapshot) => drop(self.save(snapshot, Some(may_wait))),
+                Job::Rewrite => self.log.rewrite(self, may_wait),
+                Job::StopLog => self.log.stop(self, may_wait),
             }
         }
     }
@@ -128,7 +128,9 @@ impl Persist {
     /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
     /// takes that no shard is held; or else one soon.
     pub fn save_in_background(&self, now: bool) {
-        let snapshot = if now { self.engine.snapshot(|| ()) } else { None };
+        // While a script runs for long, it is a little later.
+        let turn = if now { self.engine.take_turn(None).ok() } else { None };
+        let snapshot = turn.and_then(|turn| self.engine.snapshot(&turn, || ()));
         let _ = self.jobs.lock().send(Job::Save(snapshot));
     }
 
@@ -139,13 +141,14 @@ impl Persist {
 
     /// Writes a snapshot on this thread and records the outcome; the state says already that one is being written.
     pub fn save_now(&self) -> Result<(), String> {
-        self.save(None, true)
+        self.save(None, None)
     }
 
-    fn save(&self, snapshot: Option<Snapshot>, urgent: bool) -> Result<(), String> {
+    /// Without `may_wait` somebody waits for the file; scripts wait until it is written then.
+    fn save(&self, snapshot: Option<Snapshot>, may_wait: Option<&MayWait>) -> Result<(), String> {
         let started = Instant::now();
         self.engine.persistence().save.lock().last_try_s = wall_s();
-        let outcome = self.write_rdb(snapshot, urgent, &self.rdb_path());
+        let outcome = self.write_rdb(snapshot, may_wait, &self.rdb_path());
         let mut state = self.engine.persistence().save.lock();
         state.running_since_s = None;
         state.last_took_s = Some(started.elapsed().as_secs());
@@ -171,10 +174,27 @@ impl Persist {
     }
 
     /// Writes a snapshot to a path by way of a temporary file; returns the count of changes that it contains.
-    fn write_rdb(&self, snapshot: Option<Snapshot>, urgent: bool, path: &Path) -> io::Result<u64> {
-        let _turn = self.snapshot_turn.lock();
-        let snapshot = snapshot.or_else(|| self.engine.snapshot(|| ()));
+    fn write_rdb(
+        &self,
+        snapshot: Option<Snapshot>,
+        may_wait: Option<&MayWait>,
+        path: &Path,
+    ) -> io::Result<u64> {
+        let urgent = may_wait.is_none();
+        let busy = |Busy| io::Error::other("a script runs for too long");
+        let _reading = match may_wait {
+            Some(_) => self.snapshot_turn.lock(),
+            None => self.engine.wait_for(&self.snapshot_turn).map_err(busy)?,
+        };
+        let mut turn = match &snapshot {
+            Some(_) => None,
+            None => Some(self.engine.take_turn(may_wait).map_err(busy)?),
+        };
+        let snapshot = snapshot.or_else(|| self.engine.snapshot(turn.as_ref()?, || ()));
         let snapshot = snapshot.ok_or_else(|| io::Error::other("another snapshot is read"))?;
+        if !urgent {
+            turn = None;
+        }
         let temporary = PathBuf::from(format!("temp-{}.rdb", std::process::id()));
         let options = self.options(false, urgent);
         let written = snapshot::write(&self.engine, &snapshot, &options, &temporary)
@@ -182,7 +202,10 @@ impl Persist {
         if written.is_err() {
             let _ = std::fs::remove_file(&temporary);
         }
-        written.map(|()| snapshot.changes())
+        let changes = snapshot.changes();
+        drop(snapshot);
+        drop(turn);
+        written.map(|()| changes)
     }
 
     /// What is due: called ten times a second.
@@ -207,9 +230,8 @@ impl Persist {
         } else if save.scheduled && !waits(save.failed, save.last_try_s) {
             save.scheduled = false;
             save.running_since_s = Some(wall_s());
-            // A snapshot takes all shards, and who holds one may want to look at the state.
             drop((save, log));
-            self.save_in_background(true);
+            self.save_in_background(false);
         }
     }
 
@@ -237,7 +259,7 @@ impl Persist {
         self.shared.log.notice(&format!("{least} changes in {seconds} seconds. Saving..."));
         save.running_since_s = Some(now);
         drop(save);
-        self.save_in_background(true);
+        self.save_in_background(false);
     }
 
     /// Whether anything is there to be loaded at the start: the append-only file if it is kept, or else the RDB file.
@@ -349,16 +371,20 @@ impl Persist {
         self.engine.gate().set_loading(true);
         log.set_on(false);
         self.begin_load();
-        if flush {
-            self.engine.clear();
-        }
-        let outcome = load(self);
+        let cleared = if flush { self.clear() } else { Ok(()) };
+        let outcome = cleared.and_then(|()| load(self));
         log.set_on(logs);
         let outcome = outcome.and(self.end_load());
         if let Err(text) = &outcome {
             self.shared.log.warning(text);
         }
         outcome
+    }
+
+    fn clear(&self) -> Result<(), String> {
+        let turn = self.engine.take_turn(None).map_err(|Busy| "a script runs for too long".to_owned())?;
+        self.engine.clear(turn.may_wait());
+        Ok(())
     }
 
     /// Notes that a snapshot is being written, unless one is already.

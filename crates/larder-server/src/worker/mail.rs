@@ -18,8 +18,6 @@ impl EventLoop {
 
     fn follow_mail(&mut self, message: Mail) {
         match message {
-            // Lets go of the lines that the client stands in, and those are in shards.
-            Mail::Unblocked { .. } if self.in_round() => self.put_off.mail.push(message),
             Mail::Output { client, bytes } => self.with(client, |this, _, connection| {
                 this.append(connection, &bytes);
                 this.check_output_limit(connection)

@@ -34,7 +34,6 @@ use larder_resp::Parser;
 use mio::event::Event;
 use mio::{Events, Poll, Token};
 use patience::Patience;
-use rounds::PutOff;
 use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -59,8 +58,8 @@ pub struct EventLoop {
     worker: Box<Worker>,
     /// Takes the worker's place while that runs a script.
     spare: Option<Box<Worker>>,
-    /// What came up while a script held shards.
-    put_off: PutOff,
+    /// This is a round that a script allows the other connections.
+    in_round: bool,
     slots: Slots,
     /// Slots by client id, for mail.
     by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
@@ -109,7 +108,7 @@ impl EventLoop {
             poll,
             worker: Box::new(worker),
             spare: None,
-            put_off: PutOff::default(),
+            in_round: false,
             slots: Slots::default(),
             by_id: HashMap::default(),
             list: Vec::new(),
@@ -198,7 +197,7 @@ impl EventLoop {
         self.logged = end;
         let log = self.worker.engine().append_log();
         match self.shared.persist.get() {
-            Some(persist) if !self.in_round() && !self.waits_for_sync() => persist.write_log_to(end),
+            Some(persist) if !self.in_round && !self.waits_for_sync() => persist.write_log_to(end),
             _ => log.kick(),
         }
         log.wait_for_room();
@@ -246,9 +245,6 @@ impl EventLoop {
         self.slots.free(slot);
         self.shared.connections.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         let Connection { session, .. } = *connection;
-        match &mut self.put_off.sessions {
-            Some(sessions) => sessions.push(session),
-            None => self.worker.disconnect(session),
-        }
+        self.worker.disconnect(session);
     }
 }

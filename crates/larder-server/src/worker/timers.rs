@@ -27,9 +27,7 @@ impl EventLoop {
     /// Everything that is due.
     pub(super) fn run_timers(&mut self) {
         let now_ms = self.worker.now_ms();
-        if !self.in_round() {
-            self.end_waits(now_ms);
-        }
+        self.end_waits(now_ms);
         if now_ms.saturating_sub(self.last_retry_ms) >= RETRY_MS {
             self.last_retry_ms = now_ms;
             self.retry_paused();

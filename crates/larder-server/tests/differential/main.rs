@@ -19,6 +19,7 @@ mod stage;
 mod streams;
 mod tracking;
 
+pub use larder_testkit::words;
 use larder_testkit::{Client, Kind, Server, Value};
 use std::fmt::Write;
 
@@ -68,47 +69,6 @@ impl Pair {
             client.cmd(&["HELLO", version]);
         }
     }
-}
-
-/// Splits a line as redis-cli does: blanks separate, double quotes take escapes.
-pub fn words(line: &str) -> Vec<Vec<u8>> {
-    let mut words = Vec::new();
-    let mut rest = line.trim_start();
-    while !rest.is_empty() {
-        let (word, after) = if let Some(quoted) = rest.strip_prefix('"') {
-            unquote(quoted)
-        } else {
-            let end = rest.find(' ').unwrap_or(rest.len());
-            (rest.as_bytes()[..end].to_vec(), &rest[end..])
-        };
-        words.push(word);
-        rest = after.trim_start();
-    }
-    words
-}
-
-fn unquote(text: &str) -> (Vec<u8>, &str) {
-    let mut word = Vec::new();
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return (word, &text[at + 1..]),
-            '\\' => match chars.next().map(|(_, escaped)| escaped) {
-                Some('n') => word.push(b'\n'),
-                Some('r') => word.push(b'\r'),
-                Some('0') => word.push(0),
-                Some('x') => {
-                    let hex = &text[at + 2..at + 4];
-                    word.push(u8::from_str_radix(hex, 16).expect("two hexadecimal digits"));
-                    chars.nth(1);
-                }
-                Some(other) => word.extend(other.to_string().bytes()),
-                None => {}
-            },
-            other => word.extend(other.to_string().bytes()),
-        }
-    }
-    (word, "")
 }
 
 /// What differs, or nothing. Valkey lists options in the order of a randomly seeded table, and the fields of large

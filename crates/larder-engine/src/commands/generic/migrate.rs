@@ -9,8 +9,9 @@ use crate::commands::is_word;
 use crate::context::Context;
 use crate::effects::encode;
 use crate::error::{CommandError, CommandResult};
+use crate::locks::{Held, ScriptTurn};
 use crate::number;
-use crate::shard::{Held, Key};
+use crate::shard::Key;
 use crate::watch::Touched;
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
@@ -115,15 +116,18 @@ struct Traveller<'a> {
 pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let request = Request::parse(args)?;
     let mut travellers = Vec::new();
-    with_shards(context, &request.keys, |context| {
+    // Whoever waits for an answer of another server must not then wait for a script. One that calls this holds its shards.
+    let turn = if context.in_exec { None } else { Some(context.take_turn()?) };
+    let turn = turn.as_ref();
+    with_shards(context, turn, &request.keys, |context| {
         travellers = request.keys.iter().filter_map(|key| pack(context, key)).collect();
     });
     if travellers.is_empty() {
         context.reply.simple("NOKEY");
         return Ok(());
     }
-    let outcome = send_all(context, &request, &mut travellers);
-    with_shards(context, &request.keys, |context| {
+    let outcome = send_all(context, turn, &request, &mut travellers);
+    with_shards(context, turn, &request.keys, |context| {
         travellers.iter().for_each(|traveller| forget(context, traveller));
     });
     context.log_nothing();
@@ -132,13 +136,16 @@ pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     Ok(())
 }
 
-/// Works with the shards of keys held, for the length of the call.
-fn with_shards(context: &mut Context<'_>, keys: &[&[u8]], f: impl FnOnce(&mut Context<'_>)) {
-    if context.in_exec {
-        return f(context);
-    }
+/// Works with the shards of keys held, for the length of the call. Without a turn they are held already.
+fn with_shards(
+    context: &mut Context<'_>,
+    turn: Option<&ScriptTurn<'_>>,
+    keys: &[&[u8]],
+    f: impl FnOnce(&mut Context<'_>),
+) {
+    let Some(turn) = turn else { return f(context) };
     let wanted = keys.iter().map(|key| context.engine.key(key).shard()).collect();
-    context.held = context.engine.shards.many(wanted);
+    context.held = context.engine.shards.lock_many(wanted, turn);
     context.flush_effects_after(f);
     context.held = Held::None;
 }
@@ -162,6 +169,7 @@ fn forget(context: &mut Context<'_>, traveller: &Traveller<'_>) {
 /// Sends until nothing has changed in between.
 fn send_all(
     context: &mut Context<'_>,
+    turn: Option<&ScriptTurn<'_>>,
     request: &Request<'_>,
     travellers: &mut [Traveller<'_>],
 ) -> CommandResult {
@@ -171,7 +179,7 @@ fn send_all(
         if request.copy {
             travellers.iter_mut().for_each(|traveller| traveller.done = traveller.arrived);
         } else {
-            with_shards(context, &request.keys, |context| {
+            with_shards(context, turn, &request.keys, |context| {
                 travellers.iter_mut().for_each(|traveller| settle(context, traveller));
             });
         }

@@ -19,16 +19,14 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (db, now) = (context.db, context.now_ms());
     context.deferred_array(|context, items| {
         let mut count = 0;
-        for shard in 0..SHARDS {
-            context.with_shard(shard, |data| {
-                for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
-                    if !is_due(&entry, now) && glob::matches(pattern, entry.key()) {
-                        items.bulk(entry.key());
-                        count += 1;
-                    }
+        context.each_shard(|data| {
+            for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
+                if !is_due(&entry, now) && glob::matches(pattern, entry.key()) {
+                    items.bulk(entry.key());
+                    count += 1;
                 }
-            });
-        }
+            }
+        })?;
         Ok(count)
     })
 }
@@ -71,7 +69,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         }
         _ => 0,
     })?;
-    reply_step(context, |context, items| Ok(step(context, cursor, &scan, wanted, items)))
+    reply_step(context, |context, items| step(context, cursor, &scan, wanted, items))
 }
 
 /// Writes the keys of one step that match; returns the next cursor and their number.
@@ -81,7 +79,7 @@ fn step(
     scan: &Scan<'_>,
     wanted: Option<&[u8]>,
     items: &mut Reply<'_>,
-) -> (u64, usize) {
+) -> CommandResult<(u64, usize)> {
     let (db, now) = (context.db, context.now_ms());
     let (mut seen, mut count) = (0, 0);
     let mut visited = 0;
@@ -101,37 +99,45 @@ fn step(
                 }
             });
             cursor.advance(next)
-        });
+        })?;
         visited += 1;
     }
-    (cursor.encode(), count)
+    Ok((cursor.encode(), count))
 }
 
 pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let key = random_key(context);
+    let key = random_key(context)?;
     context.reply.bulk_or_null(key.as_deref());
     Ok(())
 }
 
 /// A key drawn uniformly: a shard by its number of keys, then a key of the shard.
-fn random_key(context: &mut Context<'_>) -> Option<Vec<u8>> {
+fn random_key(context: &mut Context<'_>) -> CommandResult<Option<Vec<u8>>> {
     for _ in 0..RANDOM_TRIES {
-        let key = draw(context)?;
-        if key.is_some() {
-            return key;
+        match draw(context)? {
+            Draw::Empty => break,
+            Draw::Missed => {}
+            Draw::Key(key) => return Ok(Some(key)),
         }
     }
-    None
+    Ok(None)
 }
 
-/// `None`: the database is empty. `Some(None)`: the draw met a key whose time is over, or a change in between.
-fn draw(context: &mut Context<'_>) -> Option<Option<Vec<u8>>> {
+enum Draw {
+    /// The database has no keys.
+    Empty,
+    /// A key whose time is over, or one that has gone in between.
+    Missed,
+    Key(Vec<u8>),
+}
+
+fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     let (db, now) = (context.db, context.now_ms());
     let len = |data: &mut ShardData| data.table(db).map_or(0, |table| table.len());
-    let lens: Vec<usize> = (0..SHARDS).map(|shard| context.with_shard(shard, len)).collect();
+    let lens = (0..SHARDS).map(|shard| context.with_shard(shard, len)).collect::<CommandResult<Vec<_>>>()?;
     let total: usize = lens.iter().sum();
     if total == 0 {
-        return None;
+        return Ok(Draw::Empty);
     }
     let mut pick = context.worker.rng.usize(..total);
     let shard = lens.iter().position(|&len| {
@@ -139,10 +145,12 @@ fn draw(context: &mut Context<'_>) -> Option<Option<Vec<u8>>> {
             pick -= len;
             false
         }
-    })?;
+    });
+    let shard = shard.expect("the number drawn is below the sum");
     let mut rng = context.worker.rng.fork();
-    Some(context.with_shard(shard, |data| {
+    let key = context.with_shard(shard, |data| {
         let entry = data.table(db)?.random(&mut rng)?;
         (!is_due(&entry, now)).then(|| entry.key().to_vec())
-    }))
+    })?;
+    Ok(key.map_or(Draw::Missed, Draw::Key))
 }

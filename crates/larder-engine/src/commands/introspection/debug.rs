@@ -8,7 +8,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::glob;
 use crate::host::LogLevel;
 use crate::number;
-use crate::shard::{SHARDS, Table};
+use crate::shard::Table;
 use larder_collections::key_table::{Entry, TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
 use larder_collections::value::Value;
@@ -78,7 +78,7 @@ pub(super) fn unknown(name: &[u8]) -> CommandError {
 }
 
 fn digest_all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let text = digest::of_everything(context).hex();
+    let text = digest::of_everything(context)?.hex();
     context.reply.simple(&text);
     Ok(())
 }
@@ -86,7 +86,7 @@ fn digest_all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 fn digest_value(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     context.reply.array(args.len() - 2);
     for name in args.from(2).iter() {
-        let text = digest::of_value(context, name).hex();
+        let text = digest::of_value(context, name)?.hex();
         context.reply.simple(&text);
     }
     Ok(())
@@ -187,7 +187,7 @@ pub(super) fn look<R>(
     context.with_shard(key.shard(), |data| {
         let entry = data.table(db).and_then(|table| table.get(key.hash, name));
         f(entry.ok_or(CommandError::NO_SUCH_KEY)?)
-    })
+    })?
 }
 
 fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -278,13 +278,11 @@ fn htstats(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
     let db = db.ok_or(CommandError::Fixed("ERR Out of range database"))?;
     let mut total = TableStats::default();
-    for shard in 0..SHARDS {
-        context.with_shard(shard, |data| {
-            if let Some(stats) = data.table(db).map(Table::stats) {
-                total.merge(&stats);
-            }
-        });
-    }
+    context.each_shard(|data| {
+        if let Some(stats) = data.table(db).map(Table::stats) {
+            total.merge(&stats);
+        }
+    })?;
     let text = format!("[Dictionary HT]\n{total}\n");
     context.reply.verbatim("txt", text.as_bytes());
     Ok(())

@@ -112,17 +112,17 @@ pub(super) fn populate(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         if size > 0 {
             value.resize(size, 0);
         }
-        populate_one(context, &name, &value);
+        populate_one(context, &name, &value)?;
     }
     context.reply.ok();
     Ok(())
 }
 
-fn populate_one(context: &mut Context<'_>, name: &[u8], bytes: &[u8]) {
+fn populate_one(context: &mut Context<'_>, name: &[u8], bytes: &[u8]) -> CommandResult {
     let (key, db) = (context.key(name), context.db);
     let (engine, word) = (context.engine, context.worker.access.fresh(context.now_s()));
     let mut told = std::mem::take(&mut context.worker.invalidations);
-    context.with_shard(key.shard(), |data| {
+    let done = context.with_shard(key.shard(), |data| {
         if data.table_mut(db).get(key.hash, name).is_some() {
             return;
         }
@@ -135,6 +135,7 @@ fn populate_one(context: &mut Context<'_>, name: &[u8], bytes: &[u8]) {
         data.changed(engine, db, &key, 0, &mut told);
     });
     context.worker.invalidations = told;
+    done
 }
 
 /// `PROTOCOL type`: a reply of that type.

@@ -3,8 +3,8 @@
 //! Keys are combined with exclusive or, so that their order does not matter; within a list it does.
 
 use crate::context::{Context, Kind};
+use crate::error::CommandResult;
 use crate::number::ScoreText;
-use crate::shard::SHARDS;
 use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::Element;
@@ -107,38 +107,36 @@ fn type_number(kind: Kind) -> u32 {
 }
 
 /// The digest of one value; zeros when there is no such key.
-pub(super) fn of_value(context: &mut Context<'_>, name: &[u8]) -> Digest {
+pub(super) fn of_value(context: &mut Context<'_>, name: &[u8]) -> CommandResult<Digest> {
     let (key, db) = (context.key(name), context.db);
     let mut digest = Digest::default();
     context.with_shard(key.shard(), |data| {
         if let Some(entry) = data.table(db).and_then(|table| table.get(key.hash, name)) {
             digest.mix_value(&entry);
         }
-    });
-    digest
+    })?;
+    Ok(digest)
 }
 
 /// The digest of all databases.
-pub(super) fn of_everything(context: &mut Context<'_>) -> Digest {
+pub(super) fn of_everything(context: &mut Context<'_>) -> CommandResult<Digest> {
     let mut total = Digest::default();
     for db in 0..context.engine.databases() {
         let mut of_db = Digest::default();
         let mut any = false;
-        for shard in 0..SHARDS {
-            context.with_shard(shard, |data| {
-                for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
-                    let mut digest = Digest::default();
-                    digest.mix(entry.key());
-                    digest.mix_value(&entry);
-                    of_db.xor(&digest.0);
-                    any = true;
-                }
-            });
-        }
+        context.each_shard(|data| {
+            for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
+                let mut digest = Digest::default();
+                digest.mix(entry.key());
+                digest.mix_value(&entry);
+                of_db.xor(&digest.0);
+                any = true;
+            }
+        })?;
         if any {
             total.mix(&(db as u32).to_be_bytes());
             total.0.iter_mut().zip(of_db.0).for_each(|(a, b)| *a ^= b);
         }
     }
-    total
+    Ok(total)
 }

@@ -17,7 +17,7 @@ use larder_resp::Args;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
 
-type Section = fn(&mut Context<'_>, &mut String);
+type Section = fn(&mut Context<'_>, &mut String) -> CommandResult;
 
 /// Who is shown a section that he has not named.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -39,11 +39,11 @@ const SECTIONS: &[(&str, Shown, Section)] = &[
     ("stats", Shown::ByDefault, stats),
     ("replication", Shown::ByDefault, replication),
     ("cpu", Shown::ByDefault, cpu),
-    ("modules", Shown::ByDefault, |_, text| text.push_str("# Modules\r\n")),
+    ("modules", Shown::ByDefault, |_, text| title(text, "Modules")),
     ("commandstats", Shown::ToAll, commandstats),
     ("errorstats", Shown::ByDefault, errorstats),
     ("latencystats", Shown::ToAll, latencystats),
-    ("cluster", Shown::ByDefault, |_, text| text.push_str("# Cluster\r\ncluster_enabled:0\r\n")),
+    ("cluster", Shown::ByDefault, |_, text| title(text, "Cluster\r\ncluster_enabled:0")),
     ("keyspace", Shown::ByDefault, keyspace),
     ("keysizes", Shown::ToEverything, keysizes),
 ];
@@ -55,7 +55,7 @@ pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             if !text.is_empty() {
                 text.push_str("\r\n");
             }
-            write(context, &mut text);
+            write(context, &mut text)?;
         }
     }
     context.reply.verbatim("txt", text.as_bytes());
@@ -74,6 +74,12 @@ fn wanted(args: Args<'_>, name: &str, shown: Shown) -> bool {
     })
 }
 
+/// A section of fixed text.
+fn title(text: &mut String, title: &str) -> CommandResult {
+    let _ = write!(text, "# {title}\r\n");
+    Ok(())
+}
+
 /// Appends `name:value` lines.
 macro_rules! lines {
     ($text:expr, $($name:literal: $value:expr,)*) => {
@@ -81,7 +87,7 @@ macro_rules! lines {
     };
 }
 
-fn server(context: &mut Context<'_>, text: &mut String) {
+fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
     let uptime = (context.now_ms().saturating_sub(engine.started_wall_ms)) / 1000;
     let hz = engine.config.hot.hz.load(Relaxed);
@@ -115,18 +121,17 @@ fn server(context: &mut Context<'_>, text: &mut String) {
         "threads": engine.threads,
         "io_threads_active": u8::from(engine.threads > 1),
     );
+    Ok(())
 }
 
-fn clients(context: &mut Context<'_>, text: &mut String) {
+fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
     let paused = engine.pause.state(context.now_ms());
     let (mut watched, mut waited) = (0, 0);
-    for shard in 0..crate::shard::SHARDS {
-        context.with_shard(shard, |data| {
-            watched += data.watched.len();
-            waited += data.waiting.len();
-        });
-    }
+    context.each_shard(|data| {
+        watched += data.watched.len();
+        waited += data.waiting.len();
+    })?;
     let all = engine.clients.snapshot();
     let max = |pick: fn(&crate::session::ClientShared) -> u64| {
         all.iter().map(|client| pick(client)).max().unwrap_or(0)
@@ -150,6 +155,7 @@ fn clients(context: &mut Context<'_>, text: &mut String) {
         "paused_actions": paused.map_or("none", |(actions, _)| actions),
         "paused_timeout_milliseconds": paused.map_or(0, |(_, left)| left),
     );
+    Ok(())
 }
 
 /// Bytes for people: `1.50K`, `2.00M`.
@@ -162,9 +168,9 @@ fn human(bytes: u64) -> String {
     }
 }
 
-fn memory(context: &mut Context<'_>, text: &mut String) {
+fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
-    let overview = Overview::of(context);
+    let overview = Overview::of(context)?;
     let Overview { memory, peak, startup, clients, .. } = overview;
     let maxmemory = engine.config.hot.maxmemory.load(Relaxed);
     let (pending, freed) = engine.background.freed();
@@ -226,9 +232,10 @@ fn memory(context: &mut Context<'_>, text: &mut String) {
         "lazyfreed_objects": freed,
         "lists_waiting_for_compression": engine.background.compressing(),
     );
+    Ok(())
 }
 
-fn persistence(context: &mut Context<'_>, text: &mut String) {
+fn persistence(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
     let state = engine.persistence();
     let now_s = context.now_ms() / 1000;
@@ -285,6 +292,7 @@ fn persistence(context: &mut Context<'_>, text: &mut String) {
     if engine.gate.is_loading() {
         write_loading(engine, now_s, text);
     }
+    Ok(())
 }
 
 fn write_loading(engine: &Engine, now_s: u64, text: &mut String) {
@@ -301,11 +309,9 @@ fn write_loading(engine: &Engine, now_s: u64, text: &mut String) {
     );
 }
 
-fn stats(context: &mut Context<'_>, text: &mut String) {
+fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let mut tracked = 0;
-    for shard in 0..crate::shard::SHARDS {
-        context.with_shard(shard, |data| tracked += data.read_keys.items());
-    }
+    context.each_shard(|data| tracked += data.read_keys.items())?;
     let engine = context.engine;
     let rates = &engine.rates;
     let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine);
@@ -369,9 +375,10 @@ fn stats(context: &mut Context<'_>, text: &mut String) {
         "acl_access_denied_key": engine.acl.log.denied(Reason::Key),
         "acl_access_denied_channel": engine.acl.log.denied(Reason::Channel),
     );
+    Ok(())
 }
 
-fn replication(context: &mut Context<'_>, text: &mut String) {
+fn replication(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Replication\r\n");
     lines!(text,
         "role": "master",
@@ -386,9 +393,10 @@ fn replication(context: &mut Context<'_>, text: &mut String) {
         "repl_backlog_first_byte_offset": 0,
         "repl_backlog_histlen": 0,
     );
+    Ok(())
 }
 
-fn cpu(context: &mut Context<'_>, text: &mut String) {
+fn cpu(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let times = context.engine.host.cpu();
     text.push_str("# CPU\r\n");
     lines!(text,
@@ -397,9 +405,10 @@ fn cpu(context: &mut Context<'_>, text: &mut String) {
         "used_cpu_sys_children": "0.000000",
         "used_cpu_user_children": "0.000000",
     );
+    Ok(())
 }
 
-fn commandstats(context: &mut Context<'_>, text: &mut String) {
+fn commandstats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Commandstats\r\n");
     for found in table().all() {
         let (mut calls, mut nanos, mut rejected, mut failed) = (0, 0, 0, 0);
@@ -421,16 +430,18 @@ fn commandstats(context: &mut Context<'_>, text: &mut String) {
             "cmdstat_{name}:calls={calls},usec={micros},usec_per_call={each:.2},rejected_calls={rejected},failed_calls={failed}\r\n"
         );
     }
+    Ok(())
 }
 
-fn errorstats(context: &mut Context<'_>, text: &mut String) {
+fn errorstats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Errorstats\r\n");
     for (code, count) in context.engine.errors.snapshot() {
         let _ = write!(text, "errorstat_{code}:count={count}\r\n");
     }
+    Ok(())
 }
 
-fn latencystats(context: &mut Context<'_>, text: &mut String) {
+fn latencystats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Latencystats\r\n");
     let percentiles = context.engine.config.value("latency-tracking-info-percentiles");
     for found in table().all() {
@@ -445,21 +456,21 @@ fn latencystats(context: &mut Context<'_>, text: &mut String) {
             .collect();
         let _ = write!(text, "latency_percentiles_usec_{}:{}\r\n", found.full_name(), values.join(","));
     }
+    Ok(())
 }
 
-fn keyspace(context: &mut Context<'_>, text: &mut String) {
+fn keyspace(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keyspace\r\n");
     for db in 0..context.engine.databases() {
         let (mut keys, mut expires) = (0, 0);
-        for shard in 0..crate::shard::SHARDS {
-            context.with_shard(shard, |data| {
-                let Some(table) = data.table(db) else { return };
-                keys += table.len();
-                expires += Table::expires_len(table);
-            });
-        }
+        context.each_shard(|data| {
+            let Some(table) = data.table(db) else { return };
+            keys += table.len();
+            expires += Table::expires_len(table);
+        })?;
         if keys > 0 {
             let _ = write!(text, "db{db}:keys={keys},expires={expires},avg_ttl=0\r\n");
         }
     }
+    Ok(())
 }

@@ -7,6 +7,7 @@
 //! `INFO keysizes`, `INFO everything`. Keys that are written meanwhile may or may not count, all others do, once.
 
 use crate::context::Context;
+use crate::error::CommandResult;
 use crate::shard::{SHARDS, Table};
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
@@ -29,15 +30,15 @@ const KINDS: [&str; 5] = [
 struct Sizes([[u64; BINS]; KINDS.len()]);
 
 impl Sizes {
-    fn of(context: &mut Context<'_>, db: usize) -> Self {
+    fn of(context: &mut Context<'_>, db: usize) -> CommandResult<Self> {
         let mut sizes = Sizes([[0; BINS]; KINDS.len()]);
         for shard in 0..SHARDS {
             let mut cursor = Some(0);
             while let Some(from) = cursor {
-                cursor = context.with_shard(shard, |data| sizes.count_some(data.table(db)?, from));
+                cursor = context.with_shard(shard, |data| sizes.count_some(data.table(db)?, from))?;
             }
         }
-        sizes
+        Ok(sizes)
     }
 
     /// Counts some segments from a cursor on; returns the next cursor, if there are more.
@@ -77,11 +78,12 @@ impl Sizes {
     }
 }
 
-pub(super) fn keysizes(context: &mut Context<'_>, text: &mut String) {
+pub(super) fn keysizes(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keysizes\r\n");
     for db in 0..context.engine.databases() {
-        Sizes::of(context, db).write(db, text);
+        Sizes::of(context, db)?.write(db, text);
     }
+    Ok(())
 }
 
 /// The bin of a length.

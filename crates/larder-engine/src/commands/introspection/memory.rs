@@ -57,28 +57,26 @@ pub(super) struct Overview {
 }
 
 impl Overview {
-    pub(super) fn of(context: &mut Context<'_>) -> Overview {
+    pub(super) fn of(context: &mut Context<'_>) -> CommandResult<Overview> {
         let engine = context.engine;
         let memory = engine.host.memory();
         engine.note_memory(memory.used);
         let mut databases: Vec<_> = (0..engine.databases()).map(|db| (db, 0, 0)).collect();
-        for shard in 0..crate::shard::SHARDS {
-            context.with_shard(shard, |data| {
-                for (table, (_, keys, expires)) in data.tables().iter().zip(&mut databases) {
-                    *keys += table.len() as u64;
-                    *expires += table.expires_len() as u64;
-                }
-            });
-        }
+        context.each_shard(|data| {
+            for (table, (_, keys, expires)) in data.tables().iter().zip(&mut databases) {
+                *keys += table.len() as u64;
+                *expires += table.expires_len() as u64;
+            }
+        })?;
         databases.retain(|(_, keys, _)| *keys > 0);
-        Overview {
+        Ok(Overview {
             memory,
             peak: engine.rates.used_memory_peak.load(Relaxed),
             startup: engine.startup_memory(),
             clients: engine.client_bytes(),
             log: engine.append_log.buffer_bytes(),
             databases,
-        }
+        })
     }
 
     fn keys(&self) -> u64 {
@@ -115,7 +113,7 @@ enum Figure {
 }
 
 pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let overview = Overview::of(context);
+    let overview = Overview::of(context)?;
     let front = front_figures(&overview);
     let back = back_figures(&overview);
     let reply = &mut context.reply;

@@ -9,8 +9,8 @@ use larder_resp::Args;
 
 pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let db = context.db;
-    let len =
-        (0..SHARDS).map(|shard| context.with_shard(shard, |data| data.table(db).map_or(0, Table::len))).sum();
+    let mut len = 0;
+    context.each_shard(|data| len += data.table(db).map_or(0, Table::len))?;
     context.reply.count(len);
     Ok(())
 }
@@ -48,19 +48,18 @@ fn parse_mode(args: Args<'_>) -> CommandResult<bool> {
 fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
     let (mut old, mut removed, engine) = (Vec::new(), 0, context.engine);
     for shard in 0..SHARDS {
-        context.with_shard(shard, |data| {
-            for &db in databases {
-                data.field_expiry.forget(db);
-                let Some(table) = data.table(db).filter(|table| !table.is_empty()) else { continue };
-                let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
-                data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
-                removed += table.len() as u64;
-                old.extend(data.depart(db));
-                for name in data.waiting.keys_of(db) {
-                    crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
-                }
+        let data = context.shard_of_all(shard);
+        for &db in databases {
+            data.field_expiry.forget(db);
+            let Some(table) = data.table(db).filter(|table| !table.is_empty()) else { continue };
+            let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
+            data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
+            removed += table.len() as u64;
+            old.extend(data.depart(db));
+            for name in data.waiting.keys_of(db) {
+                crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
             }
-        });
+        }
     }
     crate::tracking::forget_all(context);
     context.worker.stats.dirty.add(removed);
@@ -88,18 +87,17 @@ fn index(context: &Context<'_>, arg: &[u8], not_integer: &'static str) -> Comman
 /// Exchanges two databases for all connections. All shards are held.
 fn swap(context: &mut Context<'_>, first: usize, second: usize) {
     for shard in 0..SHARDS {
-        let ready = context.with_shard(shard, |data| {
-            data.swap_tables(first, second);
-            let (a, b) = (data.table(first), data.table(second));
-            let exists = |key: &[u8]| {
-                let hash = crate::hash::hash(key);
-                [a, b].into_iter().flatten().any(|table| table.get(hash, key).is_some())
-            };
-            data.watched.touch_db(first, exists);
-            data.watched.touch_db(second, exists);
-            let waiting = |db: usize| data.waiting.keys_of(db).into_iter().map(move |key| (db, key));
-            waiting(first).chain(waiting(second)).collect::<Vec<_>>()
-        });
+        let data = context.shard_of_all(shard);
+        data.swap_tables(first, second);
+        let (a, b) = (data.table(first), data.table(second));
+        let exists = |key: &[u8]| {
+            let hash = crate::hash::hash(key);
+            [a, b].into_iter().flatten().any(|table| table.get(hash, key).is_some())
+        };
+        data.watched.touch_db(first, exists);
+        data.watched.touch_db(second, exists);
+        let waiting = |db: usize| data.waiting.keys_of(db).into_iter().map(move |key| (db, key));
+        let ready: Vec<_> = waiting(first).chain(waiting(second)).collect();
         context.ready.extend(ready);
     }
     // Changes are told by name, whatever the database: all names may mean something else now.

@@ -13,7 +13,7 @@ mod writer;
 
 use super::Persist;
 use larder_engine::config::Config;
-use larder_engine::{Engine, LogLevel, wall_s};
+use larder_engine::{Busy, Engine, LogLevel, MayWait, ScriptTurn, wall_s};
 use manifest::{Manifest, Place};
 use parking_lot::Mutex;
 use sink::Sink;
@@ -59,6 +59,11 @@ pub fn exists(config: &Config) -> bool {
     place.has_manifest() || PathBuf::from(&place.stem).exists()
 }
 
+/// The turn of the scripts. Without the proof that it may wait, the caller gives up when one runs for too long.
+fn turn_of<'e>(engine: &'e Engine, may_wait: Option<&MayWait>) -> io::Result<ScriptTurn<'e>> {
+    engine.take_turn(may_wait).map_err(|Busy| io::Error::other("a script runs for too long"))
+}
+
 fn open_increment(path: &std::path::Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
@@ -70,9 +75,10 @@ impl AppendFile {
         fs::create_dir_all(&place.dir)?;
         let mut manifest = Manifest::read(&place).map_err(io::Error::other)?.unwrap_or_default();
         if manifest.base.is_none() && manifest.increments.is_empty() {
-            let _turn = persist.snapshot_turn.lock();
-            let snapshot =
-                persist.engine.snapshot(|| ()).ok_or_else(|| io::Error::other("a snapshot is read"))?;
+            let _reading = persist.snapshot_turn.lock();
+            let turn = turn_of(&persist.engine, None)?;
+            let snapshot = persist.engine.snapshot(&turn, || ());
+            let snapshot = snapshot.ok_or_else(|| io::Error::other("a snapshot is read"))?;
             let base = rewrite::write_base(persist, &snapshot, &place, &manifest)?;
             persist.say(LogLevel::Notice, &format!("Creating AOF base file {} on server start", base.name));
             manifest.rebase(base, 1);
@@ -92,7 +98,7 @@ impl AppendFile {
         self.sink.push_next(file);
         drop(state);
         self.begin(persist)?;
-        persist.engine.start_log(|log| log.cut());
+        persist.engine.start_log(&turn_of(&persist.engine, None)?, |log| log.cut());
         Ok(())
     }
 
@@ -140,7 +146,7 @@ impl AppendFile {
     }
 
     /// After CONFIG SET appendonly no, unless it says yes again by now. No shard must be held.
-    pub fn stop(&self, persist: &Persist) {
+    pub fn stop(&self, persist: &Persist, may_wait: &MayWait) {
         let mut log = persist.engine.persistence().log.lock();
         // Under the lock, so that whoever says yes sees either what this does or that the log is kept.
         if persist.shared.config.is_yes("appendonly") || !std::mem::replace(&mut log.enabled, false) {
@@ -148,7 +154,9 @@ impl AppendFile {
         }
         log.rewrite_scheduled = false;
         drop(log);
-        persist.engine.stop_log();
+        if let Ok(turn) = persist.engine.take_turn(Some(may_wait)) {
+            persist.engine.stop_log(&turn);
+        }
         self.wait_until_written(&persist.engine);
     }
 
@@ -191,7 +199,7 @@ impl AppendFile {
     }
 
     /// Rewrites the file from a snapshot.
-    pub fn rewrite(&self, persist: &Persist) {
-        rewrite::run(self, persist);
+    pub fn rewrite(&self, persist: &Persist, may_wait: &MayWait) {
+        rewrite::run(self, persist, may_wait);
     }
 }

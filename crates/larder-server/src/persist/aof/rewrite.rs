@@ -1,21 +1,21 @@
 //! Making a new base from a snapshot.
 
 use super::manifest::{Manifest, Part, Place};
-use super::{AppendFile, State, open_increment};
+use super::{AppendFile, State, open_increment, turn_of};
 use crate::persist::Persist;
 use crate::persist::files::{forget_pages_of, put_in_place};
 use crate::persist::pace::Pace;
 use crate::persist::snapshot;
-use larder_engine::{Engine, LogLevel, Snapshot, wall_s};
+use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
 /// Rewrites the file and records the outcome; the state says already that it is being done.
-pub fn run(file: &AppendFile, persist: &Persist) {
+pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
     let started = Instant::now();
-    let outcome = rewrite(file, persist);
+    let outcome = rewrite(file, persist, may_wait);
     let size = file.size();
     let mut log = persist.engine.persistence().log.lock();
     log.rewriting_since_s = None;
@@ -35,13 +35,14 @@ pub fn run(file: &AppendFile, persist: &Persist) {
     }
 }
 
-fn rewrite(file: &AppendFile, persist: &Persist) -> io::Result<()> {
-    let _turn = persist.snapshot_turn.lock();
+fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> io::Result<()> {
+    let _reading = persist.snapshot_turn.lock();
     let was_on = persist.engine.append_log().is_on();
     let begins = is_enabled(persist) && !was_on;
     // Without logging there is nothing to follow the base but a file that stays empty.
     let (increment, mut opened) = begin_increment(file, persist, was_on)?;
-    let snapshot = persist.engine.snapshot(|| {
+    let turn = turn_of(&persist.engine, Some(may_wait))?;
+    let snapshot = persist.engine.snapshot(&turn, || {
         let log = persist.engine.append_log();
         if was_on || begins {
             opened.take().into_iter().for_each(|opened| file.sink().push_next(opened));
@@ -51,11 +52,12 @@ fn rewrite(file: &AppendFile, persist: &Persist) -> io::Result<()> {
             log.set_on(true);
         }
     });
+    drop(turn);
     let outcome = snapshot
         .ok_or_else(|| io::Error::other("another snapshot is read"))
         .and_then(|snapshot| replace_base(file, persist, &snapshot, increment, begins));
     if begins && (outcome.is_err() || !is_enabled(persist)) {
-        persist.engine.stop_log();
+        persist.engine.stop_log(&turn_of(&persist.engine, Some(may_wait))?);
     }
     outcome
 }

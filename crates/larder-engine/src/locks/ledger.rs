@@ -1,0 +1,80 @@
+//! What the threads of a debug build hold: a list for each, and assertions on it. A release build has none of it.
+
+#[cfg(debug_assertions)]
+use std::cell::RefCell;
+
+#[cfg(debug_assertions)]
+thread_local! {
+    static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A shard that this thread holds.
+pub(super) struct Entry {
+    #[cfg(debug_assertions)]
+    shard: usize,
+    /// It belongs to the list of its thread.
+    #[cfg(debug_assertions)]
+    _local: std::marker::PhantomData<*const ()>,
+}
+
+impl Entry {
+    #[inline]
+    pub(super) fn new(shard: usize) -> Entry {
+        #[cfg(debug_assertions)]
+        {
+            HELD.with_borrow_mut(|held| held.push(shard));
+            Entry { shard, _local: std::marker::PhantomData }
+        }
+        #[cfg(not(debug_assertions))]
+        {
+            let _ = shard;
+            Entry {}
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Entry {
+    fn drop(&mut self) {
+        HELD.with_borrow_mut(|held| {
+            let at = held.iter().rposition(|&shard| shard == self.shard);
+            held.swap_remove(at.expect("a shard is let go by the thread that has locked it"));
+        });
+    }
+}
+
+/// The thread is about to wait and to give way to nobody (L5).
+#[inline]
+pub(super) fn waits() {
+    #[cfg(debug_assertions)]
+    HELD.with_borrow(|held| {
+        assert!(
+            held.is_empty() || std::thread::panicking(),
+            "a thread waits while it holds the shards {held:?}"
+        );
+    });
+}
+
+/// The thread is about to lock `shard` beside those that it holds (L1).
+#[inline]
+pub(super) fn ascends(shard: usize) {
+    #[cfg(debug_assertions)]
+    HELD.with_borrow(|held| {
+        assert!(held.iter().all(|&other| other < shard), "shard {shard} is locked after {held:?}");
+    });
+    #[cfg(not(debug_assertions))]
+    let _ = shard;
+}
+
+/// Does something for others in the middle of a script, as if its thread held nothing: it must not wait for anything.
+pub(crate) fn aside<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(debug_assertions)]
+    {
+        let held = HELD.take();
+        let done = work();
+        assert!(HELD.replace(held).is_empty(), "what is done aside lets go of all its shards");
+        done
+    }
+    #[cfg(not(debug_assertions))]
+    work()
+}
