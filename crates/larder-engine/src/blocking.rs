@@ -83,7 +83,6 @@ pub struct Waiter {
     pub(crate) db: usize,
     pub(crate) keys: Vec<Box<[u8]>>,
     pub(crate) wish: Wish,
-    pub(crate) started_ms: u64,
     taken: AtomicBool,
 }
 
@@ -95,9 +94,8 @@ impl Waiter {
         db: usize,
         keys: Vec<Box<[u8]>>,
         wish: Wish,
-        now: u64,
     ) -> Self {
-        Waiter { client, worker, protocol, db, keys, wish, started_ms: now, taken: AtomicBool::new(false) }
+        Waiter { client, worker, protocol, db, keys, wish, taken: AtomicBool::new(false) }
     }
 
     /// Claims the waiter; true for the one caller that comes first.
@@ -220,7 +218,7 @@ mod tests {
     use super::*;
 
     fn waiter(client: u64, wish: Wish) -> Arc<Waiter> {
-        Arc::new(Waiter::new(client, 0, Protocol::Resp2, 0, vec![b"k".as_slice().into()], wish, 0))
+        Arc::new(Waiter::new(client, 0, Protocol::Resp2, 0, vec![b"k".as_slice().into()], wish))
     }
 
     #[test]

@@ -191,6 +191,26 @@ impl KeySpec {
     }
 }
 
+/// Which arguments of a command are secrets. Nothing shows them but the command itself: see `redaction`.
+#[derive(Clone, Copy, Debug)]
+pub enum Secrets {
+    /// None.
+    None,
+    /// All from this one on.
+    From(usize),
+    /// Those that follow a word, up to another word.
+    After {
+        /// Words, each with the number of arguments after it that are secrets.
+        words: &'static [(&'static str, usize)],
+        /// Where the search begins.
+        from: usize,
+        /// The word that ends it, if there is one.
+        until: &'static str,
+    },
+    /// Pairs of an option and its value from this argument on: the values of those that the table of options says are secrets.
+    Options(usize),
+}
+
 /// Runs one command: parses the arguments, calls the type, writes the reply. On `Err` whatever was written is taken
 /// back and the error is the reply.
 pub type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
@@ -220,6 +240,8 @@ pub struct Command {
     pub complexity: &'static str,
     /// The arguments in the notation of `commands::introspection::arguments`.
     pub args: &'static str,
+    /// The arguments that are secrets.
+    pub secrets: Secrets,
     /// Hints for clients and proxies.
     pub tips: &'static [&'static str],
     /// Subcommands of a container.
@@ -242,6 +264,7 @@ impl Command {
         summary: "",
         complexity: "",
         args: "",
+        secrets: Secrets::None,
         tips: &[],
         subcommands: &[],
         run: crate::commands::container,

@@ -1,9 +1,9 @@
 //! The logs of slow commands, large requests and large replies.
 
 use crate::command::{Command, flags};
-use crate::commands::is_word;
-use crate::context::{Context, WorkerState};
+use crate::context::WorkerState;
 use crate::engine::Engine;
+use crate::redaction;
 use crate::session::Session;
 use larder_resp::Args;
 use parking_lot::Mutex;
@@ -78,18 +78,25 @@ impl CommandLogs {
 
 /// Logs the command if it took long.
 #[inline]
-pub(crate) fn consider_time(context: &Context<'_>, args: Args<'_>, took_ns: u64) {
+pub(crate) fn consider_time(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+    took_ns: u64,
+) {
     let micros = took_ns / 1000;
-    let hot = &context.engine.config.hot;
-    if exceeds(micros, &hot.slowlog_log_slower_than) && !context.found.command.has(flags::SKIP_COMMANDLOG) {
+    let hot = &engine.config.hot;
+    if exceeds(micros, &hot.slowlog_log_slower_than) && !command.has(flags::SKIP_COMMANDLOG) {
         let len_max = hot.slowlog_max_len.load(Relaxed);
-        let entry = entry(context.worker, context.session, args, micros);
-        context.engine.logs.add(LogKind::Slow, len_max.max(0) as usize, entry);
+        let entry = entry(worker, session, command, args, micros);
+        engine.logs.add(LogKind::Slow, len_max.max(0) as usize, entry);
     }
     let threshold = hot.latency_monitor_threshold.load(Relaxed);
     if threshold > 0 && micros >= threshold as u64 * 1000 {
-        let event = if context.found.command.has(flags::FAST) { "fast-command" } else { "command" };
-        context.engine.latency.record(event, micros / 1000, context.worker.clock.wall_us() / 1_000_000);
+        let event = if command.has(flags::FAST) { "fast-command" } else { "command" };
+        engine.latency.record(event, micros / 1000, worker.clock.wall_us() / 1_000_000);
     }
 }
 
@@ -109,7 +116,11 @@ pub(crate) fn consider_sizes(
     }
     if exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than) {
         let len_max = hot.commandlog_large_reply_max_len.load(Relaxed).max(0) as usize;
-        engine.logs.add(LogKind::LargeReply, len_max, entry(worker, session, args, reply_bytes as u64));
+        engine.logs.add(
+            LogKind::LargeReply,
+            len_max,
+            entry(worker, session, command, args, reply_bytes as u64),
+        );
     }
     // Hardly any request needs to be added up.
     let threshold = &hot.commandlog_request_larger_than;
@@ -119,7 +130,7 @@ pub(crate) fn consider_sizes(
     let request_bytes = args.size_bytes() as u64;
     if exceeds(request_bytes, threshold) {
         let len_max = hot.commandlog_large_request_max_len.load(Relaxed).max(0) as usize;
-        engine.logs.add(LogKind::LargeRequest, len_max, entry(worker, session, args, request_bytes));
+        engine.logs.add(LogKind::LargeRequest, len_max, entry(worker, session, command, args, request_bytes));
     }
 }
 
@@ -129,36 +140,25 @@ fn exceeds(value: u64, threshold: &AtomicI64) -> bool {
     u64::try_from(threshold.load(Relaxed)).is_ok_and(|threshold| value >= threshold)
 }
 
-fn entry(worker: &WorkerState, session: &Session, args: Args<'_>, value: u64) -> LogEntry {
+fn entry(worker: &WorkerState, session: &Session, command: &Command, args: Args<'_>, value: u64) -> LogEntry {
     LogEntry {
         id: 0,
         time: worker.clock.wall_us() / 1_000_000,
         value,
-        args: shorten(args),
+        args: shorten(command, args),
         client: session.shared.addr.clone(),
         client_name: session.shared.names.lock().name.clone(),
     }
 }
 
 /// The arguments, cut to what is kept, with notes of what is missing.
-fn shorten(args: Args<'_>) -> Vec<Vec<u8>> {
-    if is_secret(args) {
-        let names = args.iter().take(2).map(shorten_one);
-        return names.chain(args.iter().skip(2).take(ARGS_MAX - 2).map(|_| b"(redacted)".to_vec())).collect();
-    }
+fn shorten(command: &Command, args: Args<'_>) -> Vec<Vec<u8>> {
     let keep = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
-    let mut kept: Vec<Vec<u8>> = args.iter().take(keep).map(shorten_one).collect();
+    let mut kept: Vec<Vec<u8>> = redaction::visible(command, args).take(keep).map(shorten_one).collect();
     if args.len() > keep {
         kept.push(format!("... ({} more arguments)", args.len() - keep).into_bytes());
     }
     kept
-}
-
-/// Whether the arguments may be passwords, or tell who has which.
-fn is_secret(args: Args<'_>) -> bool {
-    args.len() > 2
-        && is_word(&args[0], "acl")
-        && ["setuser", "deluser", "getuser"].iter().any(|name| is_word(&args[1], name))
 }
 
 fn shorten_one(arg: &[u8]) -> Vec<u8> {
@@ -178,11 +178,9 @@ mod tests {
     fn long_commands_are_cut() {
         let long = [b'x'; 200];
         let args: OwnedArgs = std::iter::repeat_n(&long[..], 40).collect();
-        let kept = shorten(args.as_args());
+        let kept = shorten(&Command::DEFAULT, args.as_args());
         assert_eq!(kept.len(), 32);
         assert!(kept[0].ends_with(b"x... (72 more bytes)"));
         assert_eq!(kept[31], b"... (9 more arguments)");
-        let secret: OwnedArgs = ["ACL", "setuser", "u", ">pw"].iter().map(|word| word.as_bytes()).collect();
-        assert_eq!(shorten(secret.as_args()), [&b"ACL"[..], b"setuser", b"(redacted)", b"(redacted)"]);
     }
 }

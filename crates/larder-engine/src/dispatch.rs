@@ -15,7 +15,7 @@ use crate::tracking;
 use crate::transaction;
 use crate::worker::Flow;
 use crate::{keys, monitor};
-use larder_resp::{Args, Reply};
+use larder_resp::{Args, OwnedArgs, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes one command and appends its reply to `out`.
@@ -314,12 +314,6 @@ fn run(
     out: &mut Vec<u8>,
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
-    if engine.clients.has_monitors()
-        && !found.command.has(flags::SKIP_MONITOR)
-        && !found.command.has(flags::ADMIN)
-    {
-        monitor::feed(engine, worker, session, args);
-    }
     note(session, worker, found);
     let start = out.len();
     let acquired = take_turn(engine, session, found.command)
@@ -354,6 +348,7 @@ fn run(
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: false,
+        in_script: false,
         // Coerced one by one: the surroundings live shorter than the round's own.
         rounds: match rounds {
             Some(round) => Some(round),
@@ -389,6 +384,10 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let mark = context.reply.mark();
     let dirty = context.worker.stats.dirty.get();
     context.worker.effects.begin_command();
+    // Scripts are shown before what they call.
+    if context.found.command.scope == Scope::Script && context.engine.clients.has_monitors() {
+        monitor::show(context, args);
+    }
     let result = (context.found.command.run)(context, args);
     if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
         tracking::remember(context, args);
@@ -409,19 +408,53 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
             context.worker.stats.errors.add(1);
         }
     }
-    count(context, took, result.is_err());
-    crate::commandlog::consider_time(context, args, took);
+    monitor::feed(context, args);
+    context.worker.stats.processed.add(1);
+    if matches!(context.flow, Flow::Blocked { .. }) {
+        // It is counted and logged when its wait is over.
+        let suspended = Suspended { found: context.found, args: args.to_owned(), took_ns: took };
+        context.session.suspended = Some(Box::new(suspended));
+        return true;
+    }
+    record(context.engine, context.worker, context.session, context.found, args, took, result.is_err());
     result.is_ok()
 }
 
-fn count(context: &Context<'_>, took_ns: u64, failed: bool) {
-    let stats = &context.worker.stats;
-    stats.processed.add(1);
-    let command = &stats.commands[usize::from(context.found.id)];
-    command.record(took_ns, context.engine.config.hot.latency_tracking.load(Relaxed));
+/// A command of a client that waits.
+pub(crate) struct Suspended {
+    found: Found,
+    args: OwnedArgs,
+    took_ns: u64,
+}
+
+/// Records a command whose client waits no more.
+pub(crate) fn record_suspended(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &mut Session,
+    suspended: &Suspended,
+    failed: bool,
+) {
+    let Suspended { found, args, took_ns } = suspended;
+    record(engine, worker, session, *found, args.as_args(), *took_ns, failed);
+}
+
+/// Counts a command that was called, and logs it if it took long.
+fn record(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+    took_ns: u64,
+    failed: bool,
+) {
+    let command = &worker.stats.commands[usize::from(found.id)];
+    command.record(took_ns, engine.config.hot.latency_tracking.load(Relaxed));
     if failed {
         command.failed.add(1);
     }
+    crate::commandlog::consider_time(engine, worker, session, found.command, args, took_ns);
 }
 
 fn note(session: &Session, worker: &WorkerState, found: Found) {

@@ -46,6 +46,7 @@ mod pause;
 mod persistence;
 mod pubsub;
 mod recent;
+mod redaction;
 mod registrations;
 mod rewrite;
 mod scripting;

@@ -1,21 +1,29 @@
 //! MONITOR: every command as a line of text to those who watch.
 
-use crate::context::WorkerState;
+use crate::command::flags;
+use crate::context::Context;
 use crate::engine::Engine;
 use crate::mailbox::Mail;
+use crate::redaction;
 use crate::session::{Session, client_flags};
 use larder_resp::Args;
 use std::sync::Arc;
 
-/// Sends a command to all monitors but the one that sent it.
-pub(crate) fn feed(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) {
-    send(engine, line(worker.clock.wall_us(), session.db, &address(session), args));
+/// Shows monitors a command that was called, unless it says that it does not want that.
+#[inline]
+pub(crate) fn feed(context: &Context<'_>, args: Args<'_>) {
+    let hidden = flags::SKIP_MONITOR | flags::ADMIN;
+    if context.engine.clients.has_monitors() && !context.found.command.has_any(hidden) {
+        show(context, args);
+    }
 }
 
-/// Sends a command that a script calls to all monitors.
+/// Shows monitors a command, whatever it says.
 #[cold]
-pub(crate) fn feed_script(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) {
-    send(engine, line(worker.clock.wall_us(), session.db, "lua", args));
+pub(crate) fn show(context: &Context<'_>, args: Args<'_>) {
+    let origin = if context.in_script { "lua".to_owned() } else { address(context.session) };
+    let args = redaction::visible(context.found.command, args);
+    send(context.engine, line(context.worker.clock.wall_us(), context.session.db, &origin, args));
 }
 
 fn send(engine: &Engine, line: Vec<u8>) {
@@ -34,9 +42,9 @@ fn address(session: &Session) -> String {
     }
 }
 
-fn line(now_us: u64, db: usize, addr: &str, args: Args<'_>) -> Vec<u8> {
+fn line<'a>(now_us: u64, db: usize, addr: &str, args: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut line = format!("+{}.{:06} [{db} {addr}]", now_us / 1_000_000, now_us % 1_000_000).into_bytes();
-    for arg in args.iter() {
+    for arg in args {
         line.push(b' ');
         quote(&mut line, arg);
     }

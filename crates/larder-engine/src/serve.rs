@@ -23,7 +23,7 @@ pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeou
     let (db, now) = (context.db, context.worker.clock.mono_ms());
     let owned = keys.iter().map(|&key| key.into()).collect();
     let (session, worker) = (&mut *context.session, context.worker.index);
-    let waiter = Arc::new(Waiter::new(session.shared.id, worker, session.protocol, db, owned, wish, now));
+    let waiter = Arc::new(Waiter::new(session.shared.id, worker, session.protocol, db, owned, wish));
     register(session, &waiter);
     for bytes in keys {
         let key = context.key(bytes);

@@ -2,6 +2,7 @@
 
 use crate::acl::{Access, Acl, User};
 use crate::blocking::Waiter;
+use crate::dispatch::Suspended;
 use crate::pubsub::{Message, Subscriptions};
 use crate::tracking::Tracking;
 use crate::transaction::{Queue, Watched};
@@ -264,6 +265,8 @@ pub struct Session {
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) waiter: Option<Arc<Waiter>>,
+    /// The command that it waits in.
+    pub(crate) suspended: Option<Box<Suspended>>,
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
     pub(crate) tracking: Option<Box<Tracking>>,
     /// Whether a subscription ever ended: messages to it may still be in the mail.
@@ -287,6 +290,7 @@ impl Session {
             multi: None,
             watched: Vec::new(),
             waiter: None,
+            suspended: None,
             subscriptions: None,
             tracking: None,
             has_left: false,

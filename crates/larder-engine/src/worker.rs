@@ -212,11 +212,11 @@ impl Worker {
         self.state.mailbox.has_mail()
     }
 
-    /// The reply to a blocking command has been appended: the connection goes on.
-    pub fn resume(&mut self, session: &mut Session) {
+    /// The reply to a blocking command has been appended, an error if it `failed`: the connection goes on.
+    pub fn resume(&mut self, session: &mut Session, failed: bool) {
         if let Some(waiter) = end_wait(session) {
             self.leave_lines(&waiter);
-            self.record_wait(&waiter);
+            self.record_suspended(session, failed);
         }
     }
 
@@ -229,6 +229,7 @@ impl Worker {
         }
         end_wait(session);
         self.leave_lines(&waiter);
+        self.record_suspended(session, false);
         serve::write_timeout(&waiter, self.engine.append_log.synced(), &mut Reply::new(out, waiter.protocol));
         true
     }
@@ -261,11 +262,9 @@ impl Worker {
         }
     }
 
-    fn record_wait(&self, waiter: &Waiter) {
-        let waited_ms = self.state.clock.mono_ms().saturating_sub(waiter.started_ms);
-        let threshold = self.engine.config.hot.latency_monitor_threshold.load(Relaxed);
-        if threshold > 0 && waited_ms >= threshold as u64 {
-            self.engine.latency.record("command-unblocking", waited_ms, self.state.clock.wall_ms() / 1000);
+    fn record_suspended(&self, session: &mut Session, failed: bool) {
+        if let Some(suspended) = session.suspended.take() {
+            dispatch::record_suspended(&self.engine, &self.state, session, &suspended, failed);
         }
     }
 }

@@ -96,6 +96,8 @@ pub struct Context<'a> {
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
     /// Whether a transaction or a script runs the command: it must not wait.
     pub(crate) in_exec: bool,
+    /// Whether a script runs the command.
+    pub(crate) in_script: bool,
     /// Looks after other clients for a moment, while a script takes its time.
     pub(crate) rounds: Option<Rounds<'a>>,
 }

@@ -15,7 +15,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::eviction::OUT_OF_MEMORY;
 use crate::host::LogLevel;
 use crate::locks::{Held, aside};
-use crate::{acl, dispatch, keys, monitor, transaction};
+use crate::{acl, dispatch, keys, transaction};
 use larder_lua::gateway::{Exchange, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
 use mlua::{Result, Table, Value};
@@ -122,6 +122,7 @@ struct Outer {
     found: Found,
     db: usize,
     in_exec: bool,
+    in_script: bool,
     protocol: Protocol,
 }
 
@@ -131,9 +132,11 @@ impl Outer {
             found: context.found,
             db: context.db,
             in_exec: context.in_exec,
+            in_script: context.in_script,
             protocol: context.reply.protocol(),
         };
         context.in_exec = true;
+        context.in_script = true;
         context.worker.clock.set_frozen(true);
         outer
     }
@@ -141,6 +144,7 @@ impl Outer {
     fn come_back(self, context: &mut Context<'_>) {
         context.found = self.found;
         context.in_exec = self.in_exec;
+        context.in_script = self.in_script;
         context.reply.set_protocol(self.protocol);
         if context.session.db != self.db {
             crate::commands::connection::set_db(context, self.db);
@@ -223,9 +227,6 @@ impl Run<'_, '_> {
         }
         self.widen(found, args);
         let context = &mut *self.context;
-        if engine.clients.has_monitors() && found.command.flags & (flags::SKIP_MONITOR | flags::ADMIN) == 0 {
-            monitor::feed_script(engine, context.worker, context.session, args);
-        }
         context.found = found;
         context.db = context.session.db;
         context.reply.set_protocol(self.protocol);

@@ -127,7 +127,7 @@ impl Client {
         for item in mail {
             match item {
                 Mail::Unblocked { reply, .. } => {
-                    self.worker.resume(&mut self.session);
+                    self.worker.resume(&mut self.session, reply.first() == Some(&b'-'));
                     texts.push(text(&reply));
                 }
                 Mail::Message { message, .. } => texts.push(text(message.body())),

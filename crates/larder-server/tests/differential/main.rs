@@ -8,6 +8,7 @@ mod geo;
 mod hashes;
 mod hyperloglogs;
 mod introspection;
+mod monitor;
 mod notifications;
 mod pubsub;
 mod random;
@@ -33,7 +34,7 @@ pub struct Pair {
     /// To the one it is compared with.
     pub peer: Client,
     kind: Kind,
-    _servers: (Server, Server),
+    servers: (Server, Server),
 }
 
 impl Pair {
@@ -46,7 +47,12 @@ impl Pair {
     pub fn with(kind: Kind, threads: usize, args: &[&str]) -> Self {
         let larder = Server::larder(&[&["--threads", &threads.to_string()], args].concat());
         let peer = Server::of(kind, args);
-        Pair { larder: larder.client(), peer: peer.client(), kind, _servers: (larder, peer) }
+        Pair { larder: larder.client(), peer: peer.client(), kind, servers: (larder, peer) }
+    }
+
+    /// Both servers, Larder first.
+    pub fn servers(&self) -> [&Server; 2] {
+        [&self.servers.0, &self.servers.1]
     }
 
     /// Fails the test if there are differences that the peer does not explain by its version.

@@ -1,6 +1,6 @@
 //! The table of the ACL commands: what each is called and takes.
 
-use crate::command::{Command, Group, flags::*};
+use crate::command::{Command, Group, Secrets, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[Command {
@@ -26,6 +26,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
         },
         Command {
             name: "deluser",
+            secrets: Secrets::From(2),
             arity: -3,
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,
@@ -63,6 +64,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
         },
         Command {
             name: "getuser",
+            secrets: Secrets::From(2),
             arity: 3,
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,
@@ -132,6 +134,7 @@ pub(crate) const TABLE: &[Command] = &[Command {
         },
         Command {
             name: "setuser",
+            secrets: Secrets::From(2),
             arity: -3,
             flags: ADMIN | LOADING | NOSCRIPT | STALE,
             group: Group::Server,

@@ -1,11 +1,12 @@
 //! The table of the connection commands: what each is called, takes and touches.
 
-use crate::command::{Command, Group, Scope, flags::*};
+use crate::command::{Command, Group, Scope, Secrets, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
     Command {
         name: "auth",
+        secrets: Secrets::From(1),
         arity: -2,
         flags: ALLOW_BUSY | FAST | LOADING | NOSCRIPT | NO_AUTH | STALE,
         acl: "connection",
@@ -349,6 +350,7 @@ pub(crate) const TABLE: &[Command] = &[
     },
     Command {
         name: "hello",
+        secrets: Secrets::After { words: &[("auth", 2)], from: 2, until: "" },
         arity: -1,
         flags: ALLOW_BUSY | FAST | LOADING | NOSCRIPT | NO_AUTH | STALE,
         acl: "connection",

@@ -1,6 +1,6 @@
 //! The table of the generic commands: what each is called, takes and touches.
 
-use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::{Begin, Command, Find, Group, KeySpec, Scope, Secrets, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -129,6 +129,7 @@ pub(crate) const TABLE: &[Command] = &[
     },
     Command {
         name: "migrate",
+        secrets: Secrets::After { words: &[("auth", 1), ("auth2", 2)], from: 6, until: "keys" },
         arity: -6,
         flags: WRITE,
         acl: "dangerous keyspace",

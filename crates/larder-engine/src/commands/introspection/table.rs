@@ -1,6 +1,6 @@
 //! The table of the introspection commands: what each is called, takes and touches.
 
-use crate::command::{Command, Group, KeySpec, Scope, flags::*};
+use crate::command::{Command, Group, KeySpec, Scope, Secrets, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -279,6 +279,7 @@ pub(crate) const TABLE: &[Command] = &[
             },
             Command {
                 name: "set",
+                secrets: Secrets::Options(2),
                 arity: -4,
                 flags: ADMIN | LOADING | NOSCRIPT | STALE,
                 acl: "",
