@@ -7,6 +7,7 @@
 //! Waking a thread costs a worker more than a push, so the second thread does not wait to be woken while lists
 //! keep coming: it looks for them every [`POLL`], and sleeps for good only after [`IDLE_POLLS_MAX`] times in vain.
 
+use crate::crash::panic_if_armed;
 use crate::engine::Engine;
 use crate::locks::{MayWait, ShardGuard, Shards, spawn_background};
 use crate::shard::{Key, Table};
@@ -135,6 +136,7 @@ fn spawn(name: &str, run: impl FnOnce(&MayWait) + Send + 'static) {
 
 fn free_all(engine: &Weak<Engine>, garbage: &Receiver<Garbage>, counts: &Counts) {
     for item in garbage {
+        panic_if_armed();
         let evicted = if let Garbage::Evicted(_, bytes) = item { bytes } else { 0 };
         drop(item);
         if let Some(engine) = engine.upgrade() {
@@ -166,6 +168,7 @@ fn compress_all(
     may_wait: &MayWait,
 ) {
     while let Some(name) = next_name(lists) {
+        panic_if_armed();
         queued.lock().remove(&name);
         let Some(engine) = engine.upgrade() else { return };
         let key = engine.key(&name.1);

@@ -52,6 +52,7 @@ fn execute_with(
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
     let mark = out.len();
+    worker.stats.current.begin(session.id(), args.len());
     let admitted = match worker.admitted.take().filter(|_| rounds.is_some()) {
         Some(found) => Ok(found),
         None => admit(engine, worker, session, args),
@@ -77,6 +78,7 @@ fn execute_with(
         Ok(found) => run(engine, worker, session, found, args, out, rounds),
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
+    worker.stats.current.end();
     silence(session, mark, out);
     if worker.invalidations.has_direct() || session.tracking.is_some() {
         tracking::finish_command(engine, worker, session, out);
@@ -315,6 +317,9 @@ fn run(
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
     note(session, worker, found);
+    if !engine.config.hot.hide_user_data_from_log.load(Relaxed) {
+        worker.stats.current.keep(crate::crash::arguments(found.command, args));
+    }
     let start = out.len();
     let acquired = take_turn(engine, session, found.command)
         .and_then(|turn| Ok((turn, acquire(engine, session, found, args)?)));

@@ -299,6 +299,11 @@ impl Engine {
         }
     }
 
+    /// The counters of a worker, unless somebody holds the list of workers.
+    pub(crate) fn stats_of(&self, worker: usize) -> Option<Arc<ThreadStats>> {
+        self.workers.try_read()?.get(worker).map(|post| Arc::clone(&post.stats))
+    }
+
     /// Calls `each` with the counters of every thread.
     pub(crate) fn each_stats(&self, mut each: impl FnMut(&ThreadStats)) {
         self.workers.read().iter().for_each(|post| each(&post.stats));

@@ -166,6 +166,12 @@ impl Replay {
         }
     }
 
+    /// Executes a command that only reads; returns its reply, or nothing if that is an error.
+    pub(crate) fn ask(&mut self, args: Args<'_>) -> Option<&[u8]> {
+        self.execute(args).ok()?;
+        Some(&self.reply)
+    }
+
     /// Forgets a transaction that has not ended.
     pub fn forget_transaction(&mut self) {
         crate::transaction::forget(&self.worker.engine, &mut self.session);

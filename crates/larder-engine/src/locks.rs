@@ -83,7 +83,11 @@ pub fn spawn_background<R: Send + 'static>(
     name: &str,
     run: impl FnOnce(&MayWait) -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
-    thread::Builder::new().name(name.to_owned()).spawn(move || run(&MayWait(())))
+    let run = move || {
+        crate::threads::started();
+        run(&MayWait(()))
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
 /// The right to run a script, or to keep all others from running one. It is taken before any shard.

@@ -2,8 +2,9 @@
 
 use crate::histogram::Histogram;
 use crate::table::table;
+use parking_lot::Mutex;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A counter with one writer: an addition is a load and a store.
 #[derive(Debug, Default)]
@@ -73,12 +74,14 @@ macro_rules! thread_stats {
             $(#[doc = $doc] pub $name: Counter,)*
             /// By command id.
             pub commands: Box<[CommandStats]>,
+            /// What the thread is executing.
+            pub current: Current,
         }
 
         impl Default for ThreadStats {
             fn default() -> Self {
                 let commands = (0..table().len()).map(|_| CommandStats::default()).collect();
-                ThreadStats { $($name: Counter::default(),)* commands }
+                ThreadStats { $($name: Counter::default(),)* commands, current: Current::default() }
             }
         }
 
@@ -90,6 +93,47 @@ macro_rules! thread_stats {
             }
         }
     };
+}
+
+/// The command that a thread executes, for the report of a crash.
+#[derive(Default)]
+pub struct Current {
+    client: AtomicU64,
+    argc: AtomicU32,
+    /// The arguments, where they may be shown.
+    args: Mutex<Vec<u8>>,
+}
+
+impl Current {
+    /// A command of a client begins.
+    #[inline]
+    pub(crate) fn begin(&self, client: u64, argc: usize) {
+        self.client.store(client, Relaxed);
+        self.argc.store(argc as u32, Relaxed);
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.client.store(0, Relaxed);
+    }
+
+    /// The client and the number of arguments, while there is a command.
+    pub(crate) fn get(&self) -> Option<(u64, usize)> {
+        let client = self.client.load(Relaxed);
+        (client != 0).then(|| (client, self.argc.load(Relaxed) as usize))
+    }
+
+    /// Keeps the text of the arguments.
+    #[cold]
+    pub(crate) fn keep(&self, text: Vec<u8>) {
+        *self.args.lock() = text;
+    }
+
+    /// The text of the arguments, if it was kept.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        self.args.try_lock().map(|text| text.clone()).unwrap_or_default()
+    }
 }
 
 thread_stats! {

@@ -92,6 +92,11 @@ impl Worker {
         self.state.clock.mono_ms()
     }
 
+    /// Milliseconds since 1970, as of the last tick or command.
+    pub fn wall_ms(&self) -> u64 {
+        self.state.clock.wall_ms()
+    }
+
     /// Where in the log the effects of this thread's last write end.
     #[inline]
     pub fn log_end(&self) -> u64 {

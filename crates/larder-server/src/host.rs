@@ -78,6 +78,10 @@ impl Host for ServerHost {
             "port" => self.listen_again("Unable to listen on this port. Check server logs."),
             "bind" => self.listen_again("Failed to bind to specified addresses."),
             "dir" => self.enter_dir(),
+            "crash-log-enabled" => {
+                crate::crash::fault::catch_signals(value == "yes");
+                Ok(())
+            }
             "jemalloc-bg-thread" => {
                 memory::set_background_thread(value == "yes");
                 Ok(())
@@ -125,6 +129,10 @@ impl Host for ServerHost {
         replies: usize,
     ) -> Result<Vec<String>, &'static str> {
         crate::peer::exchange(address, timeout, request, replies)
+    }
+
+    fn segfault(&self) {
+        crate::crash::fault::segfault();
     }
 
     fn memory(&self) -> HostMemory {

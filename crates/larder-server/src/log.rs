@@ -2,9 +2,10 @@
 
 use crate::sys;
 use larder_engine::LogLevel;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,10 +48,14 @@ impl Log {
     /// Writes one line.
     pub fn write(&self, level: LogLevel, text: &str) {
         if self.wants(level) {
-            let mark = [".", "-", "*", "#"][usize::from(rank(level))];
-            let role = char::from(self.role.load(Relaxed));
-            self.put(&format!("{}:{role} {} {mark} {text}\n", std::process::id(), now()));
+            self.put(&self.line(level, text));
         }
+    }
+
+    fn line(&self, level: LogLevel, text: &str) -> String {
+        let mark = [".", "-", "*", "#"][usize::from(rank(level))];
+        let role = char::from(self.role.load(Relaxed));
+        format!("{}:{role} {} {mark} {text}\n", std::process::id(), now())
     }
 
     /// At level verbose.
@@ -79,18 +84,35 @@ impl Log {
         self.put(text);
     }
 
+    /// A line in a crash, of level warning whatever the level is.
+    pub fn emergency_line(&self, text: &str) {
+        self.emergency(&self.line(LogLevel::Warning, text));
+    }
+
+    /// Text in a crash: the lock of the standard output may be held by a thread that has crashed.
+    pub fn emergency(&self, text: &str) {
+        let _ = match &self.file {
+            Some(path) => append(path, text),
+            None => std::io::stdout()
+                .as_fd()
+                .try_clone_to_owned()
+                .and_then(|out| File::from(out).write_all(text.as_bytes())),
+        };
+    }
+
     /// The file is opened for every line, so that it can be moved away at any time. There is nobody to tell when the
     /// log cannot be written.
     fn put(&self, line: &str) {
         let _ = match &self.file {
-            Some(path) => OpenOptions::new()
-                .append(true)
-                .create(true)
-                .open(path)
-                .and_then(|mut file| file.write_all(line.as_bytes())),
+            Some(path) => append(path, line),
             None => std::io::stdout().lock().write_all(line.as_bytes()),
         };
     }
+}
+
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 fn rank(level: LogLevel) -> u8 {

@@ -4,6 +4,7 @@
 
 mod banner;
 mod connection;
+mod crash;
 mod host;
 mod listen;
 mod log;

@@ -11,7 +11,7 @@ use mio::{Interest, Registry, Token, Waker};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -44,6 +44,10 @@ pub struct Post {
     pub arrivals: Mutex<Vec<NewConnection>>,
     /// It holds replies back until the log is safe.
     pub holds: AtomicBool,
+    /// Its thread, as the kernel counts; 0 until it runs.
+    pub thread: AtomicI32,
+    /// When the iteration of its event loop began, in ms since 1970; 0 while it waits for events.
+    pub busy_since_ms: AtomicU64,
 }
 
 /// The listening sockets and the event loop they belong to.

@@ -14,6 +14,7 @@ pub fn watch(shared: Arc<Shared>) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".into()).stack_size(128 * 1024).spawn(move || {
         for signal in signals.forever() {
+            larder_engine::panic_if_armed();
             follow(&shared, signal);
         }
     })?;

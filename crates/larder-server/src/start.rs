@@ -1,6 +1,7 @@
 //! From the command line to running threads, and back to an exit code.
 
 use crate::banner;
+use crate::crash;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place};
 use crate::log::Log;
@@ -17,7 +18,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -60,6 +61,10 @@ fn serve(settings: Settings) -> ExitCode {
     process::fit_open_files(config, &log);
     let pidfile = process::pidfile(config);
     let shared = Arc::new(Shared::new(Arc::new(settings.config), log, settings.file));
+    if let Err(error) = crash::install(&shared) {
+        abort(&shared, &error);
+        return ExitCode::FAILURE;
+    }
     match run(&shared, pidfile.as_ref(), settings.renamed, &settings.users) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Aborted) => ExitCode::FAILURE,
@@ -138,11 +143,8 @@ fn run_threads(
     announce(shared, threads);
     cron(shared, &engine, &persist);
     shared.log.warning("User requested shutdown...");
-    for worker in workers {
-        if worker.join().is_err() {
-            shared.log.warning("A worker thread has panicked");
-        }
-    }
+    // One that has panicked has ended the process.
+    workers.into_iter().for_each(|worker| drop(worker.join()));
     Ok(())
 }
 
@@ -188,6 +190,8 @@ fn start_workers(
             waker: Arc::clone(&waker),
             arrivals: Mutex::default(),
             holds: AtomicBool::new(false),
+            thread: AtomicI32::new(0),
+            busy_since_ms: AtomicU64::new(0),
         });
         // A failed wake leaves the mail to the next event.
         let worker = engine.worker(index, Box::new(move || drop(waker.wake())));
@@ -203,6 +207,7 @@ fn start_workers(
 fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(format!("worker-{index}")).stack_size(larder_engine::STACK_BYTES_MIN).spawn(
         move || {
+            crash::fault::use_signal_stack();
             memory::own_arena();
             sys::take_short_turns();
             event_loop.run();
@@ -217,6 +222,7 @@ fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
         if shared.wait_for_stop(Duration::from_micros(1_000_000 / hz)) {
             return;
         }
+        larder_engine::panic_if_armed();
         engine.cron();
         persist.cron();
     }

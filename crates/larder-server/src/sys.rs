@@ -1,4 +1,4 @@
-//! The calls that only libc offers. The one module of the server with `unsafe` in it; each function is safe to call.
+//! The calls that only libc offers. Each function is safe to call.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;

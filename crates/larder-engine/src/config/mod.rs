@@ -130,6 +130,15 @@ impl Config {
         found.into_iter().map(|(name, index)| (name, self.text(index))).collect()
     }
 
+    /// Names and texts of the options that are not what they are by default.
+    pub(crate) fn changed(&self) -> Vec<(&'static str, String)> {
+        let texts = OPTIONS.iter().enumerate().map(|(index, opt)| (index, opt.name, self.text(index)));
+        texts
+            .filter(|(index, _, text)| *text != self.default_of(*index))
+            .map(|(_, name, text)| (name, text))
+            .collect()
+    }
+
     /// Whether CONFIG SET's arguments for `name` must be kept out of logs.
     pub fn is_sensitive(name: &[u8]) -> bool {
         std::str::from_utf8(name).ok().and_then(find).is_some_and(|(index, _)| OPTIONS[index].sensitive)

@@ -394,7 +394,12 @@ impl Caller for Run<'_, '_> {
             self.become_long();
         }
         if let Some(round) = &mut self.context.rounds {
+            let current = &self.context.worker.stats.current;
+            let own = current.get();
             aside(round);
+            if let Some((client, argc)) = own {
+                current.begin(client, argc);
+            }
         }
         if engine.scripts.running.is_killed() && !std::mem::replace(&mut self.killed, true) {
             engine.host.log(LogLevel::Notice, "Lua script killed by user with SCRIPT KILL.");

@@ -94,12 +94,18 @@ impl Persist {
 
     fn run(&self, jobs: &Receiver<Job>, may_wait: &MayWait) {
         for job in jobs {
+            larder_engine::panic_if_armed();
             match job {
                 Job::Save(snapshot) => drop(self.save(snapshot, Some(may_wait))),
                 Job::Rewrite => self.log.rewrite(self, may_wait),
                 Job::StopLog => self.log.stop(self, may_wait),
             }
         }
+    }
+
+    /// The engine whose data it keeps.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     /// The path of the RDB file, in the working directory.

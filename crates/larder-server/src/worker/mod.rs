@@ -28,7 +28,8 @@ pub use accept::NewConnection;
 
 use crate::connection::output::Pool;
 use crate::connection::{Connection, Flags};
-use crate::shared::{FIRST_LISTENER, Shared};
+use crate::crash;
+use crate::shared::{FIRST_LISTENER, Post, Shared};
 use larder_engine::{Mail, Worker};
 use larder_resp::Parser;
 use mio::event::Event;
@@ -38,6 +39,7 @@ use slots::Slots;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// The waker's token.
@@ -134,11 +136,13 @@ impl EventLoop {
     pub fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut patience = Patience::default();
+        self.post().thread.store(crash::fault::thread_id(), Relaxed);
         while !self.shared.is_stopping() {
             let wait = self.wait_time();
             let looks = patience.looks() && wait != Some(Duration::ZERO);
             let wait = if looks { Some(Duration::ZERO) } else { wait };
             let start = Instant::now();
+            self.post().busy_since_ms.store(0, Relaxed);
             let polled = self.poll.poll(&mut events, wait);
             patience.learn(looks, !events.is_empty(), start.elapsed());
             if looks && polled.is_ok() && events.is_empty() {
@@ -155,8 +159,14 @@ impl EventLoop {
         self.flush_dirty();
     }
 
+    fn post(&self) -> &Post {
+        &self.shared.posts()[self.index]
+    }
+
     fn iteration(&mut self, events: &Events) {
+        larder_engine::panic_if_armed();
         self.worker.tick();
+        self.post().busy_since_ms.store(self.worker.wall_ms(), Relaxed);
         let mut woken = false;
         for event in events {
             match event.token() {
@@ -243,7 +253,7 @@ impl EventLoop {
             self.deadlines.remove(&(deadline, slot));
         }
         self.slots.free(slot);
-        self.shared.connections.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        self.shared.connections.fetch_sub(1, Relaxed);
         let Connection { session, .. } = *connection;
         self.worker.disconnect(session);
     }

@@ -5,7 +5,7 @@ use crate::acl;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::session::{ClientShared, ReplyMode, client_flags};
+use crate::session::{ClientNames, ClientShared, ReplyMode, client_flags};
 use crate::table::table;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
@@ -184,6 +184,27 @@ pub(super) fn capability_letters(client: &ClientShared) -> &'static str {
 /// One line of CLIENT LIST.
 pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let names = client.names.lock().clone();
+    describe_with(client, now_ms, &names, name_of_user(&names))
+}
+
+/// Stands in the log in the place of what users have chosen.
+const REDACTED: &[u8] = b"*redacted*";
+
+/// The same for the log, which may not show what users have chosen.
+pub(crate) fn describe_for_log(client: &ClientShared, now_ms: u64, hides_user_data: bool) -> Vec<u8> {
+    let mut names = client.names.try_lock().map(|names| names.clone()).unwrap_or_default();
+    if hides_user_data {
+        names = ClientNames { name: REDACTED.into(), user: None, ..names };
+    }
+    let user: &[u8] = if hides_user_data { REDACTED } else { name_of_user(&names) };
+    describe_with(client, now_ms, &names, user)
+}
+
+fn name_of_user(names: &ClientNames) -> &[u8] {
+    names.user.as_ref().map_or(acl::DEFAULT, |user| user.name())
+}
+
+fn describe_with(client: &ClientShared, now_ms: u64, names: &ClientNames, user: &[u8]) -> Vec<u8> {
     let (query_len, query_cap) = (client.query_len.load(Relaxed), client.query_cap.load(Relaxed));
     let output = client.output_bytes.load(Relaxed);
     let multi_bytes = u64::from(client.multi_bytes.load(Relaxed));
@@ -211,7 +232,7 @@ pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
         last_command(client),
     );
     line.extend_from_slice(numbers.as_bytes());
-    line.extend_from_slice(names.user.as_ref().map_or(acl::DEFAULT, |user| user.name()));
+    line.extend_from_slice(user);
     let numbers = format!(" redir={} resp={}", client.redirect.load(Relaxed), client.resp.load(Relaxed));
     line.extend_from_slice(numbers.as_bytes());
     for (field, value) in [(" lib-name=", &names.lib_name), (" lib-ver=", &names.lib_ver)] {

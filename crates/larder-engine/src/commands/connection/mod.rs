@@ -7,7 +7,7 @@ mod pause;
 mod table;
 mod tracking;
 
-pub(crate) use client::describe;
+pub(crate) use client::{describe, describe_for_log};
 pub use hello::REDIS_VERSION;
 pub(crate) use hello::set_db;
 pub(crate) use table::TABLE;

@@ -21,7 +21,7 @@ type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
 /// The subcommands: name, fewest and most arguments after it, code.
 const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
-    ("assert", 0, usize::MAX, tools::refused),
+    ("assert", 0, 0, tools::assert),
     ("change-repl-id", 0, 0, tools::change_replication_id),
     ("client-eviction", 0, 0, tools::client_eviction),
     ("crash-and-recover", 0, usize::MAX, tools::refused),
@@ -39,8 +39,8 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("mallctl", 1, usize::MAX, tools::refused),
     ("mallctl-str", 1, usize::MAX, tools::refused),
     ("object", 1, 2, object),
-    ("oom", 0, usize::MAX, tools::refused),
-    ("panic", 0, usize::MAX, tools::refused),
+    ("oom", 0, 0, tools::out_of_memory),
+    ("panic", 0, 1, tools::panic),
     ("pause-cron", 1, 1, tools::pause_cron),
     ("populate", 1, 3, tools::populate),
     ("protocol", 1, 1, tools::protocol),
@@ -51,7 +51,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("replybuffer", 2, 2, tools::reply_buffer),
     ("restart", 0, usize::MAX, tools::refused),
     ("sdslen", 1, 1, tools::string_lengths),
-    ("segfault", 0, usize::MAX, tools::refused),
+    ("segfault", 0, 0, tools::segfault),
     ("set-active-expire", 1, 1, set_active_expire),
     ("set-disable-deny-scripts", 1, 1, tools::lax_scripts),
     ("sleep", 1, 1, sleep),

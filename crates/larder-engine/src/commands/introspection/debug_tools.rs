@@ -209,6 +209,31 @@ pub(super) fn refused(_context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     )))
 }
 
+/// `ASSERT`: an assertion fails.
+pub(super) fn assert(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    panic!("assertion failed: DEBUG ASSERT was called")
+}
+
+/// `PANIC [thread]`: this thread panics, or the one of this name when it begins its next piece of work.
+pub(super) fn panic(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let Some(thread) = args.get(2) else { panic!("DEBUG PANIC was called") };
+    crate::crash::arm(&String::from_utf8_lossy(thread));
+    context.reply.ok();
+    Ok(())
+}
+
+/// `SEGFAULT`: an access to memory that is nobody's.
+pub(super) fn segfault(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.engine.host.segfault();
+    Ok(())
+}
+
+/// `OOM`: an allocation fails.
+pub(super) fn out_of_memory(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(isize::MAX as usize)));
+    Ok(())
+}
+
 /// `REPLICATE`: there are no replicas to send it to.
 pub(super) fn replicate(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.reply.ok();

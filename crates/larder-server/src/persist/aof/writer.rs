@@ -19,7 +19,7 @@ const ALWAYS: i64 = 1;
 /// Starts the thread. It goes on as long as the server.
 pub fn start(persist: Arc<Persist>) -> io::Result<()> {
     let writer = Writer { persist, synced: 0, last_sync: Instant::now(), sync_fails: false };
-    std::thread::Builder::new().name("larder-log".into()).spawn(move || writer.run()).map(drop)
+    larder_engine::spawn_background("larder-log", move |_| writer.run()).map(drop)
 }
 
 struct Writer {
@@ -37,6 +37,7 @@ impl Writer {
         let log = engine.append_log();
         loop {
             log.sleep(self.patience());
+            larder_engine::panic_if_armed();
             engine.share_growth();
             self.write();
             if self.is_sync_due() && self.synced < self.persist.log.sink().written() {
