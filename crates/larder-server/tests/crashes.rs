@@ -185,7 +185,7 @@ fn the_watchdog_shows_what_hangs() {
     let mut client = server.client();
     assert_eq!(client.ask("CONFIG SET watchdog-period 200").text(), "OK");
     assert_eq!(client.ask("DEBUG SLEEP 1.5").text(), "OK");
-    let log = server.log();
+    let log = server.wait_for_log(") --------");
     assert!(log.contains("--- WATCHDOG TIMER EXPIRED ---") && log.contains("sleep ["), "{log}");
     assert_eq!(log.matches("WATCHDOG").count(), 1, "once for each time: {log}");
     assert_eq!(client.ask("PING").text(), "PONG");

@@ -128,6 +128,19 @@ impl Server {
         fs::read_to_string(self.dir.join("log")).unwrap_or_default()
     }
 
+    /// What the server has printed, as soon as it contains `text`.
+    pub fn wait_for_log(&self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let log = self.log();
+            if log.contains(text) {
+                return log;
+            }
+            assert!(Instant::now() < deadline, "no {text:?} in the log:\n{log}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// A new connection.
     pub fn client(&self) -> Client {
         Client::connect(self.port).expect("the server accepts")

@@ -108,5 +108,5 @@ fn program_range() -> Option<Range<usize>> {
             Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
         });
     let (start, end) = ranges.next()?;
-    Some(start..ranges.last().map_or(end, |(_, end)| end))
+    Some(start..ranges.next_back().map_or(end, |(_, end)| end))
 }
