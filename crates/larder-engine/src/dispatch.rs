@@ -6,6 +6,7 @@ use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction;
+use crate::host::LogLevel;
 use crate::locks::{Busy, Held, ScriptTurn};
 use crate::pause;
 use crate::serve;
@@ -58,11 +59,12 @@ fn execute_with(
         None => admit(engine, worker, session, args),
     };
     let flow = match admitted {
-        Ok(found) if pause::applies(engine, session, found.command, worker.clock.wall_ms()) => {
-            return Flow::Retry;
+        Ok(found) if pause::applies(engine, worker.clock.wall_ms(), session, found.command, args) => {
+            return pause::wait(session, found);
         }
         Ok(found) if transaction::queues(session, found.command) => {
-            transaction::queue(session, found, args);
+            let writes = pause::writes(engine, found.command, args);
+            transaction::queue(session, found, args, writes);
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
@@ -97,9 +99,17 @@ fn runs_scripts(session: &Session, command: &Command) -> bool {
 }
 
 /// Why a command was refused before it ran.
-struct Refusal {
-    error: CommandError,
-    found: Option<Found>,
+enum Refusal {
+    /// With an answer.
+    Error { error: CommandError, found: Option<Found> },
+    /// With none: the connection is closed at once.
+    Hangup,
+}
+
+impl Refusal {
+    fn unknown(error: CommandError) -> Refusal {
+        Refusal::Error { error, found: None }
+    }
 }
 
 /// Finds the command and checks what can be checked before it runs or is queued.
@@ -111,13 +121,42 @@ fn admit(
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
     let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
-        return Err(Refusal { error: unknown_command(args), found: None });
+        return Err(refuse_unknown(engine, worker, session, args));
     };
     let found = subcommand(found, args)?;
     check(engine, session, found, args)
         .and_then(|()| eviction::before_command(engine, worker, session, found))
-        .map_err(|error| Refusal { error, found: Some(found) })?;
+        .map_err(|error| match acl::is_nobodys(session) {
+            true => Refusal::Hangup,
+            false => Refusal::Error { error, found: Some(found) },
+        })?;
     Ok(found)
+}
+
+#[cold]
+fn refuse_unknown(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) -> Refusal {
+    let name = args.get(0).unwrap_or(b"");
+    if !is_http(name) {
+        return Refusal::unknown(unknown_command(args));
+    }
+    if engine.http_warning.is_due(worker.clock.wall_ms()) {
+        engine.host.log(
+            LogLevel::Warning,
+            &format!(
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to \
+                 Larder. This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise \
+                 your Larder instance. Connection from {} aborted.",
+                session.shared.addr
+            ),
+        );
+    }
+    Refusal::Hangup
+}
+
+/// Whether this begins a line of an HTTP request that a browser can be made to send to any port. What follows may have
+/// been chosen by a stranger, so none of it is executed.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
 /// Looks a command up; most often it is one that came shortly before.
@@ -143,7 +182,7 @@ fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     }
     match table().find_sub(found, &args[1]) {
         Some(sub) => Ok(sub),
-        None => Err(Refusal { error: unknown_subcommand(&args[1], found.command), found: None }),
+        None => Err(Refusal::unknown(unknown_subcommand(&args[1], found.command))),
     }
 }
 
@@ -273,15 +312,16 @@ fn refuse(
     refusal: &Refusal,
     out: &mut Vec<u8>,
 ) -> Flow {
+    let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
     transaction::poison(session);
-    count_refusal(engine, worker, refusal.found, &refusal.error);
-    let is_exec = refusal.found.is_some_and(|found| found.command.name == "exec");
+    count_refusal(engine, worker, *found, error);
+    let is_exec = found.is_some_and(|found| found.command.name == "exec");
     let mut reply = Reply::new(out, session.protocol);
     if is_exec && session.multi.is_some() {
         transaction::forget(engine, session);
-        reply.error(&refusal.error.aborting());
+        reply.error(&error.aborting());
     } else {
-        reply.error(&refusal.error.wire());
+        reply.error(&error.wire());
     }
     Flow::Next
 }
@@ -328,11 +368,11 @@ fn run(
         Err(Busy) if found.command.has(flags::ALLOW_BUSY) => return Flow::Retry,
         Err(Busy) => {
             let error = engine.scripts.running.busy_error();
-            return refuse(engine, worker, session, &Refusal { error, found: Some(found) }, out);
+            return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
         }
     };
     // Looked at while the shards are held: whoever closes the gate holds all of them.
-    if engine.gate.is_closing() && pause::may_write(session, found.command) {
+    if engine.gate.is_closing() && pause::may_write(engine, session, found.command, args) {
         return Flow::Retry;
     }
     // Whoever replaces the data closes the gate first, and then waits until nobody holds a shard any more.

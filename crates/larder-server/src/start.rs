@@ -93,6 +93,10 @@ fn run(
     renamed: Vec<(String, String)>,
     users: &[Vec<String>],
 ) -> Result<(), Aborted> {
+    let seed = shared.config.value("hash-seed");
+    if !seed.is_empty() && !larder_engine::set_hash_seed(seed.as_bytes()) {
+        shared.log.warning("hash-seed has no effect: something has been hashed before it was read");
+    }
     listen(shared)?;
     if let Some(path) = pidfile {
         process::write_pidfile(path, &shared.log);

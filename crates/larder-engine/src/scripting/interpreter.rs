@@ -7,7 +7,7 @@ use super::library::Library;
 use super::{Script, Scripts, Sha};
 use crate::commands::connection::REDIS_VERSION;
 use crate::engine::Engine;
-use foldhash::fast::RandomState;
+use larder_collections::keyed_hash::KeyedState;
 use larder_resp::Span;
 use mlua::{Function, HookTriggers, Lua, Result, Table};
 use std::cell::{Cell, RefCell};
@@ -27,7 +27,7 @@ const COMPILED_SLACK: usize = 64;
 const ACCOUNT_EVERY: u32 = 64;
 
 /// The functions of a library, compiled.
-pub(super) type Functions = HashMap<Box<[u8]>, Function, RandomState>;
+pub(super) type Functions = HashMap<Box<[u8]>, Function, KeyedState>;
 
 /// A Lua state with everything that scripts use.
 pub(super) struct Interpreter {
@@ -45,8 +45,8 @@ pub(super) struct Interpreter {
     pub sealed: Table,
     /// For the arguments of the commands that a script calls.
     pub spans: RefCell<Vec<Span>>,
-    scripts: RefCell<HashMap<Sha, Function, RandomState>>,
-    libraries: RefCell<HashMap<u64, Rc<Functions>, RandomState>>,
+    scripts: RefCell<HashMap<Sha, Function, KeyedState>>,
+    libraries: RefCell<HashMap<u64, Rc<Functions>, KeyedState>>,
     generation: Cell<u64>,
     /// The engine that it belongs to: tests have several.
     engine: String,
