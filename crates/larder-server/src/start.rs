@@ -49,6 +49,7 @@ pub fn main(args: &[String]) -> ExitCode {
 fn serve(settings: Settings) -> ExitCode {
     let config = &settings.config;
     let log = Log::new(&config.value("logfile"), config.number("loglevel"));
+    log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
     if config.is_yes("daemonize") && sys::daemonize().is_err() {
         log.warning("Can't run in the background: fork failed");
         return ExitCode::FAILURE;
