@@ -2,6 +2,7 @@
 
 pub(crate) mod acl;
 pub(crate) mod bitmap;
+pub(crate) mod cluster;
 pub(crate) mod connection;
 mod cursor;
 pub(crate) mod draw;
@@ -13,6 +14,7 @@ pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod persistence;
 pub(crate) mod pubsub;
+pub(crate) mod replication;
 pub(crate) mod scan;
 pub(crate) mod scripting;
 pub(crate) mod server;
@@ -32,6 +34,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
         acl::TABLE,
         bitmap::TABLE,
+        cluster::TABLE,
         connection::TABLE,
         generic::TABLE,
         geo::TABLE,
@@ -41,6 +44,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         list::TABLE,
         persistence::TABLE,
         pubsub::TABLE,
+        replication::TABLE,
         scripting::TABLE,
         server::TABLE,
         set::TABLE,
