@@ -1,7 +1,7 @@
 //! Reading an RDB file into the keyspace, with all cores: one thread finds where the values end and checks the sum, the
 //! others make the values.
 
-use larder_engine::{Busy, Engine, Loader, MayWait};
+use larder_engine::{Busy, Engine, Loader, Overdue};
 use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
 use std::io::{self, Read};
@@ -21,16 +21,17 @@ const BATCHES_WAITING: usize = 4;
 type Batch = (usize, RawKeys);
 
 /// Reads a whole file. Returns the source, and what has been read of it beyond the file. No script runs meanwhile.
-pub fn load<R: Read>(engine: &Engine, source: R, verify: bool) -> Result<(R, Vec<u8>)> {
+pub fn load<R: Read>(engine: &Engine, source: R, verify: bool, overdue: Overdue) -> Result<(R, Vec<u8>)> {
     let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);
     let receiver = Mutex::new(receiver);
-    let options = *Loader::new(engine, may_wait).options();
+    let options = *Loader::new(engine, may_wait, overdue).options();
     thread::scope(|scope| {
-        let makers: Vec<_> =
-            (0..threads).map(|_| scope.spawn(|| make_values(engine, &receiver, may_wait))).collect();
+        let makers: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(|| make_values(Loader::new(engine, may_wait, overdue), &receiver)))
+            .collect();
         let read = FileReader::new(source, options, verify).and_then(|file| read_file(engine, file, &sender));
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
@@ -85,8 +86,7 @@ fn database(engine: &Engine, number: u64) -> Result<usize> {
     db.ok_or(Error::Damaged("a database that the option 'databases' does not allow"))
 }
 
-fn make_values(engine: &Engine, batches: &Mutex<Receiver<Batch>>, may_wait: &MayWait) -> Result<()> {
-    let mut loader = Loader::new(engine, may_wait);
+fn make_values(mut loader: Loader<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
     let options = *loader.options();
     let mut outcome = Ok(());
     loop {

@@ -12,7 +12,9 @@ pub mod snapshot;
 
 use crate::shared::Shared;
 use aof::AppendFile;
-use larder_engine::{Busy, Engine, LogLevel, MayWait, ShutdownFlags, Snapshot, spawn_background, wall_s};
+use larder_engine::{
+    Busy, Engine, LogLevel, MayWait, Overdue, ShutdownFlags, Snapshot, spawn_background, wall_ms, wall_s,
+};
 use larder_rdb::Version;
 use pace::Pace;
 use parking_lot::Mutex;
@@ -323,9 +325,13 @@ impl Persist {
     fn begin_load(&self) {
         let progress = &self.engine.persistence().load;
         progress.started_s.store(wall_s(), Relaxed);
-        for counter in
-            [&progress.total_bytes, &progress.loaded_bytes, &progress.keys_loaded, &progress.keys_expired]
-        {
+        for counter in [
+            &progress.total_bytes,
+            &progress.loaded_bytes,
+            &progress.keys_loaded,
+            &progress.keys_expired,
+            &progress.hashes_expired,
+        ] {
             counter.store(0, Relaxed);
         }
     }
@@ -340,11 +346,14 @@ impl Persist {
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
         let verify = self.shared.config.is_yes("rdbchecksum");
-        load::load(&self.engine, file, verify)
+        load::load(&self.engine, file, verify, Overdue::DropAt(wall_ms()))
             .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
         let progress = &self.engine.persistence().load;
         let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
-        self.shared.log.notice(&format!("Done loading RDB, keys loaded: {loaded}, keys expired: {expired}."));
+        let emptied = progress.hashes_expired.load(Relaxed);
+        self.shared.log.notice(&format!(
+            "Done loading RDB, keys loaded: {loaded}, keys expired: {expired}, all fields expired hashes: {emptied}."
+        ));
         Ok(Some("disk"))
     }
 

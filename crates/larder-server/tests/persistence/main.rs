@@ -2,6 +2,7 @@
 
 mod aof;
 mod crash;
+mod deadlines;
 mod disk;
 mod faults;
 mod functions;

@@ -4,7 +4,7 @@ use super::manifest::{Manifest, Part, Place};
 use super::place;
 use crate::persist::load as rdb;
 use crate::shared::Shared;
-use larder_engine::{Engine, Replay};
+use larder_engine::{Engine, Overdue, Replay};
 use larder_resp::{Limits, Parsed, Parser};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -89,7 +89,7 @@ fn load_part(
     let mut rest = Vec::new();
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let verify = shared.config.is_yes("rdbchecksum");
-        (file, rest) = rdb::load(engine, file, verify)
+        (file, rest) = rdb::load(engine, file, verify, Overdue::Keep)
             .map_err(|error| format!("Error reading the RDB preamble of the AOF file {name}: {error}"))?;
     }
     let size = file.metadata().map_err(open)?.len();
