@@ -2,8 +2,8 @@
 //! read the same.
 //!
 //! What scripts share with Redis is a contract of many small things: names, texts of errors with their positions, how
-//! numbers are written, limits. This crate holds all of it that needs no server. It is a stock Lua 5.1 (by `mlua`), with
-//! a sandbox made of proxies, since stock Lua has no read-only tables; `cjson`, `cmsgpack`, `struct` and `bit` are
+//! numbers are written, limits. This crate holds all of it that needs no server. It is Lua 5.1 with the corrections of
+//! `larder-lua-sys` (by `mlua`), with a sandbox made of proxies, since stock Lua has no read-only tables; `cjson`, `cmsgpack`, `struct` and `bit` are
 //! written here, over the safe interface of `mlua`.
 //!
 //! Order of use: [`interpreter`], then the caller sets `redis` and whatever else in [`mlua::Lua::globals`], then
@@ -34,6 +34,9 @@ mod random;
 mod sandbox;
 mod structs;
 
+// Links Lua itself.
+use larder_lua_sys as _;
+
 pub use errors::{fail, throw, thrown};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
@@ -52,7 +55,7 @@ pub const STACK_BYTES_MIN: usize = 64 << 20;
 /// # Errors
 /// Only when memory runs out.
 pub fn interpreter() -> mlua::Result<Lua> {
-    let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
+    let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
     random::install(&lua)?;
     sandbox::install(&lua)?;

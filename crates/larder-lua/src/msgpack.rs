@@ -12,7 +12,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     let library = lua.create_table()?;
     library.set("_NAME", "cmsgpack")?;
     library.set("_VERSION", "lua-cmsgpack 0.4.0")?;
-    library.set("_COPYRIGHT", "Copyright (C) 2012, Salvatore Sanfilippo")?;
+    library.set("_COPYRIGHT", "Copyright (C) 2012, Redis Ltd.")?;
     library.set("_DESCRIPTION", "MessagePack C implementation for Lua")?;
     library.set(
         "pack",

@@ -9,7 +9,8 @@ local globals, argument_error, plain_error, readonly, refuse, missing, thrown = 
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
 local next, pcall, xpcall, select, type, tonumber = next, pcall, xpcall, select, type, tonumber
 local load, loadstring = load, loadstring
-local insert, foreach, byte = table.insert, table.foreach, string.byte
+local insert, foreach, getn, byte = table.insert, table.foreach, table.getn, string.byte
+local floor, ceil = math.floor, math.ceil
 local resume, create, error = coroutine.resume, coroutine.create, error
 
 -- real: proxy -> the table behind it. proxies: the other way round. metatables: proxy -> proxy of the real metatable.
@@ -70,6 +71,13 @@ function globals.setmetatable(...)
   return t
 end
 
+-- A number as C functions take it for an `int`: cut off at the point, its low 32 bits.
+local function as_int(n)
+  if n ~= n or n >= 2^63 or n < -2^63 then return 0 end
+  n = (n < 0 and ceil(n) or floor(n)) % 2^32
+  return n < 2^31 and n or n - 2^32
+end
+
 function globals.table.insert(t, ...)
   local count = select('#', ...)
   if type(t) ~= 'table' then argument_error(1, 'table expected, got ' .. kind(t, t ~= nil or count > 0)) end
@@ -81,7 +89,11 @@ function globals.table.insert(t, ...)
   local position, value = ...
   if not tonumber(position) then argument_error(2, 'number expected, got ' .. type(position)) end
   if real[t] then readonly() end
-  return insert(t, position, value)
+  position = as_int(tonumber(position))
+  if position >= 0 then return insert(t, position, value) end
+  -- The stock function moves all elements from a negative position on, and nothing can interrupt it.
+  for at = getn(t) + 1, position + 1, -1 do rawset(t, at, rawget(t, at - 1)) end
+  rawset(t, position, value)
 end
 
 function globals.table.foreach(...)

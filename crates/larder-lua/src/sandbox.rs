@@ -19,6 +19,7 @@ const GLOBALS: &[&str] = &[
     "loadstring",
     "math",
     "next",
+    "os",
     "pairs",
     "pcall",
     "rawequal",
@@ -48,7 +49,13 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     for name in names.iter().filter(|name| !GLOBALS.contains(&name.as_str())) {
         globals.raw_set(name.as_str(), Value::Nil)?;
     }
-    globals.raw_set("__redis__err__handler", lua.create_function(handle)?)?;
+    let os: Table = globals.raw_get("os")?;
+    let only = lua.create_table()?;
+    only.raw_set("clock", os.raw_get::<Function>("clock")?)?;
+    globals.raw_set("os", only)?;
+    let handler = lua.create_function(handle)?;
+    globals.raw_set("__redis__err__handler", &handler)?;
+    globals.raw_set("__server__err__handler", handler)?;
     let seal = lua.load(include_str!("sandbox.lua")).set_name("=sandbox").call::<Function>((
         globals,
         lua.create_function(argument_error)?,

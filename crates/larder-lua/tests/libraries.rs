@@ -1,4 +1,4 @@
-//! The libraries beside those of redis-server: hand-written cases, then random values both ways and damaged input.
+//! The libraries beside those of Valkey: hand-written cases, then random values both ways and damaged input.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The environment of scripts beside that of redis-server: names, read-only tables, messages.
+//! The environment of scripts beside that of Valkey: names, read-only tables, messages.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::Pair;
 #[test]
 fn names() {
     let mut pair = Pair::start();
-    for library in ["string", "table", "math", "coroutine"] {
+    for library in ["string", "table", "math", "coroutine", "os"] {
         pair.same(&format!("local t = {{}} for k, v in pairs({library}) do t[k] = type(v) end return t"));
     }
     pair.same("local t = {} for k, v in pairs(_G) do if k:upper() ~= k then t[k] = type(v) end end return t");

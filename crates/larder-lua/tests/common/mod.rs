@@ -1,4 +1,4 @@
-//! Runs the same chunk in a redis-server and in this crate's interpreter, and compares what it returns or raises.
+//! Runs the same chunk in a Valkey server and in this crate's interpreter, and compares what it returns or raises.
 
 #![allow(dead_code, reason = "each test uses its part of it")]
 
@@ -22,7 +22,7 @@ local function all(...) local parts = {} for i = 1, select('#', ...) do parts[i]
 local function run(...) return all(pcall(...)) end
 "#;
 
-/// A redis-server and an interpreter.
+/// A Valkey server and an interpreter.
 pub struct Pair {
     server: Server,
     client: Client,
@@ -31,7 +31,7 @@ pub struct Pair {
 
 impl Pair {
     pub fn start() -> Self {
-        let server = Server::redis(&[]);
+        let server = Server::valkey(&[]);
         let client = server.client();
         Self { server, client, lua: sealed() }
     }
@@ -80,6 +80,7 @@ impl Pair {
 pub fn sealed() -> Lua {
     let lua = larder_lua::interpreter().expect("an interpreter");
     let redis = lua.create_table().expect("a table");
+    lua.globals().set("server", &redis).expect("set");
     lua.globals().set("redis", redis).expect("set");
     larder_lua::seal(&lua).expect("sealed");
     lua
