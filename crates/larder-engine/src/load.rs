@@ -2,10 +2,12 @@
 
 use crate::access::AccessRules;
 use crate::clock::wall_s;
+use crate::command::Found;
 use crate::context::Context;
 use crate::context::inline;
 use crate::deadlines::{NOTHING_IS_DUE, due_at};
 use crate::engine::Engine;
+use crate::error::CommandError;
 use crate::field_expiry::NEVER;
 use crate::locks::MayWait;
 use crate::session::{ConnInfo, ConnKind};
@@ -146,12 +148,12 @@ impl Engine {
         }
     }
 
-    /// Adds a library of functions that a file holds.
+    /// Adds a library of functions that a file holds, in the place of one of its name if that is allowed.
     ///
     /// # Errors
     /// What FUNCTION LOAD would have answered.
-    pub fn add_library(&self, text: &[u8]) -> Result<(), String> {
-        crate::commands::scripting::restore_one(self, text)
+    pub fn add_library(&self, text: &[u8], replace: bool) -> Result<(), String> {
+        crate::commands::scripting::restore_one(self, text, replace)
     }
 }
 
@@ -178,22 +180,26 @@ impl Replay {
         self.worker.tick();
     }
 
-    /// Executes a command; an error is its reply.
+    /// Executes a command. One that fails is noted in the log of the server: it has changed nothing, as it most likely did
+    /// when it was written. The error is that there is no such command: the file is another's.
     pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
+        let found = crate::dispatch::look_up(&self.worker.engine, &mut self.worker.state, args);
+        found.map_err(|error| text_of(&error))?;
+        self.run(args);
+        Ok(())
+    }
+
+    fn run(&mut self, args: Args<'_>) {
         self.reply.clear();
         if self.worker.execute(&mut self.session, args, &mut self.reply) == Flow::Script {
             self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut || ());
-        }
-        match self.reply.first() {
-            Some(b'-') => Err(String::from_utf8_lossy(&self.reply[1..]).trim_end().to_owned()),
-            _ => Ok(()),
         }
     }
 
     /// Executes a command that only reads; returns its reply, or nothing if that is an error.
     pub(crate) fn ask(&mut self, args: Args<'_>) -> Option<&[u8]> {
-        self.execute(args).ok()?;
-        Some(&self.reply)
+        self.run(args);
+        (self.reply.first() != Some(&b'-')).then_some(&self.reply)
     }
 
     /// Forgets a transaction that has not ended.
@@ -205,4 +211,20 @@ impl Replay {
     pub fn in_transaction(&self) -> bool {
         self.session.multi.is_some()
     }
+}
+
+/// A command of a file has failed.
+#[cold]
+pub(crate) fn note_failure(engine: &Engine, found: Found, error: &CommandError) {
+    engine.log_warning(&format!(
+        "== CRITICAL == This server is sending an error to its AOF-loading-client: '{}' after processing the command '{}'",
+        text_of(error),
+        found.full_name()
+    ));
+}
+
+/// An error without the code that says nothing.
+fn text_of(error: &CommandError) -> String {
+    let wire = error.wire();
+    String::from_utf8_lossy(wire.strip_prefix(b"ERR ").unwrap_or(&wire)).into_owned()
 }

@@ -41,7 +41,7 @@ fn place_of(name: &str) -> Option<usize> {
 }
 
 /// `text` in double quotes, with everything unprintable escaped: what [`larder_resp::split_args`] reads back.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for b in text.bytes() {
         match b {

@@ -9,6 +9,7 @@ mod functions;
 mod hostile;
 mod migrate;
 mod rdb;
+mod replay;
 #[path = "../common/samples.rs"]
 mod samples;
 
