@@ -123,7 +123,7 @@ fn admit(
     let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
         return Err(refuse_unknown(engine, worker, session, args));
     };
-    let found = subcommand(found, args)?;
+    let found = subcommand(found, args).map_err(Refusal::unknown)?;
     check(engine, session, found, args)
         .and_then(|()| eviction::before_command(engine, worker, session, found))
         .map_err(|error| match acl::is_nobodys(session) {
@@ -169,6 +169,13 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found>
     worker.recent.find(name, |name| table().find(name))
 }
 
+/// The command that arguments call, if they can: it is known, and takes so many of them. An error is what a client hears.
+pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
+    let found = find(engine, worker, args.get(0).unwrap_or(b"")).ok_or_else(|| unknown_command(args))?;
+    let found = subcommand(found, args)?;
+    if found.command.accepts(args.len()) { Ok(found) } else { Err(CommandError::arity(&found.full_name())) }
+}
+
 /// The command or subcommand that arguments begin with, by the names that clients use.
 pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> Option<Found> {
     let found = find(engine, worker, args.get(0)?)?;
@@ -176,13 +183,13 @@ pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args
 }
 
 #[inline]
-fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
+fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
     if found.command.subcommands.is_empty() || args.len() < 2 {
         return Ok(found);
     }
     match table().find_sub(found, &args[1]) {
         Some(sub) => Ok(sub),
-        None => Err(Refusal::unknown(unknown_subcommand(&args[1], found.command))),
+        None => Err(unknown_subcommand(&args[1], found.command)),
     }
 }
 
@@ -322,6 +329,9 @@ fn refuse(
 ) -> Flow {
     let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
     transaction::poison(session);
+    if let (true, Some(found)) = (session.replays, found) {
+        crate::load::note_failure(engine, *found, error);
+    }
     count_refusal(engine, worker, *found, error);
     let is_exec = found.is_some_and(|found| found.command.name == "exec");
     let mut reply = Reply::new(out, session.protocol);
@@ -456,6 +466,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     if let Err(error) = &result {
         context.reply.truncate(mark);
         context.reply.error(&error.wire());
+        if context.session.replays && !context.in_script {
+            crate::load::note_failure(context.engine, context.found, error);
+        }
         if !matches!(error, CommandError::Counted(_)) {
             context.engine.errors.count(&error.code());
             context.worker.stats.errors.add(1);

@@ -19,48 +19,48 @@ fn read<'a, R>(
     args: Args<'_>,
     f: impl FnOnce(Option<&Hash>, u64, &mut Reply<'a>) -> CommandResult<R>,
 ) -> CommandResult<R> {
-    let (key, now) = (context.key(args.at(1)), context.now_ms());
-    context.read_value(&key, |hash: Option<&Hash>, reply| f(hash, now, reply))
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    context.read_value(&key, |hash: Option<&Hash>, reply| f(hash, due_ms, reply))
 }
 
 pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        reply.bulk_or_null(hash.and_then(|hash| hash.get(args.at(2), now)));
+    read(context, args, |hash, due_ms, reply| {
+        reply.bulk_or_null(hash.and_then(|hash| hash.get(args.at(2), due_ms)));
         Ok(())
     })
 }
 
 pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
+    read(context, args, |hash, due_ms, reply| {
         let names = args.from(2);
         reply.array(names.len());
         if let Some(hash) = hash.filter(|hash| !hash.is_one_block()) {
             names.iter().for_each(|name| hash.prefetch(name));
         }
         for name in names.iter() {
-            reply.bulk_or_null(hash.and_then(|hash| hash.get(name, now)));
+            reply.bulk_or_null(hash.and_then(|hash| hash.get(name, due_ms)));
         }
         Ok(())
     })
 }
 
 pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        reply.count(hash.map_or(0, |hash| hash.live(now)));
+    read(context, args, |hash, due_ms, reply| {
+        reply.count(hash.map_or(0, |hash| hash.live(due_ms)));
         Ok(())
     })
 }
 
 pub(super) fn hstrlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        reply.count(hash.and_then(|hash| hash.get(args.at(2), now)).map_or(0, <[u8]>::len));
+    read(context, args, |hash, due_ms, reply| {
+        reply.count(hash.and_then(|hash| hash.get(args.at(2), due_ms)).map_or(0, <[u8]>::len));
         Ok(())
     })
 }
 
 pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        let found = hash.is_some_and(|hash| hash.get(args.at(2), now).is_some());
+    read(context, args, |hash, due_ms, reply| {
+        let found = hash.is_some_and(|hash| hash.get(args.at(2), due_ms).is_some());
         reply.int(i64::from(found));
         Ok(())
     })
@@ -93,9 +93,9 @@ fn all(
     open: impl Fn(&mut Reply<'_>, usize),
     write: impl Fn(Field<'_>, &mut Reply<'_>),
 ) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        open(reply, hash.map_or(0, |hash| hash.live(now)));
-        hash.into_iter().flat_map(|hash| hash.iter(now)).for_each(|field| write(field, reply));
+    read(context, args, |hash, due_ms, reply| {
+        open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
+        hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
         Ok(())
     })
 }
@@ -103,8 +103,8 @@ fn all(
 pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut rng = context.worker.rng.fork();
     let Some(count) = args.get(2) else {
-        return read(context, args, |hash, now, reply| {
-            let field = hash.and_then(|hash| hash.random(now, &mut rng));
+        return read(context, args, |hash, due_ms, reply| {
+            let field = hash.and_then(|hash| hash.random(due_ms, &mut rng));
             reply.bulk_or_null(field.map(|field| field.name));
             Ok(())
         });
@@ -123,14 +123,14 @@ pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     if count < 0 {
         return draw(context, args, count.unsigned_abs(), with_values, &mut rng);
     }
-    read(context, args, |hash, now, reply| {
+    read(context, args, |hash, due_ms, reply| {
         let Some(hash) = hash else {
             reply.array(0);
             return Ok(());
         };
-        let len = hash.live(now).min(count as usize);
+        let len = hash.live(due_ms).min(count as usize);
         open_random(len, with_values, reply);
-        hash.random_distinct(len, now, &mut rng, |field| write_random(field, with_values, reply));
+        hash.random_distinct(len, due_ms, &mut rng, |field| write_random(field, with_values, reply));
         Ok(())
     })
 }
@@ -158,15 +158,15 @@ fn draw(
     with_values: bool,
     rng: &mut fastrand::Rng,
 ) -> CommandResult {
-    let (key, now) = (context.key(args.at(1)), context.now_ms());
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
     let hash: Option<Hash> = context.value_clone(&key)?;
-    let Some(hash) = hash.filter(|hash| hash.live(now) > 0) else {
+    let Some(hash) = hash.filter(|hash| hash.live(due_ms) > 0) else {
         context.reply.array(0);
         return Ok(());
     };
     let open = |reply: &mut Reply<'_>| open_random(count as usize, with_values, reply);
     draw_repeatedly(context, count, open, |reply| {
-        let field = hash.random(now, rng).expect("a field is alive");
+        let field = hash.random(due_ms, rng).expect("a field is alive");
         write_random(field, with_values, reply);
     })
 }
@@ -174,11 +174,11 @@ fn draw(
 pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = parse_cursor(args.at(2))?;
     reply_step(context, |context, items| {
-        read(context, args, |hash, now, _| {
+        read(context, args, |hash, due_ms, _| {
             // As in Redis, a key that is not there is answered before the options are looked at.
             let Some(hash) = hash else { return Ok((0, 0)) };
             let (scan, no_values) = Scan::parse_with_word(args.from(3), "novalues")?;
-            Ok(collect(hash, cursor, &scan, !no_values, now, items))
+            Ok(collect(hash, cursor, &scan, !no_values, due_ms, items))
         })
     })
 }
@@ -189,12 +189,12 @@ fn collect(
     cursor: u64,
     scan: &Scan<'_>,
     values: bool,
-    now: u64,
+    due_ms: u64,
     items: &mut Reply<'_>,
 ) -> (u64, usize) {
     let (mut cursor, mut seen, mut count) = (cursor, 0, 0);
     loop {
-        cursor = hash.scan(cursor, now, |field| {
+        cursor = hash.scan(cursor, due_ms, |field| {
             seen += 1;
             if !scan.takes(field.name) {
                 return;
