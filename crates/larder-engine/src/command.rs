@@ -36,7 +36,7 @@ pub mod flags {
     pub const ALL_DBS: u32 = 1 << 20;
     pub const TOUCHES_ARBITRARY_KEYS: u32 = 1 << 21;
 
-    /// The names that COMMAND INFO prints, in its order.
+    /// The names that COMMAND INFO prints, in its order. It does not tell of the others.
     pub const NAMES: &[(u32, &str)] = &[
         (WRITE, "write"),
         (READONLY, "readonly"),
@@ -48,13 +48,11 @@ pub mod flags {
         (LOADING, "loading"),
         (STALE, "stale"),
         (SKIP_MONITOR, "skip_monitor"),
-        (SKIP_COMMANDLOG, "skip_slowlog"),
+        (SKIP_COMMANDLOG, "skip_commandlog"),
         (ASKING, "asking"),
         (FAST, "fast"),
         (NO_AUTH, "no_auth"),
-        (MAY_REPLICATE, "may_replicate"),
         (NO_MANDATORY_KEYS, "no_mandatory_keys"),
-        (PROTECTED, "protected"),
         (NO_ASYNC_LOADING, "no_async_loading"),
         (NO_MULTI, "no_multi"),
         (ALLOW_BUSY, "allow_busy"),
@@ -66,6 +64,7 @@ pub mod flags {
 #[expect(missing_docs, reason = "the variants are the field's own group names")]
 pub enum Group {
     Bitmap,
+    Cluster,
     Connection,
     Generic,
     Geo,
@@ -87,6 +86,7 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Group::Bitmap => "bitmap",
+            Group::Cluster => "cluster",
             Group::Connection => "connection",
             Group::Generic => "generic",
             Group::Geo => "geo",
@@ -306,6 +306,7 @@ impl Command {
         };
         all.extend(implied.iter().filter(has).map(|(_, name)| *name));
         all.push(if self.has(flags::FAST) { "fast" } else { "slow" });
+        all.sort_by_key(|name| crate::acl::CATEGORIES.iter().position(|category| category == name));
         all
     }
 }

@@ -181,8 +181,8 @@ fn check_closely(
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
-    if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, "enable-debug-command") {
-        return Err(debug_refused(command));
+    if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, protecting_option(found)) {
+        return Err(protected_refused(found));
     }
     if !session.authenticated && !command.has(flags::NO_AUTH) {
         return Err(CommandError::NO_AUTH);
@@ -200,7 +200,10 @@ fn check_closely(
         engine.gate.check(engine, session, command)?;
     }
     if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
-        return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
+        return Err(CommandError::text(format!(
+            "ERR Command '{}' not allowed inside a transaction",
+            found.full_name()
+        )));
     }
     if session.only_listens() && !is_for_listeners(found) {
         return Err(CommandError::text(format!(
@@ -234,12 +237,17 @@ pub(crate) fn is_local_option_allowed(engine: &Engine, session: &Session, option
     }
 }
 
-fn debug_refused(command: &Command) -> CommandError {
-    let name = command.name.to_ascii_uppercase();
+/// The option that allows a protected command.
+fn protecting_option(found: Found) -> &'static str {
+    if found.parent.is_some() { "enable-module-command" } else { "enable-debug-command" }
+}
+
+fn protected_refused(found: Found) -> CommandError {
+    let name = found.parent.unwrap_or(found.command).name.to_ascii_uppercase();
     CommandError::text(format!(
-        "ERR {name} command not allowed. If the enable-{}-command option is set to \"local\", you can run it from a \
-         local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
-        command.name
+        "ERR {name} command not allowed. If the {} option is set to \"local\", you can run it from a local connection, \
+         otherwise you need to set this option in the configuration file, and then restart the server.",
+        protecting_option(found)
     ))
 }
 

@@ -7,6 +7,7 @@ mod kind;
 pub mod mutate;
 mod process;
 mod server;
+pub mod syntax;
 mod value;
 mod words;
 

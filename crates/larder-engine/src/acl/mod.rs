@@ -35,7 +35,7 @@ mod selector;
 mod session;
 
 pub(crate) use check::{Origin, check, check_restricted, decide, is_free, may_read_all_keys};
-pub(crate) use commands::{categories, category};
+pub(crate) use commands::{CATEGORIES, categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};
 pub(crate) use rights::{Rights, join_selectors};

@@ -2,6 +2,7 @@
 
 pub(crate) mod acl;
 pub(crate) mod bitmap;
+pub(crate) mod cluster;
 pub(crate) mod connection;
 pub(crate) mod generic;
 pub(crate) mod geo;
@@ -11,6 +12,7 @@ pub mod introspection;
 pub(crate) mod list;
 pub(crate) mod persistence;
 pub(crate) mod pubsub;
+pub(crate) mod replication;
 pub(crate) mod scan;
 pub(crate) mod scripting;
 pub(crate) mod server;
@@ -30,6 +32,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
     [
         acl::TABLE,
         bitmap::TABLE,
+        cluster::TABLE,
         connection::TABLE,
         generic::TABLE,
         geo::TABLE,
@@ -39,6 +42,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
         list::TABLE,
         persistence::TABLE,
         pubsub::TABLE,
+        replication::TABLE,
         scripting::TABLE,
         server::TABLE,
         set::TABLE,

@@ -395,12 +395,16 @@ impl Caller for Run<'_, '_> {
         if !self.is_long {
             let limit_ms = engine.config.hot.busy_reply_threshold.load(Relaxed);
             let has_time = limit_ms <= 0 || self.started.elapsed().as_millis() < limit_ms as u128;
-            if has_time {
+            if has_time && !engine.scripts.running.is_killed() {
                 return true;
             }
-            self.become_long();
+            if !has_time {
+                self.become_long();
+            }
         }
-        if let Some(round) = &mut self.context.rounds {
+        if self.is_long
+            && let Some(round) = &mut self.context.rounds
+        {
             let current = &self.context.worker.stats.current;
             let own = current.get();
             aside(round);

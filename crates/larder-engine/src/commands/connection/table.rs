@@ -160,7 +160,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "2.4.0",
                 summary: "Closes connections.",
                 complexity: "O(n) for n connections",
-                args: "filter:oneof(old-format:string new-format:oneof*(client-id:integer=ID?*@2.8.12 client-type:oneof=TYPE?@2.8.12(normal:pure-token=normal master:pure-token=master@3.2.0 primary:pure-token=primary@8.0.0 slave:pure-token=slave replica:pure-token=replica@5.0.0 pubsub:pure-token=pubsub) username:string=USER? addr:string=ADDR? laddr:string=LADDR?@6.2.0 skipme:oneof=SKIPME?(yes:pure-token=YES no:pure-token=NO) maxage:integer=MAXAGE?@8.0.0 name:string=NAME?@9.0.0 idle:integer=IDLE?@9.0.0 flags:string=FLAGS?@9.0.0 lib-name:string=LIB-NAME?@9.0.0 lib-ver:string=LIB-VER?@9.0.0 db:integer=DB?@9.0.0 capa:string=CAPA?@9.0.0 ip:string=IP?@9.0.0 not-client-type:oneof=NOT-TYPE?@9.0.0(normal:pure-token=normal master:pure-token=master primary:pure-token=primary slave:pure-token=slave replica:pure-token=replica pubsub:pure-token=pubsub) not-client-id:integer=NOT-ID?*@9.0.0 not-username:string=NOT-USER?@9.0.0 not-addr:string=NOT-ADDR?@9.0.0 not-laddr:string=NOT-LADDR?@9.0.0 not-name:string=NOT-NAME?@9.0.0 not-flags:string=NOT-FLAGS?@9.0.0 not-lib-name:string=NOT-LIB-NAME?@9.0.0 not-lib-ver:string=NOT-LIB-VER?@9.0.0 not-db:integer=NOT-DB?@9.0.0 not-capa:string=NOT-CAPA?@9.0.0 not-ip:string=NOT-IP?@9.0.0))",
+                args: "filter:oneof(old-format:string new-format:oneof*(client-id:integer=ID?*@2.8.12 client-type:oneof=TYPE?@2.8.12(normal:pure-token=NORMAL master:pure-token=MASTER@3.2.0 primary:pure-token=PRIMARY@8.0.0 slave:pure-token=SLAVE replica:pure-token=REPLICA@5.0.0 pubsub:pure-token=PUBSUB) username:string=USER? addr:string=ADDR? laddr:string=LADDR?@6.2.0 skipme:oneof=SKIPME?(yes:pure-token=YES no:pure-token=NO) maxage:integer=MAXAGE?@8.0.0 name:string=NAME?@9.0.0 idle:integer=IDLE?@9.0.0 flags:string=FLAGS?@9.0.0 lib-name:string=LIB-NAME?@9.0.0 lib-ver:string=LIB-VER?@9.0.0 db:integer=DB?@9.0.0 capa:string=CAPA?@9.0.0 ip:string=IP?@9.0.0 not-client-type:oneof=NOT-TYPE?@9.0.0(normal:pure-token=NORMAL master:pure-token=MASTER primary:pure-token=PRIMARY slave:pure-token=SLAVE replica:pure-token=REPLICA pubsub:pure-token=PUBSUB) not-client-id:integer=NOT-ID?*@9.0.0 not-username:string=NOT-USER?@9.0.0 not-addr:string=NOT-ADDR?@9.0.0 not-laddr:string=NOT-LADDR?@9.0.0 not-name:string=NOT-NAME?@9.0.0 not-flags:string=NOT-FLAGS?@9.0.0 not-lib-name:string=NOT-LIB-NAME?@9.0.0 not-lib-ver:string=NOT-LIB-VER?@9.0.0 not-db:integer=NOT-DB?@9.0.0 not-capa:string=NOT-CAPA?@9.0.0 not-ip:string=NOT-IP?@9.0.0))",
                 run: super::kill::kill,
                 ..Command::DEFAULT
             },
@@ -175,7 +175,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "2.4.0",
                 summary: "Describes the connections.",
                 complexity: "O(n) for n connections",
-                args: "client-type:oneof=TYPE?@5.0.0(normal:pure-token=normal master:pure-token=master replica:pure-token=replica pubsub:pure-token=pubsub) client-id:integer=ID?*@6.2.0 username:string=USER?@8.1.0 addr:string=ADDR?@8.1.0 laddr:string=LADDR?@8.1.0 skipme:oneof=SKIPME?@8.1.0(yes:pure-token=YES no:pure-token=NO) maxage:integer=MAXAGE?@8.1.0 name:string=NAME?@9.0.0 idle:integer=IDLE?@9.0.0 flags:string=FLAGS?@9.0.0 lib-name:string=LIB-NAME?@9.0.0 lib-ver:string=LIB-VER?@9.0.0 db:integer=DB?@9.0.0 capa:string=CAPA?@9.0.0 ip:string=IP?@9.0.0 not-client-type:oneof=NOT-TYPE?@9.0.0(normal:pure-token=normal master:pure-token=master replica:pure-token=replica pubsub:pure-token=pubsub) not-client-id:integer=NOT-ID?*@9.0.0 not-username:string=NOT-USER?@9.0.0 not-addr:string=NOT-ADDR?@9.0.0 not-laddr:string=NOT-LADDR?@9.0.0 not-name:string=NOT-NAME?@9.0.0 not-flags:string=NOT-FLAGS?@9.0.0 not-lib-name:string=NOT-LIB-NAME?@9.0.0 not-lib-ver:string=NOT-LIB-VER?@9.0.0 not-db:integer=NOT-DB?@9.0.0 not-capa:string=NOT-CAPA?@9.0.0 not-ip:string=NOT-IP?@9.0.0",
+                args: "client-type:oneof=TYPE?@5.0.0(normal:pure-token=NORMAL master:pure-token=MASTER replica:pure-token=REPLICA pubsub:pure-token=PUBSUB) client-id:integer=ID?*@6.2.0 username:string=USER?@8.1.0 addr:string=ADDR?@8.1.0 laddr:string=LADDR?@8.1.0 skipme:oneof=SKIPME?@8.1.0(yes:pure-token=YES no:pure-token=NO) maxage:integer=MAXAGE?@8.1.0 name:string=NAME?@9.0.0 idle:integer=IDLE?@9.0.0 flags:string=FLAGS?@9.0.0 lib-name:string=LIB-NAME?@9.0.0 lib-ver:string=LIB-VER?@9.0.0 db:integer=DB?@9.0.0 capa:string=CAPA?@9.0.0 ip:string=IP?@9.0.0 not-client-type:oneof=NOT-TYPE?@9.0.0(normal:pure-token=NORMAL master:pure-token=MASTER replica:pure-token=REPLICA pubsub:pure-token=PUBSUB) not-client-id:integer=NOT-ID?*@9.0.0 not-username:string=NOT-USER?@9.0.0 not-addr:string=NOT-ADDR?@9.0.0 not-laddr:string=NOT-LADDR?@9.0.0 not-name:string=NOT-NAME?@9.0.0 not-flags:string=NOT-FLAGS?@9.0.0 not-lib-name:string=NOT-LIB-NAME?@9.0.0 not-lib-ver:string=NOT-LIB-VER?@9.0.0 not-db:integer=NOT-DB?@9.0.0 not-capa:string=NOT-CAPA?@9.0.0 not-ip:string=NOT-IP?@9.0.0",
                 tips: &["nondeterministic_output"],
                 run: super::client::list,
                 ..Command::DEFAULT
@@ -251,7 +251,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "7.2.0",
                 summary: "Stores the name or the version of the client library.",
                 complexity: "O(1)",
-                args: "attr:oneof(libname:string=lib-name libver:string=lib-ver)",
+                args: "attr:oneof(libname:string=LIB-NAME libver:string=LIB-VER)",
                 tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
                 run: super::client::setinfo,
                 ..Command::DEFAULT
@@ -283,7 +283,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "6.0.0",
                 summary: "Turns server-assisted client-side caching on or off.",
                 complexity: "O(1)",
-                args: "status:oneof(on:pure-token=ON off:pure-token=OFF) client-id:integer=REDIRECT? prefix:string=PREFIX?*+ BCAST:pure-token=BCAST? OPTIN:pure-token=OPTIN? OPTOUT:pure-token=OPTOUT? NOLOOP:pure-token=NOLOOP?",
+                args: "status:oneof(on:pure-token=ON off:pure-token=OFF) client-id:integer=REDIRECT? prefix:string=PREFIX?*+ bcast:pure-token=BCAST? optin:pure-token=OPTIN? optout:pure-token=OPTOUT? noloop:pure-token=NOLOOP?",
                 run: super::tracking::tracking,
                 ..Command::DEFAULT
             },

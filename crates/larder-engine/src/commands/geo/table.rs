@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "3.2.0",
         summary: "Returns the distance between two members.",
         complexity: "O(1)",
-        args: "key:key#0 member1:string member2:string unit:oneof?(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi)",
+        args: "key:key#0 member1:string member2:string unit:oneof?(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI)",
         run: super::read::geodist,
         ..Command::DEFAULT
     },
@@ -87,7 +87,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "3.2.0",
         summary: "Returns, or stores, the members within a distance from a position.",
         complexity: "O(n + k log k) for n members in the cells around the area and k of them inside",
-        args: "key:key#0 longitude:double latitude:double radius:double unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?@6.2.0) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) store:oneof?(storekey:key=STORE#1 storedistkey:key=STOREDIST#2)",
+        args: "key:key#0 longitude:double latitude:double radius:double unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?@6.2.0) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) store:oneof?(storekey:key=STORE#1 storedistkey:key=STOREDIST#2)",
         run: super::search::georadius,
         ..Command::DEFAULT
     },
@@ -114,7 +114,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "3.2.0",
         summary: "Returns, or stores, the members within a distance from another member.",
         complexity: "O(n + k log k) for n members in the cells around the area and k of them inside",
-        args: "key:key#0 member:string radius:double unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) store:oneof?(storekey:key=STORE#1 storedistkey:key=STOREDIST#2)",
+        args: "key:key#0 member:string radius:double unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) store:oneof?(storekey:key=STORE#1 storedistkey:key=STOREDIST#2)",
         run: super::search::georadiusbymember,
         ..Command::DEFAULT
     },
@@ -129,7 +129,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "3.2.10",
         summary: "Returns the members within a distance from another member.",
         complexity: "O(n + k log k) for n members in the cells around the area and k of them inside",
-        args: "key:key#0 member:string radius:double unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC)",
+        args: "key:key#0 member:string radius:double unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC)",
         run: super::search::georadiusbymember_ro,
         ..Command::DEFAULT
     },
@@ -144,7 +144,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "3.2.10",
         summary: "Returns the members within a distance from a position.",
         complexity: "O(n + k log k) for n members in the cells around the area and k of them inside",
-        args: "key:key#0 longitude:double latitude:double radius:double unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?@6.2.0) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC)",
+        args: "key:key#0 longitude:double latitude:double radius:double unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH? count-block:block?(count:integer=COUNT any:pure-token=ANY?@6.2.0) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC)",
         run: super::search::georadius_ro,
         ..Command::DEFAULT
     },
@@ -159,7 +159,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "6.2.0",
         summary: "Returns the members inside a circle, a box or a polygon.",
         complexity: "O(n + k log k) for n members in the cells around the area and k of them inside",
-        args: "key:key#0 from:oneof?(member:string=FROMMEMBER fromlonlat:block=FROMLONLAT(longitude:double latitude:double)) by:oneof(circle:block(radius:double=BYRADIUS unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi)) box:block(width:double=BYBOX height:double unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi)) polygon:block@9.0.0(num-vertices:integer=BYPOLYGON vertices:block*(longitude:double latitude:double))) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) count-block:block?(count:integer=COUNT any:pure-token=ANY?) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH?",
+        args: "key:key#0 from:oneof?(member:string=FROMMEMBER fromlonlat:block=FROMLONLAT(longitude:double latitude:double)) by:oneof(circle:block(radius:double=BYRADIUS unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI)) box:block(width:double=BYBOX height:double unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI)) polygon:block@9.0.0(num-vertices:integer=BYPOLYGON vertices:block*(longitude:double latitude:double))) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) count-block:block?(count:integer=COUNT any:pure-token=ANY?) withcoord:pure-token=WITHCOORD? withdist:pure-token=WITHDIST? withhash:pure-token=WITHHASH?",
         run: super::search::geosearch,
         ..Command::DEFAULT
     },
@@ -174,7 +174,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "6.2.0",
         summary: "Stores the members inside a circle, a box or a polygon in another sorted set.",
         complexity: "O(n + k log k) for n members in the cells around the area and k of them inside",
-        args: "destination:key#0 source:key#1 from:oneof?(member:string=FROMMEMBER fromlonlat:block=FROMLONLAT(longitude:double latitude:double)) by:oneof(circle:block(radius:double=BYRADIUS unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi)) box:block(width:double=BYBOX height:double unit:oneof(m:pure-token=m km:pure-token=km ft:pure-token=ft mi:pure-token=mi)) polygon:block@9.0.0(num-vertices:integer=BYPOLYGON vertices:block*(longitude:double latitude:double))) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) count-block:block?(count:integer=COUNT any:pure-token=ANY?) storedist:pure-token=STOREDIST?",
+        args: "destination:key#0 source:key#1 from:oneof?(member:string=FROMMEMBER fromlonlat:block=FROMLONLAT(longitude:double latitude:double)) by:oneof(circle:block(radius:double=BYRADIUS unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI)) box:block(width:double=BYBOX height:double unit:oneof(m:pure-token=M km:pure-token=KM ft:pure-token=FT mi:pure-token=MI)) polygon:block@9.0.0(num-vertices:integer=BYPOLYGON vertices:block*(longitude:double latitude:double))) order:oneof?(asc:pure-token=ASC desc:pure-token=DESC) count-block:block?(count:integer=COUNT any:pure-token=ANY?) storedist:pure-token=STOREDIST?",
         run: super::search::geosearchstore,
         ..Command::DEFAULT
     },

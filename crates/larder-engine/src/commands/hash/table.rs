@@ -60,7 +60,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Sets when fields of a hash expire, as a Unix time in seconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 unix-time-seconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 unix-time-seconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hexpireat,
         ..Command::DEFAULT
     },
@@ -75,7 +75,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Tells when fields of a hash expire, as a Unix time in seconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hexpiretime,
         ..Command::DEFAULT
     },
@@ -106,6 +106,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Returns all fields of a hash with their values.",
         complexity: "O(n) for n fields in the hash",
         args: "key:key#0",
+        tips: &["nondeterministic_output_order"],
         run: super::read::hgetall,
         ..Command::DEFAULT
     },
@@ -120,7 +121,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.1.0",
         summary: "Returns the values of fields and removes the fields.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hgetdel,
         ..Command::DEFAULT
     },
@@ -135,7 +136,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Returns the values of fields and sets or removes their expiry.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 expiration:oneof?(seconds:integer=EX milliseconds:integer=PX unix-time-seconds:unix-time=EXAT unix-time-milliseconds:unix-time=PXAT persist:pure-token=PERSIST) fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 expiration:oneof?(seconds:integer=EX milliseconds:integer=PX unix-time-seconds:unix-time=EXAT unix-time-milliseconds:unix-time=PXAT persist:pure-token=PERSIST) fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hgetex,
         ..Command::DEFAULT
     },
@@ -181,6 +182,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Returns the names of all fields of a hash.",
         complexity: "O(n) for n fields in the hash",
         args: "key:key#0",
+        tips: &["nondeterministic_output_order"],
         run: super::read::hkeys,
         ..Command::DEFAULT
     },
@@ -240,7 +242,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Removes the expiry of fields.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hpersist,
         ..Command::DEFAULT
     },
@@ -255,7 +257,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Gives fields of a hash a time to live in milliseconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 milliseconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 milliseconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hpexpire,
         ..Command::DEFAULT
     },
@@ -270,7 +272,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Sets when fields of a hash expire, as a Unix time in milliseconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 unix-time-milliseconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 unix-time-milliseconds:integer condition:oneof?@9.0.0(nx:pure-token=NX xx:pure-token=XX gt:pure-token=GT lt:pure-token=LT) fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hpexpireat,
         ..Command::DEFAULT
     },
@@ -285,7 +287,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Tells when fields of a hash expire, as a Unix time in milliseconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hpexpiretime,
         ..Command::DEFAULT
     },
@@ -300,7 +302,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Tells how long fields of a hash still live, in milliseconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::hpttl,
         ..Command::DEFAULT
     },
@@ -316,6 +318,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Returns random fields of a hash.",
         complexity: "O(n) for n fields returned",
         args: "key:key#0 options:block?(count:integer withvalues:pure-token=WITHVALUES?)",
+        tips: &["nondeterministic_output"],
         run: super::read::hrandfield,
         ..Command::DEFAULT
     },
@@ -331,6 +334,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Walks over the fields of a hash, some at each call.",
         complexity: "O(1) a call, O(n) for a walk over n fields",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT? novalues:pure-token=NOVALUES?",
+        tips: &["nondeterministic_output"],
         run: super::read::hscan,
         ..Command::DEFAULT
     },
@@ -360,7 +364,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Sets the values of fields together with their expiry.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 key-condition:oneof?(nx:pure-token=NX xx:pure-token=XX) fields-condition:oneof?(fnx:pure-token=FNX fxx:pure-token=FXX) expiration:oneof?(seconds:integer=EX milliseconds:integer=PX unix-time-seconds:unix-time=EXAT unix-time-milliseconds:unix-time=PXAT keepttl:pure-token=KEEPTTL) fields:block=FIELDS(numfields:integer data:block*(field:string value:string))",
+        args: "key:key#0 key-condition:oneof?(nx:pure-token=NX xx:pure-token=XX) fields-condition:oneof?(fnx:pure-token=FNX fxx:pure-token=FXX) expiration:oneof?(seconds:integer=EX milliseconds:integer=PX unix-time-seconds:unix-time=EXAT unix-time-milliseconds:unix-time=PXAT keepttl:pure-token=KEEPTTL) fields:block=FIELDS(numfields:integer#0 data:block*(field:string value:string))",
         run: super::expire::hsetex,
         ..Command::DEFAULT
     },
@@ -405,7 +409,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "9.0.0",
         summary: "Tells how long fields of a hash still live, in seconds.",
         complexity: "O(n) for n fields",
-        args: "key:key#0 fields:block=FIELDS(numfields:integer field:string*)",
+        args: "key:key#0 fields:block=FIELDS(numfields:integer#0 field:string*)",
         run: super::expire::httl,
         ..Command::DEFAULT
     },
@@ -421,6 +425,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Returns the values of all fields of a hash.",
         complexity: "O(n) for n fields in the hash",
         args: "key:key#0",
+        tips: &["nondeterministic_output_order"],
         run: super::read::hvals,
         ..Command::DEFAULT
     },

@@ -75,7 +75,6 @@ pub(crate) const TABLE: &[Command] = &[
         since: "2.8.9",
         summary: "Tests the counting of HyperLogLogs.",
         complexity: "O(1), a tenth of a second",
-        args: "",
         run: super::self_test::pfselftest,
         ..Command::DEFAULT
     },

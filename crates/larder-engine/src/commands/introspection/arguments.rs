@@ -103,7 +103,9 @@ impl Argument<'_> {
 
     fn write(&self, reply: &mut Reply<'_>) {
         let flags = self.flags();
+        let is_shown = !matches!(self.kind, "oneof" | "block");
         let fields = 2
+            + usize::from(is_shown)
             + usize::from(self.key_spec.is_some())
             + usize::from(self.token.is_some())
             + usize::from(self.since.is_some())
@@ -112,6 +114,9 @@ impl Argument<'_> {
         reply.map(fields);
         write_text(reply, "name", self.name);
         write_text(reply, "type", self.kind);
+        if is_shown {
+            write_text(reply, "display_text", self.name);
+        }
         if let Some(key_spec) = self.key_spec {
             reply.bulk(b"key_spec_index");
             reply.int(key_spec.parse().expect("a key specification is a number"));

@@ -49,9 +49,9 @@ fn write_info(reply: &mut Reply<'_>, found: &Found) {
     let categories = command.acl_categories();
     reply.set(categories.len());
     categories.iter().for_each(|category| reply.simple(&format!("@{category}")));
-    reply.array(command.tips.len());
+    reply.set(command.tips.len());
     command.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
-    reply.array(command.keys.len());
+    reply.set(command.keys.len());
     command.keys.iter().for_each(|spec| write_key_spec(reply, spec));
     reply.array(command.subcommands.len());
     let subcommands =
@@ -185,7 +185,7 @@ fn write_docs(reply: &mut Reply<'_>, found: &Found) {
 pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut names: Vec<String> = table().all().iter().map(Found::full_name).collect();
     match args.len() {
-        2 => names.retain(|name| !name.contains('|')),
+        2 => {}
         5 if is_word(&args[2], "filterby") => {
             let (kind, value) = (args.at(3), args.at(4));
             if is_word(kind, "module") {

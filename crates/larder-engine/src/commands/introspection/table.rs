@@ -151,7 +151,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "8.1.0",
                 summary: "Returns entries of a log.",
                 complexity: "O(n) for n entries",
-                args: "count:integer type:oneof(slow:pure-token=slow large-request:pure-token=large-request large-reply:pure-token=large-reply)",
+                args: "count:integer type:oneof(slow:pure-token=SLOW large-request:pure-token=LARGE-REQUEST large-reply:pure-token=LARGE-REPLY)",
                 tips: &["request_policy:all_nodes", "nondeterministic_output"],
                 run: super::slowlog::commandlog_get,
                 ..Command::DEFAULT
@@ -181,7 +181,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "8.1.0",
                 summary: "Returns the number of entries of a log.",
                 complexity: "O(1)",
-                args: "type:oneof(slow:pure-token=slow large-request:pure-token=large-request large-reply:pure-token=large-reply)",
+                args: "type:oneof(slow:pure-token=SLOW large-request:pure-token=LARGE-REQUEST large-reply:pure-token=LARGE-REPLY)",
                 tips: &["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"],
                 run: super::slowlog::commandlog_len,
                 ..Command::DEFAULT
@@ -197,7 +197,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "8.1.0",
                 summary: "Empties a log.",
                 complexity: "O(n) for n entries",
-                args: "type:oneof(slow:pure-token=slow large-request:pure-token=large-request large-reply:pure-token=large-reply)",
+                args: "type:oneof(slow:pure-token=SLOW large-request:pure-token=LARGE-REQUEST large-reply:pure-token=LARGE-REPLY)",
                 tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
                 run: super::slowlog::commandlog_reset,
                 ..Command::DEFAULT
@@ -396,7 +396,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "7.0.0",
                 summary: "Returns the distribution of the latencies of commands.",
                 complexity: "O(n) for n commands",
-                args: "COMMAND:string?*",
+                args: "command:string?*",
                 tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
                 run: super::latency::histogram,
                 ..Command::DEFAULT

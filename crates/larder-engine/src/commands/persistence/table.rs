@@ -44,6 +44,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "1.0.0",
         summary: "Returns when the databases were last saved.",
         complexity: "O(1)",
+        tips: &["nondeterministic_output"],
         run: super::lastsave,
         ..Command::DEFAULT
     },
@@ -73,6 +74,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Waits until replicas have received the client's writes.",
         complexity: "O(1)",
         args: "numreplicas:integer timeout:integer",
+        tips: &["request_policy:all_shards", "response_policy:agg_min"],
         run: super::wait,
         ..Command::DEFAULT
     },
@@ -88,6 +90,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Waits until the client's writes are on the disk, here and at replicas.",
         complexity: "O(1)",
         args: "numlocal:integer numreplicas:integer timeout:integer",
+        tips: &["request_policy:all_shards", "response_policy:agg_min"],
         run: super::waitaof,
         ..Command::DEFAULT
     },

@@ -126,6 +126,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Deletes a library.",
                 complexity: "O(1)",
                 args: "library-name:string",
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
                 run: super::library::delete,
                 ..Command::DEFAULT
             },
@@ -155,6 +156,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Deletes all libraries.",
                 complexity: "O(n) for n libraries",
                 args: "flush-type:oneof?(async:pure-token=ASYNC sync:pure-token=SYNC)",
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
                 run: super::library::flush,
                 ..Command::DEFAULT
             },
@@ -183,6 +185,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "7.0.0",
                 summary: "Ends the function that runs for too long.",
                 complexity: "O(1)",
+                tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
                 run: super::library::kill,
                 ..Command::DEFAULT
             },
@@ -198,6 +201,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Lists libraries and their functions.",
                 complexity: "O(n) for n functions",
                 args: "library-name-pattern:string=LIBRARYNAME? withcode:pure-token=WITHCODE?",
+                tips: &["nondeterministic_output_order"],
                 run: super::library::list,
                 ..Command::DEFAULT
             },
@@ -213,6 +217,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Creates a library from its code.",
                 complexity: "O(n) for n bytes of code",
                 args: "replace:pure-token=REPLACE? function-code:string",
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
                 run: super::library::load,
                 ..Command::DEFAULT
             },
@@ -228,6 +233,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Creates libraries from what FUNCTION DUMP returned.",
                 complexity: "O(n) for n bytes of code",
                 args: "serialized-value:string policy:oneof?(flush:pure-token=FLUSH append:pure-token=APPEND replace:pure-token=REPLACE)",
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
                 run: super::library::restore,
                 ..Command::DEFAULT
             },
@@ -242,6 +248,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "7.0.0",
                 summary: "Tells of the function that runs, and how many there are.",
                 complexity: "O(1)",
+                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
                 run: super::library::stats,
                 ..Command::DEFAULT
             },
@@ -287,6 +294,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Tells which scripts the server has.",
                 complexity: "O(n) for n digests",
                 args: "sha1:string*",
+                tips: &["request_policy:all_shards", "response_policy:agg_logical_and"],
                 run: super::cached::exists,
                 ..Command::DEFAULT
             },
@@ -302,6 +310,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Forgets all scripts.",
                 complexity: "O(n) for n scripts",
                 args: "flush-type:oneof?@6.2.0(async:pure-token=ASYNC sync:pure-token=SYNC)",
+                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
                 run: super::cached::flush,
                 ..Command::DEFAULT
             },
@@ -330,6 +339,7 @@ pub(crate) const TABLE: &[Command] = &[
                 since: "2.6.0",
                 summary: "Ends the script that runs for too long.",
                 complexity: "O(1)",
+                tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
                 run: super::cached::kill,
                 ..Command::DEFAULT
             },
@@ -345,6 +355,7 @@ pub(crate) const TABLE: &[Command] = &[
                 summary: "Keeps a script for EVALSHA.",
                 complexity: "O(n) for n bytes of code",
                 args: "script:string",
+                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
                 run: super::cached::load,
                 ..Command::DEFAULT
             },

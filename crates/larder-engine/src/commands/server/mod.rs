@@ -2,6 +2,7 @@
 
 mod keyspace;
 mod misc;
+mod module;
 mod table;
 
 pub(crate) use table::TABLE;

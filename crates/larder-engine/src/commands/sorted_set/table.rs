@@ -313,6 +313,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Returns members drawn at random.",
         complexity: "O(m log n) for m members",
         args: "key:key#0 options:block?(count:integer withscores:pure-token=WITHSCORES?)",
+        tips: &["nondeterministic_output"],
         run: super::random::zrandmember,
         ..Command::DEFAULT
     },
@@ -523,6 +524,7 @@ pub(crate) const TABLE: &[Command] = &[
         summary: "Walks over the members a few at a time.",
         complexity: "O(1) a call, O(n) for a whole walk",
         args: "key:key#0 cursor:integer pattern:pattern=MATCH? count:integer=COUNT? noscores:pure-token=NOSCORES?",
+        tips: &["nondeterministic_output"],
         run: super::scan::zscan,
         ..Command::DEFAULT
     },

@@ -15,7 +15,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Marks entries as dealt with: they are pending in the group no longer.",
         complexity: "O(log n) for each id",
-        args: "key:key#0 group:string ID:string*",
+        args: "key:key#0 group:string id:string*",
         run: super::claim::xack,
         ..Command::DEFAULT
     },
@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Appends an entry to a stream, which is created if need be, and may trim it.",
         complexity: "O(1), and O(n) for n entries that trimming removes",
-        args: "key:key#0 nomkstream:pure-token=NOMKSTREAM?@6.2.0 trim:block?(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token=\"=\" approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0) id-selector:oneof(auto-id:pure-token=\"*\" id:string) data:block*(field:string value:string)",
+        args: r#"key:key#0 nomkstream:pure-token=NOMKSTREAM?@6.2.0 trim:block?(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token="=" approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0) id-selector:oneof(auto-id:pure-token="*" id:string) data:block*(field:string value:string)"#,
         tips: &["nondeterministic_output"],
         run: super::add::xadd,
         ..Command::DEFAULT
@@ -62,7 +62,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Takes over pending entries for a consumer.",
         complexity: "O(log n) for each id",
-        args: "key:key#0 group:string consumer:string min-idle-time:string ID:string* ms:integer=IDLE? unix-time-milliseconds:unix-time=TIME? count:integer=RETRYCOUNT? force:pure-token=FORCE? justid:pure-token=JUSTID? lastid:string=LASTID?",
+        args: "key:key#0 group:string consumer:string min-idle-time:string id:string* ms:integer=IDLE? unix-time-milliseconds:unix-time=TIME? count:integer=RETRYCOUNT? force:pure-token=FORCE? justid:pure-token=JUSTID? lastid:string=LASTID?",
         tips: &["nondeterministic_output"],
         run: super::claim::xclaim,
         ..Command::DEFAULT
@@ -78,7 +78,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Deletes entries.",
         complexity: "O(log n) for each id",
-        args: "key:key#0 ID:string*",
+        args: "key:key#0 id:string*",
         run: super::range::xdel,
         ..Command::DEFAULT
     },
@@ -322,7 +322,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Returns the entries behind the ids given of several streams, waiting for them if need be.",
         complexity: "O(log n + m) for each stream and m entries returned",
-        args: "count:integer=COUNT? milliseconds:integer=BLOCK? streams:block=STREAMS(key:key*#0 ID:string*)",
+        args: "count:integer=COUNT? milliseconds:integer=BLOCK? streams:block=STREAMS(key:key*#0 id:string*)",
         run: super::read::xread,
         ..Command::DEFAULT
     },
@@ -341,7 +341,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Delivers entries to a consumer of a group that were not delivered yet, waiting for them if need be; or lists what is pending for it.",
         complexity: "O(log n + m log p) for each stream, m entries returned and p pending",
-        args: "group-block:block=GROUP(group:string consumer:string) count:integer=COUNT? milliseconds:integer=BLOCK? noack:pure-token=NOACK? streams:block=STREAMS(key:key*#0 ID:string*)",
+        args: "group-block:block=GROUP(group:string consumer:string) count:integer=COUNT? milliseconds:integer=BLOCK? noack:pure-token=NOACK? streams:block=STREAMS(key:key*#0 id:string*)",
         run: super::read::xreadgroup,
         ..Command::DEFAULT
     },
@@ -386,7 +386,7 @@ pub(crate) const TABLE: &[Command] = &[
         since: "5.0.0",
         summary: "Removes the oldest entries of a stream.",
         complexity: "O(log n) for each node of entries removed",
-        args: "key:key#0 trim:block(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token=\"=\" approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0)",
+        args: r#"key:key#0 trim:block(strategy:oneof(maxlen:pure-token=MAXLEN minid:pure-token=MINID@6.2.0) operator:oneof?(equal:pure-token="=" approximately:pure-token=~) threshold:string count:integer=LIMIT?@6.2.0)"#,
         tips: &["nondeterministic_output"],
         run: super::add::xtrim,
         ..Command::DEFAULT

@@ -1,0 +1,49 @@
+//! MODULE. No module can be loaded; the engine of Lua scripts is built in, and listed as Valkey lists its own.
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandResult};
+use larder_resp::Args;
+
+pub(super) fn list(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let reply = &mut context.reply;
+    reply.array(1);
+    reply.map(4);
+    reply.bulk(b"name");
+    reply.bulk(b"lua");
+    reply.bulk(b"ver");
+    reply.int(1);
+    reply.bulk(b"path");
+    reply.bulk(b"lua");
+    reply.bulk(b"args");
+    reply.array(0);
+    Ok(())
+}
+
+/// LOAD and LOADEX.
+pub(super) fn load(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    Err(CommandError::Fixed("ERR Error loading the extension. This server has no interface for modules"))
+}
+
+pub(super) fn unload(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    Err(CommandError::Fixed(match args.at(2) {
+        b"lua" => "ERR Error unloading module: the engine of Lua scripts is built in",
+        _ => "ERR Error unloading module: no such module with that name",
+    }))
+}
+
+pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.help(&[
+        "MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "LIST",
+        "    Return the modules that are loaded.",
+        "LOAD <path> [<arg> ...]",
+        "    Refused: no module can be loaded.",
+        "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
+        "    Refused: no module can be loaded.",
+        "UNLOAD <name>",
+        "    Refused: no module can be unloaded.",
+        "HELP",
+        "    Prints this help.",
+    ]);
+    Ok(())
+}
