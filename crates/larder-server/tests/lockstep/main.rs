@@ -100,6 +100,7 @@ fn what_was_found_agrees() {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder is there").flatten().map(|f| f.path()).collect();
     files.sort();
+    assert!(!files.is_empty(), "there are files");
     for file in files {
         let steps = from_text(&std::fs::read_to_string(&file).expect("a file of text"));
         assert!(!steps.is_empty(), "{} has steps", file.display());

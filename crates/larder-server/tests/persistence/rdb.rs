@@ -103,8 +103,8 @@ fn keys_whose_time_is_over_are_left_out() {
 }
 
 #[test]
-fn replies_are_those_of_redis() {
-    let servers = [Server::larder(&[]), Server::redis(&[])];
+fn replies_are_those_of_valkey() {
+    let servers = [Server::larder(&[]), Server::valkey(&[])];
     let replies = servers.map(|server| {
         let mut client = server.client();
         let mut replies = Vec::new();
