@@ -1,6 +1,6 @@
 //! Scripts and functions: what they return, what they may do, and how they fail.
 
-use crate::run_script;
+use crate::with_redis::run_script;
 
 #[test]
 fn values() {

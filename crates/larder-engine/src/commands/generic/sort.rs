@@ -60,7 +60,8 @@ pub(crate) fn target(args: Args<'_>) -> Option<usize> {
 }
 
 fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandResult {
-    let reads_all = args.len() == 2 || acl::may_read_all_keys(context.session, context.found, args);
+    let reads_all =
+        args.len() == 2 || acl::may_read_all_keys(context.engine, context.session, context.found, args);
     let mut request = Request::parse(args.from(2), may_store, reads_all)?;
     let key = context.key(args.at(1));
     let source = Source::fetch(context, &key)?;
@@ -259,10 +260,6 @@ impl<'a> Request<'a> {
 
 /// A number as `strtod` reads it, where nothing may follow; the empty string is zero.
 fn score(text: &[u8]) -> Option<f64> {
-    if text.is_empty() {
-        return Some(0.0);
-    }
-    let text = text.trim_ascii_start();
     let text = match text {
         [b'+', rest @ ..] if !matches!(rest, [b'+' | b'-', ..]) => rest,
         _ => text,

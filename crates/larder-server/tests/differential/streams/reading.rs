@@ -1,6 +1,7 @@
 //! XREAD, and those who wait for entries.
 
-use crate::{run_script, words};
+use crate::with_redis::run_script;
+use crate::words;
 use larder_testkit::{Client, Server, Value};
 
 #[test]
