@@ -93,18 +93,11 @@ impl Denial {
     }
 
     /// What a script is told.
-    pub(crate) fn script_refusal(self) -> CommandError {
-        CommandError::Fixed(match self {
-            Denial::Command => "ERR The user executing the script can't run this command or subcommand",
-            Denial::Database(_) => "NOPERM No permissions to access database",
-            Denial::Key(_) => {
-                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
-                 arguments"
-            }
-            Denial::Channel(_) => {
-                "ERR The user executing the script can't publish to the channel mentioned in the command"
-            }
-        })
+    pub(crate) fn script_refusal(self, user: &[u8], found: Found) -> CommandError {
+        let refusal = self.refusal(user, found);
+        let text = refusal.wire();
+        let reason = text.strip_prefix(b"NOPERM ").unwrap_or(&text);
+        CommandError::Text([b"ERR ACL failure in script: ", reason].concat())
     }
 
     fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
@@ -162,7 +155,6 @@ pub(crate) fn check_restricted(
 ) -> Result<(), Denial> {
     let databases = engine.databases();
     decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
-        session.shared.last_command.store(found.id + 1, std::sync::atomic::Ordering::Relaxed);
         let object = denial.object(found, args);
         let user = session.access.user().name();
         log::note(engine, session, denial.reason(), origin, &object, user);
