@@ -152,10 +152,10 @@ fn expiry(fields: u64) {
     print_ns("insert with expiry", start, fields);
     println!("  {:28}{:9.1} MB", "resident", rss_bytes().saturating_sub(before) as f64 / 1e6);
     let start = Clock::start();
-    let taken = hash.take_due(1_000_100, usize::MAX);
+    let taken = hash.take_due(1_000_100, usize::MAX, |_| ());
     print_ns("take out a tenth", start, taken as u64);
     let start = Clock::start();
-    assert_eq!(hash.take_due(1_000_100, usize::MAX), 0);
+    assert_eq!(hash.take_due(1_000_100, usize::MAX, |_| ()), 0);
     print_ns("look and find nothing", start, 1);
 }
 

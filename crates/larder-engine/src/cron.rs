@@ -1,5 +1,6 @@
 //! What happens ten times a second, whatever the clients do: expiry, rates, peaks.
 
+use crate::deadlines::due_at;
 use crate::engine::Engine;
 use crate::field_expiry::NEVER;
 use crate::notify::class;
@@ -63,7 +64,8 @@ impl Engine {
         self.forget_stale();
         self.check_memory();
         self.check_clients();
-        if self.config.hot.active_expire_enabled.load(Relaxed) {
+        // What is loaded was written in a certain state; commands that follow in the file expect to find it.
+        if self.config.hot.active_expire_enabled.load(Relaxed) && !self.gate.is_loading() {
             self.expire_cycle();
         }
         if self.append_log.pending() > 0 {
@@ -145,8 +147,7 @@ impl Engine {
     fn expire_shard(&self, shard: usize, start: Instant, budget_us: u64) -> Option<u64> {
         let mut expired = 0;
         loop {
-            let now_ms = crate::clock::wall_ms();
-            let (count, more) = self.expire_batch(shard, now_ms)?;
+            let (count, more) = self.expire_batch(shard, due_at(crate::clock::wall_ms()))?;
             expired += count as u64;
             if !more {
                 return Some(expired);
@@ -159,23 +160,23 @@ impl Engine {
     }
 
     /// Expires up to a batch in each database of a shard; says whether there may be more. None if the shard was not free.
-    fn expire_batch(&self, shard: usize, now_ms: u64) -> Option<(usize, bool)> {
+    fn expire_batch(&self, shard: usize, due_ms: u64) -> Option<(usize, bool)> {
         let mut told = Invalidations::default();
-        let result = self.expire_in(&mut *self.shards.lock_soon(shard)?, now_ms, &mut told);
+        let result = self.expire_in(&mut *self.shards.lock_soon(shard)?, due_ms, &mut told);
         told.send(self);
         Some(result)
     }
 
-    fn expire_in(&self, data: &mut ShardData, now_ms: u64, told: &mut Invalidations) -> (usize, bool) {
+    fn expire_in(&self, data: &mut ShardData, due_ms: u64, told: &mut Invalidations) -> (usize, bool) {
         let (mut count, mut more) = (0, false);
         for db in 0..data.tables().len() {
             let table = data.table_mut(db);
-            if table.next_expiry_ms().is_none_or(|at| at >= now_ms) {
+            if table.next_expiry_ms().is_none_or(|at| at > due_ms) {
                 continue;
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
-            let second = self.log_second(now_ms);
-            let removed = table.take_expired(now_ms, EXPIRE_BATCH, |key, value| {
+            let second = self.log_second(due_ms);
+            let removed = table.take_expired(due_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());
                 self.background.discard_owned(value);
             });
@@ -190,19 +191,20 @@ impl Engine {
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }
-        more |= self.expire_fields(data, now_ms, told);
+        more |= self.expire_fields(data, due_ms, told);
         (count, more)
     }
 
     /// Takes out up to a batch of fields in the hashes of a shard; says whether there may be more.
-    fn expire_fields(&self, data: &mut ShardData, now_ms: u64, told: &mut Invalidations) -> bool {
+    fn expire_fields(&self, data: &mut ShardData, due_ms: u64, told: &mut Invalidations) -> bool {
         let mut left = EXPIRE_BATCH;
         while left > 0 {
-            let Some((db, name)) = data.field_expiry.pop_due(now_ms) else { return false };
+            let Some((db, name)) = data.field_expiry.pop_due(due_ms) else { return false };
             let (key, table) = (self.key(&name), data.table_mut(db));
             let Some(mut value) = table.get_mut(key.hash, &name) else { continue };
             let Value::Hash(hash) = &mut *value else { continue };
-            let taken = hash.take_due(now_ms, left);
+            let mut gone: Vec<Box<[u8]>> = Vec::new();
+            let taken = hash.take_due(due_ms, left, |field| gone.push(field.name.into()));
             let (is_empty, soonest) = (hash.is_empty(), hash.soonest());
             drop(value);
             left -= taken;
@@ -211,6 +213,11 @@ impl Engine {
             }
             data.field_expiry.note(db, &name, NEVER, soonest);
             if taken > 0 {
+                if self.append_log.is_on() {
+                    let words: Vec<&[u8]> =
+                        [b"HDEL", &*name].into_iter().chain(gone.iter().map(|name| &**name)).collect();
+                    self.append_log.append_one(db, &words, self.log_second(due_ms));
+                }
                 data.changed(self, db, &key, 0, told);
                 self.notify(None, class::HASH, "hexpired", db, &name);
             }

@@ -136,6 +136,13 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found>
     worker.recent.find(name, |name| table().find(name))
 }
 
+/// The command that arguments call, if they can: it is known, and takes so many of them. An error is what a client hears.
+pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
+    let found = find(engine, worker, args.get(0).unwrap_or(b"")).ok_or_else(|| unknown_command(args))?;
+    let found = subcommand(found, args).map_err(|refusal| refusal.error)?;
+    if found.command.accepts(args.len()) { Ok(found) } else { Err(CommandError::arity(&found.full_name())) }
+}
+
 /// The command or subcommand that arguments begin with, by the names that clients use.
 pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> Option<Found> {
     let found = find(engine, worker, args.get(0)?)?;
@@ -143,7 +150,7 @@ pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args
 }
 
 /// The same, or the error that scripts get.
-pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
+pub(crate) fn find_for_script(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
     let found = args.get(0).and_then(|name| find(engine, worker, name));
     let found = found.ok_or(CommandError::Fixed("ERR Unknown command called from script"))?;
     subcommand(found, args).map_err(|refusal| refusal.error)
@@ -296,6 +303,9 @@ fn refuse(
     out: &mut Vec<u8>,
 ) -> Flow {
     transaction::poison(session);
+    if let (true, Some(found)) = (session.replays, refusal.found) {
+        crate::load::note_failure(engine, found, &refusal.error);
+    }
     count_refusal(engine, worker, refusal.found, &refusal.error);
     let is_exec = refusal.found.is_some_and(|found| found.command.name == "exec");
     let mut reply = Reply::new(out, session.protocol);
@@ -436,6 +446,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     if let Err(error) = &result {
         context.reply.truncate(mark);
         context.reply.error(&error.wire());
+        if context.session.replays && !context.in_script {
+            crate::load::note_failure(context.engine, context.found, error);
+        }
         if !matches!(error, CommandError::Counted(_)) {
             context.engine.errors.count(&error.code());
             context.worker.stats.errors.add(1);

@@ -74,8 +74,9 @@ pub trait Host: Send + Sync {
     fn save_in_background(&self, now: bool);
     /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
     fn rewrite_log_in_background(&self);
-    /// Saves if `save`, then empties the keyspace if `flush` and loads the file. The error is for the client.
-    fn reload(&self, save: bool, flush: bool) -> Result<(), String>;
+    /// Saves if `save`, then empties the keyspace if `flush` and loads the file; its libraries of functions replace those that
+    /// are there if `merge`. The error is for the client.
+    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), String>;
     /// Empties the keyspace and loads the append-only file. The error is for the client.
     fn reload_log(&self) -> Result<(), String>;
     /// Connects to another server, sends it commands, and returns the first line of each of `replies` replies, which all

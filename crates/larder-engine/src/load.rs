@@ -1,9 +1,13 @@
 //! Filling the keyspace from files.
 
 use crate::access::AccessRules;
-use crate::clock::wall_ms;
+use crate::clock::wall_s;
+use crate::command::Found;
+use crate::context::Context;
 use crate::context::inline;
+use crate::deadlines::{NOTHING_IS_DUE, due_at};
 use crate::engine::Engine;
+use crate::error::CommandError;
 use crate::field_expiry::NEVER;
 use crate::locks::MayWait;
 use crate::session::{ConnInfo, ConnKind};
@@ -19,28 +23,44 @@ use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// What becomes of keys, and of fields of hashes, whose deadline is over when they are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// They are kept: commands follow that were executed while they were there, and that delete them when it is time.
+    Keep,
+    /// They are left out when their deadline was over at this time, in milliseconds since 1970.
+    DropAt(u64),
+}
+
 /// Puts keys into the keyspace, for one thread that reads a file. Several may work at once.
 pub struct Loader<'e> {
     engine: &'e Engine,
     options: Options,
     access: AccessRules,
-    now_ms: u64,
+    now_s: u64,
+    due_ms: u64,
     loaded: u64,
     expired: u64,
+    emptied: u64,
     may_wait: &'e MayWait,
 }
 
 impl<'e> Loader<'e> {
     /// For keys that are read now.
-    pub fn new(engine: &'e Engine, may_wait: &'e MayWait) -> Self {
+    pub fn new(engine: &'e Engine, may_wait: &'e MayWait, overdue: Overdue) -> Self {
         let access = AccessRules::load(&engine.config.hot);
         Loader {
             engine,
             options: rdb_options_of(engine),
             access,
-            now_ms: wall_ms(),
+            now_s: wall_s(),
+            due_ms: match overdue {
+                Overdue::Keep => NOTHING_IS_DUE,
+                Overdue::DropAt(now_ms) => due_at(now_ms),
+            },
             loaded: 0,
             expired: 0,
+            emptied: 0,
             may_wait,
         }
     }
@@ -50,20 +70,25 @@ impl<'e> Loader<'e> {
         &self.options
     }
 
-    /// Puts a key; one whose time is over is left out.
+    /// Puts a key, unless it is left out because its time, or that of all its fields, is over.
     pub fn put(&mut self, db: usize, record: KeyRecord<'_>) {
-        let Some(value) = record.value else { return };
-        let expire = match record.expire_at_ms {
+        let Some(mut value) = record.value else { return };
+        let expire = match record.expire_at_ms.map(Context::deadline) {
             None => ExpireChange::Clear,
-            Some(at) => match u64::try_from(at).ok().filter(|&at| at > self.now_ms) {
-                Some(at) => ExpireChange::At(at),
-                None => {
-                    self.expired += 1;
-                    return;
-                }
-            },
+            Some(at) if at > self.due_ms => ExpireChange::At(at),
+            Some(_) => {
+                self.expired += 1;
+                return;
+            }
         };
-        let (rules, now_s) = (&self.access, self.now_ms / 1000);
+        if let Content::Value(Value::Hash(hash)) = &mut value
+            && hash.take_due(self.due_ms, usize::MAX, |_| ()) > 0
+            && hash.is_empty()
+        {
+            self.emptied += 1;
+            return;
+        }
+        let (rules, now_s) = (&self.access, self.now_s);
         let word = match (record.idle_s, record.frequency) {
             (Some(idle_s), _) if !rules.counts => rules.with_idle(idle_s, now_s),
             (_, Some(frequency)) if rules.counts => rules.with_counter(u32::from(frequency), now_s),
@@ -106,6 +131,7 @@ impl Drop for Loader<'_> {
         let progress = &self.engine.persistence.load;
         progress.keys_loaded.fetch_add(self.loaded, Relaxed);
         progress.keys_expired.fetch_add(self.expired, Relaxed);
+        progress.hashes_expired.fetch_add(self.emptied, Relaxed);
     }
 }
 
@@ -122,12 +148,12 @@ impl Engine {
         }
     }
 
-    /// Adds a library of functions that a file holds.
+    /// Adds a library of functions that a file holds, in the place of one of its name if that is allowed.
     ///
     /// # Errors
     /// What FUNCTION LOAD would have answered.
-    pub fn add_library(&self, text: &[u8]) -> Result<(), String> {
-        crate::commands::scripting::restore_one(self, text)
+    pub fn add_library(&self, text: &[u8], replace: bool) -> Result<(), String> {
+        crate::commands::scripting::restore_one(self, text, replace)
     }
 }
 
@@ -154,22 +180,26 @@ impl Replay {
         self.worker.tick();
     }
 
-    /// Executes a command; an error is its reply.
+    /// Executes a command. One that fails is noted in the log of the server: it has changed nothing, as it most likely did
+    /// when it was written. The error is that there is no such command: the file is another's.
     pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
+        let found = crate::dispatch::look_up(&self.worker.engine, &mut self.worker.state, args);
+        found.map_err(|error| text_of(&error))?;
+        self.run(args);
+        Ok(())
+    }
+
+    fn run(&mut self, args: Args<'_>) {
         self.reply.clear();
         if self.worker.execute(&mut self.session, args, &mut self.reply) == Flow::Script {
             self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut || ());
-        }
-        match self.reply.first() {
-            Some(b'-') => Err(String::from_utf8_lossy(&self.reply[1..]).trim_end().to_owned()),
-            _ => Ok(()),
         }
     }
 
     /// Executes a command that only reads; returns its reply, or nothing if that is an error.
     pub(crate) fn ask(&mut self, args: Args<'_>) -> Option<&[u8]> {
-        self.execute(args).ok()?;
-        Some(&self.reply)
+        self.run(args);
+        (self.reply.first() != Some(&b'-')).then_some(&self.reply)
     }
 
     /// Forgets a transaction that has not ended.
@@ -181,4 +211,20 @@ impl Replay {
     pub fn in_transaction(&self) -> bool {
         self.session.multi.is_some()
     }
+}
+
+/// A command of a file has failed.
+#[cold]
+pub(crate) fn note_failure(engine: &Engine, found: Found, error: &CommandError) {
+    engine.log_warning(&format!(
+        "== CRITICAL == This server is sending an error to its AOF-loading-client: '{}' after processing the command '{}'",
+        text_of(error),
+        found.full_name()
+    ));
+}
+
+/// An error without the code that says nothing.
+fn text_of(error: &CommandError) -> String {
+    let wire = error.wire();
+    String::from_utf8_lossy(wire.strip_prefix(b"ERR ").unwrap_or(&wire)).into_owned()
 }

@@ -81,4 +81,6 @@ pub struct LoadProgress {
     pub keys_loaded: AtomicU64,
     /// Keys left out because their time was over.
     pub keys_expired: AtomicU64,
+    /// Hashes left out because the time of all their fields was over.
+    pub hashes_expired: AtomicU64,
 }

@@ -1,7 +1,7 @@
 //! MULTI, EXEC, WATCH: the queue of a connection, and the keys it depends on.
 
 use crate::command::{Command, Found, Scope, flags};
-use crate::context::is_due;
+use crate::deadlines::is_due;
 use crate::dispatch;
 use crate::engine::Engine;
 use crate::locks::{Busy, Held};
@@ -109,12 +109,12 @@ pub(crate) fn acquire<'e>(engine: &'e Engine, session: &Session) -> Result<Held<
 }
 
 /// Whether a watched key was changed, or its time is over. The keys' shards are held.
-pub(crate) fn is_touched(engine: &Engine, held: &mut Held<'_>, watched: &[Watched], now_ms: u64) -> bool {
+pub(crate) fn is_touched(engine: &Engine, held: &mut Held<'_>, watched: &[Watched], due_ms: u64) -> bool {
     watched.iter().any(|w| {
         let key = engine.key(&w.key);
         let shard = held.shard_mut(key.shard()).expect("the shards of watched keys are held");
         let entry = shard.table(w.db).and_then(|table| table.get(key.hash, key.bytes));
-        w.touched.is_set() || entry.is_some_and(|entry| is_due(&entry, now_ms))
+        w.touched.is_set() || entry.is_some_and(|entry| is_due(&entry, due_ms))
     })
 }
 

@@ -113,8 +113,8 @@ impl Host for ServerHost {
         self.persist().rewrite_in_background();
     }
 
-    fn reload(&self, save: bool, flush: bool) -> Result<(), String> {
-        self.persist().reload(save, flush)
+    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), String> {
+        self.persist().reload(save, flush, merge)
     }
 
     fn reload_log(&self) -> Result<(), String> {

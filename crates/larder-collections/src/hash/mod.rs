@@ -233,15 +233,22 @@ impl Hash {
         self.table.soonest()
     }
 
-    /// Takes out up to `max` fields whose time has come; returns how many. Fewer than `max`: there are no more.
-    pub fn take_due(&mut self, now_ms: u64, max: usize) -> usize {
-        self.table.take_due(now_ms, max, |_| ())
+    /// Takes out up to `max` fields whose time has come, after showing them to `visit`; returns how many. Fewer than `max`: there are no more.
+    pub fn take_due(&mut self, now_ms: u64, max: usize, mut visit: impl FnMut(Field<'_>)) -> usize {
+        self.table.take_due(now_ms, max, |row| visit(Field::of(row)))
     }
 
     /// Takes out a few fields whose time has come, so that changes of a hash clean it up; returns how many.
     #[inline]
-    pub fn clean(&mut self, now_ms: u64) -> usize {
-        if self.table.soonest() <= now_ms { self.take_due(now_ms, TAKEN_BY_CHANGE) } else { 0 }
+    pub fn clean(&mut self, now_ms: u64, visit: impl FnMut(Field<'_>)) -> usize {
+        if self.table.soonest() <= now_ms { self.take_due(now_ms, TAKEN_BY_CHANGE, visit) } else { 0 }
+    }
+
+    /// Takes a field out if its time has come; whether it has.
+    pub fn take_if_due(&mut self, name: &[u8], now_ms: u64) -> bool {
+        let is_due = self.table.soonest() <= now_ms
+            && self.table.get(name).is_some_and(|row| !Field::of(row).is_live(now_ms));
+        is_due && self.table.remove(name)
     }
 
     /// Asks the processor to load what a lookup of this field reads first.

@@ -62,10 +62,10 @@ fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, u
             }
         }
         8 => {
-            hash.clean(now);
+            hash.clean(now, |_| ());
         }
         9 => {
-            assert!(hash.take_due(now, usize::MAX) < usize::MAX);
+            assert!(hash.take_due(now, usize::MAX, |_| ()) < usize::MAX);
             assert_eq!((hash.len(), hash.soonest() > now), (known.len(), true));
         }
         10 => match hash.random(now, rng) {
@@ -135,7 +135,7 @@ fn a_mass_of_due_fields_goes_in_steps() {
     assert_eq!((hash.live(999), hash.live(1_000), hash.live(1_200)), (20_000, 19_950, 10_000));
     let mut steps = 0;
     while hash.soonest() <= 1_200 {
-        assert!(hash.take_due(1_200, 100) <= 100);
+        assert!(hash.take_due(1_200, 100, |_| ()) <= 100);
         steps += 1;
     }
     assert!((100..=101).contains(&steps), "{steps}");

@@ -28,6 +28,7 @@ pub use cli::CommandLine;
 pub use hot::{Hot, OutputLimit};
 pub use load::{FatalConfig, Loaded};
 pub(crate) use number::parse_memory;
+pub use rewrite::quoted;
 pub use table::MAXMEMORY_POLICIES;
 
 use parking_lot::{Mutex, RwLock};

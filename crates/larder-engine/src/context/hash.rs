@@ -24,12 +24,12 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut Hash, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
-        let now = self.now_ms();
-        let (mut before, mut after, mut cleaned, mut is_emptied) = (NEVER, NEVER, 0, false);
+        let due_ms = self.due_ms();
+        let (mut before, mut after, mut gone, mut is_emptied) = (NEVER, NEVER, Vec::new(), false);
         let done = self.with_value(key, |hash: &mut Hash, reply| {
             before = hash.soonest();
-            cleaned = hash.clean(now);
-            is_emptied = cleaned > 0 && hash.is_empty();
+            hash.clean(due_ms, |field| gone.push(field.name.into()));
+            is_emptied = !gone.is_empty() && hash.is_empty();
             let done = f(hash, reply);
             after = hash.soonest();
             done
@@ -37,20 +37,26 @@ impl<'a> Context<'a> {
         if before != after {
             self.note_field_expiry(key, before, after);
         }
-        if cleaned > 0 {
-            self.note_cleaned(key, is_emptied);
+        if !gone.is_empty() {
+            self.note_expired_fields(key, &gone);
+            if is_emptied {
+                self.notify_emptied(key);
+            }
         }
         done
     }
 
-    /// Fields whose time was over are gone, and with them perhaps the hash.
+    /// Fields whose time was over have been taken out. Who reads the log does not judge that by a clock: it says so, before
+    /// what the command does.
     #[cold]
-    fn note_cleaned(&mut self, key: &Key<'_>, is_emptied: bool) {
-        self.modified(key);
-        self.notify(class::HASH, "hexpired", key);
-        if is_emptied {
-            self.notify_emptied(key);
+    pub(crate) fn note_expired_fields(&mut self, key: &Key<'_>, names: &[Box<[u8]>]) {
+        if self.logs() {
+            let words: Vec<&[u8]> =
+                [b"HDEL", key.bytes].into_iter().chain(names.iter().map(|name| &**name)).collect();
+            self.log_also(&words);
         }
+        self.note_changed(key, 0);
+        self.notify(class::HASH, "hexpired", key);
     }
 
     /// Works on the hash of a key, which is created when there is none, with room for so many fields of so many bytes;

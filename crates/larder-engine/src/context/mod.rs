@@ -11,6 +11,7 @@ pub(crate) use typed::Typed;
 use crate::access::{AccessRules, Touch};
 use crate::clock::Clock;
 use crate::command::Found;
+use crate::deadlines::is_due;
 use crate::effects::Effects;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -212,13 +213,13 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
     ) -> R {
-        let now = self.now_ms();
+        let due_ms = self.due_ms();
         let touch = self.touch();
         let db = self.db;
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let table = shard.table_mut(db);
         match table.get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
-            Some(entry) if !is_due(&entry, now) => {
+            Some(entry) if !is_due(&entry, due_ms) => {
                 self.worker.stats.hits.add(1);
                 return f(Some(entry), &mut self.reply);
             }
@@ -232,9 +233,9 @@ impl<'a> Context<'a> {
 
     /// Looks a key up without counting or marking it.
     pub(crate) fn peek<R>(&mut self, key: &Key<'_>, f: impl FnOnce(Option<Entry<'_, Value>>) -> R) -> R {
-        let now = self.now_ms();
+        let due_ms = self.due_ms();
         match self.table(key).get(key.hash, key.bytes) {
-            Some(entry) if !is_due(&entry, now) => return f(Some(entry)),
+            Some(entry) if !is_due(&entry, due_ms) => return f(Some(entry)),
             Some(_) => self.expire(key),
             None => {}
         }
@@ -356,7 +357,7 @@ impl<'a> Context<'a> {
 
     /// Marks the transactions that depend on a key, and notes who caches it. `writer` is the client who changed it.
     #[inline]
-    fn note_changed(&mut self, key: &Key<'_>, writer: u64) {
+    pub(super) fn note_changed(&mut self, key: &Key<'_>, writer: u64) {
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         shard.changed(self.engine, self.db, key, writer, &mut self.worker.invalidations);
     }
@@ -468,10 +469,4 @@ impl<'a> Context<'a> {
         self.worker.scratch = scratch;
         count.map(|_| ())
     }
-}
-
-/// Whether the time of an entry is over.
-#[inline]
-pub(crate) fn is_due(entry: &Entry<'_, Value>, now_ms: u64) -> bool {
-    entry.expire_at_ms().is_some_and(|at| at < now_ms)
 }

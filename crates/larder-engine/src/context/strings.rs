@@ -1,6 +1,7 @@
 //! Strings as the bytes that several families work on: bitmaps and HyperLogLogs are strings.
 
-use super::{Context, inline, is_due, string_bytes};
+use super::{Context, inline, string_bytes};
+use crate::deadlines::is_due;
 use crate::error::{CommandError, CommandResult};
 use crate::shard::Key;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, InlineBytes, NewValue, ValueRef};
@@ -46,12 +47,12 @@ impl<'a> Context<'a> {
         len_min: usize,
         f: impl FnOnce(&mut [u8], bool) -> R,
     ) -> CommandResult<R> {
-        let (db, now, touch) = (self.db, self.now_ms(), self.touch());
+        let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else {
             return Ok(self.make_string(key, &[], len_min, ExpireChange::Clear, |bytes| f(bytes, true)));
         };
-        if is_due(&entry.record(), now) {
+        if is_due(&entry.record(), due_ms) {
             self.expire(key);
             return Ok(self.make_string(key, &[], len_min, ExpireChange::Clear, |bytes| f(bytes, true)));
         }
@@ -81,10 +82,10 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut SharedBytes) -> CommandResult<(R, bool)>,
     ) -> CommandResult<Option<R>> {
-        let (db, now, touch) = (self.db, self.now_ms(), self.touch());
+        let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
-        if is_due(&entry.record(), now) {
+        if is_due(&entry.record(), due_ms) {
             self.expire(key);
             return Ok(None);
         }

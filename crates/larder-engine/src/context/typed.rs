@@ -2,7 +2,8 @@
 //!
 //! Lists have their own forms of these in the parent module, since they also ask for compression.
 
-use super::{Context, is_due};
+use super::Context;
+use crate::deadlines::is_due;
 use crate::error::{CommandError, CommandResult};
 use crate::shard::Key;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
@@ -57,10 +58,10 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut T, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
-        let (db, now, touch) = (self.db, self.now_ms(), self.touch());
+        let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
-        if is_due(&entry.record(), now) {
+        if is_due(&entry.record(), due_ms) {
             self.expire(key);
             return Ok(None);
         }

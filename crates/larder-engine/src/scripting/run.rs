@@ -224,7 +224,7 @@ impl Run<'_, '_> {
     /// Finds the command, checks what may be done, and does it. Where its reply begins.
     fn execute(&mut self, args: Args<'_>) -> CommandResult<usize> {
         let engine = self.context.engine;
-        let found = match dispatch::look_up(engine, self.context.worker, args) {
+        let found = match dispatch::find_for_script(engine, self.context.worker, args) {
             Ok(found) => found,
             Err(error) => {
                 dispatch::count_refusal(engine, self.context.worker, None, &error);

@@ -34,7 +34,7 @@ impl Host for NoHost {
     }
     fn save_in_background(&self, _now: bool) {}
     fn rewrite_log_in_background(&self) {}
-    fn reload(&self, _save: bool, _flush: bool) -> Result<(), String> {
+    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), String> {
         Err("there are no files".to_owned())
     }
     fn reload_log(&self) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Reading an RDB file into the keyspace, with all cores: one thread finds where the values end and checks the sum, the
 //! others make the values.
 
-use larder_engine::{Busy, Engine, Loader, MayWait};
+use larder_engine::{Busy, Engine, Loader, Overdue};
 use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
 use std::io::{self, Read};
@@ -20,18 +20,32 @@ const BATCHES_WAITING: usize = 4;
 /// Keys of one database.
 type Batch = (usize, RawKeys);
 
+/// How a file is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Whether its checksum must be right.
+    pub verify: bool,
+    /// What becomes of keys whose time is over.
+    pub overdue: Overdue,
+    /// Whether its libraries of functions may replace those that there are.
+    pub merge: bool,
+}
+
 /// Reads a whole file. Returns the source, and what has been read of it beyond the file. No script runs meanwhile.
-pub fn load<R: Read>(engine: &Engine, source: R, verify: bool) -> Result<(R, Vec<u8>)> {
+pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<(R, Vec<u8>)> {
+    let Rules { verify, overdue, merge } = rules;
     let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);
     let receiver = Mutex::new(receiver);
-    let options = *Loader::new(engine, may_wait).options();
+    let options = *Loader::new(engine, may_wait, overdue).options();
     thread::scope(|scope| {
-        let makers: Vec<_> =
-            (0..threads).map(|_| scope.spawn(|| make_values(engine, &receiver, may_wait))).collect();
-        let read = FileReader::new(source, options, verify).and_then(|file| read_file(engine, file, &sender));
+        let makers: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(|| make_values(Loader::new(engine, may_wait, overdue), &receiver)))
+            .collect();
+        let read =
+            FileReader::new(source, options, verify).and_then(|file| read_file(engine, file, merge, &sender));
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
         // What a maker found stands before the end of the file.
@@ -43,6 +57,7 @@ pub fn load<R: Read>(engine: &Engine, source: R, verify: bool) -> Result<(R, Vec
 fn read_file<R: Read>(
     engine: &Engine,
     mut file: FileReader<R>,
+    merge: bool,
     makers: &SyncSender<Batch>,
 ) -> Result<(R, Vec<u8>)> {
     let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
@@ -65,7 +80,7 @@ fn read_file<R: Read>(
                 hand_over(db, &mut batch);
             }
             Event::Key | Event::Aux(..) | Event::ResizeDb(..) => {}
-            Event::Function(text) => add_library(engine, &text)?,
+            Event::Function(text) => add_library(engine, &text, merge)?,
         }
     }
     hand_over(db, &mut batch);
@@ -73,8 +88,8 @@ fn read_file<R: Read>(
 }
 
 /// A library that does not load would be lost: the file is refused.
-fn add_library(engine: &Engine, text: &[u8]) -> Result<()> {
-    engine.add_library(text).map_err(|reason| {
+fn add_library(engine: &Engine, text: &[u8], replace: bool) -> Result<()> {
+    engine.add_library(text, replace).map_err(|reason| {
         engine.log_warning(&format!("Loading a library of functions failed: {reason}"));
         Error::Damaged("a library of functions that does not load")
     })
@@ -85,8 +100,7 @@ fn database(engine: &Engine, number: u64) -> Result<usize> {
     db.ok_or(Error::Damaged("a database that the option 'databases' does not allow"))
 }
 
-fn make_values(engine: &Engine, batches: &Mutex<Receiver<Batch>>, may_wait: &MayWait) -> Result<()> {
-    let mut loader = Loader::new(engine, may_wait);
+fn make_values(mut loader: Loader<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
     let options = *loader.options();
     let mut outcome = Ok(());
     loop {

@@ -12,7 +12,9 @@ pub mod snapshot;
 
 use crate::shared::Shared;
 use aof::AppendFile;
-use larder_engine::{Busy, Engine, LogLevel, MayWait, ShutdownFlags, Snapshot, spawn_background, wall_s};
+use larder_engine::{
+    Busy, Engine, LogLevel, MayWait, Overdue, ShutdownFlags, Snapshot, spawn_background, wall_ms, wall_s,
+};
 use larder_rdb::Version;
 use pace::Pace;
 use parking_lot::Mutex;
@@ -281,7 +283,7 @@ impl Persist {
         let outcome = if keeps_log {
             aof::load::load(&self.shared, &self.engine)
         } else {
-            self.load_rdb(&self.rdb_path())
+            self.load_rdb(&self.rdb_path(), false)
         };
         match outcome {
             Ok(what) => {
@@ -323,15 +325,20 @@ impl Persist {
     fn begin_load(&self) {
         let progress = &self.engine.persistence().load;
         progress.started_s.store(wall_s(), Relaxed);
-        for counter in
-            [&progress.total_bytes, &progress.loaded_bytes, &progress.keys_loaded, &progress.keys_expired]
-        {
+        for counter in [
+            &progress.total_bytes,
+            &progress.loaded_bytes,
+            &progress.keys_loaded,
+            &progress.keys_expired,
+            &progress.hashes_expired,
+        ] {
             counter.store(0, Relaxed);
         }
     }
 
-    /// Loads an RDB file; says what was loaded, if there was one. The error is what the log should say.
-    fn load_rdb(&self, path: &Path) -> Result<Option<&'static str>, String> {
+    /// Loads an RDB file; says what was loaded, if there was one. `merge`: libraries of functions replace those that there are.
+    /// The error is what the log should say.
+    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<&'static str>, String> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("Fatal error loading the DB: {error}. Exiting.")),
@@ -340,22 +347,27 @@ impl Persist {
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
         let verify = self.shared.config.is_yes("rdbchecksum");
-        load::load(&self.engine, file, verify)
+        let rules = load::Rules { verify, overdue: Overdue::DropAt(wall_ms()), merge };
+        load::load(&self.engine, file, rules)
             .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
         let progress = &self.engine.persistence().load;
         let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
-        self.shared.log.notice(&format!("Done loading RDB, keys loaded: {loaded}, keys expired: {expired}."));
+        let emptied = progress.hashes_expired.load(Relaxed);
+        self.shared.log.notice(&format!(
+            "Done loading RDB, keys loaded: {loaded}, keys expired: {expired}, all fields expired hashes: {emptied}."
+        ));
         Ok(Some("disk"))
     }
 
-    /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file.
-    pub fn reload(self: &Arc<Self>, save: bool, flush: bool) -> Result<(), String> {
+    /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
+    /// there are an error unless both are to be merged.
+    pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), String> {
         if save {
             self.claim_save()?;
             self.save_now()
                 .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())?;
         }
-        self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path()).map(drop))
+        self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path(), merge).map(drop))
             .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())
     }
 

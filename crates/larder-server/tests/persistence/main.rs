@@ -2,12 +2,14 @@
 
 mod aof;
 mod crash;
+mod deadlines;
 mod disk;
 mod faults;
 mod functions;
 mod hostile;
 mod migrate;
 mod rdb;
+mod replay;
 #[path = "../common/samples.rs"]
 mod samples;
 

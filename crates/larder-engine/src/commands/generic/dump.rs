@@ -90,7 +90,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         _ if options.absolute => Some(ttl),
         _ => Some(now.saturating_add(ttl)),
     };
-    let is_over = expire_at_ms.is_some_and(|at| at <= now);
+    let is_over = expire_at_ms.is_some_and(|at| context.is_past(at as i64));
     if options.replace && is_over {
         context.delete(&key);
     } else if options.replace {

@@ -301,23 +301,23 @@ impl<'a> Pattern<'a> {
             Pattern::Nothing => return None,
             Pattern::Key { prefix, postfix, field } => ([prefix, element, postfix].concat(), field),
         };
-        let (key, now_ms) = (context.key(&name), context.now_ms());
+        let (key, due_ms) = (context.key(&name), context.due_ms());
         context.read(&key, |entry, _| match (entry?.value(), field) {
             (ValueRef::Inline { bytes, .. }, None) => Some(bytes.to_vec()),
             (ValueRef::Out(value), None) => match &*value {
                 Value::String(bytes) => Some(bytes.to_vec()),
                 _ => None,
             },
-            (ValueRef::Out(value), Some(field)) => hash_field(&value, field, now_ms),
+            (ValueRef::Out(value), Some(field)) => hash_field(&value, field, due_ms),
             (ValueRef::Inline { .. }, Some(_)) => None,
         })
     }
 }
 
 /// The value of a field, if the value is a hash that has it.
-fn hash_field(value: &Value, field: &[u8], now_ms: u64) -> Option<Vec<u8>> {
+fn hash_field(value: &Value, field: &[u8], due_ms: u64) -> Option<Vec<u8>> {
     match value {
-        Value::Hash(hash) => hash.get(field, now_ms).map(<[u8]>::to_vec),
+        Value::Hash(hash) => hash.get(field, due_ms).map(<[u8]>::to_vec),
         _ => None,
     }
 }

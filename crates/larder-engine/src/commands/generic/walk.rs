@@ -5,7 +5,8 @@
 
 use crate::commands::is_word;
 use crate::commands::scan::{Scan, parse_cursor, reply_step};
-use crate::context::{Context, Kind, is_due};
+use crate::context::{Context, Kind};
+use crate::deadlines::is_due;
 use crate::error::CommandResult;
 use crate::glob;
 use crate::shard::{SHARDS, ShardData};
@@ -16,12 +17,12 @@ const RANDOM_TRIES: usize = 100;
 
 pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pattern = args.at(1);
-    let (db, now) = (context.db, context.now_ms());
+    let (db, due_ms) = (context.db, context.due_ms());
     context.deferred_array(|context, items| {
         let mut count = 0;
         context.each_shard(|data| {
             for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
-                if !is_due(&entry, now) && glob::matches(pattern, entry.key()) {
+                if !is_due(&entry, due_ms) && glob::matches(pattern, entry.key()) {
                     items.bulk(entry.key());
                     count += 1;
                 }
@@ -80,7 +81,7 @@ fn step(
     wanted: Option<&[u8]>,
     items: &mut Reply<'_>,
 ) -> CommandResult<(u64, usize)> {
-    let (db, now) = (context.db, context.now_ms());
+    let (db, due_ms) = (context.db, context.due_ms());
     let (mut seen, mut count) = (0, 0);
     let mut visited = 0;
     // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
@@ -90,7 +91,7 @@ fn step(
             let next = table.scan(cursor.position, |entry| {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
-                if !is_due(&entry, now)
+                if !is_due(&entry, due_ms)
                     && scan.takes(entry.key())
                     && wanted.is_none_or(|wanted| is_word(wanted, kind()))
                 {
@@ -132,7 +133,7 @@ enum Draw {
 }
 
 fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
-    let (db, now) = (context.db, context.now_ms());
+    let (db, due_ms) = (context.db, context.due_ms());
     let len = |data: &mut ShardData| data.table(db).map_or(0, |table| table.len());
     let lens = (0..SHARDS).map(|shard| context.with_shard(shard, len)).collect::<CommandResult<Vec<_>>>()?;
     let total: usize = lens.iter().sum();
@@ -150,7 +151,7 @@ fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     let mut rng = context.worker.rng.fork();
     let key = context.with_shard(shard, |data| {
         let entry = data.table(db)?.random(&mut rng)?;
-        (!is_due(&entry, now)).then(|| entry.key().to_vec())
+        (!is_due(&entry, due_ms)).then(|| entry.key().to_vec())
     })?;
     Ok(key.map_or(Draw::Missed, Draw::Key))
 }

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use crate::number;
-use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
+use larder_collections::hash::{FieldExpiry, Hash};
 use larder_resp::{Args, Reply};
 
 /// What the reply says of a field that is not there, and of one without an expiry.
@@ -44,42 +44,89 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, absolute: boo
         return Err(CommandError::invalid_expire(&context.command_name()));
     }
     let at = unix_time(context, amount, unit_ms, absolute)?;
-    let now = context.now_ms();
-    let mut changed = false;
+    let (due_ms, change) = (context.due_ms(), Change::of(context, at));
+    let mut changed = Vec::new();
     each(context, args, names, |hash, name, reply| {
-        let done = expire_field(hash, name, conditions, at, now);
-        changed |= done > NOT_SET;
+        let done = match hash.field(name, due_ms) {
+            None => NO_FIELD,
+            Some(field) if !conditions.hold(field.expire_at_ms, at as i64) => NOT_SET,
+            Some(_) => {
+                changed.push(name);
+                change.apply(hash, name, due_ms)
+            }
+        };
         reply.int(done);
     })?;
-    note_change(context, args, changed, if at <= now { &["hexpired"] } else { &["hexpire"] });
-    if changed && context.logs() {
-        let at = itoa::Buffer::new().format(at).to_owned();
-        let words: Vec<&[u8]> =
-            [b"HPEXPIREAT", args.at(1), at.as_bytes()].into_iter().chain(args.from(3).iter()).collect();
-        context.log_instead(&words);
-    }
+    note_change(context, args, !changed.is_empty(), change.events());
+    change.log(context, args.at(1), &changed);
     Ok(())
 }
 
-fn expire_field(hash: &mut Hash, name: &[u8], conditions: Conditions, at: u64, now: u64) -> i64 {
-    let Some(field) = hash.field(name, now) else { return NO_FIELD };
-    if !conditions.hold(field.expire_at_ms, at as i64) {
-        return NOT_SET;
+/// What becomes of fields that are found.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// They are deleted: the deadline is over already.
+    Delete,
+    ExpireAt(u64),
+    Persist,
+}
+
+impl Change {
+    fn of(context: &Context<'_>, at: u64) -> Change {
+        if context.is_past(at as i64) {
+            Change::Delete
+        } else {
+            Change::ExpireAt(Context::deadline(at as i64))
+        }
     }
-    if at <= now {
-        hash.remove(name, now);
-        return DELETED;
+
+    fn apply(self, hash: &mut Hash, name: &[u8], due_ms: u64) -> i64 {
+        match self {
+            Change::Delete => {
+                hash.remove(name, due_ms);
+                return DELETED;
+            }
+            Change::ExpireAt(at) => hash.set_expiry(name, Some(at), due_ms),
+            Change::Persist => hash.set_expiry(name, None, due_ms),
+        };
+        SET
     }
-    hash.set_expiry(name, Some(at), now);
-    SET
+
+    fn events(self) -> &'static [&'static str] {
+        match self {
+            Change::Delete => &["hexpired"],
+            Change::ExpireAt(_) => &["hexpire"],
+            Change::Persist => &["hpersist"],
+        }
+    }
+
+    /// Notes it for the fields that it has changed, and for no other: which fields are there for a reader of the log does
+    /// not depend on its clock.
+    fn log(self, context: &mut Context<'_>, key: &[u8], names: &[&[u8]]) {
+        if names.is_empty() || !context.logs() {
+            return;
+        }
+        let count = itoa::Buffer::new().format(names.len()).to_owned();
+        let time;
+        let mut words: Vec<&[u8]> = match self {
+            Change::Delete => vec![b"HDEL", key],
+            Change::ExpireAt(at) => {
+                time = itoa::Buffer::new().format(at).to_owned();
+                vec![b"HPEXPIREAT", key, time.as_bytes(), b"FIELDS", count.as_bytes()]
+            }
+            Change::Persist => vec![b"HPERSIST", key, b"FIELDS", count.as_bytes()],
+        };
+        words.extend(names);
+        context.log_instead(&words);
+    }
 }
 
 /// Calls `f` for each field of the hash; without a hash, replies that no field is there.
-fn each<'a>(
+fn each<'a, 'n>(
     context: &mut Context<'a>,
     args: Args<'_>,
-    names: Args<'_>,
-    mut f: impl FnMut(&mut Hash, &[u8], &mut Reply<'a>),
+    names: Args<'n>,
+    mut f: impl FnMut(&mut Hash, &'n [u8], &mut Reply<'a>),
 ) -> CommandResult {
     let key = context.key(args.at(1));
     let done = context.with_hash(&key, |hash, reply| {
@@ -106,29 +153,30 @@ fn note_change(context: &mut Context<'_>, args: Args<'_>, changed: bool, events:
 
 pub(super) fn hpersist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let names = fields(args, 2, 1)?;
-    let now = context.now_ms();
-    let mut changed = false;
+    let due_ms = context.due_ms();
+    let mut changed = Vec::new();
     each(context, args, names, |hash, name, reply| {
-        let done = match hash.field(name, now).map(|field| field.expire_at_ms) {
+        let done = match hash.field(name, due_ms).map(|field| field.expire_at_ms) {
             None => NO_FIELD,
             Some(None) => NO_EXPIRY,
             Some(Some(_)) => {
-                changed |= hash.set_expiry(name, None, now);
-                SET
+                changed.push(name);
+                Change::Persist.apply(hash, name, due_ms)
             }
         };
         reply.int(done);
     })?;
-    note_change(context, args, changed, &["hpersist"]);
+    note_change(context, args, !changed.is_empty(), Change::Persist.events());
+    Change::Persist.log(context, args.at(1), &changed);
     Ok(())
 }
 
 pub(super) fn httl(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    reply_expiry(context, args, |at, now| (at - now + 500) / 1000)
+    reply_expiry(context, args, |at, now| (at.saturating_sub(now) + 500) / 1000)
 }
 
 pub(super) fn hpttl(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    reply_expiry(context, args, |at, now| at - now)
+    reply_expiry(context, args, |at, now| at.saturating_sub(now))
 }
 
 pub(super) fn hexpiretime(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -139,18 +187,18 @@ pub(super) fn hpexpiretime(context: &mut Context<'_>, args: Args<'_>) -> Command
     reply_expiry(context, args, |at, _| at)
 }
 
-/// Replies with what `convert` makes of the expiry of each field and of the time now, which it is not before.
+/// Replies with what `convert` makes of the expiry of each field and of the time now.
 fn reply_expiry(
     context: &mut Context<'_>,
     args: Args<'_>,
     convert: impl Fn(u64, u64) -> u64,
 ) -> CommandResult {
     let names = fields(args, 2, 1)?;
-    let (key, now) = (context.key(args.at(1)), context.now_ms());
+    let (key, now, due_ms) = (context.key(args.at(1)), context.now_ms(), context.due_ms());
     context.read_value(&key, |hash: Option<&Hash>, reply| {
         reply.array(names.len());
         for name in names.iter() {
-            let field = hash.and_then(|hash| hash.field(name, now));
+            let field = hash.and_then(|hash| hash.field(name, due_ms));
             reply.int(match field.map(|field| field.expire_at_ms) {
                 None => NO_FIELD,
                 Some(None) => NO_EXPIRY,
@@ -163,9 +211,9 @@ fn reply_expiry(
 
 pub(super) fn hgetdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let names = fields(args, 2, 1)?;
-    let now = context.now_ms();
-    take_values(context, args, names, "hdel", |hash, name, reply| {
-        let taken = hash.take(name, now, |value| reply.bulk(value)).is_some();
+    let due_ms = context.due_ms();
+    take_values(context, args, names, &["hdel"], |hash, name, reply| {
+        let taken = hash.take(name, due_ms, |value| reply.bulk(value)).is_some();
         if !taken {
             reply.null();
         }
@@ -187,54 +235,36 @@ pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         (expiry, at) = (new, at + used);
     }
     let names = fields(args, at, 1)?;
-    let now = context.now_ms();
-    let event = match expiry {
-        Expiry::At(at) if at <= now => "hexpired",
-        Expiry::At(_) => "hexpire",
-        _ => "hpersist",
+    let due_ms = context.due_ms();
+    let change = match expiry {
+        Expiry::At(at) => Some(Change::of(context, at)),
+        Expiry::Persist => Some(Change::Persist),
+        Expiry::Unsaid | Expiry::Keep => None,
     };
-    take_values(context, args, names, event, |hash, name, reply| {
-        reply.bulk_or_null(hash.get(name, now));
-        match expiry {
-            Expiry::At(at) if at <= now => hash.remove(name, now),
-            Expiry::At(at) => hash.set_expiry(name, Some(at), now),
-            Expiry::Persist => {
-                let volatile = hash.field(name, now).is_some_and(|field| field.expire_at_ms.is_some());
-                volatile && hash.set_expiry(name, None, now)
-            }
-            Expiry::Unsaid | Expiry::Keep => false,
+    let (events, mut changed) = (change.map_or(&[][..], Change::events), Vec::new());
+    take_values(context, args, names, events, |hash, name, reply| {
+        reply.bulk_or_null(hash.get(name, due_ms));
+        let (Some(change), Some(field)) = (change, hash.field(name, due_ms)) else { return false };
+        if matches!(change, Change::Persist) && field.expire_at_ms.is_none() {
+            return false;
         }
+        change.apply(hash, name, due_ms);
+        changed.push(name);
+        true
     })?;
-    log_getex(context, args, expiry, at);
+    if let Some(change) = change {
+        change.log(context, args.at(1), &changed);
+    }
     Ok(())
 }
 
-/// Notes what HGETEX did, by the command that does only that. `at` is where the fields begin.
-fn log_getex(context: &mut Context<'_>, args: Args<'_>, expiry: Expiry, at: usize) {
-    if !context.logs() {
-        return;
-    }
-    let mut words: Vec<&[u8]> = Vec::with_capacity(args.len() + 1);
-    let time;
-    match expiry {
-        Expiry::At(ms) => {
-            time = itoa::Buffer::new().format(ms).to_owned();
-            words.extend([b"HPEXPIREAT", args.at(1), time.as_bytes()]);
-        }
-        Expiry::Persist => words.extend([b"HPERSIST".as_slice(), args.at(1)]),
-        Expiry::Unsaid | Expiry::Keep => return,
-    }
-    words.extend(args.from(at).iter());
-    context.log_instead(&words);
-}
-
 /// Replies with values; `f` writes one and says whether it changed anything.
-fn take_values<'a>(
+fn take_values<'a, 'n>(
     context: &mut Context<'a>,
     args: Args<'_>,
-    names: Args<'_>,
-    event: &str,
-    mut f: impl FnMut(&mut Hash, &[u8], &mut Reply<'a>) -> bool,
+    names: Args<'n>,
+    events: &[&str],
+    mut f: impl FnMut(&mut Hash, &'n [u8], &mut Reply<'a>) -> bool,
 ) -> CommandResult {
     let key = context.key(args.at(1));
     let changed = context.with_hash(&key, |hash, reply| {
@@ -247,7 +277,7 @@ fn take_values<'a>(
         context.reply.array(names.len());
         names.iter().for_each(|_| context.reply.null());
     }
-    note_change(context, args, changed == Some(true), &[event]);
+    note_change(context, args, changed == Some(true), events);
     Ok(())
 }
 
@@ -314,52 +344,78 @@ impl SetOptions {
         Ok(used)
     }
 
-    fn allow(&self, hash: &Hash, pairs: Args<'_>, now: u64) -> bool {
+    fn allow(&self, hash: &Hash, pairs: Args<'_>, due_ms: u64) -> bool {
         let mut names = pairs.iter().step_by(2);
-        self.key.holds(hash.live(now) > 0)
-            && names.all(|name| self.fields.holds(hash.get(name, now).is_some()))
+        self.key.holds(hash.live(due_ms) > 0)
+            && names.all(|name| self.fields.holds(hash.get(name, due_ms).is_some()))
     }
 }
 
 pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let options = SetOptions::parse(context, args)?;
     let pairs = fields(args, options.fields_at, 2)?;
-    let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
+    let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
+    let expiry = match options.expiry {
+        Expiry::At(at) if context.is_past(at as i64) => None,
+        Expiry::At(at) => Some(FieldExpiry::At(Context::deadline(at as i64))),
+        Expiry::Keep => Some(FieldExpiry::Keep),
+        Expiry::Unsaid | Expiry::Persist => Some(FieldExpiry::Clear),
+    };
+    let (mut gone, mut deleted): (Vec<Box<[u8]>>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let set = context.with_hash_or_new(&key, super::set::room(pairs), |hash, _| {
-        let allowed = options.allow(hash, pairs, now);
-        if allowed {
-            set_pairs(hash, pairs, options.expiry, limits, now);
+        if !options.allow(hash, pairs, due_ms) {
+            return Ok(false);
         }
-        Ok(allowed)
+        for at in (0..pairs.len()).step_by(2) {
+            let name = pairs.at(at);
+            match expiry {
+                None if hash.remove(name, due_ms) => deleted.push(name),
+                None => {}
+                Some(expiry) => {
+                    // The expiry that is kept is not that of a field whose time is over.
+                    if expiry == FieldExpiry::Keep && hash.take_if_due(name, due_ms) {
+                        gone.push(name.into());
+                    }
+                    hash.set(name, pairs.at(at + 1), expiry, limits, due_ms);
+                }
+            }
+        }
+        Ok(true)
     })?;
-    let events: &[&str] = match options.expiry {
-        Expiry::At(at) if at <= now => &["hexpired"],
-        Expiry::At(_) => &["hset", "hexpire"],
-        _ => &["hset"],
+    if !gone.is_empty() {
+        context.note_expired_fields(&key, &gone);
+    }
+    let events: &[&str] = match expiry {
+        None => &["hexpired"],
+        Some(FieldExpiry::At(_)) => &["hset", "hexpire"],
+        Some(_) => &["hset"],
     };
     note_change(context, args, set, events);
-    if let (true, Expiry::At(at)) = (set && context.logs(), options.expiry) {
-        let at = itoa::Buffer::new().format(at).to_owned();
-        let head: [&[u8]; 4] = [b"HSETEX", args.at(1), b"PXAT", at.as_bytes()];
-        let words: Vec<&[u8]> = head.into_iter().chain(args.from(options.fields_at).iter()).collect();
-        context.log_instead(&words);
+    match expiry {
+        _ if !set => {}
+        None if deleted.is_empty() => context.log_nothing(),
+        None => Change::Delete.log(context, key.bytes, &deleted),
+        Some(expiry) => log_setex(context, args, options.fields_at, expiry),
     }
     context.reply.int(i64::from(set));
     Ok(())
 }
 
-/// Sets all pairs; a time that is over leaves the fields out.
-fn set_pairs(hash: &mut Hash, pairs: Args<'_>, expiry: Expiry, limits: HashLimits, now: u64) {
-    let expiry = match expiry {
-        Expiry::At(at) => FieldExpiry::At(at),
-        Expiry::Keep => FieldExpiry::Keep,
-        Expiry::Unsaid | Expiry::Persist => FieldExpiry::Clear,
-    };
-    for at in (0..pairs.len()).step_by(2) {
-        if matches!(expiry, FieldExpiry::At(at) if at <= now) {
-            hash.remove(pairs.at(at), now);
-        } else {
-            hash.set(pairs.at(at), pairs.at(at + 1), expiry, limits, now);
-        }
+/// Notes that fields have been set, without the conditions under which they were to be.
+fn log_setex(context: &mut Context<'_>, args: Args<'_>, fields_at: usize, expiry: FieldExpiry) {
+    if !context.logs() {
+        return;
     }
+    let time;
+    let mut words: Vec<&[u8]> = vec![b"HSETEX", args.at(1)];
+    match expiry {
+        FieldExpiry::At(at) => {
+            time = itoa::Buffer::new().format(at).to_owned();
+            words.extend([b"PXAT", time.as_bytes()]);
+        }
+        FieldExpiry::Keep => words.push(b"KEEPTTL"),
+        FieldExpiry::Clear => {}
+    }
+    words.extend(args.from(fields_at).iter());
+    context.log_instead(&words);
 }

@@ -16,15 +16,19 @@ const AMOUNT_NOT_FINITE: CommandError = CommandError::Fixed("ERR value is NaN or
 
 pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let amount = number::integer(&args[3])?;
-    let now = context.now_ms();
-    let sum = change(context, args, "hincrby", |hash| {
-        let old = match hash.get(args.at(2), now) {
+    let due_ms = context.due_ms();
+    let (sum, was_volatile) = change(context, args, "hincrby", |hash| {
+        let old = match hash.get(args.at(2), due_ms) {
             Some(text) => number::parse_i64(text).ok_or(VALUE_NOT_INTEGER)?,
             None => 0,
         };
         let sum = old.checked_add(amount).ok_or(CommandError::OVERFLOW)?;
         Ok((sum, itoa::Buffer::new().format(sum).to_owned()))
     })?;
+    if was_volatile {
+        // Whether there was a number to add to depended on the time.
+        log_value(context, args, itoa::Buffer::new().format(sum).as_bytes());
+    }
     context.reply.int(sum);
     Ok(())
 }
@@ -34,43 +38,58 @@ pub(super) fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Command
     if amount == LongDouble::Infinite {
         return Err(AMOUNT_NOT_FINITE);
     }
-    let now = context.now_ms();
-    let text = change(context, args, "hincrbyfloat", |hash| {
-        let old = match hash.get(args.at(2), now) {
+    let due_ms = context.due_ms();
+    let (text, _) = change(context, args, "hincrbyfloat", |hash| {
+        let old = match hash.get(args.at(2), due_ms) {
             Some(text) => LongDouble::parse(text).ok_or(VALUE_NOT_FLOAT)?,
             None => LongDouble::ZERO,
         };
         let text = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?.to_string();
         Ok((text.clone(), text))
     })?;
-    // Only INCRBY is sure to give the same digits everywhere. HSET would end the field's time to live.
-    let set: [&[u8]; 7] = [b"HSETEX", args.at(1), b"KEEPTTL", b"FIELDS", b"1", args.at(2), text.as_bytes()];
-    let key = context.key(args.at(1));
-    if context.peek(&key, |entry| entry.is_some_and(|entry| has_field_expiry(&entry.value()))) {
-        context.log_instead(&set);
-    } else {
-        context.log_instead(&[b"HSET", args.at(1), args.at(2), text.as_bytes()]);
-    }
+    // The digits of a sum may differ from one machine to another.
+    log_value(context, args, text.as_bytes());
     context.reply.bulk(text.as_bytes());
     Ok(())
 }
 
-fn has_field_expiry(value: &ValueRef<'_, Value>) -> bool {
-    matches!(value, ValueRef::Out(value) if matches!(&**value, Value::Hash(hash) if hash.expiring() > 0))
+/// Notes the value that a field has now, and when it expires.
+fn log_value(context: &mut Context<'_>, args: Args<'_>, value: &[u8]) {
+    if !context.logs() {
+        return;
+    }
+    let (key, name, due_ms) = (context.key(args.at(1)), args.at(2), context.due_ms());
+    match context.peek(&key, |entry| entry.and_then(|entry| field_expiry(&entry.value(), name, due_ms))) {
+        Some(at) => {
+            let at = itoa::Buffer::new().format(at).to_owned();
+            let words: [&[u8]; 8] =
+                [b"HSETEX", key.bytes, b"PXAT", at.as_bytes(), b"FIELDS", b"1", name, value];
+            context.log_instead(&words);
+        }
+        None => context.log_instead(&[b"HSET", key.bytes, name, value]),
+    }
 }
 
-/// Sets a field to what `compute` makes of the hash; its expiry stays. An error leaves everything as it is.
+fn field_expiry(value: &ValueRef<'_, Value>, name: &[u8], due_ms: u64) -> Option<u64> {
+    let ValueRef::Out(value) = value else { return None };
+    let Value::Hash(hash) = &**value else { return None };
+    hash.field(name, due_ms)?.expire_at_ms
+}
+
+/// Sets a field to what `compute` makes of the hash; its expiry stays. Tells beside the result whether any field had an expiry.
+/// An error leaves everything as it is.
 fn change<R, T: AsRef<[u8]>>(
     context: &mut Context<'_>,
     args: Args<'_>,
     event: &str,
     compute: impl Fn(&Hash) -> CommandResult<(R, T)>,
-) -> CommandResult<R> {
-    let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
+) -> CommandResult<(R, bool)> {
+    let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
     let result = context.with_hash_or_new(&key, super::set::room(args.from(2)), |hash, _| {
+        let was_volatile = hash.expiring() > 0;
         let (result, value) = compute(hash)?;
-        hash.set(args.at(2), value.as_ref(), FieldExpiry::Keep, limits, now);
-        Ok(result)
+        hash.set(args.at(2), value.as_ref(), FieldExpiry::Keep, limits, due_ms);
+        Ok((result, was_volatile))
     })?;
     context.modified(&key);
     context.notify(class::HASH, event, &key);

@@ -18,48 +18,48 @@ fn read<'a, R>(
     args: Args<'_>,
     f: impl FnOnce(Option<&Hash>, u64, &mut Reply<'a>) -> CommandResult<R>,
 ) -> CommandResult<R> {
-    let (key, now) = (context.key(args.at(1)), context.now_ms());
-    context.read_value(&key, |hash: Option<&Hash>, reply| f(hash, now, reply))
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    context.read_value(&key, |hash: Option<&Hash>, reply| f(hash, due_ms, reply))
 }
 
 pub(super) fn hget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        reply.bulk_or_null(hash.and_then(|hash| hash.get(args.at(2), now)));
+    read(context, args, |hash, due_ms, reply| {
+        reply.bulk_or_null(hash.and_then(|hash| hash.get(args.at(2), due_ms)));
         Ok(())
     })
 }
 
 pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
+    read(context, args, |hash, due_ms, reply| {
         let names = args.from(2);
         reply.array(names.len());
         if let Some(hash) = hash.filter(|hash| !hash.is_one_block()) {
             names.iter().for_each(|name| hash.prefetch(name));
         }
         for name in names.iter() {
-            reply.bulk_or_null(hash.and_then(|hash| hash.get(name, now)));
+            reply.bulk_or_null(hash.and_then(|hash| hash.get(name, due_ms)));
         }
         Ok(())
     })
 }
 
 pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        reply.count(hash.map_or(0, |hash| hash.live(now)));
+    read(context, args, |hash, due_ms, reply| {
+        reply.count(hash.map_or(0, |hash| hash.live(due_ms)));
         Ok(())
     })
 }
 
 pub(super) fn hstrlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        reply.count(hash.and_then(|hash| hash.get(args.at(2), now)).map_or(0, <[u8]>::len));
+    read(context, args, |hash, due_ms, reply| {
+        reply.count(hash.and_then(|hash| hash.get(args.at(2), due_ms)).map_or(0, <[u8]>::len));
         Ok(())
     })
 }
 
 pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        let found = hash.is_some_and(|hash| hash.get(args.at(2), now).is_some());
+    read(context, args, |hash, due_ms, reply| {
+        let found = hash.is_some_and(|hash| hash.get(args.at(2), due_ms).is_some());
         reply.int(i64::from(found));
         Ok(())
     })
@@ -92,9 +92,9 @@ fn all(
     open: impl Fn(&mut Reply<'_>, usize),
     write: impl Fn(Field<'_>, &mut Reply<'_>),
 ) -> CommandResult {
-    read(context, args, |hash, now, reply| {
-        open(reply, hash.map_or(0, |hash| hash.live(now)));
-        hash.into_iter().flat_map(|hash| hash.iter(now)).for_each(|field| write(field, reply));
+    read(context, args, |hash, due_ms, reply| {
+        open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
+        hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
         Ok(())
     })
 }
@@ -102,8 +102,8 @@ fn all(
 pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut rng = context.worker.rng.fork();
     let Some(count) = args.get(2) else {
-        return read(context, args, |hash, now, reply| {
-            let field = hash.and_then(|hash| hash.random(now, &mut rng));
+        return read(context, args, |hash, due_ms, reply| {
+            let field = hash.and_then(|hash| hash.random(due_ms, &mut rng));
             reply.bulk_or_null(field.map(|field| field.name));
             Ok(())
         });
@@ -119,20 +119,20 @@ pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     if with_values && count.unsigned_abs() > i64::MAX as u64 / 2 {
         return Err(CommandError::OUT_OF_RANGE);
     }
-    read(context, args, |hash, now, reply| {
+    read(context, args, |hash, due_ms, reply| {
         let write = |field: Field<'_>, reply: &mut Reply<'_>| write_random(field, with_values, reply);
         match hash {
             None => reply.array(0),
-            Some(hash) if hash.live(now) == 0 => reply.array(0),
+            Some(hash) if hash.live(due_ms) == 0 => reply.array(0),
             Some(hash) if count < 0 => {
                 let count = count.unsigned_abs() as usize;
                 open_random(count, with_values, reply);
-                draw(hash, count, now, &mut rng, reply, write);
+                draw(hash, count, due_ms, &mut rng, reply, write);
             }
             Some(hash) => {
-                let len = hash.live(now).min(count as usize);
+                let len = hash.live(due_ms).min(count as usize);
                 open_random(len, with_values, reply);
-                hash.random_distinct(len, now, &mut rng, |field| write(field, reply));
+                hash.random_distinct(len, due_ms, &mut rng, |field| write(field, reply));
             }
         }
         Ok(())
@@ -158,13 +158,13 @@ fn write_random(field: Field<'_>, with_values: bool, reply: &mut Reply<'_>) {
 fn draw(
     hash: &Hash,
     count: usize,
-    now: u64,
+    due_ms: u64,
     rng: &mut fastrand::Rng,
     reply: &mut Reply<'_>,
     write: impl Fn(Field<'_>, &mut Reply<'_>),
 ) {
     for _ in 0..count {
-        if let Some(field) = hash.random(now, rng) {
+        if let Some(field) = hash.random(due_ms, rng) {
             write(field, reply);
         }
     }
@@ -173,11 +173,11 @@ fn draw(
 pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = parse_cursor(args.at(2))?;
     reply_step(context, |context, items| {
-        read(context, args, |hash, now, _| {
+        read(context, args, |hash, due_ms, _| {
             // As in Redis, a key that is not there is answered before the options are looked at.
             let Some(hash) = hash else { return Ok((0, 0)) };
             let (scan, no_values) = Scan::parse_with_word(args.from(3), "novalues")?;
-            Ok(collect(hash, cursor, &scan, !no_values, now, items))
+            Ok(collect(hash, cursor, &scan, !no_values, due_ms, items))
         })
     })
 }
@@ -188,12 +188,12 @@ fn collect(
     cursor: u64,
     scan: &Scan<'_>,
     values: bool,
-    now: u64,
+    due_ms: u64,
     items: &mut Reply<'_>,
 ) -> (u64, usize) {
     let (mut cursor, mut seen, mut count) = (cursor, 0, 0);
     loop {
-        cursor = hash.scan(cursor, now, |field| {
+        cursor = hash.scan(cursor, due_ms, |field| {
             seen += 1;
             if !scan.takes(field.name) {
                 return;

@@ -23,11 +23,11 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
     if !pairs.len().is_multiple_of(2) {
         return Err(CommandError::arity(&context.command_name()));
     }
-    let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
+    let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
     let added = context.with_hash_or_new(&key, room(pairs), |hash, _| {
         let mut added = 0;
         for at in (0..pairs.len()).step_by(2) {
-            let is_new = hash.set(pairs.at(at), pairs.at(at + 1), FieldExpiry::Clear, limits, now);
+            let is_new = hash.set(pairs.at(at), pairs.at(at + 1), FieldExpiry::Clear, limits, due_ms);
             added += usize::from(is_new);
         }
         Ok(added)
@@ -43,10 +43,15 @@ pub(super) fn room(pairs: Args<'_>) -> (usize, usize) {
 }
 
 pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (key, limits, now) = (context.key(args.at(1)), context.hash_limits(), context.now_ms());
-    let added = context.with_hash_or_new(&key, room(args.from(2)), |hash, _| {
-        Ok(hash.set_new(args.at(2), args.at(3), limits, now))
+    let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
+    let (added, was_volatile) = context.with_hash_or_new(&key, room(args.from(2)), |hash, _| {
+        let was_volatile = hash.expiring() > 0;
+        Ok((hash.set_new(args.at(2), args.at(3), limits, due_ms), was_volatile))
     })?;
+    if added && was_volatile {
+        // That the field was not there may have depended on the time.
+        context.log_instead(&[b"HSET", key.bytes, args.at(2), args.at(3)]);
+    }
     if added {
         context.modified(&key);
         context.notify(class::HASH, "hset", &key);
@@ -56,9 +61,10 @@ pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (key, now) = (context.key(args.at(1)), context.now_ms());
-    let removed = context
-        .with_hash(&key, |hash, _| Ok(args.from(2).iter().filter(|name| hash.remove(name, now)).count()))?;
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    let removed = context.with_hash(&key, |hash, _| {
+        Ok(args.from(2).iter().filter(|name| hash.remove(name, due_ms)).count())
+    })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified(&key);

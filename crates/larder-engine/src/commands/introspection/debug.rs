@@ -95,11 +95,11 @@ fn digest_value(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 /// `RELOAD [MERGE] [NOFLUSH] [NOSAVE]`: the keyspace goes to the file and comes back.
 fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     refuse_in_transaction(context)?;
-    let (mut save, mut flush) = (true, true);
+    let (mut save, mut flush, mut merge) = (true, true, false);
     for word in args.from(2).iter() {
         match () {
-            // Keys that are there already are replaced either way.
-            () if is_word(word, "merge") => {}
+            // Keys that are there already are replaced either way; libraries of functions only so.
+            () if is_word(word, "merge") => merge = true,
             () if is_word(word, "noflush") => flush = false,
             () if is_word(word, "nosave") => save = false,
             () => {
@@ -109,7 +109,11 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             }
         }
     }
-    context.engine.host.reload(save, flush).map_err(|text| CommandError::text(format!("ERR {text}")))?;
+    context
+        .engine
+        .host
+        .reload(save, flush, merge)
+        .map_err(|text| CommandError::text(format!("ERR {text}")))?;
     context.reply.ok();
     Ok(())
 }

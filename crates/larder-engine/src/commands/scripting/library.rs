@@ -218,10 +218,10 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 /// Adds a library that a file holds.
-pub(crate) fn restore_one(engine: &Engine, text: &[u8]) -> Result<(), String> {
+pub(crate) fn restore_one(engine: &Engine, text: &[u8], replace: bool) -> Result<(), String> {
     let said = |error: &CommandError| String::from_utf8_lossy(&error.wire()).into_owned();
     let library = load_library(engine, text, false).map_err(|error| said(&error))?;
-    let added = engine.scripts.add_library(Arc::clone(&library), true);
+    let added = engine.scripts.add_library(Arc::clone(&library), replace);
     added.map_err(|clash| said(&clashes(&library, &clash)))
 }
 

@@ -31,8 +31,8 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let Some(queue) = transaction::end(context.session) else {
         return Err(CommandError::Fixed("ERR EXEC without MULTI"));
     };
-    let (engine, now_ms) = (context.engine, context.now_ms());
-    let touched = transaction::is_touched(engine, &mut context.held, &context.session.watched, now_ms);
+    let (engine, due_ms) = (context.engine, context.due_ms());
+    let touched = transaction::is_touched(engine, &mut context.held, &context.session.watched, due_ms);
     transaction::unwatch_held(engine, &mut context.held, context.session);
     if queue.poisoned {
         return Err(CommandError::EXEC_ABORT);

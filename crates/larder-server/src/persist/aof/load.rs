@@ -4,7 +4,7 @@ use super::manifest::{Manifest, Part, Place};
 use super::place;
 use crate::persist::load as rdb;
 use crate::shared::Shared;
-use larder_engine::{Engine, Replay};
+use larder_engine::{Engine, Overdue, Replay};
 use larder_resp::{Limits, Parsed, Parser};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -22,8 +22,8 @@ const COMMANDS_PER_TICK: u64 = 1024;
 pub fn load(shared: &Shared, engine: &Arc<Engine>) -> Result<Option<&'static str>, String> {
     let place = place(&shared.config);
     let manifest = match Manifest::read(&place)? {
-        Some(manifest) => manifest,
-        None => match adopt_single_file(shared, &place)? {
+        Some(manifest) if !is_half_adopted(&place, &manifest) => manifest,
+        _ => match adopt_single_file(shared, &place)? {
             Some(manifest) => manifest,
             None => return Ok(None),
         },
@@ -43,7 +43,15 @@ pub fn load(shared: &Shared, engine: &Arc<Engine>) -> Result<Option<&'static str
     Ok((total > 0).then_some("append only file"))
 }
 
-/// A file made before there were manifests moves into the directory and becomes the base.
+/// Whether a file made before there were manifests was about to move when the server ended: the manifest is there already.
+fn is_half_adopted(place: &Place, manifest: &Manifest) -> bool {
+    *manifest == Manifest::of_single_file(&place.stem)
+        && !place.path(&place.stem).exists()
+        && Path::new(&place.stem).exists()
+}
+
+/// A file made before there were manifests moves into the directory and becomes the base. The manifest comes first: without
+/// it, nobody would look for the file in the directory.
 fn adopt_single_file(shared: &Shared, place: &Place) -> Result<Option<Manifest>, String> {
     let single = Path::new(&place.stem);
     if !single.exists() {
@@ -54,7 +62,11 @@ fn adopt_single_file(shared: &Shared, place: &Place) -> Result<Option<Manifest>,
     moved.map_err(|error| {
         format!("Fatal error: can't upgrade the append only file {}: {error}", place.stem)
     })?;
-    shared.log.notice("Successfully migrated an old-style AOF configuration");
+    shared.log.notice(&format!(
+        "Successfully migrated an old-style AOF file ({}) into the AOF directory ({}).",
+        place.stem,
+        place.dir.display()
+    ));
     Ok(Some(manifest))
 }
 
@@ -89,7 +101,8 @@ fn load_part(
     let mut rest = Vec::new();
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let verify = shared.config.is_yes("rdbchecksum");
-        (file, rest) = rdb::load(engine, file, verify)
+        let rules = rdb::Rules { verify, overdue: Overdue::Keep, merge: false };
+        (file, rest) = rdb::load(engine, file, rules)
             .map_err(|error| format!("Error reading the RDB preamble of the AOF file {name}: {error}"))?;
     }
     let size = file.metadata().map_err(open)?.len();

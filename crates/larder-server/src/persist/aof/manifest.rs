@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// No manifest is longer: it has a handful of lines.
 const BYTES_MAX: u64 = 1 << 20;
+/// No line is as long, for others who read it.
+const LINE_BYTES_MAX: usize = 1024;
 
 /// A file of the append-only file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,12 +87,18 @@ impl Manifest {
     }
 
     fn parse(text: &str) -> Result<Manifest, String> {
-        let mut manifest = Manifest::default();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            manifest.add(line).map_err(|what| format!("{what}: '{line}'"))?;
-        }
-        if manifest == Manifest::default() {
+        if text.is_empty() {
             return Err("Found an empty AOF manifest".into());
+        }
+        let mut manifest = Manifest::default();
+        for line in text.split_inclusive('\n') {
+            if line.len() >= LINE_BYTES_MAX || !line.ends_with('\n') {
+                return Err("Found a line that is too long, or that does not end,".into());
+            }
+            let line = line.trim_end();
+            if !line.starts_with('#') {
+                manifest.add(line).map_err(|what| format!("{what}: '{line}'"))?;
+            }
         }
         Ok(manifest)
     }
@@ -204,15 +212,7 @@ fn quoted(name: &str) -> String {
     if name.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\')) {
         return name.to_owned();
     }
-    let mut text = String::from("\"");
-    for byte in name.bytes() {
-        match byte {
-            b'"' | b'\\' => text.extend(['\\', char::from(byte)]),
-            b' '..=b'~' => text.push(char::from(byte)),
-            _ => text += &format!("\\x{byte:02x}"),
-        }
-    }
-    text + "\""
+    larder_engine::config::quoted(name)
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
@@ -235,6 +235,9 @@ mod tests {
         assert_eq!(manifest.base.as_ref().unwrap().name, "my file.aof.2.base.rdb");
         assert_eq!((manifest.history.len(), manifest.increments.len()), (2, 1));
         assert_eq!(Manifest::parse(&manifest.text()).unwrap().parts().count(), 2);
+        let odd = Manifest::of_single_file("a\n\t\"\\b\u{e9}");
+        assert_eq!(odd.text(), "file \"a\\n\\t\\\"\\\\b\\xc3\\xa9\" seq 1 type b\n");
+        assert_eq!(Manifest::parse(&odd.text()).unwrap(), odd);
     }
 
     #[test]
@@ -252,7 +255,13 @@ mod tests {
             "file a seq 1 type",
         ] {
             assert!(Manifest::parse(bad).is_err(), "{bad}");
+            assert!(Manifest::parse(&format!("{bad}\n")).is_err(), "{bad}");
         }
+        assert!(Manifest::parse("file a seq 1 type b").is_err(), "the end is missing");
         assert!(Manifest::parse("# comment\nfile a seq 1 type b startoffset 5\n").is_ok());
+        assert!(Manifest::parse("file a seq 1 type b\r\n").is_ok());
+        let long = |bytes: usize| format!("{:x<1$}\n", "file a seq 1 type b more ", bytes - 1);
+        assert!(Manifest::parse(&long(LINE_BYTES_MAX - 1)).is_ok());
+        assert!(Manifest::parse(&long(LINE_BYTES_MAX)).is_err());
     }
 }

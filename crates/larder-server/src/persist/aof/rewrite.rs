@@ -143,6 +143,9 @@ pub fn write_base(
 fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Result<()> {
     let mut pace = Pace::of(engine);
     let mut to = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    if engine.config().is_yes("aof-timestamp-enabled") {
+        writeln!(to, "#TS:{}\r", wall_s())?;
+    }
     for text in snapshot.functions() {
         to.write_all(&larder_engine::function_command(text))?;
     }
