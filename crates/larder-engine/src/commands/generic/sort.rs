@@ -365,14 +365,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_are_read_as_strtod_reads_them() {
-        let good: [(&str, f64); 9] = [
+    fn scores_are_read_as_numbers() {
+        let good: [(&str, f64); 6] = [
             ("1", 1.0),
             ("-2.5", -2.5),
             ("+3", 3.0),
-            ("  4", 4.0),
-            ("", 0.0),
-            ("0x10", 16.0),
             ("1e3", 1000.0),
             ("inf", f64::INFINITY),
             ("-Infinity", f64::NEG_INFINITY),
@@ -380,7 +377,7 @@ mod tests {
         for (text, value) in good {
             assert_eq!(score(text.as_bytes()), Some(value), "{text:?}");
         }
-        for bad in ["a", "1a", "4 ", " ", "nan", "+-1", "1e999"] {
+        for bad in ["a", "", "1a", " 4", "4 ", " ", "0x10", "nan", "+-1", "1e999"] {
             assert_eq!(score(bad.as_bytes()), None, "{bad:?}");
         }
     }
