@@ -107,7 +107,9 @@ enum Refusal {
 }
 
 impl Refusal {
-    fn unknown(error: CommandError) -> Refusal {
+    /// Those who have not said who they are learn nothing of the commands.
+    fn unknown(session: &Session, error: CommandError) -> Refusal {
+        let error = if session.authenticated { error } else { CommandError::NO_AUTH };
         Refusal::Error { error, found: None }
     }
 }
@@ -123,7 +125,7 @@ fn admit(
     let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
         return Err(refuse_unknown(engine, worker, session, args));
     };
-    let found = subcommand(found, args).map_err(Refusal::unknown)?;
+    let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
     check(engine, session, found, args)
         .and_then(|()| eviction::before_command(engine, worker, session, found))
         .map_err(|error| match acl::is_nobodys(session) {
@@ -137,7 +139,7 @@ fn admit(
 fn refuse_unknown(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) -> Refusal {
     let name = args.get(0).unwrap_or(b"");
     if !is_http(name) {
-        return Refusal::unknown(unknown_command(args));
+        return Refusal::unknown(session, unknown_command(args));
     }
     if engine.http_warning.is_due(worker.clock.wall_ms()) {
         engine.host.log(
@@ -228,20 +230,20 @@ fn check_closely(
     free: bool,
 ) -> CommandResult {
     let command = found.command;
+    if !session.authenticated && !command.has(flags::NO_AUTH) {
+        return Err(CommandError::NO_AUTH);
+    }
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
     if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, protecting_option(found)) {
         return Err(protected_refused(found));
     }
-    if !session.authenticated && !command.has(flags::NO_AUTH) {
-        return Err(CommandError::NO_AUTH);
-    }
     if !free {
         session.shared.last_command.store(found.id + 1, Relaxed);
         let origin = acl::Origin::of_client(session);
         acl::check_restricted(engine, session, found, args, origin)
-            .map_err(|denial| denial.refusal(found))?;
+            .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
