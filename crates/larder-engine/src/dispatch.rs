@@ -143,6 +143,13 @@ pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args
     subcommand(found, args).ok()
 }
 
+/// The same, or the error that scripts get.
+pub(crate) fn find_for_script(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
+    let found = args.get(0).and_then(|name| find(engine, worker, name));
+    let found = found.ok_or(CommandError::Fixed("ERR Unknown command called from script"))?;
+    subcommand(found, args).map_err(|refusal| refusal.error)
+}
+
 #[inline]
 fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
     if found.command.subcommands.is_empty() || args.len() < 2 {
@@ -188,6 +195,7 @@ fn check_closely(
         return Err(CommandError::NO_AUTH);
     }
     if !free {
+        session.shared.last_command.store(found.id + 1, Relaxed);
         let origin = acl::Origin::of_client(session);
         acl::check_restricted(engine, session, found, args, origin)
             .map_err(|denial| denial.refusal(found))?;
@@ -308,6 +316,12 @@ fn refuse(
 pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
     count_refusal(context.engine, context.worker, Some(context.found), error);
     context.reply.error(&error.wire());
+}
+
+/// Counts an error that a script has returned.
+pub(crate) fn count_error(engine: &Engine, worker: &WorkerState, text: &[u8]) {
+    worker.stats.errors.add(1);
+    engine.errors.count(&CommandError::Text(text.to_vec()).code());
 }
 
 /// Counts a command that was refused before it ran.

@@ -19,7 +19,7 @@ use crate::pause::Pause;
 use crate::persistence::Persistence;
 use crate::pubsub::PubSub;
 use crate::registrations::StaleRegistrations;
-use crate::scripting::{LongScript, Scripts};
+use crate::scripting::Scripts;
 use crate::shard::Key;
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
@@ -341,8 +341,7 @@ impl Engine {
     }
 
     /// A script keeps others waiting: they are told so from now on.
-    pub(crate) fn begin_long_script(&self, script: LongScript) {
-        self.scripts.running.set(script);
+    pub(crate) fn begin_long_script(&self) {
         self.gate.set_busy(true);
         self.shards.set_busy(true);
     }
@@ -351,7 +350,6 @@ impl Engine {
     pub(crate) fn end_long_script(&self) {
         self.shards.set_busy(false);
         self.gate.set_busy(false);
-        self.scripts.running.clear();
         self.retry_all();
     }
 

@@ -35,11 +35,11 @@ impl CommandError {
         [b"EXECABORT Transaction discarded because of: ", &*self.wire()].concat()
     }
 
-    /// The first word, which INFO errorstats counts by.
+    /// The first word, which INFO errorstats counts by; a text of one word has no code.
     pub fn code(&self) -> String {
         let wire = self.wire();
-        let code = wire.split(|&b| b == b' ').next().unwrap_or(b"ERR");
-        String::from_utf8_lossy(code).into_owned()
+        let end = wire.iter().position(|b| b" \r\n".contains(b));
+        end.map_or_else(|| "ERR".to_owned(), |end| String::from_utf8_lossy(&wire[..end]).into_owned())
     }
 
     /// The command got too few or too many arguments.

@@ -1,7 +1,7 @@
 //! What is changed of Lua 5.1.5.
 //!
 //! Not in this list, since no script can reach it here: bytecode in `load` (texts are compiled as texts by the sandbox too),
-//! the libraries `io`, `os`, `package` and `debug`, and `newproxy`, whose finalizers were the way of CVE-2024-46981.
+//! and the libraries `io`, `os`, `package` and `debug`.
 //! CVE-2014-5461 (stack of functions with optional arguments) is corrected in 5.1.5 as `lua-src` has it. The metatable of
 //! strings (CVE-2025-46818) is protected by the sandbox, and `cjson`, `cmsgpack`, `struct` and `bit` (CVE-2024-31449 and
 //! older ones) are not in C.
@@ -31,6 +31,8 @@ const LONG_BRACKET: &str =
     "CVE-2025-46819: a long bracket of more than 2^31 equal signs is read past its end";
 const BYTECODE: &str = "bytecode is not checked: crafted code reads and writes any address";
 const GETNUM: &str = "the index -2^31 overflows (undefined behaviour)";
+const FINALIZER: &str =
+    "CVE-2024-46981: finalizers that scripts set run while the state is in the middle of something";
 const DEPTH: &str = "a pattern of many items overflows the C stack";
 const PATIENCE: &str =
     "matching a pattern may take for ever, and hooks do not run meanwhile: such a script cannot be killed";
@@ -95,6 +97,8 @@ pub const EDITS: &[Edit] = &[
         "((c == LUA_SIGNATURE[0]) ? luaU_undump : luaY_parser)",
         "((void)c, luaY_parser)",
     ),
+    // Only what `newproxy` makes has no size; what Rust makes is dropped by its finalizer.
+    edit("lgc.c", FINALIZER, "if (tm != NULL) {", "if (tm != NULL && udata->uv.len > 0) {"),
     edit("ltable.c", GETNUM, "cast(unsigned int, key-1)", "cast(unsigned int, key) - 1u"),
     edit(
         "lstrlib.c",

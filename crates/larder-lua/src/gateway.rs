@@ -228,11 +228,14 @@ unsafe extern "C-unwind" fn invoke(state: *mut lua_State) -> c_int {
 /// # Safety
 /// `state` is the state of a C function that runs.
 unsafe fn execute(state: *mut lua_State) -> Answer {
-    serve(|service, exchange| {
+    let answer = serve(|service, exchange| {
         // SAFETY: passed on.
         unsafe { gather(state, service.number, exchange) };
         (service.call)(exchange)
-    })
+    });
+    // SAFETY: the arguments have been copied. As many as the stack holds would leave no room for the reply.
+    unsafe { ffi::lua_settop(state, 0) };
+    answer
 }
 
 /// Pushes the next value of a reply; returns where the one after it begins. Whatever the reply holds, one value is pushed.
@@ -257,7 +260,14 @@ unsafe fn push(state: *mut lua_State, reply: Cursor) -> Cursor {
                 ffi::lua_pushboolean(state, 1);
                 ffi::lua_setfield(state, -2, c"ignore_error_stats_update".as_ptr());
             }
-            b'*' | b'>' => return push_array(state, line, rest),
+            b'*' => return push_array(state, line, rest),
+            // Nothing that scripts have a value for.
+            b'>' => {
+                let rest = push_array(state, line, rest);
+                ffi::lua_settop(state, -2);
+                ffi::lua_pushnil(state);
+                return rest;
+            }
             b'%' => return push_pairs(state, c"map", line, rest, true),
             b'~' => return push_pairs(state, c"set", line, rest, false),
             b'#' => ffi::lua_pushboolean(state, c_int::from(line.first() == Some(&b't'))),
@@ -268,6 +278,7 @@ unsafe fn push(state: *mut lua_State, reply: Cursor) -> Cursor {
             }
             b'(' => push_tagged(state, c"big_number", line),
             b'=' => return push_verbatim(state, line, rest),
+            b'|' => return push(state, skip_attribute(state, line, rest)),
             _ => ffi::lua_pushnil(state),
         }
         rest
@@ -326,6 +337,24 @@ unsafe fn push_array(state: *mut lua_State, line: &[u8], mut rest: Cursor) -> Cu
         for at in 1..=len {
             rest = push(state, rest);
             ffi::lua_rawseti_(state, -2, c_int::try_from(at).unwrap_or(c_int::MAX));
+        }
+        rest
+    }
+}
+
+/// Passes over an attribute: scripts see the value that it describes.
+///
+/// # Safety
+/// As [`push`].
+unsafe fn skip_attribute(state: *mut lua_State, line: &[u8], mut rest: Cursor) -> Cursor {
+    // SAFETY: passed on; what is pushed is taken away again.
+    unsafe {
+        for _ in 0..length(line).unwrap_or(0).saturating_mul(2) {
+            if rest.at == rest.end {
+                break;
+            }
+            rest = push(state, rest);
+            ffi::lua_settop(state, -2);
         }
         rest
     }
@@ -475,7 +504,7 @@ mod tests {
     }
 
     fn lua() -> Lua {
-        let lua = crate::interpreter().unwrap();
+        let lua = crate::interpreter(false).unwrap();
         let service = Service { call: echo, arguments: no_arguments, number: shortest };
         let gateway = gateway(&lua, service).unwrap();
         lua.globals().set("call", gateway.call).unwrap();
@@ -512,7 +541,10 @@ mod tests {
             ("*3\r\n:1\r\n*1\r\n$0\r\n\r\n$-1\r\n", "v[1] == 1 and v[2][1] == '' and v[3] == false"),
             ("%1\r\n$1\r\na\r\n:2\r\n", "v.map.a == 2"),
             ("~2\r\n$1\r\na\r\n:2\r\n", "v.set.a == true and v.set[2] == true"),
+            ("|1\r\n$1\r\na\r\n*1\r\n:2\r\n$1\r\nb\r\n", "v == 'b'"),
+            (">1\r\n:1\r\n", "v == nil"),
             // What no server writes must do no harm.
+            ("|9\r\n", "v == nil"),
             ("$9\r\nshort\r\n", "v == 'short\\r\\n'"),
             ("*4\r\n:1\r\n", "v[1] == 1 and v[2] == nil"),
             ("", "v == nil"),
@@ -537,6 +569,11 @@ mod tests {
             "falseERR no"
         );
         assert_eq!(show(&lua, "return pcall_({}).err"), "ERR invalid");
+        // As many arguments as the stack holds.
+        assert_eq!(
+            show(&lua, "local t = {} for i = 1, 7990 do t[i] = i end return call(':7\\r\\n', unpack(t))"),
+            "Integer(7)"
+        );
         assert_eq!(show(&lua, "return #arguments()"), "Integer(1)");
         assert_eq!(show(&lua, "local k, a = arguments() return k[1]..#a"), "k0");
     }

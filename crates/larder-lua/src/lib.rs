@@ -50,15 +50,15 @@ pub const MEMORY_BYTES_MAX: usize = 2 << 30;
 pub const STACK_BYTES_MIN: usize = 64 << 20;
 
 /// A Lua 5.1 state with the libraries that scripts have, not yet sealed: the caller adds `redis` and `server` to its
-/// globals.
+/// globals. With `insecure`, scripts also have `getfenv`, `setfenv` and `newproxy`.
 ///
 /// # Errors
 /// Only when memory runs out.
-pub fn interpreter() -> mlua::Result<Lua> {
+pub fn interpreter(insecure: bool) -> mlua::Result<Lua> {
     let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
     random::install(&lua)?;
-    sandbox::install(&lua)?;
+    sandbox::install(&lua, insecure)?;
     bit::install(&lua)?;
     json::install(&lua)?;
     msgpack::install(&lua)?;

@@ -196,6 +196,50 @@ function globals.load(...)
   return f, message
 end
 
+-- With the insecure functions: environments, of which the globals themselves are shown as their proxy.
+local getfenv, setfenv = globals.getfenv, globals.setfenv
+
+local function level_of(f)
+  if type(f) == 'function' then return f end
+  local level = f == nil and 1 or tonumber(f)
+  if not level then return nil, 'number expected, got ' .. type(f) end
+  level = as_int(level)
+  if level < 0 then return nil, 'level must be non-negative' end
+  return level
+end
+
+-- A level counts from the function that called the function that asks here.
+local function environment(f)
+  if type(f) == 'number' and f > 0 then f = f + 3 end
+  local ok, env = pcall(getfenv, f)
+  if not ok then return nil, 'invalid level' end
+  return env
+end
+
+if getfenv then
+  function globals.getfenv(f)
+    local env, message
+    f, message = level_of(f)
+    if f then env, message = environment(f) end
+    if message then argument_error(1, message) end
+    return proxies[env] or env
+  end
+
+  function globals.setfenv(...)
+    local f, env = ...
+    local own, message
+    if type(env) ~= 'table' then argument_error(2, 'table expected, got ' .. kind(env, select('#', ...) > 1)) end
+    f, message = level_of(f)
+    if f then own, message = environment(f) end
+    if message then argument_error(1, message) end
+    -- What is not the script's own has the globals themselves for its environment, and keeps them.
+    if f == 0 or own == globals then plain_error(2, "'setfenv' cannot change environment of given object") end
+    local ok, result = pcall(setfenv, type(f) == 'number' and f + 2 or f, env)
+    if not ok then plain_error(2, "'setfenv' cannot change environment of given object") end
+    if type(f) == 'function' then return result end
+  end
+end
+
 -- Puts proxies in place of a table and of all tables in it, and returns the proxy.
 local function protect(t)
   if proxies[t] then return proxies[t] end

@@ -36,17 +36,21 @@ const GLOBALS: &[&str] = &[
     "xpcall",
 ];
 
+/// Those that scripts have only with `lua-enable-insecure-api yes`.
+const INSECURE: &[&str] = &["getfenv", "newproxy", "setfenv"];
+
 const READONLY: &str = "Attempt to modify a readonly table";
 
 /// The function that seals, kept until it is called.
 struct Seal(Function);
 
 /// Takes away what scripts may not have and replaces what must know of proxies.
-pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, insecure: bool) -> mlua::Result<()> {
     let globals = lua.globals();
     let names: Vec<String> =
         globals.pairs::<String, Value>().map(|pair| Ok(pair?.0)).collect::<mlua::Result<_>>()?;
-    for name in names.iter().filter(|name| !GLOBALS.contains(&name.as_str())) {
+    let is_kept = |name: &str| GLOBALS.contains(&name) || insecure && INSECURE.contains(&name);
+    for name in names.iter().filter(|name| !is_kept(name.as_str())) {
         globals.raw_set(name.as_str(), Value::Nil)?;
     }
     let os: Table = globals.raw_get("os")?;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{run, sealed};
+use common::{run, sealed, sealed_with};
 use std::time::Instant;
 
 /// Runs chunks on a thread with the stack that the crate asks for; each has to give what is expected.
@@ -145,6 +145,36 @@ fn what_scripts_do_not_have() {
         ("getmetatable(_G).__index = nil", "Attempt to modify a readonly table"),
         ("string.format = nil", "Attempt to modify a readonly table"),
     ]);
+}
+
+/// CVE-2024-46981: nothing that a script makes has a finalizer, not even with `newproxy`.
+#[test]
+fn finalizers_do_not_run() {
+    let lua = sealed_with(true);
+    for (chunk, want) in [
+        (
+            "local n = 0 for i = 1, 100 do getmetatable(newproxy(true)).__gc = function() n = n + 1 end end
+             collectgarbage() collectgarbage() return n",
+            "true 0",
+        ),
+        (
+            "return getfenv(1) == _G, getfenv(0) == _G, getfenv(pairs) == _G, getfenv(string.upper) == _G",
+            "true true true true true",
+        ),
+        ("local function f() return x end setfenv(f, {x = 5}) return f()", "true 5"),
+        ("local function f() setfenv(1, {y = 6}) return y end return f()", "true 6"),
+        ("getfenv(pairs).x = 1", "Attempt to modify a readonly table"),
+        ("setfenv(pairs, {})", "'setfenv' cannot change environment of given object"),
+        ("setfenv(string.upper, {})", "'setfenv' cannot change environment of given object"),
+        ("setfenv(0, {})", "'setfenv' cannot change environment of given object"),
+        ("setfenv(1, 2)", "bad argument #2 to 'setfenv' (table expected, got number)"),
+        ("getfenv(-1)", "bad argument #1 to 'getfenv' (level must be non-negative)"),
+        ("getfenv(100)", "bad argument #1 to 'getfenv' (invalid level)"),
+        ("return type(string), x", "nonexistent global variable 'x'"),
+    ] {
+        let got = run(&lua, chunk, &[]);
+        assert!(got.contains(want), "{chunk}\n got: {got}\nwant: {want}");
+    }
 }
 
 /// CVE-2014-5461: the stack of a function with variable arguments that is called with few.

@@ -148,7 +148,7 @@ def script_results():
     assert r.eval("redis.setresp(3) return redis.call('HGETALL', KEYS[1])", 1, "none") == {}
     assert r.eval("return cjson.encode({a = {1, 2, cjson.null}})", 0) == '{"a":[1,2,null]}'
     assert r.eval("return redis.sha1hex('')", 0) == "da39a3ee5e6b4b0d3255bfef95601890afd80709"
-    assert r.eval("return redis.pcall('NOSUCH')['err']", 0).startswith("ERR Unknown Redis command")
+    assert r.eval("return redis.pcall('NOSUCH')['err']", 0).startswith("ERR Unknown command")
 
 
 def functions():

@@ -89,17 +89,20 @@ impl Denial {
     }
 
     /// What a script is told.
-    pub(crate) fn script_refusal(self) -> CommandError {
-        CommandError::Fixed(match self {
-            Denial::Command => "ERR The user executing the script can't run this command or subcommand",
-            Denial::Key(_) => {
-                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
-                 arguments"
+    pub(crate) fn script_refusal(self, user: &[u8], found: Found) -> CommandError {
+        let mut text = b"ERR ACL failure in script: ".to_vec();
+        match self {
+            Denial::Command => {
+                for part in [b"User ", user, b" has no permissions to run the '"] {
+                    text.extend_from_slice(part);
+                }
+                text.extend_from_slice(found.full_name().as_bytes());
+                text.extend_from_slice(b"' command");
             }
-            Denial::Channel(_) => {
-                "ERR The user executing the script can't publish to the channel mentioned in the command"
-            }
-        })
+            Denial::Key(_) => text.extend_from_slice(b"No permissions to access a key"),
+            Denial::Channel(_) => text.extend_from_slice(b"No permissions to access a channel"),
+        }
+        CommandError::Text(text)
     }
 
     fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
@@ -153,7 +156,6 @@ pub(crate) fn check_restricted(
     origin: Origin,
 ) -> Result<(), Denial> {
     decide(session.access.rights(), found, args).inspect_err(|denial| {
-        session.shared.last_command.store(found.id + 1, std::sync::atomic::Ordering::Relaxed);
         let object = denial.object(found, args);
         let user = session.access.user().name();
         log::note(engine, session, denial.reason(), origin, &object, user);

@@ -133,6 +133,8 @@ hot! {
     stop_writes_on_bgsave_error: AtomicBool,
     /// Leave arguments out of logs.
     hide_user_data_from_log: AtomicBool,
+    /// Whether scripts have `getfenv`, `setfenv` and `newproxy`.
+    lua_enable_insecure_api: AtomicBool,
 }
 
 /// The longest string that is stored, whatever `proto-max-bulk-len` says: offsets within blocks have 32 bits.

@@ -1,7 +1,7 @@
 //! What the Lua side asks of the server. The functions that scripts see are in `prelude.lua`, above these.
 
 use super::convert::{push_number, sha1_hex};
-use super::header::{self, ScriptFlags};
+use super::header::ScriptFlags;
 use crate::host::LogLevel;
 use larder_lua::gateway::{Exchange, Service};
 use larder_resp::{Args, OwnedArgs};
@@ -19,7 +19,7 @@ pub(super) trait Caller {
     fn set_protocol(&mut self, version: i64);
     /// From now on effects go into the log, or not.
     fn set_logged(&mut self, on: bool);
-    /// Whether the user may execute a command; `None` when there is none of that name, or with so many arguments.
+    /// Whether the user may execute a command; `None` when there is none of that name.
     fn may_execute(&mut self, args: Args<'_>) -> Option<bool>;
     /// Writes to the server's log.
     fn log(&mut self, level: LogLevel, text: &str);
@@ -96,10 +96,6 @@ pub(super) fn host(lua: &Lua) -> Result<Table> {
     host.raw_set("setresp", lua.create_function(|lua, args: MultiValue| setresp(lua, &args))?)?;
     host.raw_set("set_repl", lua.create_function(|lua, args: MultiValue| set_repl(lua, &args))?)?;
     host.raw_set(
-        "is_name",
-        lua.create_function(|_, name: LuaString| Ok(header::is_name(&name.as_bytes())))?,
-    )?;
-    host.raw_set(
         "is_flag",
         lua.create_function(|_, name: LuaString| Ok(ScriptFlags::default().add(&name.as_bytes())))?,
     )?;
@@ -111,7 +107,6 @@ fn misuse(lua: &Lua, text: &str) -> Error {
     let table = || {
         let table = lua.create_table()?;
         table.raw_set("err", format!("ERR {text}"))?;
-        table.raw_set("ignore_error_stats_update", true)?;
         Ok(Value::Table(table))
     };
     table().map_or_else(|error| error, larder_lua::throw)
@@ -133,7 +128,7 @@ fn sha1hex(lua: &Lua, args: &MultiValue) -> Result<String> {
 
 fn log(lua: &Lua, args: &MultiValue) -> Result<()> {
     if args.len() < 2 {
-        return Err(misuse(lua, "redis.log() requires two arguments or more."));
+        return Err(misuse(lua, "server.log() requires two arguments or more."));
     }
     let Some(level) = number(lua, &args[0]) else {
         return Err(misuse(lua, "First argument must be a number (log level)."));
@@ -143,7 +138,7 @@ fn log(lua: &Lua, args: &MultiValue) -> Result<()> {
         1 => LogLevel::Verbose,
         2 => LogLevel::Notice,
         3 => LogLevel::Warning,
-        _ => return Err(misuse(lua, "Invalid debug level.")),
+        _ => return Err(misuse(lua, "Invalid log level.")),
     };
     let parts = args.iter().skip(1).filter_map(|part| lua.coerce_string(part.clone()).ok().flatten());
     let text = parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" ");
@@ -152,19 +147,17 @@ fn log(lua: &Lua, args: &MultiValue) -> Result<()> {
 
 fn setresp(lua: &Lua, args: &MultiValue) -> Result<()> {
     if args.len() != 1 {
-        return Err(misuse(lua, "redis.setresp() requires one argument."));
+        return Err(misuse(lua, "server.setresp() requires one argument."));
     }
     match number(lua, &args[0]) {
-        Some(version) if version == 2.0 || version == 3.0 => {
-            ask(|caller| caller.set_protocol(version as i64))
-        }
+        Some(version) if (2.0..4.0).contains(&version) => ask(|caller| caller.set_protocol(version as i64)),
         _ => Err(misuse(lua, "RESP version must be 2 or 3.")),
     }
 }
 
 fn set_repl(lua: &Lua, args: &MultiValue) -> Result<()> {
     if args.len() != 1 {
-        return Err(misuse(lua, "redis.set_repl() requires two arguments."));
+        return Err(misuse(lua, "server.set_repl() requires one argument."));
     }
     match number(lua, &args[0]).unwrap_or(0.0) as i64 {
         flags @ 0..=3 => ask(|caller| caller.set_logged(flags & 1 != 0)),
@@ -176,17 +169,17 @@ fn set_repl(lua: &Lua, args: &MultiValue) -> Result<()> {
 
 fn acl_check_cmd(lua: &Lua, args: &MultiValue) -> Result<bool> {
     if args.is_empty() {
-        return Err(misuse(lua, "Please specify at least one argument for this redis lib call"));
+        return Err(misuse(lua, "Please specify at least one argument for this call"));
     }
     let words =
         args.iter().map(|arg| lua.coerce_string(arg.clone()).ok().flatten()).collect::<Option<Vec<_>>>();
     let Some(words) = words else {
-        return Err(misuse(lua, "Lua redis lib command arguments must be strings or integers"));
+        return Err(misuse(lua, "Command arguments must be strings or integers"));
     };
     let words: Vec<_> = words.iter().map(LuaString::as_bytes).collect();
     let args: OwnedArgs = words.iter().map(|word| &**word).collect();
     let answer = ask(|caller| caller.may_execute(args.as_args()))?;
-    answer.ok_or_else(|| misuse(lua, "Invalid command passed to redis.acl_check_cmd()"))
+    answer.ok_or_else(|| misuse(lua, "Invalid command passed to server.acl_check_cmd()"))
 }
 
 /// What the hook does: asks whether the script may go on.

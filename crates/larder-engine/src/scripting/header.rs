@@ -44,15 +44,25 @@ impl ScriptFlags {
     }
 }
 
-/// Splits the first line off: its words, and where it ends. `None` when the text has no such line.
-fn first_line(text: &[u8]) -> Option<(&[u8], usize)> {
-    let rest = text.strip_prefix(b"#!")?;
-    let end = memchr::memchr(b'\n', rest)?;
-    Some((&rest[..end], 2 + end))
+/// The words of the first line, which begins with `#!`, and where it ends. Words may be quoted.
+fn first_line(text: &[u8], unfinished: CommandError, unbalanced: CommandError) -> CommandResult<Header> {
+    let end = memchr::memchr(b'\n', text).ok_or(unfinished)?;
+    let mut words = larder_resp::split_args(&text[..end]).ok_or(unbalanced)?.into_iter();
+    let engine = words.next().map_or_else(Vec::new, |word| word[2..].to_vec());
+    Ok(Header { engine, options: words.collect(), code_at: end })
 }
 
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+struct Header {
+    engine: Vec<u8>,
+    options: Vec<Vec<u8>>,
+    /// The line break is kept for the numbers of lines.
+    code_at: usize,
+}
+
+impl Header {
+    fn is_lua(&self) -> bool {
+        self.engine.eq_ignore_ascii_case(b"lua")
+    }
 }
 
 /// The flags of a script for EVAL, if it has a first line that says some, and where its code begins.
@@ -60,16 +70,10 @@ pub(crate) fn of_script(text: &[u8]) -> CommandResult<(Option<ScriptFlags>, usiz
     if !text.starts_with(b"#!") {
         return Ok((None, 0));
     }
-    let Some((line, code_at)) = first_line(text) else {
-        return Err(CommandError::Fixed("ERR Invalid script shebang"));
-    };
-    let mut words = words(line);
-    let engine = words.next().unwrap_or(b"");
-    if engine != b"lua" {
-        return Err(with_word("ERR Unexpected engine in script shebang: #!", engine));
-    }
+    let unfinished = CommandError::Fixed("ERR Invalid script shebang");
+    let header = first_line(text, unfinished, CommandError::Fixed("ERR Invalid engine in script shebang"))?;
     let mut flags = ScriptFlags::default();
-    for word in words {
+    for word in &header.options {
         let Some(names) = word.strip_prefix(b"flags=") else {
             return Err(with_word("ERR Unknown lua shebang option: ", word));
         };
@@ -79,22 +83,27 @@ pub(crate) fn of_script(text: &[u8]) -> CommandResult<(Option<ScriptFlags>, usiz
             }
         }
     }
-    Ok((Some(flags), code_at))
+    if !header.is_lua() {
+        return Err(CommandError::Text(
+            [b"ERR Could not find scripting engine '", &*header.engine, b"'"].concat(),
+        ));
+    }
+    Ok((Some(flags), header.code_at))
 }
 
 /// The name of a library, and where its code begins.
 pub(crate) fn of_library(text: &[u8]) -> CommandResult<(Vec<u8>, usize)> {
     const INVALID: CommandError = CommandError::Fixed("ERR Invalid library metadata");
+    const OPTION: &[u8] = b"name=";
     if !text.starts_with(b"#!") {
         return Err(CommandError::Fixed("ERR Missing library metadata"));
     }
-    let (line, code_at) = first_line(text).ok_or(INVALID)?;
-    let mut words = words(line);
-    let engine = words.next().ok_or(INVALID)?;
+    let header = first_line(text, INVALID, INVALID)?;
     let mut name = None;
-    for word in words {
-        let Some(given) = word.strip_prefix(b"name=") else {
-            return Err(with_word("ERR Invalid metadata value given: ", word));
+    for word in &header.options {
+        let given = match word.split_at_checked(OPTION.len()) {
+            Some((option, given)) if option.eq_ignore_ascii_case(OPTION) => given,
+            _ => return Err(with_word("ERR Invalid metadata value given: ", word)),
         };
         if name.replace(given).is_some() {
             return Err(CommandError::Fixed(
@@ -106,17 +115,14 @@ pub(crate) fn of_library(text: &[u8]) -> CommandResult<(Vec<u8>, usize)> {
     if !is_name(name) {
         return Err(BAD_NAME);
     }
-    if !engine.eq_ignore_ascii_case(b"lua") {
-        return Err(CommandError::text(format!(
-            "ERR Engine '{}' not found",
-            String::from_utf8_lossy(engine)
-        )));
+    if !header.is_lua() {
+        return Err(CommandError::Text([b"ERR Engine '", &*header.engine, b"' not found"].concat()));
     }
-    Ok((name.to_vec(), code_at))
+    Ok((name.to_vec(), header.code_at))
 }
 
-/// The refusal of a name of a library or a function.
-pub(crate) const BAD_NAME: CommandError = CommandError::Fixed(
+/// The refusal of a name of a library.
+const BAD_NAME: CommandError = CommandError::Fixed(
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long",
 );
 
@@ -145,6 +151,7 @@ mod tests {
             assert!(of_script(bad.as_bytes()).is_err(), "{bad}");
         }
         assert_eq!(of_library(b"#!lua name=mine\n\n"), Ok((b"mine".to_vec(), 15)));
+        assert_eq!(of_library(b"#!\"lua\" NAME='mine'\n"), Ok((b"mine".to_vec(), 19)));
         for bad in
             ["", "#!lua name=a", "#!lua\n", "#!lua name=a-b\n", "#!js name=a\n", "#!lua name=a name=b\n"]
         {

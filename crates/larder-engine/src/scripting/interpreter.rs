@@ -5,13 +5,13 @@ use super::api;
 use super::convert::Fields;
 use super::library::Library;
 use super::{Script, Scripts, Sha};
-use crate::commands::connection::REDIS_VERSION;
+use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
 use crate::engine::Engine;
 use foldhash::fast::RandomState;
 use larder_resp::Span;
 use mlua::{Function, HookTriggers, Lua, Result, Table};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,6 +25,15 @@ const COMPILED_SLACK: usize = 64;
 
 /// Scripts between two looks at how much memory the state holds.
 const ACCOUNT_EVERY: u32 = 64;
+
+/// The name that the globals of functions have while they are sealed.
+const FOR_FUNCTIONS: &str = "__functions";
+
+/// A library that the state holds, and the bytes that it took when it was loaded.
+struct Compiled {
+    functions: Rc<Functions>,
+    bytes: u64,
+}
 
 /// The functions of a library, compiled.
 pub(super) type Functions = HashMap<Box<[u8]>, Function, RandomState>;
@@ -41,13 +50,15 @@ pub(super) struct Interpreter {
     pub environment: Function,
     /// Runs the code of a library.
     pub load: Function,
-    /// The globals as scripts see them.
-    pub sealed: Table,
+    /// The globals as functions see them.
+    pub for_functions: Table,
     /// For the arguments of the commands that a script calls.
     pub spans: RefCell<Vec<Span>>,
     scripts: RefCell<HashMap<Sha, Function, RandomState>>,
-    libraries: RefCell<HashMap<u64, Rc<Functions>, RandomState>>,
+    libraries: RefCell<HashMap<u64, Compiled, RandomState>>,
     generation: Cell<u64>,
+    /// With the functions that `lua-enable-insecure-api` adds.
+    is_insecure: bool,
     /// The engine that it belongs to: tests have several.
     engine: String,
     uses: Cell<u32>,
@@ -60,13 +71,15 @@ impl Interpreter {
     /// That of this thread.
     pub(super) fn of_thread(engine: &Engine) -> Result<Rc<Interpreter>> {
         MINE.with_borrow_mut(|mine| {
+            let is_insecure = engine.config.hot.lua_enable_insecure_api.load(Relaxed);
             if let Some(known) = mine
                 && known.engine == engine.run_id
+                && known.is_insecure == is_insecure
             {
                 known.catch_up(&engine.scripts);
                 return Ok(Rc::clone(known));
             }
-            let new = Rc::new(Interpreter::new(engine)?);
+            let new = Rc::new(Interpreter::new(engine, is_insecure)?);
             *mine = Some(Rc::clone(&new));
             Ok(new)
         })
@@ -77,21 +90,27 @@ impl Interpreter {
         MINE.take();
     }
 
-    fn new(engine: &Engine) -> Result<Interpreter> {
-        let lua = larder_lua::interpreter()?;
+    fn new(engine: &Engine, is_insecure: bool) -> Result<Interpreter> {
+        let lua = larder_lua::interpreter(is_insecure)?;
         let prelude = larder_lua::compile(&lua, include_bytes!("prelude.lua"), "=larder")?;
         let host = api::host(&lua)?;
-        let (redis, run, call, environment, load): (Table, Function, Function, Function, Function) =
-            prelude.call((host, REDIS_VERSION, version_number(REDIS_VERSION)))?;
+        let versions = [REDIS_VERSION, VALKEY_VERSION].map(|version| (version, version_number(version)));
+        let (redis, for_functions, run, call, environment, load): (Table, Table, _, _, _, _) =
+            prelude.call((host, versions[0].0, versions[0].1, versions[1].0, versions[1].1))?;
         let globals = lua.globals();
         globals.raw_set("redis", &redis)?;
         globals.raw_set("server", &redis)?;
-        larder_lua::seal(&lua)?;
+        // What is among the globals when they are sealed is sealed with them.
+        globals.raw_set(FOR_FUNCTIONS, for_functions)?;
+        let behind = larder_lua::seal(&lua)?;
+        let for_functions = behind.raw_get(FOR_FUNCTIONS)?;
+        behind.raw_set(FOR_FUNCTIONS, mlua::Value::Nil)?;
         lua.set_global_hook(HookTriggers::new().every_nth_instruction(api::TICK_INSTRUCTIONS), api::tick)?;
         Ok(Interpreter {
             fields: Fields::new(&lua)?,
-            sealed: lua.globals(),
+            for_functions,
             lua,
+            is_insecure,
             run,
             call,
             environment,
@@ -113,8 +132,15 @@ impl Interpreter {
         let many = self.scripts.borrow().len() > 2 * super::cache::TRANSIENT_MAX + COMPILED_SLACK;
         if self.generation.replace(now) != now || many {
             scripts.with_cache(|cache| self.scripts.borrow_mut().retain(|sha, _| cache.contains(sha)));
-            let libraries = scripts.libraries();
-            self.libraries.borrow_mut().retain(|id, _| libraries.iter().any(|library| library.id == *id));
+            let libraries: HashSet<u64, RandomState> =
+                scripts.libraries().iter().map(|library| library.id).collect();
+            self.libraries.borrow_mut().retain(|id, compiled| {
+                let stays = libraries.contains(id);
+                if !stays {
+                    scripts.function_bytes.fetch_sub(compiled.bytes, Relaxed);
+                }
+                stays
+            });
             let _ = self.lua.gc_collect();
         }
         let uses = self.uses.get().wrapping_add(1);
@@ -140,19 +166,29 @@ impl Interpreter {
         Ok(function)
     }
 
-    /// Keeps the functions of a library.
-    pub(super) fn remember(&self, library: &Library, functions: Functions) -> Rc<Functions> {
+    /// Keeps the functions of a library. `held`: the memory that the state held before it was loaded.
+    pub(super) fn remember(&self, library: &Library, functions: Functions, held: usize) -> Rc<Functions> {
         let functions = Rc::new(functions);
-        self.libraries.borrow_mut().insert(library.id, Rc::clone(&functions));
+        // Garbage may have been collected meanwhile.
+        let bytes = self.lua.used_memory().saturating_sub(held).max(library.text.len()) as u64;
+        if let Some(engine) = self.scripts_of.upgrade() {
+            engine.scripts.function_bytes.fetch_add(bytes, Relaxed);
+            self.account(&engine.scripts, self.lua.used_memory() as u64);
+        }
+        let compiled = Compiled { functions: Rc::clone(&functions), bytes };
+        self.libraries.borrow_mut().insert(library.id, compiled);
         functions
     }
 
     /// A function of a library.
     pub(super) fn function(&self, library: &Arc<Library>, name: &[u8]) -> Result<Function> {
-        let known = self.libraries.borrow().get(&library.id).cloned();
+        let known = self.libraries.borrow().get(&library.id).map(|known| Rc::clone(&known.functions));
         let functions = match known {
             Some(functions) => functions,
-            None => self.remember(library, super::load::functions_of(self, library)?),
+            None => {
+                let held = self.lua.used_memory();
+                self.remember(library, super::load::functions_of(self, library)?, held)
+            }
         };
         functions.get(name).cloned().ok_or_else(|| mlua::Error::runtime("the function is not there any more"))
     }
@@ -162,6 +198,8 @@ impl Drop for Interpreter {
     fn drop(&mut self) {
         if let Some(engine) = self.scripts_of.upgrade() {
             self.account(&engine.scripts, 0);
+            let bytes: u64 = self.libraries.borrow().values().map(|compiled| compiled.bytes).sum();
+            engine.scripts.function_bytes.fetch_sub(bytes, Relaxed);
         }
     }
 }

@@ -52,20 +52,26 @@ pub(crate) enum Clash {
 }
 
 impl Libraries {
-    /// Adds a library, in the place of one of the same name if `replace`.
-    pub(crate) fn add(&mut self, library: Arc<Library>, replace: bool) -> Result<(), Clash> {
-        if self.by_name.contains_key(&library.name) && !replace {
+    /// Adds a library, in the place of one of the same name if `replace`; whether there was one. Nothing is changed if
+    /// that fails.
+    pub(crate) fn add(&mut self, library: Arc<Library>, replace: bool) -> Result<bool, Clash> {
+        let replaces = self.by_name.contains_key(&library.name);
+        if replaces && !replace {
             return Err(Clash::Library);
         }
-        self.remove(&library.name);
-        if let Some(twin) = library.functions.iter().find(|f| self.functions.contains_key(&lower(&f.name))) {
+        let is_taken = |function: &&Function| {
+            let owner = self.functions.get(&lower(&function.name));
+            owner.is_some_and(|(owner, _)| owner.name != library.name)
+        };
+        if let Some(twin) = library.functions.iter().find(is_taken) {
             return Err(Clash::Function(twin.name.clone()));
         }
+        self.remove(&library.name);
         for (at, function) in library.functions.iter().enumerate() {
             self.functions.insert(lower(&function.name), (Arc::clone(&library), at));
         }
         self.by_name.insert(library.name.clone(), library);
-        Ok(())
+        Ok(replaces)
     }
 
     /// Takes a library away; false when there is none of that name.

@@ -64,6 +64,7 @@ pub(crate) fn load_library(engine: &Engine, text: &[u8], limited: bool) -> Comma
     let interpreter = Interpreter::of_thread(engine).map_err(|error| failed(&error))?;
     let until = limited.then(|| Instant::now() + TIME_MAX);
     let mut loading = Loading { engine, until, timed_out: false };
+    let held = interpreter.lua.used_memory();
     let outcome = execute(&interpreter, &text[code_at..], &mut loading);
     if loading.timed_out {
         Interpreter::discard();
@@ -77,11 +78,28 @@ pub(crate) fn load_library(engine: &Engine, text: &[u8], limited: bool) -> Comma
     if entries.is_empty() {
         return Err(CommandError::Fixed("ERR No functions registered"));
     }
+    check_names(&entries)?;
     let functions = entries.iter().map(|entry| entry.function.clone()).collect();
     let library = Library::new(&name, text, functions);
     let compiled = entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect();
-    interpreter.remember(&library, compiled);
+    interpreter.remember(&library, compiled, held);
     Ok(Arc::new(library))
+}
+
+fn check_names(entries: &[Entry]) -> CommandResult {
+    for (at, entry) in entries.iter().enumerate() {
+        let name = &entry.function.name;
+        if !header::is_name(name) {
+            return Err(CommandError::Fixed(
+                "ERR Function names can only contain letters, numbers, or underscores(_) and must be at least one \
+                 character long",
+            ));
+        }
+        if entries[..at].iter().any(|other| other.function.name == *name) {
+            return Err(CommandError::Fixed("ERR Function already exists in the library"));
+        }
+    }
+    Ok(())
 }
 
 /// The functions of a library that another thread has loaded.
@@ -125,7 +143,7 @@ fn register(interpreter: &Interpreter, code: &[u8]) -> std::result::Result<Vec<E
         .map_err(|error| Failure::Compiling(compile_error(&error).into_bytes()))?;
     let (environment, meta): (Table, Table) = interpreter.environment.call(())?;
     chunk.set_environment(environment)?;
-    let (worked, result): (bool, Value) = interpreter.load.call((chunk, meta, &interpreter.sealed))?;
+    let (worked, result): (bool, Value) = interpreter.load.call((chunk, meta, &interpreter.for_functions))?;
     match result {
         Value::Table(entries) if worked => {
             (1..=entries.raw_len()).map(|at| Ok(entry(&entries.raw_get(at)?)?)).collect()

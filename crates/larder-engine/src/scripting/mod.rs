@@ -29,7 +29,7 @@ pub(crate) use header::of_script;
 pub(crate) use library::{Clash, Libraries, Library};
 pub(crate) use load::{find_library, load_library};
 pub(crate) use run::{Invocation, Program, compile, run};
-pub(crate) use running::{LongScript, Running};
+pub(crate) use running::Running;
 
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// What the threads share of scripts and functions.
 #[derive(Default)]
 pub(crate) struct Scripts {
-    /// The script that has been running for long.
+    /// The script that runs.
     pub running: Running,
     cache: RwLock<ScriptCache>,
     libraries: RwLock<Arc<Libraries>>,
@@ -46,6 +46,8 @@ pub(crate) struct Scripts {
     generation: AtomicU64,
     /// Bytes that the interpreters of all threads hold.
     pub vm_bytes: AtomicU64,
+    /// How much of that the functions of libraries took when they were loaded.
+    pub function_bytes: AtomicU64,
 }
 
 /// Scripts in the cache.
@@ -90,6 +92,16 @@ impl Scripts {
     /// The libraries as they are now.
     pub(crate) fn libraries(&self) -> Arc<Libraries> {
         Arc::clone(&self.libraries.read())
+    }
+
+    /// Adds a library, in the place of one of the same name if `replace`. O(log n) for n libraries, but O(n) if somebody
+    /// looks at them at that moment.
+    pub(crate) fn add_library(&self, library: Arc<Library>, replace: bool) -> Result<(), Clash> {
+        let replaces = Arc::make_mut(&mut self.libraries.write()).add(library, replace)?;
+        if replaces {
+            self.generation.fetch_add(1, Relaxed);
+        }
+        Ok(())
     }
 
     /// Changes the libraries; nothing is changed if `change` fails.

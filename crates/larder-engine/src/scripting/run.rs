@@ -7,7 +7,6 @@ use super::header::ScriptFlags;
 use super::interpreter::Interpreter;
 use super::library::Library;
 use super::load::compile_error;
-use super::running::LongScript;
 use crate::command::{Found, Scope, flags};
 use crate::context::Context;
 use crate::engine::Engine;
@@ -88,6 +87,9 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
         invocation,
         context,
     };
+    let running = &run.context.engine.scripts.running;
+    let is_function = matches!(invocation.program, Program::Function(..));
+    running.begin(invocation.program.name(), is_function, invocation.args, run.started);
     let outcome = run.start();
     let killed = run.killed.then(|| run.killed_error());
     let resp3 = run.protocol == Protocol::Resp3;
@@ -192,6 +194,7 @@ impl Run<'_, '_> {
     /// Ends what a long script has begun, and what one has changed of the log.
     fn settle(&mut self) {
         self.context.worker.effects.set_wanted(self.logs);
+        self.context.engine.scripts.running.end();
         if self.is_long {
             self.context.engine.end_long_script();
             let took = self.started.elapsed().as_millis();
@@ -209,9 +212,11 @@ impl Run<'_, '_> {
     }
 
     fn killed_error(&self) -> CommandError {
-        let mut text = b"ERR Script killed by user with SCRIPT KILL...".to_vec();
+        let is_function = matches!(self.invocation.program, Program::Function(..));
+        let by = if is_function { "FUNCTION KILL" } else { "SCRIPT KILL" };
+        let mut text = format!("ERR Script killed by user with {by}.").into_bytes();
         if let Some((source, line)) = &self.ended_at {
-            add_place(&mut text, &self.invocation.program, source.as_bytes(), line.to_string().as_bytes());
+            add_place(&mut text, source.as_bytes(), line.to_string().as_bytes());
         }
         CommandError::Text(text)
     }
@@ -219,8 +224,13 @@ impl Run<'_, '_> {
     /// Finds the command, checks what may be done, and does it. Where its reply begins.
     fn execute(&mut self, args: Args<'_>) -> CommandResult<usize> {
         let engine = self.context.engine;
-        let found = dispatch::find_command(engine, self.context.worker, args)
-            .ok_or(CommandError::Fixed("ERR Unknown Redis command called from script"))?;
+        let found = match dispatch::find_for_script(engine, self.context.worker, args) {
+            Ok(found) => found,
+            Err(error) => {
+                dispatch::count_refusal(engine, self.context.worker, None, &error);
+                return Err(error);
+            }
+        };
         if let Err(error) = self.check(found, args) {
             dispatch::count_refusal(engine, self.context.worker, Some(found), &error);
             return Err(error);
@@ -235,17 +245,24 @@ impl Run<'_, '_> {
         Ok(mark)
     }
 
+    /// A call that names no command, counted.
+    fn misused(&self, text: &'static str) -> CommandError {
+        let error = CommandError::Fixed(text);
+        dispatch::count_refusal(self.context.engine, self.context.worker, None, &error);
+        error
+    }
+
     fn check(&mut self, found: Found, args: Args<'_>) -> CommandResult {
         let (command, engine) = (found.command, self.context.engine);
         if !command.accepts(args.len()) {
-            return Err(CommandError::Fixed("ERR Wrong number of args calling Redis command from script"));
+            return Err(CommandError::Fixed("ERR Wrong number of args calling command from script"));
         }
         let is_lax = engine.allows_denied_in_scripts() && command.scope != Scope::Script;
         if command.has(flags::NOSCRIPT) && !is_lax {
-            return Err(CommandError::Fixed("ERR This Redis command is not allowed from script"));
+            return Err(CommandError::Fixed("ERR This Valkey command is not allowed from script"));
         }
         acl::check(engine, self.context.session, found, args, acl::Origin::Lua)
-            .map_err(acl::Denial::script_refusal)?;
+            .map_err(|denial| denial.script_refusal(self.context.session.access.user().name(), found))?;
         if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
             return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
         }
@@ -259,8 +276,11 @@ impl Run<'_, '_> {
                 return Err(OUT_OF_MEMORY);
             }
         }
-        if command.has(flags::WRITE) && !std::mem::replace(&mut self.has_written, true) && self.is_long {
-            engine.scripts.running.set_written();
+        if command.has(flags::WRITE) && !self.has_written {
+            if !engine.scripts.running.set_written() {
+                return Err(CommandError::Fixed("ERR Script killed by user with SCRIPT KILL."));
+            }
+            self.has_written = true;
         }
         Ok(())
     }
@@ -301,13 +321,7 @@ impl Run<'_, '_> {
         let (engine, program) = (self.context.engine, &self.invocation.program);
         self.is_long = true;
         let is_function = matches!(program, Program::Function(..));
-        engine.begin_long_script(LongScript {
-            name: program.name().to_vec(),
-            is_function,
-            has_written: self.has_written,
-            command: self.invocation.args.iter().map(<[u8]>::to_vec).collect(),
-            started: self.started,
-        });
+        engine.begin_long_script();
         let text = format!(
             "Slow script detected: still in execution after {} milliseconds. You can try killing the script using the {} \
              KILL command. Script name is: {}.",
@@ -330,12 +344,8 @@ impl Caller for Run<'_, '_> {
         spans
             .extend(exchange.ends.iter().map(|&end| Span { start: std::mem::replace(&mut start, end), end }));
         let done = match (exchange.is_valid, spans.is_empty()) {
-            (false, _) => {
-                Err(CommandError::Fixed("ERR Lua redis lib command arguments must be strings or integers"))
-            }
-            (true, true) => {
-                Err(CommandError::Fixed("ERR Please specify at least one argument for this redis lib call"))
-            }
+            (false, _) => Err(self.misused("ERR Command arguments must be strings or integers")),
+            (true, true) => Err(self.misused("ERR Please specify at least one argument for this call")),
             (true, false) => self.execute(Args::new(&exchange.bytes, &spans)),
         };
         spans.shrink_to(SPANS_MAX);
@@ -369,9 +379,6 @@ impl Caller for Run<'_, '_> {
 
     fn may_execute(&mut self, args: Args<'_>) -> Option<bool> {
         let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
-        if !found.command.accepts(args.len()) {
-            return None;
-        }
         let session = &mut *self.context.session;
         Some(
             acl::is_free(self.context.engine, session)
@@ -388,12 +395,16 @@ impl Caller for Run<'_, '_> {
         if !self.is_long {
             let limit_ms = engine.config.hot.busy_reply_threshold.load(Relaxed);
             let has_time = limit_ms <= 0 || self.started.elapsed().as_millis() < limit_ms as u128;
-            if has_time {
+            if has_time && !engine.scripts.running.is_killed() {
                 return true;
             }
-            self.become_long();
+            if !has_time {
+                self.become_long();
+            }
         }
-        if let Some(round) = &mut self.context.rounds {
+        if self.is_long
+            && let Some(round) = &mut self.context.rounds
+        {
             let current = &self.context.worker.stats.current;
             let own = current.get();
             aside(round);
@@ -423,7 +434,7 @@ fn finish(
     let (worked, value) = outcome.map_err(|error| internal(&error))?;
     match value {
         Value::Table(error) if !worked => {
-            Err(raised(fields, program, &error).unwrap_or_else(|error| internal(&error)))
+            Err(raised(fields, &error).unwrap_or_else(|error| internal(&error)))
         }
         Value::Error(error) if !worked => Err(internal(&error)),
         // Lua does not ask the handler of errors when memory runs out, or when the handler itself fails.
@@ -435,7 +446,9 @@ fn finish(
             {
                 return Err(error);
             }
-            let writer = Writer { fields, resp3 };
+            let (engine, worker) = (context.engine, &*context.worker);
+            let count = |text: &[u8]| dispatch::count_error(engine, worker, text);
+            let writer = Writer { fields, resp3, count: &count };
             writer.write(&value, &mut context.reply, 0).map_err(|error| internal(&error))
         }
     }
@@ -448,18 +461,20 @@ fn returned_error(fields: &Fields, table: &Table) -> Result<Option<CommandError>
 }
 
 /// The error that a script has raised, with the place.
-fn raised(fields: &Fields, program: &Program, table: &Table) -> Result<CommandError> {
-    let Value::String(text) = table.raw_get(&fields.err)? else {
-        return Ok(CommandError::Fixed("ERR unknown error"));
+fn raised(fields: &Fields, table: &Table) -> Result<CommandError> {
+    let mut text = match table.raw_get(&fields.err)? {
+        Value::String(text) => text.as_bytes().to_vec(),
+        Value::Integer(n) => n.to_string().into_bytes(),
+        Value::Number(n) => n.to_string().into_bytes(),
+        _ => b"ERR unknown error".to_vec(),
     };
-    let mut text = text.as_bytes().to_vec();
     let part = |field| match table.raw_get(field) {
         Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
         Ok(Value::Integer(n)) => Some(n.to_string().into_bytes()),
         _ => None,
     };
     if let (Some(source), Some(line)) = (part(&fields.source), part(&fields.line)) {
-        add_place(&mut text, program, &source, &line);
+        add_place(&mut text, &source, &line);
     }
     counted_or_not(fields, table, text)
 }
@@ -482,8 +497,8 @@ fn counted_or_not(fields: &Fields, table: &Table, text: Vec<u8>) -> Result<Comma
     Ok(if is_counted { CommandError::Counted(text) } else { CommandError::Text(text) })
 }
 
-fn add_place(text: &mut Vec<u8>, program: &Program, source: &[u8], line: &[u8]) {
-    for part in [b" script: ", program.name(), b", on ", source, b":", line, b"."] {
+fn add_place(text: &mut Vec<u8>, source: &[u8], line: &[u8]) {
+    for part in [b" script: on ", source, b":", line, b"."] {
         text.extend_from_slice(part);
     }
 }

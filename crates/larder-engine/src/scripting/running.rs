@@ -1,53 +1,88 @@
-//! The script that has been running for longer than `busy-reply-threshold`. Scripts take turns, so there is one at most.
+//! The script that runs. Scripts take turns, so there is one at most; every thread sees it from its start.
 
 use crate::error::CommandError;
+use larder_resp::Args;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-/// What others may know of it, and the wish that it end.
+/// What others may know of it, and whether it has to end.
 #[derive(Default)]
 pub(crate) struct Running {
-    now: Mutex<Option<LongScript>>,
+    now: Mutex<Noted>,
     kill: AtomicBool,
 }
 
-/// A script that takes its time.
+/// Buffers larger than this are not kept for the next script.
+const KEEP_BYTES_MAX: usize = 64 * 1024;
+
+/// The buffers of one script serve the next.
+#[derive(Default)]
+struct Noted {
+    /// `None` when no script runs.
+    started: Option<Instant>,
+    is_function: bool,
+    has_written: bool,
+    name: Vec<u8>,
+    command: Vec<u8>,
+    /// Where each argument ends in `command`.
+    ends: Vec<usize>,
+}
+
+/// A script that runs, as FUNCTION STATS tells of it.
 #[derive(Clone, Debug)]
-pub(crate) struct LongScript {
+pub(crate) struct RunningScript {
     /// The digest of a script, or the name of a function.
     pub name: Vec<u8>,
-    /// Whether it is a function.
-    pub is_function: bool,
-    /// It has called a command that writes: it cannot be killed.
-    pub has_written: bool,
     /// The command that runs it.
     pub command: Vec<Vec<u8>>,
     pub started: Instant,
 }
 
 impl Running {
-    /// A script has been running for long.
-    pub(crate) fn set(&self, script: LongScript) {
-        *self.now.lock() = Some(script);
-    }
-
-    /// It has ended.
-    pub(crate) fn clear(&self) {
-        *self.now.lock() = None;
+    /// A script starts.
+    pub(crate) fn begin(&self, name: &[u8], is_function: bool, args: Args<'_>, started: Instant) {
+        let mut now = self.now.lock();
+        let now = &mut *now;
+        (now.started, now.is_function, now.has_written) = (Some(started), is_function, false);
+        now.name.clear();
+        now.name.extend_from_slice(name);
+        now.command.clear();
+        now.ends.clear();
+        for arg in args.iter() {
+            now.command.extend_from_slice(arg);
+            now.ends.push(now.command.len());
+        }
         self.kill.store(false, Relaxed);
     }
 
-    /// It has called a command that writes.
-    pub(crate) fn set_written(&self) {
-        if let Some(script) = &mut *self.now.lock() {
-            script.has_written = true;
+    /// It has ended.
+    pub(crate) fn end(&self) {
+        let mut now = self.now.lock();
+        now.started = None;
+        if now.command.capacity() + now.ends.capacity() > KEEP_BYTES_MAX {
+            *now = Noted::default();
         }
+        self.kill.store(false, Relaxed);
     }
 
-    /// The script, if one runs for long.
-    pub(crate) fn get(&self) -> Option<LongScript> {
-        self.now.lock().clone()
+    /// It is about to call a command that writes. False when it has to end instead.
+    pub(crate) fn set_written(&self) -> bool {
+        let mut now = self.now.lock();
+        let may_write = !self.is_killed();
+        now.has_written |= may_write;
+        may_write
+    }
+
+    /// The script that runs.
+    pub(crate) fn get(&self) -> Option<RunningScript> {
+        let now = self.now.lock();
+        let starts = std::iter::once(0).chain(now.ends.iter().copied());
+        Some(RunningScript {
+            started: now.started?,
+            name: now.name.clone(),
+            command: starts.zip(&now.ends).map(|(start, &end)| now.command[start..end].to_vec()).collect(),
+        })
     }
 
     /// Whether somebody wants it to end.
@@ -58,17 +93,17 @@ impl Running {
     /// Has it end, by SCRIPT KILL or FUNCTION KILL.
     pub(crate) fn kill(&self, function: bool) -> Result<(), CommandError> {
         let now = self.now.lock();
-        let Some(script) = &*now else {
+        if now.started.is_none() {
             return Err(CommandError::Fixed("NOTBUSY No scripts in execution right now."));
-        };
-        if script.is_function != function {
-            return Err(busy_error(script.is_function));
         }
-        if script.has_written {
+        if now.has_written {
             return Err(CommandError::Fixed(
                 "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait \
                  the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
             ));
+        }
+        if now.is_function != function {
+            return Err(busy_error(now.is_function));
         }
         self.kill.store(true, Relaxed);
         Ok(())
@@ -81,14 +116,15 @@ impl Running {
 
     /// What other commands are told.
     pub(crate) fn busy_error(&self) -> CommandError {
-        busy_error(self.now.lock().as_ref().is_some_and(|script| script.is_function))
+        let now = self.now.lock();
+        busy_error(now.started.is_some() && now.is_function)
     }
 }
 
 fn busy_error(function: bool) -> CommandError {
     CommandError::Fixed(if function {
-        "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+        "BUSY Valkey is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
     } else {
-        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+        "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
     })
 }

@@ -78,7 +78,12 @@ impl Pair {
 
 /// An interpreter as scripts see it.
 pub fn sealed() -> Lua {
-    let lua = larder_lua::interpreter().expect("an interpreter");
+    sealed_with(false)
+}
+
+/// The same, with the functions of `lua-enable-insecure-api` or without.
+pub fn sealed_with(insecure: bool) -> Lua {
+    let lua = larder_lua::interpreter(insecure).expect("an interpreter");
     let redis = lua.create_table().expect("a table");
     lua.globals().set("server", &redis).expect("set");
     lua.globals().set("redis", redis).expect("set");

@@ -1,6 +1,25 @@
 //! Scripts and functions: what they return, what they may do, and how they fail.
 
-use crate::run_script;
+use crate::{Pair, compare, words};
+use larder_testkit::Kind;
+use std::fmt::Write;
+
+const OPTIONS: &[&str] = &["--enable-debug-command", "yes", "--enable-protected-configs", "yes"];
+
+/// Runs a script on Larder and Valkey in both protocols and collects all differences.
+fn run_script(script: &str, args: &[&str]) {
+    let mut pair = Pair::with(Kind::Valkey, 1, args);
+    let mut differences = String::new();
+    for version in ["2", "3"] {
+        pair.reset(version);
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(difference) = compare(line, &pair.both(&words(line))) {
+                let _ = write!(differences, "RESP{version} {difference}");
+            }
+        }
+    }
+    pair.judge(&differences);
+}
 
 #[test]
 fn values() {
@@ -66,7 +85,7 @@ fn values() {
         EVAL "return redis.call('set','x',2^53)" 0
         GET x
         "##,
-        &["--enable-debug-command", "yes"],
+        OPTIONS,
     );
 }
 
@@ -166,7 +185,7 @@ fn errors() {
         DEBUG SET-DISABLE-DENY-SCRIPTS 0
         EVAL "return redis.call('client','getname')" 0
         "##,
-        &["--enable-debug-command", "yes"],
+        OPTIONS,
     );
 }
 
@@ -216,7 +235,7 @@ fn read_only_and_first_lines() {
         SCRIPT DEBUG NO
         SCRIPT DEBUG MAYBE
         "##,
-        &["--enable-debug-command", "yes"],
+        OPTIONS,
     );
 }
 
@@ -265,7 +284,7 @@ fn surroundings() {
         EVAL "return #redis.call('info')>10" 0
         EVAL "return coroutine.wrap(function() return redis.call('ping') end)()" 0
         "##,
-        &["--enable-debug-command", "yes"],
+        OPTIONS,
     );
 }
 
@@ -363,7 +382,7 @@ fn functions() {
         EXEC
         FUNCTION FLUSH
         "##,
-        &["--enable-debug-command", "yes"],
+        OPTIONS,
     );
 }
 
@@ -378,7 +397,6 @@ fn users() {
         EVAL "return redis.call('set','a','1')" 0
         EVAL "return redis.call('get','b')" 0
         EVAL "return redis.call('get','a')" 0
-        EVAL "return redis.call('get',KEYS[1])" 1 b
         EVAL "return redis.call('publish','d','m')" 0
         EVAL "return redis.call('publish','c','m')" 0
         EVAL "return redis.pcall('set','a','1')['err']" 0
@@ -393,7 +411,7 @@ fn users() {
         AUTH default x
         ACL DELUSER bob
         "##,
-        &["--enable-debug-command", "yes"],
+        OPTIONS,
     );
 }
 
@@ -416,4 +434,369 @@ fn short_of_memory() {
         "##,
         &[],
     );
+}
+
+/// `server` beside `redis`, numbers as arguments, `os.clock`, TIME, and the functions that are insecure.
+#[test]
+fn names_of_the_server() {
+    run_script(
+        r##"
+        EVAL "return {server.call('ping'), server.pcall('ping'), server.sha1hex(''), server.REPL_ALL, server.LOG_WARNING, server.SERVER_NAME}" 0
+        EVAL "local t = {} for _, n in ipairs({1e17,1e18,-1e18,2^62,2^63,-2^63,1e19,1e20,1e300,1/3,-0,0,1e-7,1e-5,0.0001,5e-324,1/0,-1/0,123456789.5,1e15+0.5,1e16,9007199254740993,100.25,-1.5,1e21,1.5e300,3.0,0.1+0.2}) do t[#t+1] = redis.call('echo', n) end return t" 0
+        EVAL "return {redis.call('echo', 0/0), redis.call('echo', -(0/0))}" 0
+        EVAL "return tostring(redis.call('time')[1] == redis.call('time')[1] and redis.call('time')[2] == redis.call('time')[2])" 0
+        EVAL "return type(os.clock())" 0
+        EVAL "return os.time" 0
+        EVAL "return os.time()" 0
+        EVAL "return {type(newproxy)}" 0
+        EVAL "return getfenv" 0
+        CONFIG GET lua-enable-*
+        CONFIG SET lua-enable-insecure-api yes
+        CONFIG GET lua-enable-*
+        EVAL "return {type(newproxy), type(getfenv), type(setfenv)}" 0
+        EVAL "return {type(newproxy()), type(getmetatable(newproxy(true)))}" 0
+        EVAL "local f = function() return x end setfenv(f, {x = 5}) return f()" 0
+        EVAL "getfenv(0).x = 1" 0
+        EVAL "return getfenv(1) == _G" 0
+        EVAL "return getfenv(pairs) == _G" 0
+        EVAL "getfenv(pairs).string = 1" 0
+        EVAL "getfenv(string.format).x = 1" 0
+        EVAL "local p = newproxy(true) getmetatable(p).__index = function(t, k) return k .. '!' end return p.abc" 0
+        CONFIG SET lua-enable-insecure-api no
+        EVAL "return getfenv" 0
+        CONFIG GET lua-enable-*
+        CONFIG SET lua-enable-deprecated-api yes
+        CONFIG GET lua-enable-*
+        CONFIG SET lua-enable-deprecated-api no
+        "##,
+        OPTIONS,
+    );
+}
+
+/// What a script sees of a set that it sorts does not depend on a hash table.
+#[test]
+fn sets_in_order() {
+    run_script(
+        r##"
+        SADD s c b a e d 10 9 1
+        EVAL "return redis.call('sort','s','by','nosort')" 0
+        EVAL "return redis.call('sort','s','by','nosort','desc')" 0
+        EVAL "return redis.call('sort','s','by','nosort','limit',1,3)" 0
+        EVAL "return redis.call('sort','s','by','nosort','get','#')" 0
+        EVAL "redis.call('sort','s','by','nosort','store','d') return redis.call('lrange','d',0,-1)" 0
+        EVAL "return redis.call('sort','s','alpha')" 0
+        EVAL "return redis.call('sort_ro','s','by','nosort')" 0
+        EVAL "return redis.call('smembers','s')[1] ~= nil" 0
+        "##,
+        OPTIONS,
+    );
+}
+
+/// Tables that are raised or returned, and what `acl_check_cmd` says.
+#[test]
+fn errors_as_tables() {
+    run_script(
+        r##"
+        EVAL "error({})" 0
+        EVAL "error({err={}})" 0
+        EVAL "error({err=5})" 0
+        EVAL "error({err='x',source=5,line={}})" 0
+        EVAL "error({err='a\\r\\nb'})" 0
+        EVAL "error({err='x',ignore_error_stats_update=true})" 0
+        EVAL "error(true)" 0
+        EVAL "return {err='a\\r\\nb'}" 0
+        EVAL "return {err=''}" 0
+        EVAL "error({err=''})" 0
+        EVAL "error('')" 0
+        EVAL "return redis.acl_check_cmd('SET','k1')" 0
+        EVAL "return redis.acl_check_cmd('SET')" 0
+        EVAL "return redis.acl_check_cmd('config','nope')" 0
+        EVAL "return redis.acl_check_cmd('config')" 0
+        EVAL "return redis.acl_check_cmd('config','get')" 0
+        EVAL "return redis.acl_check_cmd('zunionstore','x')" 0
+        EVAL "return redis.acl_check_cmd('migrate','x')" 0
+        EVAL "return redis.acl_check_cmd('set',{})" 0
+        "##,
+        OPTIONS,
+    );
+}
+
+/// Quotes and cases in first lines.
+#[test]
+fn first_lines() {
+    run_script(
+        r##"
+        EVAL "#!lua name=\"foo\"\nreturn 1" 0
+        EVAL "#!lua flags=\"no-writes\"\nreturn redis.call('set','a',1)" 0
+        EVAL "#!lua flags='no-writes' flags=allow-oom\nreturn redis.call('set','a',1)" 0
+        EVAL "#!lua flags=\"no-writes\nreturn 1" 0
+        EVAL "#!\"lua\" flags=no-writes\nreturn 1" 0
+        EVAL "#!LUA flags=no-writes\nreturn 1" 0
+        EVAL "#! lua\nreturn 1" 0
+        EVAL "#!lua flags=no-writes,no-writes\nreturn 1" 0
+        EVAL "#!lua flags= allow-oom\nreturn 1" 0
+        EVAL "#!lua  \t flags=no-writes \t\r\nreturn 2" 0
+        EVAL "#!lua Flags=no-writes\nreturn 2" 0
+        EVAL "#!lua flags=NO-WRITES\nreturn 2" 0
+        EVAL "#!lua" 0
+        EVAL "#!lua\n" 0
+        EVAL "" 0
+        "##,
+        OPTIONS,
+    );
+}
+
+/// What libraries may be called, what they see, and the subcommands of FUNCTION and SCRIPT.
+#[test]
+fn libraries() {
+    run_script(
+        r##"
+        FUNCTION LOAD "#!lua name=\"foo\"\nserver.register_function('f',function() return 1 end)"
+        FUNCTION LOAD "#! name=x\nserver.register_function('f2',function() return 1 end)"
+        FUNCTION LOAD "#!lua name='a b'\nserver.register_function('f2',function() return 1 end)"
+        FUNCTION LOAD "#!lua name=\"a\nserver.register_function('f2',function() return 1 end)"
+        FUNCTION LOAD "#!LUA name=u\nserver.register_function('f3',function() return 1 end)"
+        FUNCTION LOAD "#!lua NAME=v\nserver.register_function('f4',function() return 1 end)"
+        FUNCTION LOAD "#!\"lua\" name=w\nserver.register_function('f5',function() return 1 end)"
+        FUNCTION LOAD "#!lua\tname=w2\r\nserver.register_function('f6',function() return 1 end)"
+        FUNCTION LOAD "#!lua name=x1\nredis.register_function('f 1', function() end) redis.register_function('g', function() end)"
+        FUNCTION LOAD "#!lua name=x2\nredis.register_function('h', function() end) redis.register_function('H', function() return 2 end)"
+        FUNCTION LOAD "#!lua name=x3\nserver.register_function{function_name='', callback=function() end}"
+        FUNCTION LOAD "#!lua name=x4\nserver.register_function{function_name='k', callback=function() end, flags={'no-writes','allow-stale','allow-oom','no-cluster','allow-cross-slot-keys'}}"
+        FUNCTION LIST LIBRARYNAME x4
+        FUNCTION LOAD "#!lua name=x5\nlocal x = server.call('ping')"
+        FUNCTION LOAD "#!lua name=x5\nlocal x = server.nosuch"
+        FUNCTION LOAD "#!lua name=x5\nlocal x = string.format('x') error('y')"
+        FUNCTION LOAD "#!lua name=x5\nerror({err='mine'})"
+        FUNCTION LOAD "#!lua name=x5\nerror({})"
+        FUNCTION LOAD "#!lua name=x5\nlocal t = {} for k in pairs(server) do t[#t+1]=k end table.sort(t) error(table.concat(t,','))"
+        FUNCTION LOAD "#!lua name=x5\nlocal t = {} for k in pairs(_G) do t[#t+1]=k end table.sort(t) error(table.concat(t,','))"
+        FUNCTION LOAD "#!lua name=x6\nlocal redis_ = redis redis.register_function('m', function() return redis_.call('ping') end)"
+        FCALL m 0
+        FUNCTION LOAD "#!lua name=x7\nserver.register_function('n', function() return server.register_function end)"
+        FCALL n 0
+        FUNCTION LOAD "#!lua name=x8\nserver.register_function('o', function() local t = {} for k in pairs(server) do t[#t+1]=k end table.sort(t) return t end)"
+        FCALL o 0
+        FUNCTION LOAD "#!lua name=x9\nserver.register_function('p', function() local t = {} for k in pairs(_G) do t[#t+1]=k end table.sort(t) return t end)"
+        FCALL p 0
+        FUNCTION LOAD "#!lua name=x10\nx = 1 server.register_function('q', function() return 1 end)"
+        FCALL q 0
+        FCALL q 1.5
+        FCALL q -1
+        FCALL q 2 a
+        FCALL_RO q 0
+        FUNCTION RESTORE a b c
+        FUNCTION RESTORE a
+        FUNCTION RESTORE a b
+        FUNCTION LOAD REPLACE
+        FUNCTION LOAD REPLACE x y
+        FUNCTION DELETE x y
+        FUNCTION DELETE
+        FUNCTION LIST LIBRARYNAME nope WITHCODE
+        FUNCTION STATS x
+        FUNCTION KILL x
+        FUNCTION DUMP x
+        FUNCTION FLUSH a b
+        FUNCTION FLUSH a
+        SCRIPT FLUSH a b
+        SCRIPT SHOW a
+        SCRIPT SHOW
+        SCRIPT LOAD "return 1"
+        SCRIPT SHOW E0E1F9FABFC9D4800C877A703B823AC0578FF8DB
+        SCRIPT DEBUG MAYBE
+        SCRIPT DEBUG
+        SCRIPT KILL x
+        SCRIPT EXISTS
+        SCRIPT LOAD "#!js\nreturn 1"
+        SCRIPT LOAD "return return"
+        "##,
+        OPTIONS,
+    );
+}
+
+/// As many arguments as Lua can pass, and every kind of reply.
+#[test]
+fn many_arguments() {
+    run_script(
+        r##"
+        EVAL "return redis.call('lpush','big',unpack((function() local t = {} for i = 1, 7990 do t[i] = i end return t end)()))" 0
+        EVAL "local t = {} for i = 1, 7990 do t[i] = i end return redis.call('lpush','big2',unpack(t))" 0
+        EVAL "local t = {} for i = 1, 7997 do t[i] = i end return redis.call('rpush','big3',unpack(t,1,7990))" 0
+        EVAL "local t = {} for i = 1, 7995 do t[i] = 'k'..i end return #redis.call('mget',unpack(t))" 0
+        EVAL "local t = {} for i = 1, 7996 do t[i] = 'k'..i end return redis.pcall('nope',unpack(t))" 0
+        EVAL "local t = {} for i = 1, 7997 do t[i] = 'k'..i end return select('#', unpack(t))" 0
+        EVAL "local t = {} for i = 1, 7998 do t[i] = 'k'..i end return select('#', unpack(t))" 0
+        EVAL "local t = {} for i = 1, 7997 do t[i] = 'k'..i end return redis.call(unpack(t))" 0
+        EVAL "local t = {} for i = 1, 7996 do t[i] = 'k'..i end return redis.call('mget',unpack(t))[1]" 0
+        EVAL "return #redis.call('mget',unpack(ARGV))" 0 a b c
+        DEBUG SET-DISABLE-DENY-SCRIPTS 1
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','attrib')" 0
+        EVAL "return redis.call('debug','protocol','attrib')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','verbatim')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','bignum')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','double')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','map')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','set')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','null')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','true')" 0
+        EVAL "redis.setresp(3) return redis.call('debug','protocol','push')" 0
+        EVAL "return redis.call('debug','protocol','push')" 0
+        EVAL "redis.setresp(3) return {redis.call('debug','protocol','attrib'), redis.call('debug','protocol','integer')}" 0
+        DEBUG SET-DISABLE-DENY-SCRIPTS 0
+        EVAL "return {1.5, -1.5, 1e30, 'x', {}, {nil}, {1, nil, 3}}" 0
+        EVAL "return {double=1/0}" 0
+        EVAL "return {double=-1/0}" 0
+        EVAL "return {double=0/0}" 0
+        EVAL "return {double=1e17}" 0
+        EVAL "return {big_number='1\\r\\n2'}" 0
+        EVAL "return {verbatim_string={string='abc',format='markdown'}}" 0
+        EVAL "return {verbatim_string={string='abc',format='x'}}" 0
+        EVAL "return {verbatim_string={string='abc',format=''}}" 0
+        EVAL "return setmetatable({}, {__index = function() return 1 end})" 0
+        "##,
+        OPTIONS,
+    );
+}
+
+/// Constants, options of the functions, and commands that scripts may not call.
+#[test]
+fn refused_commands() {
+    run_script(
+        r##"
+        EVAL "return redis.breakpoint()" 0
+        EVAL "return redis.debug('x')" 0
+        EVAL "return redis.REDIS_VERSION" 0
+        EVAL "return redis.REDIS_VERSION_NUM" 0
+        EVAL "return server.VALKEY_VERSION" 0
+        EVAL "return server.VALKEY_VERSION_NUM" 0
+        EVAL "return redis.set_repl(1.5)" 0
+        EVAL "return redis.set_repl('3')" 0
+        EVAL "return redis.set_repl('x')" 0
+        EVAL "return redis.set_repl(-1)" 0
+        EVAL "return redis.setresp('3')" 0
+        EVAL "return redis.setresp(3.5)" 0
+        EVAL "return redis.log('1', 'x')" 0
+        EVAL "return redis.log(1.5, 'x')" 0
+        EVAL "return redis.error_reply('x\\r\\ny')" 0
+        EVAL "return redis.error_reply('')" 0
+        EVAL "return redis.error_reply('-')" 0
+        EVAL "return redis.status_reply('x\\r\\ny')" 0
+        EVAL "return redis.sha1hex(nil)" 0
+        EVAL "return KEYS[1]" 1
+        EVAL "return 1" 9999999999999999999
+        EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+        EVALSHA_RO e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+        EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db -1
+        EVAL "return redis.call('select', 99)" 0
+        EVAL "return redis.call('subscribe', 'x')" 0
+        EVAL "return redis.call('blpop', 'nolist', 0)" 0
+        EVAL "return redis.call('blmove', 'nolist', 'b', 'left', 'left', 0)" 0
+        EVAL "return redis.call('xread', 'block', 0, 'streams', 'x', '$')" 0
+        EVAL "return redis.call('monitor')" 0
+        EVAL "return redis.call('client', 'reply', 'off')" 0
+        EVAL "return redis.call('client', 'no-evict', 'on')" 0
+        EVAL "return redis.call('hello', 3)" 0
+        EVAL "return redis.call('auth', 'x')" 0
+        EVAL "return redis.call('quit')" 0
+        EVAL "return redis.call('reset')" 0
+        EVAL "return redis.call('exec')" 0
+        EVAL "return redis.call('discard')" 0
+        EVAL "return redis.call('script', 'load', 'return 1')" 0
+        EVAL "return redis.call('shutdown')" 0
+        EVAL "return redis.call('object', 'help')[1]" 0
+        EVAL "return redis.call('command', 'count') > 10" 0
+        EVAL "return redis.call('acl', 'whoami')" 0
+        EVAL "return redis.call('swapdb', 0, 1)" 0
+        EVAL "return redis.call('spublish', 'c', 'm')" 0
+        "##,
+        OPTIONS,
+    );
+}
+
+/// Errors in INFO errorstats: those that scripts return, raise or catch, each once.
+#[test]
+fn errors_are_counted() {
+    let mut pair = Pair::with(Kind::Valkey, 1, &[]);
+    let mut differences = String::new();
+    for script in [
+        "error('x')",
+        "error({})",
+        "error({err='a\\r\\nb'})",
+        "return {err='a\\r\\nb'}",
+        "return {err='a\\tb c'}",
+        "return {err='noword'}",
+        "return {err='ERR x'}",
+        "return {err=''}",
+        "redis.call('nosuch')",
+        "return redis.pcall('nosuch')",
+        "local x = redis.pcall('nosuch') return 1",
+        "redis.call('get')",
+        "redis.call()",
+        "redis.call({})",
+        "return redis.pcall({})",
+        "redis.call('config', 'nosuch')",
+        "redis.call('eval', '1', 0)",
+        "pcall(function() redis.call('incr') end) return 1",
+        "return pcall(redis.call, 'lpush', 'a')",
+        "error(redis.error_reply('MY x'))",
+        "return redis.error_reply('a b c')",
+        "return redis.pcall('incr', 'x', 'y').err",
+        "return {redis.error_reply('IN ner')}",
+        "return {{err='IN ner'}, {err='OUT er'}, redis.pcall('nosuch')}",
+        "redis.call('set', 'l', 'x') return redis.pcall('lpush', 'l', 'x')",
+        "redis.call('lpush', 'l', 'x')",
+        "return redis.call('set', 'l', 'x', 'nosuch')",
+        "redis.log(1)",
+        "redis.setresp(9)",
+        "redis.sha1hex()",
+        "redis.acl_check_cmd('nosuch')",
+        "return redis.error_reply()",
+        "x = 1",
+    ] {
+        let run = vec![b"EVAL".to_vec(), script.as_bytes().to_vec(), b"0".to_vec()];
+        for line in [words("CONFIG RESETSTAT"), run, words("INFO errorstats"), words("INFO stats")] {
+            let (ours, theirs) = pair.both(&line);
+            let errors = |text: String| -> Vec<String> {
+                text.lines().filter(|line| line.contains("error")).map(str::to_owned).collect()
+            };
+            let (ours, theirs) = (errors(ours.text()), errors(theirs.text()));
+            if ours != theirs {
+                let _ = writeln!(differences, "{script}\n  larder: {ours:?}\n  peer:   {theirs:?}");
+            }
+        }
+    }
+    pair.judge(&differences);
+}
+
+/// ACL LOG names the command that the client has sent, and not the one that a script or EXEC was refused.
+#[test]
+fn refusals_are_logged_with_the_outer_command() {
+    let mut pair = Pair::with(Kind::Valkey, 1, &[]);
+    let mut names = [Vec::new(), Vec::new()];
+    for line in [
+        "ACL SETUSER bob on nopass +@all -set ~a*",
+        "AUTH bob x",
+        "EVAL \"return redis.call('set','a','1')\" 0",
+        "EVAL \"return redis.pcall('get','b')\" 0",
+        "SET a 1",
+        "MULTI",
+        "GET c",
+        "DISCARD",
+        "MULTI",
+        "HSET a f v",
+    ] {
+        pair.both(&words(line));
+    }
+    for server in pair.servers() {
+        server.client().ask("ACL SETUSER bob -hset");
+    }
+    pair.both(&words("EXEC"));
+    pair.both(&words("AUTH default x"));
+    let (ours, theirs) = pair.both(&words("ACL LOG"));
+    for (names, reply) in names.iter_mut().zip([ours, theirs]) {
+        let text = reply.to_string();
+        names.extend(text.split("cmd=").skip(1).map(|rest| rest.split(' ').next().unwrap_or("").to_owned()));
+    }
+    assert!(!names[0].is_empty());
+    assert_eq!(names[0], names[1]);
 }

@@ -14,6 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The version of Redis that clients are told, which features they rely on.
 pub const REDIS_VERSION: &str = "7.2.4";
+/// The version of Valkey that scripts are told.
+pub const VALKEY_VERSION: &str = "9.1.2";
 
 const WRONG_PASSWORD: CommandError =
     CommandError::Fixed("WRONGPASS invalid username-password pair or user is disabled.");

@@ -8,6 +8,6 @@ mod table;
 mod tracking;
 
 pub(crate) use client::{describe, describe_for_log};
-pub use hello::REDIS_VERSION;
 pub(crate) use hello::set_db;
+pub use hello::{REDIS_VERSION, VALKEY_VERSION};
 pub(crate) use table::TABLE;

@@ -64,8 +64,9 @@ fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandRes
     let mut request = Request::parse(args.from(2), may_store, reads_all)?;
     let key = context.key(args.at(1));
     let source = Source::fetch(context, &key)?;
-    if matches!(source, Source::Set(_)) && request.store.is_some() && request.by == Some(By::Nothing) {
-        // What is stored must not depend on the order of a hash table.
+    let is_kept = request.store.is_some() || context.in_script;
+    if matches!(source, Source::Set(_)) && is_kept && request.by == Some(By::Nothing) {
+        // What is stored, or what a script makes of it, must not depend on the order of a hash table.
         request.by = None;
         request.is_alpha = true;
     }

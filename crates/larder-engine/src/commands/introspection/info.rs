@@ -177,6 +177,8 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let (scripts, libraries) = (engine.scripts.usage(), engine.scripts.libraries());
     // Scripts and functions share the interpreters.
     let vm = engine.scripts.vm_bytes.load(Relaxed);
+    let vm_functions = engine.scripts.function_bytes.load(Relaxed).min(vm);
+    let vm_eval = vm - vm_functions;
     text.push_str("# Memory\r\n");
     lines!(text,
         "used_memory": memory.used,
@@ -195,14 +197,14 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "allocator_resident": memory.resident,
         "total_system_memory": memory.system_total,
         "total_system_memory_human": human(memory.system_total),
-        "used_memory_lua": vm,
-        "used_memory_vm_eval": vm,
-        "used_memory_lua_human": human(vm),
+        "used_memory_lua": vm_eval,
+        "used_memory_vm_eval": vm_eval,
+        "used_memory_lua_human": human(vm_eval),
         "used_memory_scripts_eval": scripts.bytes,
         "number_of_cached_scripts": scripts.count,
         "number_of_functions": libraries.function_count(),
         "number_of_libraries": libraries.iter().len(),
-        "used_memory_vm_functions": 0,
+        "used_memory_vm_functions": vm_functions,
         "used_memory_vm_total": vm,
         "used_memory_vm_total_human": human(vm),
         "used_memory_functions": libraries.memory_bytes(),

@@ -26,7 +26,7 @@ pub(super) fn exists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 pub(super) fn show(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let script = digest(&args[2]).and_then(|sha| context.engine.scripts.find(&sha));
-    let script = script.ok_or(CommandError::Fixed("NOSCRIPT No matching script. Please use EVAL."))?;
+    let script = script.ok_or(CommandError::Fixed("NOSCRIPT No matching script."))?;
     context.reply.bulk(&script.text);
     Ok(())
 }

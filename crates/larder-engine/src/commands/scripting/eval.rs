@@ -50,7 +50,7 @@ pub(super) fn keep(engine: &Engine, text: &[u8], stays: bool) -> CommandResult<A
 }
 
 fn run_known(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> CommandResult {
-    const UNKNOWN: CommandError = CommandError::Fixed("NOSCRIPT No matching script. Please use EVAL.");
+    const UNKNOWN: CommandError = CommandError::Fixed("NOSCRIPT No matching script.");
     let sha = digest(&args[1]).ok_or(UNKNOWN)?;
     let key_count = key_count(args)?;
     let script = context.engine.scripts.find(&sha).ok_or(UNKNOWN)?;

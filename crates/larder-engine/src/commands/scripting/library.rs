@@ -15,25 +15,20 @@ use larder_resp::Args;
 use std::sync::Arc;
 
 pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let replace = match &args[2] {
-        word if args.len() == 4 && is_word(word, "replace") => true,
-        word if args.len() > 3 => {
-            return Err(CommandError::text(format!(
-                "ERR Unknown option given: {}",
-                String::from_utf8_lossy(word)
-            )));
+    let mut replace = false;
+    for word in args.iter().take(args.len() - 1).skip(2) {
+        if !is_word(word, "replace") {
+            let word = String::from_utf8_lossy(word);
+            return Err(CommandError::text(format!("ERR Unknown option given: {word}")));
         }
-        _ => false,
-    };
+        replace = true;
+    }
     let engine = context.engine;
     if !replace && let Some(twin) = scripting::find_library(engine, &args[args.len() - 1])? {
         return Err(clashes(&twin, &Clash::Library));
     }
     let library = load_library(engine, &args[args.len() - 1], !context.session.replays)?;
-    engine
-        .scripts
-        .change_libraries(|all| all.add(Arc::clone(&library), replace))
-        .map_err(|clash| clashes(&library, &clash))?;
+    engine.scripts.add_library(Arc::clone(&library), replace).map_err(|clash| clashes(&library, &clash))?;
     changed(context);
     context.reply.bulk(&library.name);
     Ok(())
@@ -61,16 +56,20 @@ pub(super) fn delete(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if args.len() > 3 {
-        let name = String::from_utf8_lossy(&args[1]);
-        return Err(CommandError::text(format!(
-            "ERR unknown subcommand or wrong number of arguments for '{name}'. Try FUNCTION HELP."
-        )));
+        return Err(too_many(args));
     }
     check_flush_mode(args, CommandError::Fixed("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"))?;
     forget_all(context.engine);
     changed(context);
     context.reply.ok();
     Ok(())
+}
+
+fn too_many(args: Args<'_>) -> CommandError {
+    let name = String::from_utf8_lossy(&args[1]);
+    CommandError::text(format!(
+        "ERR unknown subcommand or wrong number of arguments for '{name}'. Try FUNCTION HELP."
+    ))
 }
 
 /// Deletes all libraries.
@@ -186,7 +185,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.",
     );
     if args.len() > 4 {
-        return Err(CommandError::arity("function|restore"));
+        return Err(too_many(args));
     }
     let (flush, replace) = match args.get(3) {
         None => (false, false),
@@ -210,7 +209,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
             *all = Libraries::default();
         }
         libraries.iter().try_for_each(|library| {
-            all.add(Arc::clone(library), replace).map_err(|clash| clashes(library, &clash))
+            all.add(Arc::clone(library), replace).map(drop).map_err(|clash| clashes(library, &clash))
         })
     })?;
     changed(context);
@@ -222,7 +221,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 pub(crate) fn restore_one(engine: &Engine, text: &[u8], replace: bool) -> Result<(), String> {
     let said = |error: &CommandError| String::from_utf8_lossy(&error.wire()).into_owned();
     let library = load_library(engine, text, false).map_err(|error| said(&error))?;
-    let added = engine.scripts.change_libraries(|all| all.add(Arc::clone(&library), replace));
+    let added = engine.scripts.add_library(Arc::clone(&library), replace);
     added.map_err(|clash| said(&clashes(&library, &clash)))
 }
 

@@ -21,4 +21,9 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("busy-reply-threshold", 0, LONG_MAX, "5000")
         .alias(&["lua-time-limit"])
         .hot_int(|h| &h.busy_reply_threshold),
+    yes_no("lua-enable-insecure-api", "no")
+        .alias(&["lua-enable-deprecated-api"])
+        .hidden()
+        .protected()
+        .hot_bool(|h| &h.lua_enable_insecure_api),
 ];
