@@ -230,7 +230,7 @@ impl Persist {
         let path = std::path::absolute(path)?;
         let temporary = path.with_file_name(format!("temp-{}.rdb", std::process::id()));
         let options = self.options(false, urgent);
-        let written = self.temporaries.write(temporary, |temporary| {
+        let written = self.temporaries.write(&temporary, |temporary| {
             snapshot::write(&self.engine, &snapshot, &options, temporary)?;
             files::put_in_place(temporary, &path, &mut options.pace(&self.engine))
         });

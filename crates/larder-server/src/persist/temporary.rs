@@ -21,13 +21,13 @@ struct State {
 
 impl Temporaries {
     /// Has a file written, and put in its place: when that fails it goes.
-    pub fn write<R>(&self, path: PathBuf, write: impl FnOnce(&Path) -> io::Result<R>) -> io::Result<R> {
-        self.add(&path)?;
-        let outcome = write(&path);
+    pub fn write<R>(&self, path: &Path, write: impl FnOnce(&Path) -> io::Result<R>) -> io::Result<R> {
+        self.add(path)?;
+        let outcome = write(path);
         if outcome.is_err() {
-            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(path);
         }
-        self.keep(&path);
+        self.keep(path);
         outcome
     }
 

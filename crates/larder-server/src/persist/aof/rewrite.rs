@@ -138,7 +138,7 @@ pub fn write_base(
     let part = manifest.next_base(place, is_rdb);
     let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
     let target = std::path::absolute(place.path(&part.name))?;
-    persist.temporaries.write(std::path::absolute(temporary)?, |temporary| {
+    persist.temporaries.write(&std::path::absolute(temporary)?, |temporary| {
         if is_rdb {
             snapshot::write(&persist.engine, snapshot, &persist.options(true, false), temporary)?;
         } else {
