@@ -110,10 +110,16 @@ fn admit(
     session: &mut Session,
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
-    let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
-        return Err(Refusal { error: unknown_command(args), found: None });
-    };
-    let found = subcommand(found, args)?;
+    let found = find(engine, worker, args.get(0).unwrap_or(b""));
+    let known = found.map_or_else(
+        || Err(Refusal { error: unknown_command(args), found: None }),
+        |found| subcommand(found, args),
+    );
+    // Those who have not said who they are learn nothing of the commands.
+    let found = known.map_err(|refusal| match session.authenticated {
+        true => refusal,
+        false => Refusal { error: CommandError::NO_AUTH, found: None },
+    })?;
     check(engine, session, found, args)
         .and_then(|()| eviction::before_command(engine, worker, session, found))
         .map_err(|error| Refusal { error, found: Some(found) })?;
@@ -189,20 +195,20 @@ fn check_closely(
     free: bool,
 ) -> CommandResult {
     let command = found.command;
+    if !session.authenticated && !command.has(flags::NO_AUTH) {
+        return Err(CommandError::NO_AUTH);
+    }
     if !command.accepts(args.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
     if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, protecting_option(found)) {
         return Err(protected_refused(found));
     }
-    if !session.authenticated && !command.has(flags::NO_AUTH) {
-        return Err(CommandError::NO_AUTH);
-    }
     if !free {
         session.shared.last_command.store(found.id + 1, Relaxed);
         let origin = acl::Origin::of_client(session);
         acl::check_restricted(engine, session, found, args, origin)
-            .map_err(|denial| denial.refusal(found))?;
+            .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {

@@ -55,8 +55,7 @@ pub struct Watched {
 /// Whether the command is put into the queue instead of being executed.
 #[inline]
 pub(crate) fn queues(session: &Session, command: &Command) -> bool {
-    session.multi.is_some()
-        && !matches!(command.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+    session.multi.is_some() && !matches!(command.name, "exec" | "discard" | "quit" | "reset")
 }
 
 /// Puts a command into the queue.

@@ -24,7 +24,7 @@
 mod administer;
 mod check;
 mod commands;
-mod describe;
+mod databases;
 mod file;
 mod log;
 mod needs;

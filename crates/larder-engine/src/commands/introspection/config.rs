@@ -79,7 +79,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "REWRITE",
         "    Rewrite the configuration file.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }
