@@ -447,6 +447,9 @@ fn run(
     }
     let flow = context.flow;
     drop(context);
+    if std::mem::take(&mut worker.flushed) {
+        engine.host.flushed();
+    }
     tracking::end_caching(session, found);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow

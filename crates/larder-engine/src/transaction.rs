@@ -29,6 +29,11 @@ impl Queue {
         self.commands.iter().any(|(found, _)| found.command.scope == Scope::Script)
     }
 
+    /// Whether all commands may run while data is loaded.
+    pub(crate) fn all_while_loading(&self) -> bool {
+        self.commands.iter().all(|(found, _)| found.command.has(flags::LOADING))
+    }
+
     /// Whether any command may need memory.
     pub(crate) fn needs_room(&self) -> bool {
         self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))

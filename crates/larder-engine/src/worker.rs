@@ -75,6 +75,7 @@ impl Worker {
             recent: Recent::default(),
             admitted: None,
             effects: Effects::default(),
+            flushed: false,
             log_end: 0,
         };
         Worker { engine, state }

@@ -60,6 +60,8 @@ pub(crate) struct WorkerState {
     pub admitted: Option<Found>,
     /// What the command has done, for the log.
     pub effects: Effects,
+    /// FLUSHALL was among what ran: the host is told when no shard is held.
+    pub flushed: bool,
     /// Where in the log the effects of this thread's last write end.
     pub log_end: u64,
     /// A buffer for replies whose length is not known at first.
