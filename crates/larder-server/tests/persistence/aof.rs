@@ -51,6 +51,8 @@ fn fickle(client: &mut Client) {
         "GEOADD geo NX CH 13 38 Palermo 2.35 48.85 Paris",
         "GEOADD geo XX 2.36 48.86 Paris 0 0 none",
         "GEORADIUS geo 15 37 200 km STOREDIST near",
+        // Redis 7.0 writes other digits of distances, and so digests them differently.
+        "ZADD near XX 1 Palermo 2 Catania",
         "GEOSEARCHSTORE near2 geo FROMMEMBER Palermo BYBOX 400 400 km",
         "XADD auto * a 1",
         "XADD auto * a 2",
