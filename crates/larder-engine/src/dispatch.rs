@@ -144,7 +144,11 @@ pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args
 }
 
 /// The same, or the error that scripts get.
-pub(crate) fn find_for_script(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
+pub(crate) fn find_for_script(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    args: Args<'_>,
+) -> CommandResult<Found> {
     let found = args.get(0).and_then(|name| find(engine, worker, name));
     let found = found.ok_or(CommandError::Fixed("ERR Unknown command called from script"))?;
     subcommand(found, args).map_err(|refusal| refusal.error)
