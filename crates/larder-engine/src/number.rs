@@ -38,10 +38,15 @@ pub fn positive_or(text: &[u8], error: CommandError) -> CommandResult<i64> {
     parse_i64(text).filter(|&n| n >= 0).ok_or(error)
 }
 
-/// A floating-point argument as `strtod` reads it: decimal, `inf`, `infinity`; no blanks, not NaN.
+/// A floating-point argument: decimal, `inf`, `infinity`; no blanks, not NaN.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
-    let value: f64 = fast_float2::parse(text).ok().or_else(|| parse_hex_f64(text))?;
+    let value: f64 = fast_float2::parse(text).ok()?;
     (!value.is_nan()).then_some(value)
+}
+
+/// The same, or a hexadecimal integer, as timeouts may be given.
+pub fn parse_timeout(text: &[u8]) -> Option<f64> {
+    parse_f64(text).or_else(|| parse_hex_f64(text))
 }
 
 /// The same, but for numbers too large or too small for a double, which most commands refuse.
@@ -53,7 +58,7 @@ pub fn parse_f64_in_range(text: &[u8]) -> Option<f64> {
     (!too_large() && !too_small()).then_some(value)
 }
 
-/// `strtod` also reads hexadecimal; integers of that form are what people send.
+/// The C library also reads hexadecimal; integers of that form are what people send.
 fn parse_hex_f64(text: &[u8]) -> Option<f64> {
     let (sign, rest) = match text {
         [b'-', rest @ ..] => (-1.0, rest),
@@ -65,17 +70,20 @@ fn parse_hex_f64(text: &[u8]) -> Option<f64> {
     u64::from_str_radix(digits, 16).ok().map(|n| sign * n as f64)
 }
 
-/// The text of a floating-point number as C's `%.17g` prints it: 17 significant digits, trailing zeros cut off, an
-/// exponent from 10^17 on and below 10^-4. Scores are printed so.
+/// The text of a floating-point number as Valkey writes scores: a whole number up to 2^62 as an integer, else the fewest digits
+/// that give the same number when they are read, with an exponent where that is shorter by enough.
 pub struct ScoreText {
     bytes: [u8; ScoreText::CAPACITY],
     len: usize,
 }
 
 impl ScoreText {
-    /// Sign, 17 digits, point, exponent; or up to four zeros before the digits.
-    const CAPACITY: usize = 32;
-    const DIGITS: i32 = 17;
+    /// Sign, 17 digits, point, exponent; or up to six zeros before or after the digits.
+    const CAPACITY: usize = 40;
+    /// Digits that a double may need.
+    const DIGITS: usize = 17;
+    /// Up to 2^62, whole numbers are written as integers.
+    const INTEGER_MAX: f64 = (1_u64 << 62) as f64;
 
     /// The text of a number.
     pub fn of(value: f64) -> ScoreText {
@@ -88,14 +96,24 @@ impl ScoreText {
             } else {
                 b"-inf"
             });
-        } else if value.trunc() == value && value.abs() < 1e17 {
+        } else if value.trunc() == value && value.abs() <= Self::INTEGER_MAX {
             if value == 0.0 && value.is_sign_negative() {
                 text.push(b"-");
             }
             text.push(itoa::Buffer::new().format(value as i64).as_bytes());
         } else {
-            text.fraction(value);
+            text.shortest(value);
         }
+        text
+    }
+
+    /// The text without the exception for whole numbers: as DEBUG DIGEST hashes scores.
+    pub fn of_digest(value: f64) -> ScoreText {
+        if value == 0.0 || value.is_infinite() {
+            return ScoreText::of(value);
+        }
+        let mut text = ScoreText { bytes: [0; Self::CAPACITY], len: 0 };
+        text.shortest(value);
         text
     }
 
@@ -109,54 +127,53 @@ impl ScoreText {
         self.len += bytes.len();
     }
 
-    fn fraction(&mut self, value: f64) {
+    fn shortest(&mut self, value: f64) {
         let mut scientific = ScoreText { bytes: [0; Self::CAPACITY], len: 0 };
-        let printed = std::io::Write::write_fmt(&mut scientific, format_args!("{:.16e}", value.abs()));
+        let printed = std::io::Write::write_fmt(&mut scientific, format_args!("{:e}", value.abs()));
         printed.expect("17 digits, a point and an exponent fit");
         let text = scientific.as_bytes();
         let e = text.iter().position(|&b| b == b'e').expect("it is printed with an exponent");
         let exponent: i32 =
             std::str::from_utf8(&text[e + 1..]).ok().and_then(|e| e.parse().ok()).unwrap_or(0);
-        let mut digits = [b'0'; Self::DIGITS as usize];
+        let mut digits = [b'0'; Self::DIGITS];
         digits[0] = text[0];
-        digits[1..].copy_from_slice(&text[2..e]);
-        let used = digits.iter().rposition(|&b| b != b'0').map_or(1, |last| last + 1);
+        let used = if e > 2 { e - 1 } else { 1 };
+        digits[1..used].copy_from_slice(&text[2.min(e)..e]);
         if value < 0.0 {
             self.push(b"-");
         }
         self.place(&digits[..used], exponent);
     }
 
-    /// Writes the digits with the point where the exponent says.
+    /// Writes the digits with the point where the exponent of the first one says.
     fn place(&mut self, digits: &[u8], exponent: i32) {
-        match exponent {
-            0..Self::DIGITS => {
-                let whole = digits.len().min(exponent as usize + 1);
-                self.push(&digits[..whole]);
-                (whole..=exponent as usize).for_each(|_| self.push(b"0"));
-                self.push_after_point(&digits[whole..]);
-            }
-            -4..0 => {
-                self.push(b"0.");
-                (exponent..-1).for_each(|_| self.push(b"0"));
+        let zeros_after = exponent - (digits.len() as i32 - 1);
+        match zeros_after {
+            0..7 => {
                 self.push(digits);
+                (0..zeros_after).for_each(|_| self.push(b"0"));
+            }
+            ..0 if zeros_after > -7 || exponent.abs() < 4 => {
+                if exponent < 0 {
+                    self.push(b"0.");
+                    (exponent..-1).for_each(|_| self.push(b"0"));
+                    self.push(digits);
+                } else {
+                    let (whole, fraction) = digits.split_at(exponent as usize + 1);
+                    self.push(whole);
+                    self.push(b".");
+                    self.push(fraction);
+                }
             }
             _ => {
                 self.push(&digits[..1]);
-                self.push_after_point(&digits[1..]);
-                self.push(if exponent < 0 { b"e-" } else { b"e+" });
-                if exponent.abs() < 10 {
-                    self.push(b"0");
+                if digits.len() > 1 {
+                    self.push(b".");
+                    self.push(&digits[1..]);
                 }
+                self.push(if exponent < 0 { b"e-" } else { b"e+" });
                 self.push(itoa::Buffer::new().format(exponent.abs()).as_bytes());
             }
-        }
-    }
-
-    fn push_after_point(&mut self, digits: &[u8]) {
-        if !digits.is_empty() {
-            self.push(b".");
-            self.push(digits);
         }
     }
 }
@@ -205,21 +222,31 @@ mod tests {
     }
 
     #[test]
-    fn scores_have_seventeen_digits() {
+    fn scores_have_the_fewest_digits() {
         let cases = [
-            (0.1, "0.10000000000000001"),
+            (0.1, "0.1"),
             (1.5, "1.5"),
             (-3.0, "-3"),
             (-0.0, "-0"),
             (1e16, "10000000000000000"),
-            (1e17, "1e+17"),
-            (1.2345678901234567e18, "1.2345678901234568e+18"),
+            (1e17, "100000000000000000"),
+            (1.2345678901234567e18, "1234567890123456768"),
+            (4_611_686_018_427_387_904.0, "4611686018427387904"),
+            (9e18, "9e+18"),
+            (1.5e21, "1.5e+21"),
+            (12_345_678_901_234_567_890_123.0, "12345678901234568000000"),
             (0.0001, "0.0001"),
-            (0.00001, "1.0000000000000001e-05"),
+            (0.00001, "0.00001"),
+            (1e-7, "1e-7"),
+            (1.234e-5, "1.234e-5"),
+            (0.012_345_678_901_234_568, "0.012345678901234568"),
+            (1_234.567_890_123_456_7, "1234.5678901234567"),
+            (12_345.678_901_234_567, "1.2345678901234567e+4"),
+            (123_456_789.125, "123456789.125"),
             (1e-300, "1e-300"),
             (-123456.789, "-123456.789"),
             (f64::MAX, "1.7976931348623157e+308"),
-            (f64::from_bits(1), "4.9406564584124654e-324"),
+            (f64::from_bits(1), "5e-324"),
             (f64::INFINITY, "inf"),
             (f64::NEG_INFINITY, "-inf"),
             (9_007_199_254_740_993.0, "9007199254740992"),
@@ -234,8 +261,8 @@ mod tests {
     fn floats() {
         assert_eq!(parse_f64(b"1e3"), Some(1000.0));
         assert_eq!(parse_f64(b"-inf"), Some(f64::NEG_INFINITY));
-        assert_eq!(parse_f64(b"0x10"), Some(16.0));
-        for good in ["0", "-0.0", "0e-400", "5e-324", "1.7e308", "inf", "-Infinity", "0x1e"] {
+        assert_eq!((parse_f64(b"0x10"), parse_timeout(b"0x10")), (None, Some(16.0)));
+        for good in ["0", "-0.0", "0e-400", "5e-324", "1.7e308", "inf", "-Infinity"] {
             assert_eq!(parse_f64_in_range(good.as_bytes()), parse_f64(good.as_bytes()), "{good}");
         }
         for bad in ["1e400", "-1e400", "1e-400", "0.1e-330", "x"] {

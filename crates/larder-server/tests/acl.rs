@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-const NO_KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
+const NO_KEY: &str = "NOPERM No permissions to access a key";
 
 /// Whether the server closes the connection; a wait in vain is an error, too, but another one.
 fn is_closed(client: &mut Client) -> bool {
@@ -119,7 +119,8 @@ fn loading_users_closes_the_connections_of_those_who_changed() {
         if kind == Kind::Larder {
             assert_eq!(same.ask("ACL WHOAMI").text(), "same");
         }
-        assert_eq!(login("changed").ask("GET other").text(), NO_KEY, "{kind:?}: the new rights hold");
+        let refusal = login("changed").ask("GET other").text();
+        assert!(refusal.starts_with("NOPERM "), "{kind:?}: the new rights hold: {refusal}");
     }
 }
 

@@ -41,6 +41,8 @@ impl Origin {
 pub(crate) enum Denial {
     /// Use the command at all.
     Command,
+    /// Use the database that the argument at that position names, or the selected one (0).
+    Database(usize),
     /// Do this with the key at that position.
     Key(usize),
     /// Use the channel at that position.
@@ -49,18 +51,16 @@ pub(crate) enum Denial {
 
 impl Denial {
     /// What the client is told.
-    pub(crate) fn refusal(self, found: Found) -> CommandError {
+    pub(crate) fn refusal(self, user: &[u8], found: Found) -> CommandError {
         match self {
-            Denial::Command => CommandError::text(format!(
-                "NOPERM this user has no permissions to run the '{}' command",
-                found.full_name()
-            )),
-            Denial::Key(_) => CommandError::Fixed(
-                "NOPERM this user has no permissions to access one of the keys used as arguments",
-            ),
-            Denial::Channel(_) => CommandError::Fixed(
-                "NOPERM this user has no permissions to access one of the channels used as arguments",
-            ),
+            Denial::Command => {
+                let name = found.full_name();
+                let run = b" has no permissions to run the '";
+                CommandError::Text([b"NOPERM User ", user, run, name.as_bytes(), b"' command"].concat())
+            }
+            Denial::Database(_) => CommandError::Fixed("NOPERM No permissions to access database"),
+            Denial::Key(_) => CommandError::Fixed("NOPERM No permissions to access a key"),
+            Denial::Channel(_) => CommandError::Fixed("NOPERM No permissions to access a channel"),
         }
     }
 
@@ -68,6 +68,7 @@ impl Denial {
     pub(crate) fn late_refusal(self) -> CommandError {
         let reason = match self {
             Denial::Command => "no permission to execute the command or subcommand",
+            Denial::Database(_) => "no permission to access database",
             Denial::Key(_) => "no permission to touch the specified keys",
             Denial::Channel(_) => "no permission to access one of the channels used as arguments",
         };
@@ -78,43 +79,40 @@ impl Denial {
     }
 
     /// The same, saying what it was: for ACL DRYRUN.
-    pub(crate) fn explanation(self, found: Found, args: Args<'_>) -> Vec<u8> {
+    pub(crate) fn explanation(self, user: &[u8], found: Found, args: Args<'_>) -> Vec<u8> {
         let object = self.object(found, args);
         let (verb, noun): (&[u8], &[u8]) = match self {
+            Denial::Database(_) => {
+                return [b"User ", user, b" has no permissions to access database ", &*object].concat();
+            }
             Denial::Command => (b"run", b"command"),
             Denial::Key(_) => (b"access", b"key"),
             Denial::Channel(_) => (b"access", b"channel"),
         };
-        [b"This user has no permissions to ", verb, b" the '", &object, b"' ", noun].concat()
+        [b"User ", user, b" has no permissions to ", verb, b" the '", &object, b"' ", noun].concat()
     }
 
     /// What a script is told.
     pub(crate) fn script_refusal(self, user: &[u8], found: Found) -> CommandError {
-        let mut text = b"ERR ACL failure in script: ".to_vec();
-        match self {
-            Denial::Command => {
-                for part in [b"User ", user, b" has no permissions to run the '"] {
-                    text.extend_from_slice(part);
-                }
-                text.extend_from_slice(found.full_name().as_bytes());
-                text.extend_from_slice(b"' command");
-            }
-            Denial::Key(_) => text.extend_from_slice(b"No permissions to access a key"),
-            Denial::Channel(_) => text.extend_from_slice(b"No permissions to access a channel"),
-        }
-        CommandError::Text(text)
+        let refusal = self.refusal(user, found);
+        let text = refusal.wire();
+        let reason = text.strip_prefix(b"NOPERM ").unwrap_or(&text);
+        CommandError::Text([b"ERR ACL failure in script: ", reason].concat())
     }
 
     fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
         match self {
             Denial::Command => found.full_name().into_bytes(),
-            Denial::Key(at) | Denial::Channel(at) => args.get(at).unwrap_or_default().to_vec(),
+            Denial::Channel(at) | Denial::Database(at) | Denial::Key(at) => {
+                args.get(at).unwrap_or_default().to_vec()
+            }
         }
     }
 
     fn reason(self) -> Reason {
         match self {
             Denial::Command => Reason::Command,
+            Denial::Database(_) => Reason::Database,
             Denial::Key(_) => Reason::Key,
             Denial::Channel(_) => Reason::Channel,
         }
@@ -155,18 +153,26 @@ pub(crate) fn check_restricted(
     args: Args<'_>,
     origin: Origin,
 ) -> Result<(), Denial> {
-    decide(session.access.rights(), found, args).inspect_err(|denial| {
+    let databases = engine.databases();
+    decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
         let object = denial.object(found, args);
         let user = session.access.user().name();
         log::note(engine, session, denial.reason(), origin, &object, user);
     })
 }
 
-/// Whether these rights allow a command: one of the selectors must allow all of it.
-pub(crate) fn decide(rights: &Rights, found: Found, args: Args<'_>) -> Result<(), Denial> {
+/// Whether these rights allow a command of a connection that has selected `db` of so many databases: one of the selectors must
+/// allow all of it.
+pub(crate) fn decide(
+    rights: &Rights,
+    found: Found,
+    args: Args<'_>,
+    db: usize,
+    databases: usize,
+) -> Result<(), Denial> {
     let mut worst = Denial::Command;
     for selector in rights.selectors() {
-        match try_selector(selector, found, args) {
+        match try_selector(selector, found, args, db, databases) {
             Ok(()) => return Ok(()),
             Err(denial) => worst = worst.max(denial),
         }
@@ -174,11 +180,18 @@ pub(crate) fn decide(rights: &Rights, found: Found, args: Args<'_>) -> Result<()
     Err(worst)
 }
 
-fn try_selector(selector: &Selector, found: Found, args: Args<'_>) -> Result<(), Denial> {
+fn try_selector(
+    selector: &Selector,
+    found: Found,
+    args: Args<'_>,
+    db: usize,
+    databases: usize,
+) -> Result<(), Denial> {
     let first_arg = args.get(if found.parent.is_some() { 2 } else { 1 });
     if !found.command.has(flags::NO_AUTH) && !selector.allows_command(found, first_arg) {
         return Err(Denial::Command);
     }
+    selector.databases().check(found, args, db, databases).map_err(Denial::Database)?;
     if !selector.allows_all_keys() {
         needs::keys(found, args, |at, access| {
             let allowed = selector.allows_key(args.at(at), access);
@@ -195,7 +208,10 @@ fn try_selector(selector: &Selector, found: Found, args: Args<'_>) -> Result<(),
 }
 
 /// Whether the connection may read every key with this command: what SORT asks for its patterns.
-pub(crate) fn may_read_all_keys(session: &Session, found: Found, args: Args<'_>) -> bool {
-    let fits = |selector: &Selector| selector.reads_all_keys() && try_selector(selector, found, args).is_ok();
+pub(crate) fn may_read_all_keys(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> bool {
+    let databases = engine.databases();
+    let fits = |selector: &Selector| {
+        selector.reads_all_keys() && try_selector(selector, found, args, session.db, databases).is_ok()
+    };
     session.access.rights().selectors().any(fits)
 }

@@ -21,6 +21,7 @@ pub(crate) enum Reason {
     Command,
     Key,
     Channel,
+    Database,
 }
 
 impl Reason {
@@ -30,6 +31,7 @@ impl Reason {
             Reason::Command => "command",
             Reason::Key => "key",
             Reason::Channel => "channel",
+            Reason::Database => "database",
         }
     }
 }
@@ -72,7 +74,7 @@ struct Entries {
 #[derive(Default)]
 pub(crate) struct AclLog {
     entries: Mutex<Entries>,
-    denied: [AtomicU64; 4],
+    denied: [AtomicU64; 5],
 }
 
 impl AclLog {

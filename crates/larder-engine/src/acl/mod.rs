@@ -24,7 +24,7 @@
 mod administer;
 mod check;
 mod commands;
-mod describe;
+mod databases;
 mod file;
 mod log;
 mod needs;
@@ -39,7 +39,7 @@ pub(crate) use commands::{CATEGORIES, categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};
 pub(crate) use rights::{Rights, join_selectors};
-pub(crate) use session::{Access, authenticate, may_stay, start_over};
+pub(crate) use session::{Access, authenticate, is_nobodys, may_stay, start_over};
 
 use crate::config::Config;
 use parking_lot::{Mutex, RwLock};

@@ -4,21 +4,12 @@ use super::password::Hash;
 use super::rule_error::RuleError;
 use super::selector::Selector;
 
-/// Whether payloads of RESTORE are to be looked through, as far as anybody has said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sanitize {
-    Unsaid,
-    Skip,
-    Do,
-}
-
 /// The rights of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     enabled: bool,
     /// Any password will do.
     nopass: bool,
-    sanitize: Sanitize,
     passwords: Vec<Hash>,
     /// The user's own; then those in parentheses.
     root: Selector,
@@ -31,7 +22,6 @@ impl Rights {
         Rights {
             enabled: false,
             nopass: false,
-            sanitize: Sanitize::Unsaid,
             passwords: Vec::new(),
             root: Selector::new(all_channels),
             selectors: Vec::new(),
@@ -52,10 +42,10 @@ impl Rights {
             _ if is("off") => self.enabled = false,
             _ if is("nopass") => self.reset_passwords(true),
             _ if is("resetpass") => self.reset_passwords(false),
-            _ if is("skip-sanitize-payload") => self.sanitize = Sanitize::Skip,
-            _ if is("sanitize-payload") => self.sanitize = Sanitize::Do,
+            // Payloads are always checked; descriptions of users do not say so.
+            _ if is("skip-sanitize-payload") || is("sanitize-payload") => {}
             _ if is("clearselectors") => self.selectors.clear(),
-            _ if is("reset") => *self = Rights { sanitize: Sanitize::Do, ..Rights::none(all_channels) },
+            _ if is("reset") => *self = Rights::none(all_channels),
             [b'>' | b'#' | b'<' | b'!', ..] => return self.change_password(rule),
             [b'(', inner @ .., b')'] => self.selectors.push(parse_selector(inner, all_channels)?),
             _ => return self.root.apply(rule),
@@ -145,11 +135,6 @@ impl Rights {
         if self.nopass {
             flags.push("nopass");
         }
-        match self.sanitize {
-            Sanitize::Unsaid => {}
-            Sanitize::Skip => flags.push("skip-sanitize-payload"),
-            Sanitize::Do => flags.push("sanitize-payload"),
-        }
         flags
     }
 
@@ -193,7 +178,7 @@ pub(crate) fn join_selectors<'a>(words: impl Iterator<Item = &'a [u8]>) -> Resul
     let mut open: Option<(usize, Vec<u8>)> = None;
     for (at, word) in words.enumerate() {
         let closes = word.last() == Some(&b')');
-        if word.first() == Some(&b'(') && !closes {
+        if open.is_none() && word.first() == Some(&b'(') && !closes {
             open = Some((at, word.to_vec()));
         } else if let Some((start, mut rule)) = open.take() {
             rule.push(b' ');
@@ -227,7 +212,7 @@ mod tests {
         let expected = "on #2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881 %R~a resetchannels -@all (~x \
                         resetchannels -@all +get) (~y resetchannels &z -@all +set)";
         assert_eq!(String::from_utf8(text).expect("text"), expected);
-        assert_eq!(rights("on +get reset").describe(), b"off sanitize-payload resetchannels -@all");
+        assert_eq!(rights("on +get reset").describe(), b"off resetchannels -@all");
     }
 
     #[test]
@@ -244,7 +229,7 @@ mod tests {
         let rules = join("a (b c) d").expect("closed");
         assert_eq!(rules, [&b"a"[..], b"(b c)", b"d"]);
         assert_eq!(join("a (b c"), Err(1));
-        assert_eq!(join("(a (b c)").expect("closed"), [b"(b c)"]);
+        assert_eq!(join("(a (b c)").expect("closed"), [b"(a (b c)"]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) enum RuleError {
     Syntax,
     /// No such command or category.
     Unknown,
+    /// A number that is no database.
+    NoSuchDatabase,
     /// Two users of one name.
     DuplicateUser,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for RuleError {
                 "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any \
                  effect. Try 'resetkeys' to start with an empty list of patterns"
             }
+            RuleError::NoSuchDatabase => "The provided database ID is out of range",
             RuleError::NoSuchPassword => "The password you are trying to remove from the user does not exist",
             RuleError::Syntax => "Syntax error",
             RuleError::Unknown => "Unknown command or category name in ACL",

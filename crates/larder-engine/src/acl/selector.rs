@@ -2,6 +2,7 @@
 //! parentheses; a command is allowed if one of them allows all of it.
 
 use super::commands::{self, CommandSet};
+use super::databases::Databases;
 use super::rule_error::RuleError;
 use crate::command::Found;
 use crate::glob;
@@ -58,6 +59,9 @@ pub(crate) struct Selector {
     keys: Vec<KeyPattern>,
     all_channels: bool,
     channels: Vec<Box<[u8]>>,
+    databases: Databases,
+    /// The rules on commands that count, as they were given: with their signs, in lower case.
+    command_rules: Vec<Box<[u8]>>,
 }
 
 impl Selector {
@@ -70,6 +74,8 @@ impl Selector {
             keys: Vec::new(),
             all_channels,
             channels: Vec::new(),
+            databases: Databases::All,
+            command_rules: Vec::new(),
         }
     }
 
@@ -80,7 +86,7 @@ impl Selector {
 
     /// Whether it allows everything.
     pub(crate) fn is_all(&self) -> bool {
-        self.all_keys && self.all_channels && self.commands.is_all()
+        self.all_keys && self.all_channels && self.databases == Databases::All && self.commands.is_all()
     }
 
     /// Applies a rule.
@@ -92,14 +98,53 @@ impl Selector {
             _ if is(rule, "resetchannels") => self.set_channels(false),
             _ if is(rule, "allcommands") || is(rule, "+@all") => self.set_commands(CommandSet::all()),
             _ if is(rule, "nocommands") || is(rule, "-@all") => self.set_commands(CommandSet::none()),
+            _ if is(rule, "alldbs") => self.databases = Databases::All,
+            _ if is(rule, "resetdbs") => self.databases = Databases::Only(Vec::new()),
+            _ if rule.len() >= 3 && is(&rule[..3], "db=") => self.databases = Databases::parse(&rule[3..])?,
             [b'~' | b'%', ..] => return self.add_key(rule),
             [b'&', pattern @ ..] => return self.add_channel(pattern),
-            [sign @ (b'+' | b'-'), b'@', name @ ..] => return self.set_category(name, *sign == b'+'),
-            [b'+', name @ ..] => return self.allow(name),
-            [b'-', name @ ..] => self.set_command(find(name)?, false),
+            [sign @ (b'+' | b'-'), name @ ..] => {
+                match name {
+                    [b'@', category @ ..] => self.set_category(category, *sign == b'+')?,
+                    _ if *sign == b'+' => self.allow(name)?,
+                    _ => self.set_command(find(name)?, false),
+                }
+                self.keep_rule(rule.to_ascii_lowercase());
+            }
             _ => return Err(RuleError::Syntax),
         }
         Ok(())
+    }
+
+    /// Keeps a rule on commands, in place of those that it makes void: the same one, and those on subcommands.
+    fn keep_rule(&mut self, rule: Vec<u8>) {
+        self.command_rules.retain(|known| match known[1..].strip_prefix(&rule[1..]) {
+            Some(rest) => !rest.is_empty() && rest[0] != b'|',
+            None => true,
+        });
+        self.command_rules.push(rule.into());
+    }
+
+    /// The databases that it allows.
+    pub(crate) fn databases(&self) -> &Databases {
+        &self.databases
+    }
+
+    /// The commands as rules, separated by blanks: what becomes of commands of later versions, and then the rules as they
+    /// were given.
+    pub(crate) fn commands_text(&self) -> Vec<u8> {
+        let first: &[u8] = if self.commands.has_future() { b"+@all" } else { b"-@all" };
+        let rules = std::iter::once(first).chain(self.command_rules.iter().map(|rule| &**rule));
+        rules.collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// The whole selector as rules.
+    pub(crate) fn describe(&self) -> Vec<u8> {
+        let channels = self.channels_text();
+        let reset: &[u8] = if self.all_channels { b"" } else { b"resetchannels" };
+        let databases = self.databases.rule().into_bytes();
+        let parts = [&*self.keys_text(), reset, &*channels, &*databases, &*self.commands_text()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(&b' ')
     }
 
     fn set_keys(&mut self, all: bool) {
@@ -115,6 +160,7 @@ impl Selector {
     fn set_commands(&mut self, commands: CommandSet) {
         self.commands = commands;
         self.first_args.clear();
+        self.command_rules.clear();
     }
 
     fn add_key(&mut self, rule: &[u8]) -> Result<(), RuleError> {
@@ -192,11 +238,6 @@ impl Selector {
     fn allows_first_arg(&self, id: u16, arg: &[u8]) -> bool {
         let allowed = self.first_args.get(&id);
         allowed.is_some_and(|allowed| allowed.iter().any(|known| known.eq_ignore_ascii_case(arg)))
-    }
-
-    /// The arguments with which a command may be used that is not allowed otherwise.
-    pub(super) fn first_args(&self, id: u16) -> &[Box<[u8]>] {
-        self.first_args.get(&id).map_or(&[], Vec::as_slice)
     }
 
     /// Whether no key needs to be looked at.
@@ -317,7 +358,7 @@ mod tests {
         let mut selector = selector("+@all -select +select|0 +select|0");
         assert!(selector.allows_command(select, Some(b"0")) && !selector.allows_command(select, Some(b"1")));
         assert!(!selector.allows_command(select, None));
-        assert_eq!(selector.first_args(select.id).len(), 1);
+        assert_eq!(selector.commands_text(), b"+@all -select +select|0");
         selector.apply(b"-@connection").expect("a rule");
         assert!(!selector.allows_command(select, Some(b"0")));
     }
@@ -339,6 +380,41 @@ mod tests {
             let before = selector.clone();
             assert_eq!(selector.apply(rule.as_bytes()), Err(error), "{rule}");
             assert_eq!(selector, before);
+        }
+    }
+
+    fn text(rules: &str) -> String {
+        String::from_utf8(selector(rules).describe()).expect("rules are text")
+    }
+
+    #[test]
+    fn descriptions_are_the_rules_that_count() {
+        assert_eq!(text("+get -GET +@read ~a &b"), "~a resetchannels &b -@all -get +@read");
+        assert_eq!(text("+@all allkeys allchannels allcommands"), "~* &* +@all");
+        assert_eq!(text("+@all +config|get -config +config|set"), "resetchannels +@all -config +config|set");
+        assert_eq!(text("db=3,1 db=2,0,2 +get"), "resetchannels db=0,2 -@all +get");
+        assert_eq!(text("resetdbs +get"), "resetchannels resetdbs -@all +get");
+    }
+
+    #[test]
+    fn descriptions_give_the_same_rights() {
+        let mut rng =
+            fastrand::Rng::with_seed(std::env::var("SEED").map_or(7, |s| s.parse().expect("a number")));
+        for _ in 0..200 {
+            let mut selector = Selector::new(rng.bool());
+            for _ in 0..rng.usize(..12) {
+                let sign = if rng.bool() { '+' } else { '-' };
+                let rule = if rng.bool() {
+                    format!("{sign}@{}", rng.choice(commands::CATEGORIES).expect("not empty"))
+                } else {
+                    format!("{sign}{}", table().all()[rng.usize(..table().len())].full_name())
+                };
+                selector.apply(rule.as_bytes()).expect("a rule");
+            }
+            let mut again = Selector::new(true);
+            let described = selector.describe();
+            described.split(|&b| b == b' ').for_each(|rule| again.apply(rule).expect("a rule"));
+            assert_eq!(again.commands, selector.commands, "{}", described.escape_ascii());
         }
     }
 }

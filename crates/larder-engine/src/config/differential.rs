@@ -15,7 +15,8 @@ const OWN_DEFAULTS: [&str; 2] = ["io-threads", "syslog-ident"];
 const SET_BY_TEST: [&str; 3] = ["port", "unixsocket", "dir"];
 
 /// Options whose change would reach out of the process, or that Redis refuses for reasons of its build.
-const NOT_TRIED: [&str; 9] = [
+const NOT_TRIED: [&str; 10] = [
+    "maxmemory-samples",
     "activedefrag",
     "appendonly",
     "bind",

@@ -150,8 +150,7 @@ fn needs_room(session: &Session, command: &Command) -> bool {
     let Some(queue) = &session.multi else { return command.has(flags::DENYOOM) };
     match command.name {
         "exec" => queue.needs_room(),
-        "discard" | "quit" | "reset" => false,
-        _ => true,
+        _ => command.has(flags::DENYOOM),
     }
 }
 

@@ -382,7 +382,14 @@ impl Caller for Run<'_, '_> {
         let session = &mut *self.context.session;
         Some(
             acl::is_free(self.context.engine, session)
-                || acl::decide(session.access.rights(), found, args).is_ok(),
+                || acl::decide(
+                    session.access.rights(),
+                    found,
+                    args,
+                    session.db,
+                    self.context.engine.databases(),
+                )
+                .is_ok(),
         )
     }
 

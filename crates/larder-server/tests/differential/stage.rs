@@ -2,7 +2,7 @@
 //! same from both servers.
 
 use super::{ORACLE, words};
-use larder_testkit::{Client, Server, Value};
+use larder_testkit::{Client, Kind, Server, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -90,7 +90,12 @@ impl Actor {
 ///
 /// An argument `@name` stands for the id of that connection.
 pub fn play(script: &str, args: &[&str]) {
-    let mut sides = [Server::larder(&[&["--threads", "1"], args].concat()), Server::of(ORACLE, args)]
+    play_with(ORACLE, script, args);
+}
+
+/// The same with a peer of this kind.
+pub fn play_with(kind: Kind, script: &str, args: &[&str]) {
+    let mut sides = [Server::larder(&[&["--threads", "1"], args].concat()), Server::of(kind, args)]
         .map(|server| Side { server, clients: BTreeMap::new() });
     align(&sides);
     let mut differences = String::new();
@@ -109,7 +114,7 @@ pub fn play(script: &str, args: &[&str]) {
             let _ = writeln!(differences, "{line}\n  larder: {ours:?}\n  peer:   {theirs:?}");
         }
     }
-    ORACLE.judge(&mut sides[1].server.client(), &differences);
+    kind.judge(&mut sides[1].server.client(), &differences);
 }
 
 /// Connects until both servers give the next connection the same id, so that replies with ids can be compared.

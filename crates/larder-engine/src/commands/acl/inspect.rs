@@ -55,7 +55,7 @@ pub(super) fn getuser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 fn write_rights(reply: &mut Reply<'_>, rights: &Rights) {
-    reply.map(6);
+    reply.map(7);
     reply.bulk(b"flags");
     let flags = rights.flags();
     reply.set(flags.len());
@@ -69,7 +69,7 @@ fn write_rights(reply: &mut Reply<'_>, rights: &Rights) {
             reply.array(rights.selectors().count() - 1);
         }
         if at > 0 {
-            reply.map(3);
+            reply.map(4);
         }
         reply.bulk(b"commands");
         reply.bulk(&selector.commands_text());
@@ -77,6 +77,8 @@ fn write_rights(reply: &mut Reply<'_>, rights: &Rights) {
         reply.bulk(&selector.keys_text());
         reply.bulk(b"channels");
         reply.bulk(&selector.channels_text());
+        reply.bulk(b"databases");
+        reply.bulk(selector.databases().text().as_bytes());
     }
     if rights.selectors().count() == 1 {
         reply.bulk(b"selectors");
@@ -92,9 +94,9 @@ pub(super) fn dryrun(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if !found.command.accepts(command.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
-    match acl::decide(&user.rights(), found, command) {
+    match acl::decide(&user.rights(), found, command, context.db, context.engine.databases()) {
         Ok(()) => context.reply.ok(),
-        Err(denial) => context.reply.bulk(&denial.explanation(found, command)),
+        Err(denial) => context.reply.bulk(&denial.explanation(args.at(2), found, command)),
     }
     Ok(())
 }

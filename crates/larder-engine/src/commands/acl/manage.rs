@@ -9,9 +9,9 @@ use crate::worker::Flow;
 use larder_resp::Args;
 
 const NO_FILE: CommandError = CommandError::Fixed(
-    "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
-     command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users \
-     in the Redis configuration.",
+    "ERR This instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
+     command and then issue a CONFIG REWRITE (assuming you have a configuration file set) in order to store users in the \
+     configuration.",
 );
 const NOT_SAVED: CommandError = CommandError::Fixed(
     "ERR There was an error trying to save the ACLs. Please check the server logs for more information",

@@ -39,7 +39,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "WHOAMI",
         "    Return the name of the connection's user.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

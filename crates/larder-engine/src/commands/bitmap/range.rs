@@ -38,7 +38,7 @@ impl Given {
             given.unit = Unit::parse(args.get(2))?;
         }
         given.end = args.get(1).map(number::integer).transpose()?;
-        if !unit_first && !given.is_backward() {
+        if !unit_first {
             given.unit = Unit::parse(args.get(2))?;
         }
         Ok(given)
@@ -76,14 +76,11 @@ impl Unit {
 
 pub(super) fn bitcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
+    let given = Given::parse(args.from(2), false)?;
     context.read_string(&key, |bytes, reply| {
-        // The rest is not even looked at when there is no such key.
         let count = match bytes {
-            None => 0,
-            Some(bytes) => {
-                let given = Given::parse(args.from(2), false)?;
-                if given.is_backward() { 0 } else { bits::count_ones_in(bytes, given.bits(bytes.len())) }
-            }
+            Some(bytes) if !given.is_backward() => bits::count_ones_in(bytes, given.bits(bytes.len())),
+            _ => 0,
         };
         reply.int(count as i64);
         Ok(())
@@ -97,11 +94,12 @@ pub(super) fn bitpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         _ => return Err(CommandError::Fixed("ERR The bit argument must be 1 or 0.")),
     };
     let key = context.key(args.at(1));
+    let given = Given::parse(args.from(3), true)?;
     context.read_string(&key, |bytes, reply| {
         let position = match bytes {
             None if on => -1,
             None => 0,
-            Some(bytes) => find(bytes, on, &Given::parse(args.from(3), true)?),
+            Some(bytes) => find(bytes, on, &given),
         };
         reply.int(position);
         Ok(())

@@ -134,7 +134,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     }
     if !context.session.authenticated {
         return Err(CommandError::Fixed(
-            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
         ));
     }
     if let Some(name) = hello.name {

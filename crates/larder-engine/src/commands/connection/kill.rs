@@ -41,19 +41,17 @@ enum Criterion {
 pub(super) struct Filter {
     criteria: Vec<(bool, Criterion)>,
     skip_me: bool,
-    /// Of LIST: ids may be any numbers.
-    lists: bool,
 }
 
 impl Filter {
     /// What LIST starts from.
     pub(super) fn for_list() -> Self {
-        Filter { criteria: Vec::new(), skip_me: false, lists: true }
+        Filter { criteria: Vec::new(), skip_me: false }
     }
 
     /// What KILL starts from: the client that asks is spared unless it says otherwise.
     fn for_kill() -> Self {
-        Filter { criteria: Vec::new(), skip_me: true, lists: false }
+        Filter { criteria: Vec::new(), skip_me: true }
     }
 
     pub(super) fn parse(context: &Context<'_>, args: Args<'_>, mut filter: Filter) -> CommandResult<Self> {
@@ -78,7 +76,7 @@ impl Filter {
             None => (false, &lower[..]),
         };
         if name == b"id" {
-            let ids = parse_ids(values, self.lists)?;
+            let ids = parse_ids(values)?;
             let used = 1 + ids.len();
             self.criteria.push((negated, Criterion::Id(ids)));
             return Ok(used);
@@ -133,19 +131,15 @@ fn parse_yes_no(value: &[u8]) -> CommandResult<bool> {
 }
 
 /// The ids from here on: as many arguments as are numbers, at least one.
-fn parse_ids(values: Args<'_>, lists: bool) -> CommandResult<Vec<u64>> {
-    let text = if lists { "ERR Invalid client ID" } else { "ERR client-id should be greater than 0" };
-    let mut ids = Vec::new();
-    for value in values.iter() {
-        match number::parse_i64(value) {
-            // No client has the id 0.
-            Some(id) if id > 0 || lists => ids.push(u64::try_from(id).unwrap_or(0)),
-            Some(_) => return Err(CommandError::Fixed(text)),
-            None if ids.is_empty() => return Err(CommandError::Fixed(text)),
-            None => break,
-        }
+fn parse_ids(values: Args<'_>) -> CommandResult<Vec<u64>> {
+    let numbers = values.iter().map_while(number::parse_i64);
+    let positive = |id: i64| u64::try_from(id).ok().filter(|&id| id > 0);
+    let ids: Option<Vec<u64>> = numbers.map(positive).collect();
+    match ids {
+        None => Err(CommandError::Fixed("ERR client-id should be greater than 0")),
+        Some(ids) if ids.is_empty() => Err(CommandError::SYNTAX),
+        Some(ids) => Ok(ids),
     }
-    Ok(ids)
 }
 
 fn seconds(value: &[u8], name: &str) -> CommandResult<u64> {
@@ -229,7 +223,7 @@ pub(super) fn kill(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 fn kill_by_address(context: &mut Context<'_>, addr: &[u8]) -> CommandResult {
     let criteria = vec![(false, Criterion::Addr(addr.to_vec()))];
-    let filter = Filter { criteria, skip_me: false, ..Filter::for_kill() };
+    let filter = Filter { criteria, skip_me: false };
     if kill_all(context, &filter) == 0 {
         return Err(CommandError::Fixed("ERR No such client"));
     }

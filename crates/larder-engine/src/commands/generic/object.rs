@@ -11,8 +11,12 @@ use larder_collections::sorted_set::SortedSetEncoding;
 use larder_collections::value::Value;
 use larder_resp::Args;
 
-/// Strings up to this length are `embstr`, longer ones `raw`, as in Redis.
-const EMBEDDED_MAX: usize = 44;
+/// The bytes of a key and of its string that fit beside each other into one object of 128 bytes of Valkey: the encoding
+/// of such a string is `embstr`, and that of longer ones `raw`.
+const EMBEDDED_MAX: usize = 113;
+/// What a deadline takes of them, and the header of a key from this length on.
+const DEADLINE_BYTES: usize = 8;
+const LONG_KEY: (usize, usize) = (32, 2);
 
 const COUNTS_USES: CommandError = CommandError::Fixed(
     "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at \
@@ -24,11 +28,11 @@ const COUNTS_NO_USES: CommandError = CommandError::Fixed(
 );
 
 /// The name of the encoding, as clients and test suites know it.
-pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
-    match value {
+pub(crate) fn encoding_name(key: &[u8], entry: &Entry<'_, Value>) -> &'static str {
+    match &entry.value() {
         ValueRef::Inline { kind: inline::RAW, .. } => "raw",
         ValueRef::Inline { bytes, .. } if number::is_integer(bytes) => "int",
-        ValueRef::Inline { bytes, .. } if bytes.len() <= EMBEDDED_MAX => "embstr",
+        ValueRef::Inline { bytes, .. } if is_embedded(key, bytes, entry) => "embstr",
         ValueRef::Inline { .. } => "raw",
         ValueRef::Out(value) => match &**value {
             Value::String(_) => "raw",
@@ -54,6 +58,12 @@ pub(crate) fn encoding_name(value: &ValueRef<'_, Value>) -> &'static str {
     }
 }
 
+fn is_embedded(key: &[u8], bytes: &[u8], entry: &Entry<'_, Value>) -> bool {
+    let header = if key.len() >= LONG_KEY.0 { LONG_KEY.1 } else { 0 };
+    let deadline = if entry.expire_at_ms().is_some() { DEADLINE_BYTES } else { 0 };
+    key.len() + bytes.len() + header + deadline <= EMBEDDED_MAX
+}
+
 /// Looks a key up without marking it as used; replies null when there is none.
 fn look<R>(context: &mut Context<'_>, args: Args<'_>, f: impl FnOnce(&Entry<'_, Value>) -> R) -> Option<R> {
     let key = context.key(args.at(2));
@@ -65,7 +75,7 @@ fn look<R>(context: &mut Context<'_>, args: Args<'_>, f: impl FnOnce(&Entry<'_, 
 }
 
 pub(super) fn encoding(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    if let Some(name) = look(context, args, |entry| encoding_name(&entry.value())) {
+    if let Some(name) = look(context, args, |entry| encoding_name(args.at(2), entry)) {
         context.reply.bulk(name.as_bytes());
     }
     Ok(())
@@ -114,7 +124,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "    Return the number of references of the value associated with the specified",
         "    <key>.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

@@ -213,7 +213,8 @@ impl<'a> Parser<'a, '_> {
     fn member(&mut self, at: usize) -> CommandResult {
         let position = position_of(self.set, &self.args[at]);
         if self.set.is_some() && position.is_none() {
-            return Err(CommandError::Fixed("ERR could not decode requested zset member"));
+            let name = &self.args[at];
+            return Err(CommandError::Text([b"ERR member ", name, b" does not exist"].concat()));
         }
         self.center = Center::Member(position);
         Ok(())
@@ -274,7 +275,7 @@ impl<'a> Parser<'a, '_> {
             return Err(self.one_of("FROMMEMBER or FROMLONLAT can"));
         }
         if self.is_search() && self.area.is_none() {
-            return Err(self.one_of("BYRADIUS and BYBOX can"));
+            return Err(self.one_of("BYRADIUS, BYBOX and BYPOLYGON can"));
         }
         if self.request.any && self.request.count.is_none() {
             return Err(CommandError::Fixed("ERR the ANY argument requires COUNT argument"));

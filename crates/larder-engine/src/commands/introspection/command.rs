@@ -273,7 +273,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "GETKEYSANDFLAGS <full-command>",
         "    Return the keys of a full command and how it uses them.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

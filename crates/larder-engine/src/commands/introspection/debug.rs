@@ -202,7 +202,7 @@ fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         let value = entry.value();
         let mut text = format!(
             "Value at:0x{hash:016x} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-            encoding_name(&value),
+            encoding_name(args.at(2), &entry),
             serialized_length(&value),
             entry.access(),
             if rules.counts { 0 } else { rules.idle_s(entry.access(), now_s) },
@@ -245,7 +245,7 @@ fn serialized_length(value: &ValueRef<'_, Value>) -> usize {
 fn listpack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let text = look(context, args.at(2), |entry| {
         let value = entry.value();
-        if encoding_name(&value) != "listpack" {
+        if encoding_name(args.at(2), &entry) != "listpack" {
             return Err(CommandError::Fixed("ERR Not a listpack encoded object."));
         }
         Ok(format!("a small {} of {} bytes", Kind::of(&value).name(), serialized_length(&value)))
@@ -350,7 +350,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         "STRUCTSIZE",
         "    Return the sizes of some structures.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

@@ -174,11 +174,13 @@ pub(super) fn protocol(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             if !reply.is_resp3() {
                 return Err(CommandError::Fixed("ERR RESP2 is not supported by this command"));
             }
+            // It comes after the reply. A script sees the first of both.
+            if !context.in_script {
+                reply.bulk(b"Some real reply following the push reply");
+            }
             reply.push(2);
             reply.bulk(b"server-cpu-usage");
             reply.int(42);
-            // What is pushed is no reply: one follows.
-            reply.bulk(b"Some real reply following the push reply");
         }
         b"verbatim" => reply.verbatim("txt", b"This is a verbatim\nstring"),
         b"true" => reply.bool(true),

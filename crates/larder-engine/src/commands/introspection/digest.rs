@@ -73,7 +73,7 @@ impl Digest {
         set.for_each(|score, member| {
             let mut entry = Digest::default();
             entry.mix(member);
-            entry.mix(ScoreText::of(score).as_bytes());
+            entry.mix(ScoreText::of_digest(score).as_bytes());
             self.xor(&entry.0);
         });
     }

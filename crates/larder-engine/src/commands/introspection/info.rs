@@ -374,6 +374,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "eventloop_cycles": engine.sum(|s| &s.loops),
         "acl_access_denied_auth": engine.acl.log.denied(Reason::Auth),
         "acl_access_denied_cmd": engine.acl.log.denied(Reason::Command),
+        "acl_access_denied_db": engine.acl.log.denied(Reason::Database),
         "acl_access_denied_key": engine.acl.log.denied(Reason::Key),
         "acl_access_denied_channel": engine.acl.log.denied(Reason::Channel),
     );

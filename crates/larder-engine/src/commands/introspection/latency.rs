@@ -193,7 +193,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "HISTOGRAM [COMMAND ...]",
         "    Return the distribution of latencies of the commands named, or of all.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

@@ -101,7 +101,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "RESET",
         "    Reset the slowlog.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }
@@ -117,7 +117,7 @@ pub(super) fn commandlog_help(context: &mut Context<'_>, _args: Args<'_>) -> Com
         "RESET <type>",
         "    Empty the log.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

@@ -12,7 +12,7 @@ use larder_resp::{Args, Reply};
 
 /// A timeout in seconds, as milliseconds; 0 waits for ever.
 pub(crate) fn timeout_ms(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
-    let seconds = number::parse_f64(arg).ok_or(CommandError::TIMEOUT_NOT_FLOAT)?;
+    let seconds = number::parse_timeout(arg).ok_or(CommandError::TIMEOUT_NOT_FLOAT)?;
     let ms = seconds * 1000.0;
     if ms.is_infinite() || ms > i64::MAX as f64 {
         return Err(CommandError::TIMEOUT_OUT_OF_RANGE);

@@ -70,7 +70,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "SHARDNUMSUB [<shardchannel> ...]",
         "    Return the number of subscribers of each shard channel.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

@@ -43,7 +43,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "UNLOAD <name>",
         "    Refused: no module can be unloaded.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

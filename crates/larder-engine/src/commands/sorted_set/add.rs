@@ -6,7 +6,7 @@ use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use crate::shard::Key;
-use larder_collections::sorted_set::{MEMBER_LEN_MAX, SortedSet};
+use larder_collections::sorted_set::{Limits, MEMBER_LEN_MAX, SortedSet};
 use larder_resp::Args;
 
 /// The words between key and scores.
@@ -124,6 +124,9 @@ pub(crate) fn add_all<'m>(
         let limits = limits(context);
         context.with_value_or_new(key, |set: &mut SortedSet, _| {
             let mut outcome = Outcome::default();
+            // A set that is made for more than a small one may hold is large from the start, even if members are equal.
+            let many = set.is_empty() && scores.len() as u64 > limits.entries;
+            let limits = if many { Limits { entries: 0, ..limits } } else { limits };
             for (i, &score) in scores.iter().enumerate() {
                 put(set, member(i), score, options, &limits, &mut outcome);
                 if outcome.nan {

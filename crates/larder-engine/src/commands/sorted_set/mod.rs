@@ -77,7 +77,7 @@ fn write_ranks(reply: &mut Reply<'_>, set: &SortedSet, ranks: Range<u64>, order:
 fn parse_score_range<'a>(min: &[u8], max: &[u8]) -> CommandResult<(Bound<'a>, Bound<'a>)> {
     let parse = |arg: &[u8]| {
         let (text, open) = arg.strip_prefix(b"(").map_or((arg, false), |rest| (rest, true));
-        // The C library reads nothing as zero.
+        // Nothing is zero.
         let score = if text.is_empty() { Some(0.0) } else { number::parse_f64(text) };
         score.map(|score| (score, open)).ok_or(CommandError::Fixed("ERR min or max is not a float"))
     };

@@ -172,7 +172,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "SETID <key> <groupname> <id|$> [ENTRIESREAD entries_read]",
         "    Set the current group ID and entries_read counter.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

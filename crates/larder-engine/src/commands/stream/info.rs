@@ -220,7 +220,7 @@ pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
         "STREAM <key> [FULL [COUNT <count>]",
         "    Show information about the stream.",
         "HELP",
-        "    Prints this help.",
+        "    Print this help.",
     ]);
     Ok(())
 }

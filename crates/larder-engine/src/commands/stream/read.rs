@@ -147,7 +147,7 @@ impl<'a> Request<'a> {
     fn set_streams(&mut self, args: Args<'a>) -> CommandResult {
         if !args.len().is_multiple_of(2) {
             return Err(CommandError::Fixed(
-                "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+                "ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified.",
             ));
         }
         let half = args.len() / 2;

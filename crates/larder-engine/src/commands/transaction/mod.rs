@@ -13,9 +13,6 @@ use crate::transaction;
 use larder_resp::Args;
 
 fn multi(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    if context.session.multi.is_some() {
-        return Err(CommandError::Fixed("ERR MULTI calls can not be nested"));
-    }
     transaction::start(context.session);
     context.reply.ok();
     Ok(())

@@ -1,7 +1,7 @@
 //! WATCH and UNWATCH.
 
 use crate::context::Context;
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
 use crate::transaction::{self, Watched};
 use crate::watch::Touched;
 use larder_resp::Args;
@@ -12,9 +12,6 @@ use std::sync::atomic::Ordering::Relaxed;
 const WATCH_BYTES: usize = 96;
 
 pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    if context.session.multi.is_some() {
-        return Err(CommandError::Fixed("ERR WATCH inside MULTI is not allowed"));
-    }
     for name in args.from(1).iter() {
         watch_one(context, name);
     }

@@ -17,7 +17,7 @@ pub const MAXMEMORY_POLICIES: &[(&str, i64)] = &[
 pub(super) static OPTIONS: &[Opt] = &[
     memory("maxmemory", 0, ULONG_MAX, "0").hot_unsigned(|h| &h.maxmemory),
     one_of("maxmemory-policy", MAXMEMORY_POLICIES, "noeviction").hot_int(|h| &h.maxmemory_policy),
-    int("maxmemory-samples", 1, INT_MAX, "5").hot_int(|h| &h.maxmemory_samples),
+    int("maxmemory-samples", 1, 64, "5").hot_int(|h| &h.maxmemory_samples),
     int("maxmemory-eviction-tenacity", 0, 100, "10").hot_int(|h| &h.maxmemory_eviction_tenacity),
     int("lfu-log-factor", 0, INT_MAX, "10").hot_int(|h| &h.lfu_log_factor),
     int("lfu-decay-time", 0, INT_MAX, "1").hot_int(|h| &h.lfu_decay_time),

@@ -1,13 +1,13 @@
 //! Reading with groups, claiming, and how far groups have read.
 
-use crate::run_script;
+use crate::with_redis::run_script;
 
 #[test]
 fn groups() {
     run_script(
         r#"
         XGROUP
-        XGROUP HELP
+
         XGROUP NOSUCH
         XGROUP CREATE s g
         XGROUP CREATE s g $
@@ -39,7 +39,7 @@ fn groups() {
         XINFO CONSUMERS s g
         XINFO NOSUCH s
         XINFO
-        XINFO HELP
+
         XINFO STREAM s FULL COUNT
         XINFO STREAM s FULL COUNT x
         XINFO STREAM s FULL NOSUCH 1
