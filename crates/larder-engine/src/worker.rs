@@ -192,6 +192,13 @@ impl Worker {
         }
     }
 
+    /// A command that was put off will be tried again: its client is not blocked by a pause that has ended.
+    pub fn end_pause(&self, session: &Session) {
+        if !self.engine.pause.in_force(self.state.clock.wall_ms()) && session.waiter.is_none() {
+            session.shared.set_flag(client_flags::BLOCKED, false);
+        }
+    }
+
     /// Leaves what the commands of an iteration have for other clients in the mail. To be called behind them, before
     /// the worker looks at its own mail again.
     pub fn finish_round(&mut self) {

@@ -91,6 +91,11 @@ impl Host for ServerHost {
                 self.shared.log.set_level(config.number("loglevel"));
                 Ok(())
             }
+            "log-format" | "log-timestamp-format" => {
+                let log = &self.shared.log;
+                log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
+                Ok(())
+            }
             "maxclients" => process::raise_clients(config.number("maxclients") as u64),
             "oom-score-adj" | "oom-score-adj-values" => process::apply_oom_score(config),
             _ => Ok(()),

@@ -49,6 +49,7 @@ pub fn main(args: &[String]) -> ExitCode {
 fn serve(settings: Settings) -> ExitCode {
     let config = &settings.config;
     let log = Log::new(&config.value("logfile"), config.number("loglevel"));
+    log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
     if config.is_yes("daemonize") && sys::daemonize().is_err() {
         log.warning("Can't run in the background: fork failed");
         return ExitCode::FAILURE;
@@ -93,6 +94,10 @@ fn run(
     renamed: Vec<(String, String)>,
     users: &[Vec<String>],
 ) -> Result<(), Aborted> {
+    let seed = shared.config.value("hash-seed");
+    if !seed.is_empty() && !larder_engine::set_hash_seed(seed.as_bytes()) {
+        shared.log.warning("hash-seed has no effect: something has been hashed before it was read");
+    }
     // Before anybody can know of the server.
     signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
     listen(shared)?;

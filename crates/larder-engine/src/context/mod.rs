@@ -450,6 +450,16 @@ impl<'a> Context<'a> {
         self.engine.take_turn(None).map_err(|Busy| self.busy_error())
     }
 
+    /// Lets go of the shards, for a command that has read what it needs and only writes a long reply from it. They stay held
+    /// inside of something that needs them afterwards, and for a client that is to be told of changes: the key must not
+    /// change before that is noted.
+    pub(crate) fn let_go(&mut self) {
+        let is_done = self.worker.effects.is_empty() && self.ready.is_empty();
+        if is_done && !self.in_exec && self.session.tracking.is_none() {
+            self.held = Held::None;
+        }
+    }
+
     fn busy_error(&self) -> CommandError {
         self.engine.scripts.running.busy_error()
     }

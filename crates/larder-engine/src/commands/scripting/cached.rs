@@ -1,10 +1,11 @@
 //! SCRIPT: what EVALSHA can name.
 
 use super::check_flush_mode;
-use super::eval::{digest, keep};
+use super::eval::keep;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::scripting::digest;
 use larder_resp::Args;
 
 pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
