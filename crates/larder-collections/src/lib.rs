@@ -5,6 +5,7 @@ pub mod hash;
 pub mod hyperloglog;
 pub mod int_set;
 pub mod key_table;
+pub mod keyed_hash;
 pub mod list;
 pub mod member_hash;
 pub mod set;

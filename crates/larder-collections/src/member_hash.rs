@@ -1,19 +1,17 @@
-//! The hash of members of sets and sorted sets and of fields of hashes: seeded once a process, so that nobody outside can
-//! choose members that collide.
+//! The hash of members of sets and sorted sets and of fields of hashes.
 
 use crate::key_table::KeyHash;
-use foldhash::quality::SeedableRandomState;
-use std::hash::{BuildHasher, Hasher};
+use crate::keyed_hash::{Purpose, keyed_hasher};
+use siphasher::sip::SipHasher13;
 use std::sync::LazyLock;
 
-static STATE: LazyLock<SeedableRandomState> = LazyLock::new(SeedableRandomState::random);
+static HASHER: LazyLock<SipHasher13> = LazyLock::new(|| keyed_hasher(Purpose::Members));
 
 /// The hash of a member: 64 good bits, the same for equal bytes as long as the process lives.
 #[inline]
+#[must_use]
 pub fn member_hash(bytes: &[u8]) -> u64 {
-    let mut hasher = STATE.build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
+    HASHER.hash(bytes)
 }
 
 /// [`member_hash`] as the collections ask for it; tests put others in its place.

@@ -10,6 +10,7 @@
 
 use crate::commands::stream::GroupRead;
 use crate::context::Kind;
+use larder_collections::keyed_hash::KeyedState;
 use larder_collections::stream::StreamId;
 use larder_packed::block::End;
 use larder_resp::Protocol;
@@ -121,7 +122,7 @@ struct WaitLine {
 /// The waiters for the keys of one shard.
 #[derive(Default)]
 pub(crate) struct WaitMap {
-    keys: HashMap<Box<[u8]>, Vec<WaitLine>, foldhash::fast::RandomState>,
+    keys: HashMap<Box<[u8]>, Vec<WaitLine>, KeyedState>,
     movers: usize,
 }
 

@@ -6,6 +6,7 @@ use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction;
+use crate::host::LogLevel;
 use crate::locks::{Busy, Held, ScriptTurn};
 use crate::pause;
 use crate::serve;
@@ -58,11 +59,12 @@ fn execute_with(
         None => admit(engine, worker, session, args),
     };
     let flow = match admitted {
-        Ok(found) if pause::applies(engine, session, found.command, worker.clock.wall_ms()) => {
-            return Flow::Retry;
+        Ok(found) if pause::applies(engine, worker.clock.wall_ms(), session, found.command, args) => {
+            return pause::wait(session, found);
         }
         Ok(found) if transaction::queues(session, found.command) => {
-            transaction::queue(session, found, args);
+            let writes = pause::writes(engine, found.command, args);
+            transaction::queue(session, found, args, writes);
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
@@ -97,9 +99,19 @@ fn runs_scripts(session: &Session, command: &Command) -> bool {
 }
 
 /// Why a command was refused before it ran.
-struct Refusal {
-    error: CommandError,
-    found: Option<Found>,
+enum Refusal {
+    /// With an answer.
+    Error { error: CommandError, found: Option<Found> },
+    /// With none: the connection is closed at once.
+    Hangup,
+}
+
+impl Refusal {
+    /// Those who have not said who they are learn nothing of the commands.
+    fn unknown(session: &Session, error: CommandError) -> Refusal {
+        let error = if session.authenticated { error } else { CommandError::NO_AUTH };
+        Refusal::Error { error, found: None }
+    }
 }
 
 /// Finds the command and checks what can be checked before it runs or is queued.
@@ -110,20 +122,43 @@ fn admit(
     session: &mut Session,
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
-    let found = find(engine, worker, args.get(0).unwrap_or(b""));
-    let known = found.map_or_else(
-        || Err(Refusal { error: unknown_command(args), found: None }),
-        |found| subcommand(found, args),
-    );
-    // Those who have not said who they are learn nothing of the commands.
-    let found = known.map_err(|refusal| match session.authenticated {
-        true => refusal,
-        false => Refusal { error: CommandError::NO_AUTH, found: None },
-    })?;
+    let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
+        return Err(refuse_unknown(engine, worker, session, args));
+    };
+    let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
     check(engine, session, found, args)
         .and_then(|()| eviction::before_command(engine, worker, session, found))
-        .map_err(|error| Refusal { error, found: Some(found) })?;
+        .map_err(|error| match acl::is_nobodys(session) {
+            true => Refusal::Hangup,
+            false => Refusal::Error { error, found: Some(found) },
+        })?;
     Ok(found)
+}
+
+#[cold]
+fn refuse_unknown(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) -> Refusal {
+    let name = args.get(0).unwrap_or(b"");
+    if !is_http(name) {
+        return Refusal::unknown(session, unknown_command(args));
+    }
+    if engine.http_warning.is_due(worker.clock.wall_ms()) {
+        engine.host.log(
+            LogLevel::Warning,
+            &format!(
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to \
+                 Larder. This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise \
+                 your Larder instance. Connection from {} aborted.",
+                session.shared.addr
+            ),
+        );
+    }
+    Refusal::Hangup
+}
+
+/// Whether this begins a line of an HTTP request that a browser can be made to send to any port. What follows may have
+/// been chosen by a stranger, so none of it is executed.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
 /// Looks a command up; most often it is one that came shortly before.
@@ -139,7 +174,7 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found>
 /// The command that arguments call, if they can: it is known, and takes so many of them. An error is what a client hears.
 pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
     let found = find(engine, worker, args.get(0).unwrap_or(b"")).ok_or_else(|| unknown_command(args))?;
-    let found = subcommand(found, args).map_err(|refusal| refusal.error)?;
+    let found = subcommand(found, args)?;
     if found.command.accepts(args.len()) { Ok(found) } else { Err(CommandError::arity(&found.full_name())) }
 }
 
@@ -157,17 +192,17 @@ pub(crate) fn find_for_script(
 ) -> CommandResult<Found> {
     let found = args.get(0).and_then(|name| find(engine, worker, name));
     let found = found.ok_or(CommandError::Fixed("ERR Unknown command called from script"))?;
-    subcommand(found, args).map_err(|refusal| refusal.error)
+    subcommand(found, args)
 }
 
 #[inline]
-fn subcommand(found: Found, args: Args<'_>) -> Result<Found, Refusal> {
+fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
     if found.command.subcommands.is_empty() || args.len() < 2 {
         return Ok(found);
     }
     match table().find_sub(found, &args[1]) {
         Some(sub) => Ok(sub),
-        None => Err(Refusal { error: unknown_subcommand(&args[1], found.command), found: None }),
+        None => Err(unknown_subcommand(&args[1], found.command)),
     }
 }
 
@@ -306,18 +341,19 @@ fn refuse(
     refusal: &Refusal,
     out: &mut Vec<u8>,
 ) -> Flow {
+    let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
     transaction::poison(session);
-    if let (true, Some(found)) = (session.replays, refusal.found) {
-        crate::load::note_failure(engine, found, &refusal.error);
+    if let (true, Some(found)) = (session.replays, found) {
+        crate::load::note_failure(engine, *found, error);
     }
-    count_refusal(engine, worker, refusal.found, &refusal.error);
-    let is_exec = refusal.found.is_some_and(|found| found.command.name == "exec");
+    count_refusal(engine, worker, *found, error);
+    let is_exec = found.is_some_and(|found| found.command.name == "exec");
     let mut reply = Reply::new(out, session.protocol);
     if is_exec && session.multi.is_some() {
         transaction::forget(engine, session);
-        reply.error(&refusal.error.aborting());
+        reply.error(&error.aborting());
     } else {
-        reply.error(&refusal.error.wire());
+        reply.error(&error.wire());
     }
     Flow::Next
 }
@@ -370,11 +406,11 @@ fn run(
         Err(Busy) if found.command.has(flags::ALLOW_BUSY) => return Flow::Retry,
         Err(Busy) => {
             let error = engine.scripts.running.busy_error();
-            return refuse(engine, worker, session, &Refusal { error, found: Some(found) }, out);
+            return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
         }
     };
     // Looked at while the shards are held: whoever closes the gate holds all of them.
-    if engine.gate.is_closing() && pause::may_write(session, found.command) {
+    if engine.gate.is_closing() && pause::may_write(engine, session, found.command, args) {
         return Flow::Retry;
     }
     // Whoever replaces the data closes the gate first, and then waits until nobody holds a shard any more.
@@ -411,6 +447,9 @@ fn run(
     }
     let flow = context.flow;
     drop(context);
+    if std::mem::take(&mut worker.flushed) {
+        engine.host.flushed();
+    }
     tracking::end_caching(session, found);
     crate::commandlog::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     flow

@@ -23,6 +23,7 @@ use crate::scripting::Scripts;
 use crate::shard::Key;
 use crate::stats::{Counter, ThreadStats};
 use crate::table::table;
+use crate::throttle::Throttle;
 use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
@@ -57,6 +58,8 @@ pub struct Engine {
     pub(crate) latency: LatencyMonitor,
     pub(crate) errors: ErrorStats,
     pub(crate) pause: Pause,
+    /// Of HTTP requests that were refused.
+    pub(crate) http_warning: Throttle,
     pub(crate) pubsub: PubSub,
     pub(crate) scripts: Scripts,
     pub(crate) trackers: Trackers,
@@ -111,6 +114,7 @@ impl Engine {
             latency: LatencyMonitor::default(),
             errors: ErrorStats::default(),
             pause: Pause::default(),
+            http_warning: Throttle::default(),
             pubsub: PubSub::default(),
             scripts: Scripts::default(),
             trackers: Trackers::default(),

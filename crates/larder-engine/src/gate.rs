@@ -12,7 +12,8 @@ const LOG_FAILED: u8 = 1 << 2;
 const CLOSING: u8 = 1 << 3;
 const BUSY: u8 = 1 << 4;
 
-const LOADING_ERROR: CommandError = CommandError::Fixed("LOADING Redis is loading the dataset in memory");
+pub(crate) const LOADING_ERROR: CommandError =
+    CommandError::Fixed("LOADING Redis is loading the dataset in memory");
 const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
     "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
      modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
@@ -90,7 +91,11 @@ impl Gate {
         if session.replays {
             return Ok(());
         }
-        if self.is_loading() && !command.has(flags::LOADING) {
+        // EXEC stands for what it runs.
+        let queued = session.multi.as_ref().filter(|_| command.name == "exec");
+        if self.is_loading()
+            && (!command.has(flags::LOADING) || queued.is_some_and(|queue| !queue.all_while_loading()))
+        {
             return Err(LOADING_ERROR);
         }
         if !command.has(flags::WRITE) && command.name != "ping" {

@@ -1,18 +1,21 @@
-//! The hash of keys: seeded once a process, so that nobody outside can choose keys that collide.
+//! The hash of keys.
 
-use foldhash::quality::SeedableRandomState;
 use larder_collections::key_table::KeyHash;
-use std::hash::{BuildHasher, Hasher};
+use larder_collections::keyed_hash::{Purpose, keyed_hasher, set_seed};
+use siphasher::sip::SipHasher13;
 use std::sync::LazyLock;
 
-static STATE: LazyLock<SeedableRandomState> = LazyLock::new(SeedableRandomState::random);
+static HASHER: LazyLock<SipHasher13> = LazyLock::new(|| keyed_hasher(Purpose::Keys));
+
+/// Has all hashes depend on a text in place of random numbers. False when it comes too late: something has been hashed.
+pub fn set_hash_seed(text: &[u8]) -> bool {
+    set_seed(text)
+}
 
 /// The hash of a key.
 #[inline]
 pub(crate) fn hash(key: &[u8]) -> u64 {
-    let mut hasher = STATE.build_hasher();
-    hasher.write(key);
-    hasher.finish()
+    HASHER.hash(key)
 }
 
 /// The hash as the tables ask for it.

@@ -72,6 +72,8 @@ pub trait Host: Send + Sync {
     /// The same on another thread: the keyspace as it is now, if `now`, which takes that no shard is held; else, as it is
     /// soon.
     fn save_in_background(&self, now: bool);
+    /// FLUSHALL was executed. No shard is held.
+    fn flushed(&self);
     /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
     fn rewrite_log_in_background(&self);
     /// Saves if `save`, then empties the keyspace if `flush` and loads the file; its libraries of functions replace those that

@@ -65,6 +65,11 @@ impl<'e> Loader<'e> {
         }
     }
 
+    /// The engine whose keyspace it fills.
+    pub fn engine(&self) -> &Engine {
+        self.engine
+    }
+
     /// How values are to be built.
     pub fn options(&self) -> &Options {
         &self.options

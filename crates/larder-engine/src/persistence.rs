@@ -3,7 +3,7 @@
 //! The server's threads do the work and keep this up to date; nothing here touches files.
 
 use parking_lot::Mutex;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Snapshots, the append-only file and loading.
 #[derive(Debug, Default)]
@@ -18,6 +18,20 @@ pub struct Persistence {
     pub saved_keys: AtomicU64,
     /// Keys of that snapshot.
     pub keys_to_save: AtomicU64,
+    /// The snapshot that is written in the background is not wanted any more.
+    pub cancel_save: AtomicBool,
+}
+
+impl Persistence {
+    /// Calls off a snapshot that is being written in the background; whether there is one.
+    pub fn cancel_save(&self) -> bool {
+        let save = self.save.lock();
+        let runs = save.running_since_s.is_some();
+        if runs {
+            self.cancel_save.store(true, Relaxed);
+        }
+        runs
+    }
 }
 
 /// How snapshots to the RDB file are going. Times in seconds since 1970.
@@ -46,6 +60,8 @@ pub struct SaveState {
 pub struct LogState {
     /// Whether it is kept.
     pub enabled: bool,
+    /// It was switched on, and the first rewrite, which makes it complete, has not ended.
+    pub waits_for_base: bool,
     /// It is being rewritten, since when in seconds since 1970.
     pub rewriting_since_s: Option<u64>,
     /// A rewrite is wanted as soon as it is possible.

@@ -258,6 +258,8 @@ pub struct Session {
     pub(crate) db: usize,
     pub(crate) protocol: Protocol,
     pub(crate) authenticated: bool,
+    /// Whether it ever was.
+    pub(crate) was_in: bool,
     /// Who it is and what that allows.
     pub(crate) access: Access,
     pub(crate) reply_mode: ReplyMode,
@@ -284,6 +286,7 @@ impl Session {
             db: 0,
             protocol: Protocol::Resp2,
             authenticated: access.is_in(acl),
+            was_in: access.is_in(acl),
             access,
             reply_mode: ReplyMode::On,
             no_touch: false,
@@ -318,6 +321,11 @@ impl Session {
     /// Whether the connection may send large requests.
     pub fn authenticated(&self) -> bool {
         self.authenticated
+    }
+
+    /// Whether nothing is known of the client: it has to authenticate, and never has.
+    pub fn is_stranger(&self) -> bool {
+        !self.authenticated && !self.was_in
     }
 
     /// Whether the connection waits in a blocking command.

@@ -18,6 +18,8 @@ pub struct Queue {
     pub(crate) commands: Vec<(Found, OwnedArgs)>,
     /// A command was refused: EXEC will refuse as well.
     pub(crate) poisoned: bool,
+    /// A command writes, or has others do it: scripts that do not say otherwise, messages.
+    pub(crate) writes: bool,
     bytes: usize,
 }
 
@@ -27,16 +29,14 @@ impl Queue {
         self.commands.iter().any(|(found, _)| found.command.scope == Scope::Script)
     }
 
+    /// Whether all commands may run while data is loaded.
+    pub(crate) fn all_while_loading(&self) -> bool {
+        self.commands.iter().all(|(found, _)| found.command.has(flags::LOADING))
+    }
+
     /// Whether any command may need memory.
     pub(crate) fn needs_room(&self) -> bool {
         self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))
-    }
-
-    /// Whether any command writes, or may: scripts, messages.
-    pub(crate) fn writes(&self) -> bool {
-        self.commands
-            .iter()
-            .any(|(found, _)| found.command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0)
     }
 }
 
@@ -53,9 +53,10 @@ pub(crate) fn queues(session: &Session, command: &Command) -> bool {
     session.multi.is_some() && !matches!(command.name, "exec" | "discard" | "quit" | "reset")
 }
 
-/// Puts a command into the queue.
-pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>) {
+/// Puts a command into the queue; `writes`: as [`crate::pause::writes`] says.
+pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, writes: bool) {
     let Some(queue) = &mut session.multi else { return };
+    queue.writes |= writes;
     let owned = args.to_owned();
     queue.bytes += owned.heap_bytes();
     queue.commands.push((found, owned));

@@ -1,5 +1,6 @@
 //! WATCH: which transactions depend on which keys.
 
+use larder_collections::keyed_hash::KeyedState;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,7 @@ struct Watcher {
 /// The watched keys of one shard.
 #[derive(Default)]
 pub(crate) struct WatchMap {
-    keys: HashMap<Box<[u8]>, Vec<Watcher>, foldhash::fast::RandomState>,
+    keys: HashMap<Box<[u8]>, Vec<Watcher>, KeyedState>,
 }
 
 impl WatchMap {

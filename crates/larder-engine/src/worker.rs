@@ -75,6 +75,7 @@ impl Worker {
             recent: Recent::default(),
             admitted: None,
             effects: Effects::default(),
+            flushed: false,
             log_end: 0,
         };
         Worker { engine, state }
@@ -188,6 +189,13 @@ impl Worker {
             // First what was freed is made known, then that it counts again.
             self.state.evictor.note_growth(&self.engine);
             self.state.mailbox.delivered();
+        }
+    }
+
+    /// A command that was put off will be tried again: its client is not blocked by a pause that has ended.
+    pub fn end_pause(&self, session: &Session) {
+        if !self.engine.pause.in_force(self.state.clock.wall_ms()) && session.waiter.is_none() {
+            session.shared.set_flag(client_flags::BLOCKED, false);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the engine asks of the process.
 
 use crate::listen::{self, CannotListen, Place};
-use crate::persist::{self, Persist};
+use crate::persist::Persist;
 use crate::settings::{self, system_text};
 use crate::shared::Shared;
 use crate::{memory, process, sys};
@@ -91,6 +91,11 @@ impl Host for ServerHost {
                 self.shared.log.set_level(config.number("loglevel"));
                 Ok(())
             }
+            "log-format" | "log-timestamp-format" => {
+                let log = &self.shared.log;
+                log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
+                Ok(())
+            }
             "maxclients" => process::raise_clients(config.number("maxclients") as u64),
             "oom-score-adj" | "oom-score-adj-values" => process::apply_oom_score(config),
             _ => Ok(()),
@@ -98,7 +103,7 @@ impl Host for ServerHost {
     }
 
     fn shutdown(&self, flags: ShutdownFlags) -> Result<(), String> {
-        persist::shut_down(&self.shared, flags)
+        crate::shutdown::shut_down(&self.shared, flags)
     }
 
     fn save(&self) -> Result<(), String> {
@@ -107,6 +112,10 @@ impl Host for ServerHost {
 
     fn save_in_background(&self, now: bool) {
         self.persist().save_in_background(now);
+    }
+
+    fn flushed(&self) {
+        self.persist().save_emptiness();
     }
 
     fn rewrite_log_in_background(&self) {

@@ -14,6 +14,7 @@ mod persist;
 mod process;
 mod settings;
 mod shared;
+mod shutdown;
 mod signals;
 mod start;
 mod sys;

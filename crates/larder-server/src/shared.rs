@@ -31,6 +31,8 @@ pub struct Shared {
     pub listeners: Mutex<Listeners>,
     /// Saving and loading; there once the engine is.
     pub persist: OnceLock<Arc<Persist>>,
+    /// Held by whoever shuts the server down.
+    pub shutdown_turn: Mutex<()>,
     stopping: AtomicBool,
     stop: Mutex<Option<ShutdownFlags>>,
     stopped: Condvar,
@@ -74,6 +76,7 @@ impl Shared {
             posts: OnceLock::new(),
             listeners: Mutex::default(),
             persist: OnceLock::new(),
+            shutdown_turn: Mutex::default(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(None),
             stopped: Condvar::new(),

@@ -1,7 +1,7 @@
 //! SIGTERM and SIGINT ask the server to stop; a second SIGINT makes it.
 
-use crate::persist;
 use crate::shared::Shared;
+use crate::shutdown;
 use larder_engine::ShutdownFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,20 +21,19 @@ pub fn watch(shared: Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
-fn follow(shared: &Shared, signal: i32) {
+fn follow(shared: &Arc<Shared>, signal: i32) {
     let (name, option) = match signal {
         SIGTERM => ("SIGTERM", "shutdown-on-sigterm"),
         SIGINT => ("SIGINT", "shutdown-on-sigint"),
         _ => return,
     };
-    if shared.is_stopping() && signal == SIGINT {
+    if (shared.is_stopping() || shared.shutdown_turn.is_locked()) && signal == SIGINT {
         shared.log.warning("You insist... exiting now.");
-        std::process::exit(1);
+        shutdown::exit_at_once(shared, 1);
     }
     shared.log.signal(&format!("Received {name} scheduling shutdown..."));
     let flags = shutdown_flags(shared.config.number(option));
-    // What cannot be saved keeps the server alive; the log says why.
-    let _ = persist::shut_down(shared, flags);
+    shutdown::begin(shared, flags);
 }
 
 /// The bits of the option `shutdown-on-...`.

@@ -9,7 +9,7 @@ use crate::persist::{self, Persist};
 use crate::settings::Settings;
 use crate::shared::{Post, Shared};
 use crate::worker::{EventLoop, WAKE};
-use crate::{memory, process, signals, sys};
+use crate::{memory, process, shutdown, signals, sys};
 use larder_engine::config::{CommandLine, FatalConfig};
 use larder_engine::{Engine, EngineOptions, Host};
 use mio::{Poll, Waker};
@@ -49,6 +49,7 @@ pub fn main(args: &[String]) -> ExitCode {
 fn serve(settings: Settings) -> ExitCode {
     let config = &settings.config;
     let log = Log::new(&config.value("logfile"), config.number("loglevel"));
+    log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
     if config.is_yes("daemonize") && sys::daemonize().is_err() {
         log.warning("Can't run in the background: fork failed");
         return ExitCode::FAILURE;
@@ -93,12 +94,18 @@ fn run(
     renamed: Vec<(String, String)>,
     users: &[Vec<String>],
 ) -> Result<(), Aborted> {
+    let seed = shared.config.value("hash-seed");
+    if !seed.is_empty() && !larder_engine::set_hash_seed(seed.as_bytes()) {
+        shared.log.warning("hash-seed has no effect: something has been hashed before it was read");
+    }
+    // Before anybody can know of the server.
+    signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
     listen(shared)?;
     if let Some(path) = pidfile {
         process::write_pidfile(path, &shared.log);
     }
     let result = run_threads(shared, renamed, users);
-    clean_up(shared, pidfile);
+    shutdown::clean_up(shared);
     result
 }
 
@@ -137,12 +144,10 @@ fn run_threads(
     let keeps_log = shared.config.is_yes("appendonly");
     engine.gate().set_loading(keeps_log || persist.has_data(keeps_log));
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
-    signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
     shared.log.warning("Server initialized");
     load(shared, &persist, keeps_log)?;
     announce(shared, threads);
     cron(shared, &engine, &persist);
-    shared.log.warning("User requested shutdown...");
     // One that has panicked has ended the process.
     workers.into_iter().for_each(|worker| drop(worker.join()));
     Ok(())
@@ -226,18 +231,6 @@ fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
         engine.cron();
         persist.cron();
     }
-}
-
-fn clean_up(shared: &Shared, pidfile: Option<&PathBuf>) {
-    if let Some(path) = pidfile {
-        shared.log.notice("Removing the pid file.");
-        let _ = std::fs::remove_file(path);
-    }
-    for path in shared.listeners.lock().close_all() {
-        shared.log.notice("Removing the unix socket file.");
-        let _ = std::fs::remove_file(path);
-    }
-    shared.log.warning("Larder is now ready to exit, bye bye...");
 }
 
 fn abort(shared: &Shared, error: &io::Error) -> Aborted {

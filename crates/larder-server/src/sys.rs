@@ -23,6 +23,8 @@ pub struct LocalTime {
     pub minute: i32,
     /// 0..=60.
     pub second: i32,
+    /// Seconds east of Greenwich.
+    pub offset_s: i64,
 }
 
 /// Seconds since 1970 in the local time zone.
@@ -40,6 +42,7 @@ pub fn local_time(unix_seconds: i64) -> LocalTime {
         hour: tm.tm_hour,
         minute: tm.tm_min,
         second: tm.tm_sec,
+        offset_s: tm.tm_gmtoff,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A small blocking client.
 
 use crate::Value;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -75,6 +75,14 @@ impl Client {
     /// Sends bytes as they are.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
+    }
+
+    /// Whether some of a reply has come: waits for it no longer than a millisecond.
+    pub fn has_reply(&mut self) -> bool {
+        self.set_timeout(Duration::from_millis(1));
+        let came = self.stream.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        self.set_timeout(TIMEOUT);
+        came
     }
 
     /// Reads one reply.

@@ -72,6 +72,25 @@ impl Server {
         self.wait_ready()
     }
 
+    /// The same, but only waits until it accepts connections: it may be loading. True when it does.
+    pub fn start_again_without_waiting(&mut self, args: &[&str]) -> bool {
+        assert!(self.child.try_wait().expect("the child can be asked").is_some(), "it has not ended");
+        self.child = spawn(&self.command, self.port, &self.dir, args);
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline && self.has_ended().is_none() {
+            if Client::connect(self.port).is_ok() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    /// How it has ended, if it has.
+    pub fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the child can be asked")
+    }
+
     /// Ends it at once (SIGKILL): it can do nothing about it.
     pub fn kill(&mut self) {
         let _ = self.child.kill();

@@ -39,7 +39,7 @@ pub(crate) use commands::{CATEGORIES, categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};
 pub(crate) use rights::{Rights, join_selectors};
-pub(crate) use session::{Access, authenticate, may_stay, start_over};
+pub(crate) use session::{Access, authenticate, is_nobodys, may_stay, start_over};
 
 use crate::config::Config;
 use parking_lot::{Mutex, RwLock};

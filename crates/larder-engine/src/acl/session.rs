@@ -68,20 +68,28 @@ pub(super) fn refresh(acl: &Acl, session: &mut Session) {
     if access.epoch == acl.epoch() {
         return;
     }
-    let fresh = Access::of(acl, Arc::clone(&access.user), access.proved);
+    let mut fresh = Access::of(acl, Arc::clone(&access.user), access.proved);
     if fresh.user.is_gone() {
-        // The connection is about to be closed; until then it is nobody.
-        become_user(acl, session, Access::of(acl, Arc::clone(acl.default_user()), false));
+        // It stays a connection of that user, so that those who look for such find it, and may do nothing.
+        fresh.rights = Arc::new(Rights::none(false));
+        fresh.free_epoch = NEVER;
+        session.authenticated = false;
     } else {
         session.authenticated = fresh.is_in(acl);
-        session.access = fresh;
     }
+    session.access = fresh;
+}
+
+/// Whether the connection's user has been removed: it must not be answered any more.
+pub(crate) fn is_nobodys(session: &Session) -> bool {
+    session.access.user.is_gone()
 }
 
 fn become_user(acl: &Acl, session: &mut Session, access: Access) {
     let is_default = Arc::ptr_eq(&access.user, acl.default_user());
     session.shared.names.lock().user = (!is_default).then(|| Arc::clone(&access.user));
     session.authenticated = access.is_in(acl);
+    session.was_in |= session.authenticated;
     session.access = access;
 }
 

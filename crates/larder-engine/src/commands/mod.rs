@@ -4,6 +4,8 @@ pub(crate) mod acl;
 pub(crate) mod bitmap;
 pub(crate) mod cluster;
 pub(crate) mod connection;
+mod cursor;
+pub(crate) mod draw;
 pub(crate) mod generic;
 pub(crate) mod geo;
 pub(crate) mod hash;

@@ -1,6 +1,7 @@
 //! What the scanning commands have in common: the cursor, COUNT and MATCH, and the reply of a step.
 
 use super::is_word;
+use crate::commands::cursor::{conceal, reveal};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::{glob, number};
@@ -66,14 +67,14 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// A cursor: an unsigned decimal number.
+/// The position that a cursor stands for, an unsigned decimal number.
 pub(crate) fn parse_cursor(arg: &[u8]) -> CommandResult<u64> {
     let digits = !arg.is_empty() && arg.len() <= 20 && arg.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(arg).ok().filter(|_| digits);
-    text.and_then(|text| text.parse().ok()).ok_or(CommandError::INVALID_CURSOR)
+    text.and_then(|text| text.parse().ok()).map(reveal).ok_or(CommandError::INVALID_CURSOR)
 }
 
-/// Replies with a step: `step` writes the items and returns the next cursor and the number of items.
+/// Replies with a step: `step` writes the items and returns the next position and the number of items.
 pub(crate) fn reply_step(
     context: &mut Context<'_>,
     step: impl FnOnce(&mut Context<'_>, &mut Reply<'_>) -> CommandResult<(u64, usize)>,
@@ -84,7 +85,7 @@ pub(crate) fn reply_step(
     let done = step(context, &mut Reply::new(&mut items, protocol));
     if let Ok((next, count)) = done {
         context.reply.array(2);
-        context.reply.bulk(itoa::Buffer::new().format(next).as_bytes());
+        context.reply.bulk(itoa::Buffer::new().format(conceal(next)).as_bytes());
         context.reply.array(count);
         context.reply.raw(&items);
     }

@@ -60,6 +60,8 @@ pub(crate) struct WorkerState {
     pub admitted: Option<Found>,
     /// What the command has done, for the log.
     pub effects: Effects,
+    /// FLUSHALL was among what ran: the host is told when no shard is held.
+    pub flushed: bool,
     /// Where in the log the effects of this thread's last write end.
     pub log_end: u64,
     /// A buffer for replies whose length is not known at first.
@@ -456,6 +458,16 @@ impl<'a> Context<'a> {
             return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
         }
         self.engine.take_turn(None).map_err(|Busy| self.busy_error())
+    }
+
+    /// Lets go of the shards, for a command that has read what it needs and only writes a long reply from it. They stay held
+    /// inside of something that needs them afterwards, and for a client that is to be told of changes: the key must not
+    /// change before that is noted.
+    pub(crate) fn let_go(&mut self) {
+        let is_done = self.worker.effects.is_empty() && self.ready.is_empty();
+        if is_done && !self.in_exec && self.session.tracking.is_none() {
+            self.held = Held::None;
+        }
     }
 
     fn busy_error(&self) -> CommandError {

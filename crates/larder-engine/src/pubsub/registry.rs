@@ -2,6 +2,7 @@
 
 use super::Address;
 use super::audience::Audience;
+use larder_collections::keyed_hash::KeyedState;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ const MAPS: usize = 64;
 
 const _: () = assert!(MAPS.is_power_of_two());
 
-type Map = HashMap<Arc<[u8]>, Audience, foldhash::fast::RandomState>;
+type Map = HashMap<Arc<[u8]>, Audience, KeyedState>;
 
 /// A map, alone on its cache lines.
 #[repr(align(128))]

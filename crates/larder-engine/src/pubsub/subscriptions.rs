@@ -1,10 +1,11 @@
 //! What one connection subscribes to.
 
 use super::Space;
+use larder_collections::keyed_hash::KeyedState;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-type Names = HashSet<Arc<[u8]>, foldhash::fast::RandomState>;
+type Names = HashSet<Arc<[u8]>, KeyedState>;
 
 /// The subscriptions of a connection. A connection that has none has no such struct.
 #[derive(Default)]

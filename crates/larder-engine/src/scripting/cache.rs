@@ -4,7 +4,7 @@
 //! their texts anew each time: of those the 500 most recently used stay.
 
 use super::header::ScriptFlags;
-use foldhash::fast::RandomState;
+use larder_collections::keyed_hash::KeyedState;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -39,6 +39,13 @@ impl Script {
     }
 }
 
+/// An argument as a digest.
+pub(crate) fn digest(arg: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = arg.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
 /// The digest of a text.
 pub(crate) fn sha_of(text: &[u8]) -> Sha {
     let mut sha = [0; 40];
@@ -50,7 +57,7 @@ pub(crate) fn sha_of(text: &[u8]) -> Sha {
 /// All scripts.
 #[derive(Default)]
 pub(crate) struct ScriptCache {
-    scripts: HashMap<Sha, (Arc<Script>, bool), RandomState>,
+    scripts: HashMap<Sha, (Arc<Script>, bool), KeyedState>,
     /// Scripts that do not stay.
     transient: usize,
     clock: AtomicU64,

@@ -1,6 +1,10 @@
 //! The first line of a script or a library: `#!lua name=library flags=no-writes,allow-oom`.
 
+use super::digest;
+use crate::command::Command;
+use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use larder_resp::Args;
 
 /// What a script says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,21 @@ impl ScriptFlags {
         self.0 |= flag.map_or(0, |(_, flag)| flag.0);
         flag.is_some()
     }
+}
+
+/// Whether what EVAL, EVALSHA or FCALL would run declares that it does not write.
+pub(crate) fn says_it_only_reads(engine: &Engine, command: &Command, args: Args<'_>) -> bool {
+    let Some(arg) = args.get(1) else { return false };
+    let flags = match command.name {
+        "eval" => of_script(arg).ok().and_then(|(flags, _)| flags),
+        "evalsha" => digest(arg).and_then(|sha| engine.scripts.find(&sha)?.flags),
+        "fcall" => {
+            let libraries = engine.scripts.libraries();
+            libraries.function(arg).map(|(library, at)| library.functions[*at].flags)
+        }
+        _ => None,
+    };
+    flags.is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES))
 }
 
 /// The words of the first line, which begins with `#!`, and where it ends. Words may be quoted.

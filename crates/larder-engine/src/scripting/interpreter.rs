@@ -7,7 +7,7 @@ use super::library::Library;
 use super::{Script, Scripts, Sha};
 use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
 use crate::engine::Engine;
-use foldhash::fast::RandomState;
+use larder_collections::keyed_hash::KeyedState;
 use larder_resp::Span;
 use mlua::{Function, HookTriggers, Lua, Result, Table};
 use std::cell::{Cell, RefCell};
@@ -36,7 +36,7 @@ struct Compiled {
 }
 
 /// The functions of a library, compiled.
-pub(super) type Functions = HashMap<Box<[u8]>, Function, RandomState>;
+pub(super) type Functions = HashMap<Box<[u8]>, Function, KeyedState>;
 
 /// A Lua state with everything that scripts use.
 pub(super) struct Interpreter {
@@ -54,8 +54,8 @@ pub(super) struct Interpreter {
     pub for_functions: Table,
     /// For the arguments of the commands that a script calls.
     pub spans: RefCell<Vec<Span>>,
-    scripts: RefCell<HashMap<Sha, Function, RandomState>>,
-    libraries: RefCell<HashMap<u64, Compiled, RandomState>>,
+    scripts: RefCell<HashMap<Sha, Function, KeyedState>>,
+    libraries: RefCell<HashMap<u64, Compiled, KeyedState>>,
     generation: Cell<u64>,
     /// With the functions that `lua-enable-insecure-api` adds.
     is_insecure: bool,
@@ -132,7 +132,7 @@ impl Interpreter {
         let many = self.scripts.borrow().len() > 2 * super::cache::TRANSIENT_MAX + COMPILED_SLACK;
         if self.generation.replace(now) != now || many {
             scripts.with_cache(|cache| self.scripts.borrow_mut().retain(|sha, _| cache.contains(sha)));
-            let libraries: HashSet<u64, RandomState> =
+            let libraries: HashSet<u64, KeyedState> =
                 scripts.libraries().iter().map(|library| library.id).collect();
             self.libraries.borrow_mut().retain(|id, compiled| {
                 let stays = libraries.contains(id);

@@ -1,7 +1,7 @@
 //! Libraries of functions: FUNCTION LOAD brings them, FCALL names their functions.
 
 use super::header::ScriptFlags;
-use foldhash::fast::RandomState;
+use larder_collections::keyed_hash::KeyedState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -35,7 +35,7 @@ impl Library {
 #[derive(Clone, Default)]
 pub(crate) struct Libraries {
     by_name: BTreeMap<Box<[u8]>, Arc<Library>>,
-    functions: HashMap<Box<[u8]>, (Arc<Library>, usize), RandomState>,
+    functions: HashMap<Box<[u8]>, (Arc<Library>, usize), KeyedState>,
 }
 
 fn lower(name: &[u8]) -> Box<[u8]> {

@@ -24,8 +24,8 @@ mod load;
 mod run;
 mod running;
 
-pub(crate) use cache::{Script, ScriptCache, Sha, sha_of};
-pub(crate) use header::of_script;
+pub(crate) use cache::{Script, ScriptCache, Sha, digest, sha_of};
+pub(crate) use header::{of_script, says_it_only_reads};
 pub(crate) use library::{Clash, Libraries, Library};
 pub(crate) use load::{find_library, load_library};
 pub(crate) use run::{Invocation, Program, compile, run};

@@ -33,6 +33,8 @@ impl Host for NoHost {
         Err("there are no files".to_owned())
     }
     fn save_in_background(&self, _now: bool) {}
+    fn flushed(&self) {}
+
     fn rewrite_log_in_background(&self) {}
     fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), String> {
         Err("there are no files".to_owned())

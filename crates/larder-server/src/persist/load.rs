@@ -102,13 +102,19 @@ fn database(engine: &Engine, number: u64) -> Result<usize> {
 
 fn make_values(mut loader: Loader<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
     let options = *loader.options();
+    let delay = super::key_delay(loader.engine().config().number("key-load-delay"));
     let mut outcome = Ok(());
     loop {
         let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(batch) = next else { return outcome };
         // After an error the rest is taken all the same: the reader must not wait for room.
         if outcome.is_ok() {
-            outcome = batch.1.read(&options, |record| loader.put(batch.0, record));
+            outcome = batch.1.read(&options, |record| {
+                loader.put(batch.0, record);
+                if !delay.is_zero() {
+                    thread::sleep(delay);
+                }
+            });
         }
     }
 }

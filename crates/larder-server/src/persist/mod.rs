@@ -9,12 +9,11 @@ mod files;
 pub mod load;
 mod pace;
 pub mod snapshot;
+mod temporary;
 
 use crate::shared::Shared;
 use aof::AppendFile;
-use larder_engine::{
-    Busy, Engine, LogLevel, MayWait, Overdue, ShutdownFlags, Snapshot, spawn_background, wall_ms, wall_s,
-};
+use larder_engine::{Busy, Engine, LogLevel, MayWait, Overdue, Snapshot, spawn_background, wall_ms, wall_s};
 use larder_rdb::Version;
 use pace::Pace;
 use parking_lot::Mutex;
@@ -22,9 +21,13 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use temporary::Temporaries;
 
 /// A snapshot that failed is not tried again by itself for so many seconds.
 const RETRY_S: u64 = 5;
@@ -48,6 +51,8 @@ pub struct Options {
     pub urgent: bool,
     /// Whether the file is the base of an append-only file.
     pub is_log_base: bool,
+    /// A pause after each key, for tests.
+    pub key_delay: Duration,
 }
 
 impl Options {
@@ -65,6 +70,10 @@ pub struct Persist {
     /// Held by whoever reads a snapshot: there is one at a time.
     snapshot_turn: Mutex<()>,
     log: AppendFile,
+    /// Files that are not whole yet.
+    temporaries: Temporaries,
+    /// The data has been loaded once: there is something to keep.
+    loaded: AtomicBool,
 }
 
 /// The data could not be loaded; the log says why.
@@ -88,6 +97,8 @@ impl Persist {
             jobs: Mutex::new(sender),
             snapshot_turn: Mutex::default(),
             log: AppendFile::default(),
+            temporaries: Temporaries::default(),
+            loaded: AtomicBool::new(false),
         });
         let worker = Arc::clone(&persist);
         spawn_background("larder-save", move |may_wait| worker.run(&jobs, may_wait))?;
@@ -130,6 +141,7 @@ impl Persist {
             threads: if urgent { cores } else { (cores - 1).max(1) },
             urgent,
             is_log_base,
+            key_delay: key_delay(config.number("rdb-key-save-delay")),
         }
     }
 
@@ -155,20 +167,31 @@ impl Persist {
     /// Without `may_wait` somebody waits for the file; scripts wait until it is written then.
     fn save(&self, snapshot: Option<Snapshot>, may_wait: Option<&MayWait>) -> Result<(), String> {
         let started = Instant::now();
-        self.engine.persistence().save.lock().last_try_s = wall_s();
+        let in_background = may_wait.is_some();
+        if in_background {
+            self.engine.persistence().save.lock().last_try_s = wall_s();
+        }
         let outcome = self.write_rdb(snapshot, may_wait, &self.rdb_path());
         let mut state = self.engine.persistence().save.lock();
         state.running_since_s = None;
-        state.last_took_s = Some(started.elapsed().as_secs());
-        state.failed = outcome.is_err();
+        let cancelled = self.engine.persistence().cancel_save.swap(false, Relaxed) && outcome.is_err();
+        if in_background {
+            state.last_took_s = Some(started.elapsed().as_secs());
+        }
+        // One that somebody waited for has told him; one that was not wanted any more says nothing of the disk.
+        state.failed = outcome.is_err() && (state.failed || in_background && !cancelled);
         if let Ok(changes) = &outcome {
             state.last_success_s = wall_s();
             state.changes = *changes;
             state.saves += 1;
         }
+        self.engine.gate().set_snapshot_failed(state.failed);
         drop(state);
-        self.engine.gate().set_snapshot_failed(outcome.is_err());
         match outcome {
+            Err(_) if cancelled => {
+                self.shared.log.notice("Background saving cancelled");
+                Err("cancelled".to_owned())
+            }
             Ok(_) => {
                 self.shared.log.notice("DB saved on disk");
                 Ok(())
@@ -203,13 +226,14 @@ impl Persist {
         if !urgent {
             turn = None;
         }
-        let temporary = PathBuf::from(format!("temp-{}.rdb", std::process::id()));
+        // The working directory may be another one by the time that it is put in place.
+        let path = std::path::absolute(path)?;
+        let temporary = path.with_file_name(format!("temp-{}.rdb", std::process::id()));
         let options = self.options(false, urgent);
-        let written = snapshot::write(&self.engine, &snapshot, &options, &temporary)
-            .and_then(|_| files::put_in_place(&temporary, path, &mut options.pace(&self.engine)));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&temporary);
-        }
+        let written = self.temporaries.write(&temporary, |temporary| {
+            snapshot::write(&self.engine, &snapshot, &options, temporary)?;
+            files::put_in_place(temporary, &path, &mut options.pace(&self.engine))
+        });
         let changes = snapshot.changes();
         drop(snapshot);
         drop(turn);
@@ -279,6 +303,8 @@ impl Persist {
     /// were clients, who may change it.
     pub fn load(&self, keeps_log: bool) -> Result<(), NotLoaded> {
         self.begin_load();
+        temporary::sweep(Path::new("."));
+        temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
         let started = Instant::now();
         let outcome = if keeps_log {
             aof::load::load(&self.shared, &self.engine)
@@ -300,15 +326,22 @@ impl Persist {
         }
     }
 
-    /// Lets clients in after loading. What they had set of the log meanwhile takes effect.
+    /// Whether there is data that may be kept: it has been loaded, and is not being loaded again.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.load(Acquire) && !self.engine.gate().is_loading()
+    }
+
+    /// Lets clients in after loading. A CONFIG SET of the log that was under way when loading began takes effect.
     pub fn end_load(self: &Arc<Self>) -> Result<(), String> {
         self.engine.gate().set_loading(false);
+        self.loaded.store(true, Release);
         let wanted = self.shared.config.is_yes("appendonly");
         let is_kept = self.engine.persistence().log.lock().enabled;
         if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }
     }
 
-    /// CONFIG SET appendonly. While data is loaded it is left to [`Persist::end_load`].
+    /// CONFIG SET appendonly. It is refused while data is loaded; one that was under way when that began is left to
+    /// [`Persist::end_load`].
     pub fn keep_log(self: &Arc<Self>, yes: bool) -> Result<(), String> {
         if self.engine.gate().is_loading() {
             return Ok(());
@@ -417,9 +450,9 @@ impl Persist {
 
     /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
     /// on, so that none is answered and lost; an error lets them go on.
-    pub fn close(&self, save: bool) -> Result<(), String> {
+    pub fn close(&self, save: bool, force: bool) -> Result<(), String> {
         self.engine.close_gate();
-        let outcome = self.finish(save);
+        let outcome = self.finish(save, force);
         if outcome.is_err() {
             self.engine.gate().set_closing(false);
             self.engine.retry_put_off();
@@ -427,7 +460,11 @@ impl Persist {
         outcome
     }
 
-    fn finish(&self, save: bool) -> Result<(), String> {
+    fn finish(&self, save: bool, force: bool) -> Result<(), String> {
+        if self.engine.persistence().log.lock().waits_for_base && !force {
+            // Without it the next start would find a log without data.
+            return Err("Writing initial AOF".to_owned());
+        }
         if self.engine.append_log().is_on() {
             self.shared.log.notice("Calling fsync() on the AOF file.");
             self.log.wait_until_written(&self.engine);
@@ -436,15 +473,35 @@ impl Persist {
             return Ok(());
         }
         self.shared.log.notice("Saving the final RDB snapshot before exiting.");
-        // A snapshot under way is older than what must be kept: this one follows it.
-        let patience = Instant::now();
+        self.claim_save_soon();
+        self.save_now().map_err(|_| "Error trying to save the DB".to_owned())
+    }
+
+    /// Notes that a snapshot is being written. One under way is older than what must be kept: it is called off.
+    fn claim_save_soon(&self) {
         while self.claim_save().is_err() {
-            if patience.elapsed().as_secs() > 600 {
-                return Err("a snapshot does not end".to_owned());
-            }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            self.engine.persistence().cancel_save();
+            std::thread::sleep(Duration::from_millis(1));
         }
-        self.save_now()
+    }
+
+    /// After FLUSHALL: with save points, the file must not bring back what was there before.
+    pub fn save_emptiness(&self) {
+        // One under way shows what was there before.
+        self.engine.persistence().cancel_save();
+        if self.shared.config.value("save").is_empty() || !self.is_loaded() {
+            return;
+        }
+        self.claim_save_soon();
+        if self.save_now().is_err() {
+            // A script that runs for long is in the way, or the disk: it is tried again.
+            self.engine.persistence().save.lock().scheduled = true;
+        }
+    }
+
+    /// The process ends: what is not whole goes, and nothing of that kind is begun any more.
+    pub fn abandon(&self) {
+        self.temporaries.abandon();
     }
 
     /// The append-only file.
@@ -457,29 +514,13 @@ impl Persist {
     }
 }
 
+/// What the options `rdb-key-save-delay` and `key-load-delay` say, in microseconds.
+pub fn key_delay(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
 /// The pairs of seconds and changes of the option `save`.
 fn save_points(text: &str) -> impl Iterator<Item = (u64, u64)> {
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>().into_iter()
-}
-
-/// Whether the server saves when it ends, for these flags of SHUTDOWN.
-fn saves_at_end(flags: ShutdownFlags, shared: &Shared) -> bool {
-    flags.save || !flags.nosave && !shared.config.value("save").is_empty()
-}
-
-/// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on.
-pub fn shut_down(shared: &Shared, flags: ShutdownFlags) -> Result<(), String> {
-    let Some(persist) = shared.persist.get().filter(|persist| !persist.engine.gate().is_loading()) else {
-        shared.request_stop(flags);
-        return Ok(());
-    };
-    if let Err(text) = persist.close(saves_at_end(flags, shared)) {
-        shared.log.warning(&format!("Error trying to save the DB, can't exit: {text}"));
-        if !flags.force {
-            return Err(text);
-        }
-    }
-    shared.request_stop(flags);
-    Ok(())
 }

@@ -77,7 +77,13 @@ fn write_database<W: Write + Send>(
                 break;
             }
             snapshot.for_each_in(db, part, |record| {
+                if !options.urgent && !options.is_log_base && engine.persistence().cancel_save.load(Relaxed) {
+                    return Err(io::Error::other("cancelled"));
+                }
                 write_key(engine, &mut keys, options, &record)?;
+                if !options.key_delay.is_zero() {
+                    thread::sleep(options.key_delay);
+                }
                 count += 1;
                 if keys.bytes().len() >= piece_bytes {
                     put(engine, &mut keys, &mut count, file)?;

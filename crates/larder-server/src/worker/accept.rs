@@ -18,6 +18,9 @@ use std::time::Duration;
 /// Connections accepted in one iteration, at most.
 const ACCEPTS_MAX: usize = 256;
 
+/// Between two tries when there were no descriptors for those who wait.
+const ACCEPT_RETRY_MS: u64 = 100;
+
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 const DENIED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password \
@@ -56,12 +59,16 @@ impl EventLoop {
                 Ok(Accepted::Refused) => self.worker.stats().rejected_connections.add(1),
                 Ok(Accepted::Nothing) => {
                     self.accepting = false;
+                    self.accept_again_ms = None;
                     return;
                 }
                 Err(error) => {
-                    // Out of descriptors, as a rule. The next event or the next closed connection tries again.
-                    self.shared.log.warning(&format!("Accepting client connection: {error}"));
+                    // Out of descriptors, as a rule. No event tells when there are some again, for those who already wait.
+                    if self.accept_again_ms.is_none() {
+                        self.shared.log.warning(&format!("Accepting client connection: {error}"));
+                    }
                     self.accepting = false;
+                    self.accept_again_ms = Some(self.worker.now_ms() + ACCEPT_RETRY_MS);
                     return;
                 }
             }

@@ -5,6 +5,10 @@ use crate::connection::Connection;
 use mio::Token;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
+/// Unsent output that a client may have who must authenticate and never has. Without a bound, whoever can connect could
+/// have errors pile up here (CVE-2025-21605).
+const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
+
 impl EventLoop {
     /// Sends the output of every dirty connection.
     pub(super) fn flush_dirty(&mut self) {
@@ -129,7 +133,8 @@ impl EventLoop {
     /// Closes a connection that does not read what it asked for.
     pub(super) fn check_output_limit(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
         let (class, now_ms) = (connection.session.class(), self.worker.now_ms());
-        if !connection.output.over_limit(&self.shared.config.hot, class, now_ms) {
+        let hoards = connection.session.is_stranger() && connection.output.len() > STRANGER_OUTPUT_BYTES_MAX;
+        if !hoards && !connection.output.over_limit(&self.shared.config.hot, class, now_ms) {
             return Ok(());
         }
         self.worker.stats().output_limit_closes.add(1);

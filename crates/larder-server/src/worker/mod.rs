@@ -47,6 +47,8 @@ pub const WAKE: Token = Token(usize::MAX);
 
 /// Bytes of the read buffer that all connections of a worker share.
 const READ_BYTES: usize = 64 * 1024;
+/// More unsent output than this is looked at after every command.
+const OUTPUT_LOOK_BYTES: usize = 64 * 1024;
 /// A connection with this much unsent output gets its next turn after a flush.
 const OUTPUT_TURN_BYTES: usize = 256 * 1024;
 /// Events taken from the kernel at once.
@@ -89,6 +91,8 @@ pub struct EventLoop {
     mail: Vec<Mail>,
     /// Listeners may have more connections.
     accepting: bool,
+    /// When to look for them again, since the last one could not be accepted.
+    accept_again_ms: Option<u64>,
     /// The worker that gets the next connection.
     next_worker: usize,
     /// When the timers were last looked at.
@@ -126,6 +130,7 @@ impl EventLoop {
             pool: Pool::default(),
             mail: Vec::new(),
             accepting: false,
+            accept_again_ms: None,
             next_worker: 0,
             last_timers_ms: 0,
             last_retry_ms: 0,

@@ -1,6 +1,6 @@
 //! Serving a connection: one read, then every whole command that has arrived.
 
-use super::{EventLoop, Hangup, OUTPUT_TURN_BYTES, READ_BYTES};
+use super::{EventLoop, Hangup, OUTPUT_LOOK_BYTES, OUTPUT_TURN_BYTES, READ_BYTES};
 use crate::connection::Connection;
 use larder_engine::{Flow, PREFETCH_MAX};
 use larder_resp::{KeyHints, Limits, Parsed, Parser};
@@ -222,7 +222,7 @@ impl EventLoop {
     ) -> Result<Option<Stop>, Hangup> {
         match flow {
             Flow::Next
-                if connection.output.tail.len() < super::READ_BYTES && connection.output.chain_len() == 0 =>
+                if connection.output.tail.len() < OUTPUT_LOOK_BYTES && connection.output.chain_len() == 0 =>
             {
                 Ok(None)
             }

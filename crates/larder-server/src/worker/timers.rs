@@ -21,7 +21,8 @@ impl EventLoop {
         let deadline = self.deadlines.first().map(|(at, _)| at.saturating_sub(now));
         let retry = (!self.paused.is_empty()).then_some(RETRY_MS);
         let look = (!self.by_id.is_empty()).then_some(LOOK_MS);
-        [deadline, retry, look].into_iter().flatten().min().map(Duration::from_millis)
+        let accept = self.accept_again_ms.map(|at| at.saturating_sub(now));
+        [deadline, retry, look, accept].into_iter().flatten().min().map(Duration::from_millis)
     }
 
     /// Everything that is due.
@@ -35,8 +36,9 @@ impl EventLoop {
         if now_ms.saturating_sub(self.last_timers_ms) >= LOOK_MS {
             self.last_timers_ms = now_ms;
             self.look_at_all();
-            // For connections that could not be accepted when they came.
-            self.accepting = self.index == 0;
+        }
+        if self.accept_again_ms.is_some_and(|at| at <= now_ms) {
+            self.accepting = true;
         }
     }
 
@@ -68,6 +70,7 @@ impl EventLoop {
         for slot in std::mem::take(&mut self.paused) {
             let Some(mut connection) = self.slots.take(slot) else { continue };
             if std::mem::take(&mut connection.flags.paused) {
+                self.worker.end_pause(&connection.session);
                 connection.flags.backlog = true;
                 self.enlist(slot, &mut connection.flags);
             }

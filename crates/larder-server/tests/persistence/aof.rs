@@ -313,40 +313,6 @@ fn switched_off_and_on_at_once_it_goes_on() {
 }
 
 #[test]
-fn it_can_be_switched_on_while_data_is_loaded() {
-    let mut server = Server::larder(&[]);
-    let mut client = server.client();
-    client.ask("SET before 1");
-    client.ask("SAVE");
-    server.kill();
-    // Loading goes on when somebody writes the pipe.
-    let piped = server.dir().join("dump.rdb");
-    let bytes = fs::read(&piped).expect("it is there");
-    fs::remove_file(&piped).expect("the directory is writable");
-    assert!(tool("mkfifo", &piped).status.success());
-    let port = server.port();
-    std::thread::scope(|scope| {
-        let start = scope.spawn(|| server.start_again(&[]));
-        let mut client = loop {
-            match Client::connect(port) {
-                Ok(client) => break client,
-                Err(_) => assert!(!start.is_finished(), "the server ends"),
-            }
-        };
-        assert!(client.ask("INFO persistence").text().contains("loading:1"));
-        assert_eq!(client.ask("CONFIG SET appendonly yes"), ok());
-        fs::write(&piped, &bytes).expect("the server reads it");
-        assert!(start.join().expect("it does not panic"));
-    });
-    let mut client = server.client();
-    wait_for(&mut client, "INFO persistence", "aof_rewrites:1");
-    client.ask("SET after 1");
-    server.kill();
-    assert!(server.start_again(LOGGED));
-    assert_eq!(server.client().ask("EXISTS before after"), Value::Int(2));
-}
-
-#[test]
 fn it_is_rewritten_when_it_has_grown() {
     let args =
         [LOGGED, &["--auto-aof-rewrite-min-size", "10kb", "--auto-aof-rewrite-percentage", "100"]].concat();

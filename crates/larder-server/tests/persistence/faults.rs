@@ -124,7 +124,13 @@ fn a_snapshot_that_cannot_be_written_stops_writes() {
     let temporary = server.dir().join(format!("temp-{}.rdb", server.pid()));
     fs::create_dir(&temporary).expect("the directory is writable");
     client.ask("SET b 1");
+    // Who waits for a file is told, and that is all.
     assert!(client.ask("SAVE").is_error());
+    assert!(client.ask("SHUTDOWN SAVE").is_error());
+    assert_eq!(client.ask("PING").text(), "PONG");
+    assert!(client.ask("INFO persistence").text().contains("rdb_last_bgsave_status:ok"));
+    client.ask("BGSAVE");
+    wait_for(&mut client, "INFO persistence", "rdb_last_bgsave_status:err");
     assert!(client.ask("SET c 1").text().starts_with("MISCONF Redis is configured to save RDB snapshots"));
     assert!(client.ask("PING").is_error());
     assert_eq!(client.ask("GET b").text(), "1");

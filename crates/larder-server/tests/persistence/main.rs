@@ -12,6 +12,7 @@ mod rdb;
 mod replay;
 #[path = "../common/samples.rs"]
 mod samples;
+mod states;
 
 use larder_testkit::{Client, Server, Value};
 use std::fs;

@@ -103,8 +103,8 @@ fn keys_whose_time_is_over_are_left_out() {
 }
 
 #[test]
-fn replies_are_those_of_redis() {
-    let servers = [Server::larder(&[]), Server::redis(&[])];
+fn replies_are_those_of_valkey() {
+    let servers = [Server::larder(&[]), Server::valkey(&[])];
     let replies = servers.map(|server| {
         let mut client = server.client();
         let mut replies = Vec::new();
@@ -150,7 +150,8 @@ fn flushing_and_swapping_leave_a_snapshot_alone() {
     client.ask("SWAPDB 0 1");
     client.ask("SELECT 2");
     client.ask("FLUSHDB");
-    client.ask("FLUSHALL");
+    client.ask("SELECT 0");
+    client.ask("FLUSHDB");
     client.ask("SET new 1");
     wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
     server.kill();

@@ -4,17 +4,19 @@ use super::{Argument, Kind, Source};
 
 /// What values are drawn from.
 ///
-/// No value makes a call take long or need much memory, whatever argument it lands in, and no time is near: a key or a field that
-/// gets a deadline keeps it for the whole of a test, or loses it at once. Blocking commands get short timeouts, but a nearly valid
-/// call may have one that never ends: run these in transactions, where nobody waits.
+/// No value makes a call take long or need much memory, whatever argument it lands in, and unless `near` is set no time is near: a
+/// key or a field that gets a deadline keeps it for the whole of a test, or loses it at once. Blocking commands get short
+/// timeouts, but a nearly valid call may have one that never ends: run these in transactions, where nobody waits.
 pub struct Vocabulary {
     /// Whether an argument is used where it may be left out, or is one of several.
     pub allows: fn(&Argument) -> bool,
+    /// For servers whose clock the test moves: deadlines come within a second, and blocking commands wait long.
+    pub near: bool,
 }
 
 impl Default for Vocabulary {
     fn default() -> Self {
-        Vocabulary { allows: |_| true }
+        Vocabulary { allows: |_| true, near: false }
     }
 }
 
@@ -134,9 +136,9 @@ impl Vocabulary {
     pub(super) fn value(&self, argument: &Argument, group: &str, source: &mut impl Source) -> Vec<u8> {
         let text = match argument.kind {
             Kind::Key => key(argument, group, source),
-            Kind::Integer => integer(argument, source),
+            Kind::Integer => integer(argument, self.near, source),
             Kind::UnixTime => time(argument, source),
-            Kind::Double => double(argument, source),
+            Kind::Double => double(argument, self.near, source),
             Kind::Pattern => (*source.choose(PATTERNS)).to_owned(),
             _ => string(&argument.name.to_lowercase(), source),
         };
@@ -159,12 +161,18 @@ fn key(argument: &Argument, group: &str, source: &mut impl Source) -> String {
     (*source.choose(if any { ANY_KEY } else { own })).to_owned()
 }
 
-fn integer(argument: &Argument, source: &mut impl Source) -> String {
+fn integer(argument: &Argument, near: bool, source: &mut impl Source) -> String {
     let few = |all: &[&str], source: &mut _| (*Source::choose(source, all)).to_owned();
     match (&*argument.name, argument.token.as_deref()) {
         ("cursor", _) if !source.once_in(10) => "0".to_owned(),
         ("db" | "destination-db" | "index1" | "index2", _) => {
             few(&["0", "1", "2", "15", "16", "-1", "x"], source)
+        }
+        ("milliseconds", Some("BLOCK")) | ("timeout", _) if near => {
+            few(&["0", "50000", "90000", "-1", "x"], source)
+        }
+        ("seconds" | "milliseconds" | "ttl", _) if near && !source.once_in(3) => {
+            few(&["1", "5", "50", "500", "100"], source)
         }
         ("milliseconds", Some("BLOCK")) | ("timeout", _) => few(&["1", "2", "-1", "x"], source),
         ("seconds" | "milliseconds" | "ttl", _) => span(argument, source),
@@ -189,7 +197,10 @@ fn time(argument: &Argument, source: &mut impl Source) -> String {
     (*source.choose(&all)).to_owned()
 }
 
-fn double(argument: &Argument, source: &mut impl Source) -> String {
+fn double(argument: &Argument, near: bool, source: &mut impl Source) -> String {
+    if argument.name == "timeout" && near {
+        return (*source.choose(&["0", "50", "90.5", "-1", "x"])).to_owned();
+    }
     if argument.name == "timeout" {
         return (*source.choose(&["0.001", "0.002", "-1", "x"])).to_owned();
     }

@@ -1,5 +1,6 @@
 //! Reading fields: by name, all of them, some at random, by cursor.
 
+use crate::commands::draw::draw_repeatedly;
 use crate::commands::is_word;
 use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::Context;
@@ -119,22 +120,17 @@ pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     if with_values && count.unsigned_abs() > i64::MAX as u64 / 2 {
         return Err(CommandError::OUT_OF_RANGE);
     }
+    if count < 0 {
+        return draw(context, args, count.unsigned_abs(), with_values, &mut rng);
+    }
     read(context, args, |hash, due_ms, reply| {
-        let write = |field: Field<'_>, reply: &mut Reply<'_>| write_random(field, with_values, reply);
-        match hash {
-            None => reply.array(0),
-            Some(hash) if hash.live(due_ms) == 0 => reply.array(0),
-            Some(hash) if count < 0 => {
-                let count = count.unsigned_abs() as usize;
-                open_random(count, with_values, reply);
-                draw(hash, count, due_ms, &mut rng, reply, write);
-            }
-            Some(hash) => {
-                let len = hash.live(due_ms).min(count as usize);
-                open_random(len, with_values, reply);
-                hash.random_distinct(len, due_ms, &mut rng, |field| write(field, reply));
-            }
-        }
+        let Some(hash) = hash else {
+            reply.array(0);
+            return Ok(());
+        };
+        let len = hash.live(due_ms).min(count as usize);
+        open_random(len, with_values, reply);
+        hash.random_distinct(len, due_ms, &mut rng, |field| write_random(field, with_values, reply));
         Ok(())
     })
 }
@@ -156,18 +152,23 @@ fn write_random(field: Field<'_>, with_values: bool, reply: &mut Reply<'_>) {
 
 /// Draws fields that may repeat.
 fn draw(
-    hash: &Hash,
-    count: usize,
-    due_ms: u64,
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    count: u64,
+    with_values: bool,
     rng: &mut fastrand::Rng,
-    reply: &mut Reply<'_>,
-    write: impl Fn(Field<'_>, &mut Reply<'_>),
-) {
-    for _ in 0..count {
-        if let Some(field) = hash.random(due_ms, rng) {
-            write(field, reply);
-        }
-    }
+) -> CommandResult {
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    let hash: Option<Hash> = context.value_clone(&key)?;
+    let Some(hash) = hash.filter(|hash| hash.live(due_ms) > 0) else {
+        context.reply.array(0);
+        return Ok(());
+    };
+    let open = |reply: &mut Reply<'_>| open_random(count as usize, with_values, reply);
+    draw_repeatedly(context, count, open, |reply| {
+        let field = hash.random(due_ms, rng).expect("a field is alive");
+        write_random(field, with_values, reply);
+    })
 }
 
 pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::gate::LOADING_ERROR;
 use crate::stats::ThreadStats;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,12 +18,19 @@ pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
+/// Options that say where data is, and how it is kept: they stay as they are while it is loaded.
+const SET_AFTER_LOADING: [&str; 2] = ["appendonly", "dir"];
+
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if !args.len().is_multiple_of(2) {
         return Err(CommandError::arity(&context.command_name()));
     }
     let words: Vec<&[u8]> = args.from(2).iter().collect();
     let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    let is_named = |option: &str| pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(option.as_bytes()));
+    if context.engine.gate.is_loading() && SET_AFTER_LOADING.into_iter().any(is_named) {
+        return Err(LOADING_ERROR);
+    }
     let host = &context.engine.host;
     let open =
         crate::dispatch::is_local_option_allowed(context.engine, context.session, "enable-protected-configs");

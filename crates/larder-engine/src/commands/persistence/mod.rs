@@ -60,8 +60,12 @@ fn bgsave(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// A snapshot that is only scheduled can be called off; one that is being written ends soon.
+/// Calls off a snapshot that is being written, or else one that is scheduled.
 fn cancel(context: &mut Context<'_>) -> CommandResult {
+    if context.engine.persistence.cancel_save() {
+        context.reply.simple("Background saving cancelled");
+        return Ok(());
+    }
     let mut state = context.engine.persistence.save.lock();
     if !std::mem::take(&mut state.scheduled) {
         return Err(CommandError::Fixed("ERR Background saving is currently not in progress or scheduled"));

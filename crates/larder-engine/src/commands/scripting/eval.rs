@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
-use crate::scripting::{self, Invocation, Program, Script, Sha, sha_of};
+use crate::scripting::{self, Invocation, Program, Script, digest, sha_of};
 use larder_resp::Args;
 use std::sync::Arc;
 
@@ -55,13 +55,6 @@ fn run_known(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> Comm
     let key_count = key_count(args)?;
     let script = context.engine.scripts.find(&sha).ok_or(UNKNOWN)?;
     scripting::run(context, &Invocation { program: Program::Script(script), args, key_count, read_only })
-}
-
-/// An argument as a digest.
-pub(super) fn digest(arg: &[u8]) -> Option<Sha> {
-    let mut sha: Sha = arg.try_into().ok()?;
-    sha.make_ascii_lowercase();
-    Some(sha)
 }
 
 fn run_function(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> CommandResult {

@@ -30,6 +30,7 @@ pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let databases: Vec<usize> = (0..context.engine.databases()).collect();
     flush(context, &databases, background);
     context.log_instead(&[b"FLUSHALL"]);
+    context.worker.flushed = !context.session.replays;
     context.reply.ok();
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Random members: looked at, or taken out.
 
 use super::{fork_rng, write_members};
+use crate::commands::draw::draw_repeatedly;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
@@ -9,10 +10,7 @@ use crate::serve::{element_bytes, write_element};
 use crate::shard::Key;
 use larder_collections::set::Set;
 use larder_packed::block::Element;
-use larder_resp::Args;
-
-/// Members that one SRANDMEMBER may repeat: a short request must not make an endless reply.
-const REPEATS_MAX: u64 = 1 << 26;
+use larder_resp::{Args, Reply};
 
 /// Members in one command of the log.
 const MEMBERS_PER_COMMAND: usize = 1024;
@@ -143,19 +141,14 @@ fn sample_one(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
 
 fn sample_repeating(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
     let mut rng = fork_rng(context);
-    context.read_value(key, |set: Option<&Set>, reply| {
-        let Some(set) = set else {
-            reply.array(0);
-            return Ok(());
-        };
-        if count > REPEATS_MAX {
-            return Err(CommandError::OUT_OF_RANGE);
-        }
-        reply.array(count as usize);
-        for _ in 0..count {
-            write_element(reply, set.sample(&mut rng).expect("a key's set is not empty"));
-        }
-        Ok(())
+    let set: Option<Set> = context.value_clone(key)?;
+    let Some(set) = set else {
+        context.reply.array(0);
+        return Ok(());
+    };
+    let open = |reply: &mut Reply<'_>| reply.array(count as usize);
+    draw_repeatedly(context, count, open, |reply| {
+        write_element(reply, set.sample(&mut rng).expect("a key's set is not empty"));
     })
 }
 

@@ -9,7 +9,7 @@ use crate::commands::is_word;
 use crate::context::{Context, Kind};
 use crate::error::{CommandError, CommandResult};
 use crate::number;
-use foldhash::fast::RandomState;
+use larder_collections::keyed_hash::KeyedState;
 use larder_collections::set::Set;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::Args;
@@ -213,7 +213,7 @@ impl Request {
     }
 
     fn union(&self) -> Vec<(f64, Vec<u8>)> {
-        let mut all: HashMap<Vec<u8>, f64, RandomState> = HashMap::default();
+        let mut all: HashMap<Vec<u8>, f64, KeyedState> = HashMap::default();
         for source in &self.sources {
             source.members.visit(|score, member| {
                 let score = source.weighted(score);

@@ -1,17 +1,15 @@
 //! ZRANDMEMBER.
 
 use super::{Scores, open_entries, write_entry, write_ranks};
+use crate::commands::draw::draw_repeatedly;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
+use crate::shard::Key;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::{Args, Reply};
 use std::collections::HashSet;
-
-/// More entries than this in one reply are refused: they would be drawn with repetition from a set of any size, so nothing
-/// that was ever sent answers for the memory.
-const REPEATED_MAX: u64 = 1 << 26;
 
 pub(super) fn zrandmember(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
@@ -26,11 +24,13 @@ pub(super) fn zrandmember(context: &mut Context<'_>, args: Args<'_>) -> CommandR
         });
     }
     let (count, scores) = parse(args)?;
+    if count < 0 {
+        return draw(context, &key, count.unsigned_abs(), scores);
+    }
     context.read_value(&key, |set: Option<&SortedSet>, reply| {
         match (set, count) {
             (None, _) | (_, 0) => reply.array(0),
-            (Some(set), 1..) => write_distinct(reply, set, count as u64, scores),
-            (Some(set), _) => write_repeated(reply, set, count.unsigned_abs(), scores)?,
+            (Some(set), _) => write_distinct(reply, set, count as u64, scores),
         }
         Ok(())
     })
@@ -81,13 +81,16 @@ fn distinct_ranks(rng: &mut fastrand::Rng, len: u64, count: u64) -> Vec<u64> {
 }
 
 /// Writes `count` entries, the same ones more than once perhaps.
-fn write_repeated(reply: &mut Reply<'_>, set: &SortedSet, count: u64, scores: Scores) -> CommandResult {
-    if count > REPEATED_MAX {
-        return Err(CommandError::OUT_OF_RANGE);
-    }
-    open_entries(reply, count as usize, scores);
-    (0..count).for_each(|_| write_rank(reply, set, fastrand::u64(..set.len()), scores));
-    Ok(())
+fn draw(context: &mut Context<'_>, key: &Key<'_>, count: u64, scores: Scores) -> CommandResult {
+    let set: Option<SortedSet> = context.value_clone(key)?;
+    let Some(set) = set else {
+        context.reply.array(0);
+        return Ok(());
+    };
+    let open = |reply: &mut Reply<'_>| open_entries(reply, count as usize, scores);
+    draw_repeatedly(context, count, open, |reply| {
+        write_rank(reply, &set, fastrand::u64(..set.len()), scores);
+    })
 }
 
 fn write_rank(reply: &mut Reply<'_>, set: &SortedSet, rank: u64, scores: Scores) {

@@ -32,7 +32,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     text("pidfile", "").immutable(),
     one_of("loglevel", LOG_LEVELS, "notice"),
     text("logfile", "").immutable(),
-    one_of("log-format", &[("legacy", 0), ("logfmt", 1)], "legacy"),
+    one_of("log-format", &[("legacy", 0), ("logfmt", 1), ("json", 2)], "legacy"),
     one_of("log-timestamp-format", &[("legacy", 0), ("iso8601", 1), ("milliseconds", 2)], "legacy"),
     yes_no("hide-user-data-from-log", "yes").hot_bool(|h| &h.hide_user_data_from_log),
     yes_no("syslog-enabled", "no").immutable(),

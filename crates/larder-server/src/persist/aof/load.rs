@@ -157,6 +157,7 @@ fn replay_commands(
     let name = path.display();
     let limits = Limits { bulk_bytes_max: u64::MAX, authenticated: true };
     let mut parser = Parser::new();
+    let delay = crate::persist::key_delay(engine.config().number("key-load-delay"));
     // Positions in the file: of the first of the bytes, and of the end of what is good.
     let (mut base, mut good, mut count) = (start, start, 0_u64);
     loop {
@@ -181,6 +182,9 @@ fn replay_commands(
                         replay.execute(args).map_err(bad)?;
                         at += consumed;
                         count += 1;
+                        if !delay.is_zero() {
+                            std::thread::sleep(delay);
+                        }
                         if count.is_multiple_of(COMMANDS_PER_TICK) {
                             replay.tick();
                         }

@@ -64,6 +64,14 @@ fn turn_of<'e>(engine: &'e Engine, may_wait: Option<&MayWait>) -> io::Result<Scr
     engine.take_turn(may_wait).map_err(|Busy| io::Error::other("a script runs for too long"))
 }
 
+/// Whether files can be made where the log is to be.
+fn try_place(place: &Place) -> io::Result<()> {
+    fs::create_dir_all(&place.dir)?;
+    let probe = place.path(&format!("temp-{}.incr", place.stem));
+    File::create(&probe)?;
+    fs::remove_file(&probe)
+}
+
 fn open_increment(path: &std::path::Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
@@ -129,10 +137,18 @@ impl AppendFile {
             return Ok(());
         }
         state.place = place(&persist.shared.config);
-        state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
+        let manifest = try_place(&state.place)
+            .map_err(|error| format!("Can't write to the directory of the AOF: {error}"))
+            .and_then(|()| Manifest::read(&state.place));
+        state.manifest = manifest
+            .map_err(|text| {
+                persist.say(LogLevel::Warning, &text);
+                "Unable to turn on AOF. Check server logs.".to_owned()
+            })?
+            .unwrap_or_default();
         self.need_writer(&mut state, persist).map_err(|error| error.to_string())?;
         let mut log = persist.engine.persistence().log.lock();
-        (log.enabled, log.rewrite_scheduled) = (true, true);
+        (log.enabled, log.rewrite_scheduled, log.waits_for_base) = (true, true, true);
         Ok(())
     }
 
@@ -152,7 +168,7 @@ impl AppendFile {
         if persist.shared.config.is_yes("appendonly") || !std::mem::replace(&mut log.enabled, false) {
             return;
         }
-        log.rewrite_scheduled = false;
+        (log.rewrite_scheduled, log.waits_for_base) = (false, false);
         drop(log);
         if let Ok(turn) = persist.engine.take_turn(Some(may_wait)) {
             persist.engine.stop_log(&turn);

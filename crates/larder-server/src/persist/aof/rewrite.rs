@@ -25,6 +25,7 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
     // Switched on, the file begins with a rewrite: without one nothing is logged.
     log.rewrite_scheduled |= outcome.is_err() && log.enabled && !persist.engine.append_log().is_on();
     if outcome.is_ok() {
+        log.waits_for_base = false;
         log.rewrites += 1;
         (log.size, log.base_size) = (size, size);
     }
@@ -41,6 +42,8 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> io::Resu
     let begins = is_enabled(persist) && !was_on;
     // Without logging there is nothing to follow the base but a file that stays empty.
     let (increment, mut opened) = begin_increment(file, persist, was_on)?;
+    // Before the manifest knows of it, it is nothing.
+    let listed_later = (!was_on).then(|| file.state.lock().place.path(&increment.name));
     let turn = turn_of(&persist.engine, Some(may_wait))?;
     let snapshot = persist.engine.snapshot(&turn, || {
         let log = persist.engine.append_log();
@@ -56,6 +59,12 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> io::Resu
     let outcome = snapshot
         .ok_or_else(|| io::Error::other("another snapshot is read"))
         .and_then(|snapshot| replace_base(file, persist, &snapshot, increment, begins));
+    if let Some(path) = listed_later {
+        std::path::absolute(&path).iter().for_each(|path| persist.temporaries.keep(path));
+        if outcome.is_err() || !begins {
+            let _ = fs::remove_file(path);
+        }
+    }
     if begins && (outcome.is_err() || !is_enabled(persist)) {
         persist.engine.stop_log(&turn_of(&persist.engine, Some(may_wait))?);
     }
@@ -76,6 +85,9 @@ fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Re
     let place = state.place.clone();
     fs::create_dir_all(&place.dir)?;
     let part = state.manifest.next_increment(&place);
+    if !was_on {
+        persist.temporaries.add(&std::path::absolute(place.path(&part.name))?)?;
+    }
     let opened = open_increment(&place.path(&part.name))?;
     // A file of this name may be left of a rewrite that did not end.
     opened.set_len(0)?;
@@ -125,17 +137,15 @@ pub fn write_base(
     let is_rdb = persist.shared.config.is_yes("aof-use-rdb-preamble");
     let part = manifest.next_base(place, is_rdb);
     let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
-    let written = if is_rdb {
-        snapshot::write(&persist.engine, snapshot, &persist.options(true, false), &temporary).map(drop)
-    } else {
-        write_commands(&persist.engine, snapshot, &temporary)
-    };
-    let mut pace = Pace::of(&persist.engine);
-    let placed = written.and_then(|()| put_in_place(&temporary, &place.path(&part.name), &mut pace));
-    if let Err(error) = placed {
-        let _ = fs::remove_file(&temporary);
-        return Err(error);
-    }
+    let target = std::path::absolute(place.path(&part.name))?;
+    persist.temporaries.write(&std::path::absolute(temporary)?, |temporary| {
+        if is_rdb {
+            snapshot::write(&persist.engine, snapshot, &persist.options(true, false), temporary)?;
+        } else {
+            write_commands(&persist.engine, snapshot, temporary)?;
+        }
+        put_in_place(temporary, &target, &mut Pace::of(&persist.engine))
+    })?;
     Ok(part)
 }
 

@@ -131,7 +131,7 @@ impl Persist {
         if self.sync_policy() == ALWAYS {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
-            std::process::exit(1);
+            crate::shutdown::exit_at_once(&self.shared, 1);
         }
         let why = crate::settings::system_text(error);
         let before = std::mem::replace(&mut self.engine.persistence().log.lock().write_error, why.clone());

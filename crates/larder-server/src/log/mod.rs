@@ -1,16 +1,14 @@
-//! The log, in Redis's format: `pid:role date level message`.
+//! The log: where lines go, and which of them.
 
-use crate::sys;
+mod format;
+
+use format::{Form, Line, Stamp};
 use larder_engine::LogLevel;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Where lines go, and which of them.
 pub struct Log {
@@ -19,13 +17,22 @@ pub struct Log {
     level: AtomicU8,
     /// `C` until the server is set up, `M` from then on.
     role: AtomicU8,
+    /// The options `log-format` and `log-timestamp-format`, by their numbers.
+    form: AtomicU8,
+    stamp: AtomicU8,
 }
 
 impl Log {
     /// A log into `file`, or onto standard output when that is empty.
     pub fn new(file: &str, level: i64) -> Log {
         let file = (!file.is_empty()).then(|| PathBuf::from(file));
-        let log = Log { file, level: AtomicU8::new(0), role: AtomicU8::new(b'C') };
+        let log = Log {
+            file,
+            level: AtomicU8::new(0),
+            role: AtomicU8::new(b'C'),
+            form: AtomicU8::new(0),
+            stamp: AtomicU8::new(0),
+        };
         log.set_level(level);
         log
     }
@@ -33,6 +40,12 @@ impl Log {
     /// Drops what is below `level`, counted as the option `loglevel` counts: 0 debug to 3 warning.
     pub fn set_level(&self, level: i64) {
         self.level.store(level.clamp(0, 3) as u8, Relaxed);
+    }
+
+    /// Chooses the form of lines and of times in them, by the numbers of the options' values.
+    pub fn set_form(&self, form: i64, stamp: i64) {
+        self.form.store(form as u8, Relaxed);
+        self.stamp.store(stamp as u8, Relaxed);
     }
 
     /// The server is set up: it speaks as a primary.
@@ -53,9 +66,10 @@ impl Log {
     }
 
     fn line(&self, level: LogLevel, text: &str) -> String {
-        let mark = [".", "-", "*", "#"][usize::from(rank(level))];
+        let stamp = Stamp::of(self.stamp.load(Relaxed)).now();
         let role = char::from(self.role.load(Relaxed));
-        format!("{}:{role} {} {mark} {text}\n", std::process::id(), now())
+        Line { pid: std::process::id(), role, stamp: &stamp, level, text }
+            .write(Form::of(self.form.load(Relaxed)))
     }
 
     /// At level verbose.
@@ -122,22 +136,6 @@ fn rank(level: LogLevel) -> u8 {
         LogLevel::Notice => 2,
         LogLevel::Warning => 3,
     }
-}
-
-/// `21 Nov 2026 08:00:00.123`.
-fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let t = sys::local_time(since.as_secs() as i64);
-    let month = MONTHS[t.month];
-    format!(
-        "{:02} {month} {} {:02}:{:02}:{:02}.{:03}",
-        t.day,
-        t.year,
-        t.hour,
-        t.minute,
-        t.second,
-        since.subsec_millis()
-    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! Files that are written under another name until they are whole. None of them outlives the server: who ends the process takes
+//! away those that there are, and a server that starts those of one that was killed.
+//!
+//! Tested by `tests/persistence/states.rs`.
+
+use parking_lot::Mutex;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files of this process that are not whole.
+#[derive(Default)]
+pub struct Temporaries(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    paths: Vec<PathBuf>,
+    /// The process ends.
+    closed: bool,
+}
+
+impl Temporaries {
+    /// Has a file written, and put in its place: when that fails it goes.
+    pub fn write<R>(&self, path: &Path, write: impl FnOnce(&Path) -> io::Result<R>) -> io::Result<R> {
+        self.add(path)?;
+        let outcome = write(path);
+        if outcome.is_err() {
+            let _ = fs::remove_file(path);
+        }
+        self.keep(path);
+        outcome
+    }
+
+    /// Notes a file that is going to be made.
+    pub fn add(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if state.closed {
+            return Err(io::Error::other("the server ends"));
+        }
+        state.paths.push(path.to_owned());
+        Ok(())
+    }
+
+    /// A file is whole, or gone.
+    pub fn keep(&self, path: &Path) {
+        self.0.lock().paths.retain(|other| other != path);
+    }
+
+    /// Takes all of them away. No other is begun from now on.
+    pub fn abandon(&self) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        for path in state.paths.drain(..) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Takes away what processes that are no more have left in a directory.
+pub fn sweep(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().and_then(process_of).is_some_and(is_gone) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process whose temporary file has this name.
+fn process_of(name: &str) -> Option<u32> {
+    let number = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok();
+    number("temp-", ".rdb").or_else(|| number("temp-rewriteaof-bg-", ".aof"))
+}
+
+/// Whether no other process has this number. (This one has not begun to write.)
+fn is_gone(process: u32) -> bool {
+    process == std::process::id()
+        || Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_temporary_files_are_recognised() {
+        assert_eq!(process_of("temp-12.rdb"), Some(12));
+        assert_eq!(process_of("temp-rewriteaof-bg-7.aof"), Some(7));
+        for other in ["temp-x.rdb", "dump.rdb", "temp-.rdb", "temp-appendonly.aof.manifest"] {
+            assert_eq!(process_of(other), None, "{other}");
+        }
+    }
+}

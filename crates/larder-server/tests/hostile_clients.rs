@@ -1,0 +1,207 @@
+//! Clients who mean harm, or are mistaken: what they can make the server hold or do is bounded. The bounds are those of
+//! docs/limits.md.
+
+use larder_testkit::{Client, Kind, Server};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// What a server answers to `bytes` until it closes the connection, or nothing more comes.
+fn exchange(port: u16, bytes: &[u8]) -> (String, bool) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server accepts");
+    stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
+    // It may be closed in the middle.
+    let _ = stream.write_all(bytes);
+    let (mut answer, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut part) {
+            Ok(0) => return (String::from_utf8_lossy(&answer).into_owned(), true),
+            Ok(n) => answer.extend_from_slice(&part[..n]),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                return (String::from_utf8_lossy(&answer).into_owned(), true);
+            }
+            Err(_) => return (String::from_utf8_lossy(&answer).into_owned(), false),
+        }
+    }
+}
+
+#[test]
+fn http_requests_are_not_executed() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &[]);
+        for request in [
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\n\r\nSET pwned 1\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\nSET pwned 1\r\n",
+            "hOsT: a\r\nSET pwned 1\r\n",
+            "*1\r\n$4\r\nPoSt\r\n*3\r\n$3\r\nSET\r\n$5\r\npwned\r\n$1\r\n1\r\n",
+            "MULTI\r\nPOST x\r\nSET pwned 1\r\nEXEC\r\n",
+        ] {
+            let (_, closed) = exchange(server.port(), request.as_bytes());
+            assert!(closed, "{kind:?} goes on after {request:?}");
+        }
+        assert_eq!(server.client().ask("EXISTS pwned").int(), 0, "{kind:?}");
+        let log = server.wait_for_log("Possible SECURITY ATTACK detected");
+        assert_eq!(log.matches("SECURITY ATTACK").count(), 1, "{kind:?} says it once a minute:\n{log}");
+    }
+}
+
+#[test]
+fn strangers_cannot_have_errors_pile_up() {
+    const PINGS: usize = 400_000;
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &["--requirepass", "secret"]);
+        let mut admin = server.client();
+        assert_eq!(admin.ask("AUTH secret").text(), "OK");
+        let before = used_memory(&mut admin);
+        let mut stranger = TcpStream::connect(("127.0.0.1", server.port())).expect("the server accepts");
+        stranger.set_write_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        // It may be closed before it has sent everything; it never reads.
+        let _ = stranger.write_all(&b"PING\r\n".repeat(PINGS));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while admin.ask("CLIENT LIST").text().lines().count() > 1 {
+            let grown = used_memory(&mut admin).saturating_sub(before);
+            assert!(grown < 2 << 20, "{kind:?} holds {grown} bytes for a stranger");
+            assert!(Instant::now() < deadline, "{kind:?} does not close the stranger");
+        }
+        // Whoever has authenticated once may have as much as the limits of its class allow.
+        let mut known = server.client();
+        known.ask("AUTH secret");
+        known.ask("RESET");
+        known.send_raw(&b"PING\r\n".repeat(5000)).expect("it is sent");
+        for _ in 0..5000 {
+            assert!(known.read().expect("an answer").is_error(), "{kind:?}");
+        }
+    }
+}
+
+fn used_memory(client: &mut Client) -> u64 {
+    let info = client.ask("INFO memory").text();
+    let line = info.lines().find_map(|line| line.strip_prefix("used_memory:"));
+    line.and_then(|n| n.trim().parse().ok()).expect("INFO has it")
+}
+
+#[test]
+fn strangers_send_small_requests() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &["--requirepass", "secret"]);
+        for (request, error) in [
+            ("*11\r\n", "unauthenticated multibulk length"),
+            ("*1\r\n$16385\r\n", "unauthenticated bulk length"),
+        ] {
+            let (answer, closed) = exchange(server.port(), request.as_bytes());
+            assert!(closed && answer.contains(error), "{kind:?}: {answer:?}");
+        }
+        let (answer, closed) = exchange(server.port(), b"*10\r\n$16384\r\n");
+        assert!(answer.is_empty() && !closed, "{kind:?}: {answer:?}");
+    }
+}
+
+/// A connection of a user who is removed and made again all the time never becomes the default user's.
+#[test]
+fn connections_of_removed_users_are_nobodys() {
+    let mut server = Server::larder(&["--threads", "3"]);
+    server.kill();
+    let file = server.dir().join("users.acl");
+    let users = |with: bool| {
+        let alice = if with { "user alice on nopass ~a* +get +ping +acl|whoami\n" } else { "" };
+        std::fs::write(&file, format!("user default on nopass ~* +@all\n{alice}")).expect("it is written");
+    };
+    users(true);
+    let path = file.to_str().expect("plain").to_owned();
+    assert!(server.start_again(&["--threads", "3", "--aclfile", &path]));
+    let mut admin = server.client();
+    admin.ask("SET secret x");
+    let port = server.port();
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let done = std::sync::Arc::clone(&stop);
+    let intruder = std::thread::spawn(move || {
+        let mut answered = 0_u64;
+        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+            let Ok(mut client) = Client::connect(port) else { continue };
+            client.send_raw(b"AUTH alice x\r\n").expect("it is sent");
+            if !client.read().is_ok_and(|reply| reply.text() == "OK") {
+                continue;
+            }
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                if client.send_raw(b"ACL WHOAMI\r\nGET secret\r\n").is_err() {
+                    break;
+                }
+                let (Ok(who), Ok(got)) = (client.read(), client.read()) else { break };
+                assert_eq!(who.text(), "alice");
+                assert!(got.text().starts_with("NOPERM"), "it was answered: {got:?}");
+                answered += 1;
+            }
+        }
+        answered
+    });
+    let deadline = Instant::now() + Duration::from_secs(2);
+    let mut with = true;
+    while Instant::now() < deadline {
+        with = !with;
+        users(with);
+        assert_eq!(admin.ask("ACL LOAD").text(), "OK");
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let answered = intruder.join().expect("nothing forbidden was answered");
+    assert!(answered > 20, "{answered} rounds");
+}
+
+#[test]
+fn connections_are_accepted_when_descriptors_are_free_again() {
+    let server = Server::larder(&["--threads", "2", "--maxclients", "500"]);
+    let pid = server.pid();
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it is there").count() as u64;
+    let limit = libc::rlimit { rlim_cur: open + 3, rlim_max: open + 3 };
+    // SAFETY: the process is the test's own child; the old limit is not asked for.
+    let set = unsafe {
+        libc::prlimit(pid as libc::pid_t, libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut())
+    };
+    assert_eq!(set, 0);
+    let mut first: Vec<Client> = (0..3).map(|_| server.client()).collect();
+    let mut waiting: Vec<Client> = (0..3).map(|_| server.client()).collect();
+    first.iter_mut().for_each(|client| assert_eq!(client.ask("PING").text(), "PONG"));
+    waiting.iter_mut().for_each(|client| client.send_raw(b"PING\r\n").expect("the kernel takes it"));
+    let log = server.wait_for_log("Accepting client connection");
+    assert_eq!(log.matches("Accepting client connection").count(), 1, "said once:\n{log}");
+    drop(first);
+    waiting.iter_mut().for_each(|client| assert_eq!(client.read().expect("an answer").text(), "PONG"));
+}
+
+#[test]
+fn endless_replies_are_refused() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut client = server.client();
+    client.ask("HSET h f v");
+    client.ask("SADD s m");
+    client.ask("ZADD z 1 m");
+    for line in ["HRANDFIELD h", "SRANDMEMBER s", "ZRANDMEMBER z"] {
+        for count in ["-9223372036854775807", "-2147483649", "-20000000"] {
+            let reply = client.ask(&format!("{line} {count}"));
+            assert_eq!(reply.text(), "ERR value is out of range", "{line} {count}");
+        }
+        assert_eq!(client.ask(&format!("{line} -3")).items().len(), 3);
+        assert_eq!(client.ask(&format!("{line} -100000")).items().len(), 100_000);
+    }
+    // Few draws of something long.
+    client.ask("DEL h");
+    client.cmd(&[&b"HSET"[..], b"h", b"f", &vec![b'x'; 1 << 20]]);
+    let reply = client.ask("HRANDFIELD h -2000 WITHVALUES");
+    assert_eq!(reply.text(), "ERR value is out of range, the reply would be longer than 1 GB");
+    assert_eq!(client.ask("PING").text(), "PONG");
+}
+
+/// Others use the key while a long reply is drawn from it.
+#[test]
+fn draws_keep_nobody_from_the_key() {
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut first, mut other) = (server.client(), server.client());
+    first.ask("HSET h f v g w");
+    first.send_raw(b"HRANDFIELD h -8000000\r\n").expect("it is sent");
+    let mut between = 0;
+    // Until the first byte of the reply, every answer to the other client came while the reply was made.
+    while !first.has_reply() {
+        other.ask("HSET h f x");
+        between += 1;
+    }
+    assert!(between > 10, "{between} commands were executed meanwhile");
+}

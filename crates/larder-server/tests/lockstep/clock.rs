@@ -1,0 +1,56 @@
+//! The clock that the servers see: see `clock.c`.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the time of day begins, in us: a whole second.
+const START_US: u64 = 1_800_000_000_000_000;
+
+/// A clock of a test's own.
+pub struct Clock {
+    file: File,
+    path: PathBuf,
+    library: PathBuf,
+    passed_ms: u64,
+}
+
+impl Clock {
+    /// Compiles the library and starts the clock, in a directory of the test's own.
+    pub fn new(dir: &Path) -> Clock {
+        fs::create_dir_all(dir).expect("a directory");
+        let (path, library) = (dir.join("clock"), dir.join("clock.so"));
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lockstep/clock.c");
+        let compiled =
+            Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(source).status();
+        assert!(compiled.expect("there is a C compiler").success(), "clock.c compiles");
+        let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path).expect("it opens");
+        let mut clock = Clock { file, path, library, passed_ms: 0 };
+        clock.advance(0);
+        clock
+    }
+
+    /// Has `ms` pass.
+    pub fn advance(&mut self, ms: u64) {
+        self.passed_ms += ms;
+        let forward_ns = self.passed_ms * 1_000_000;
+        self.file.write_all_at(&forward_ns.to_le_bytes(), 8).expect("it is written");
+        self.file.write_all_at(&self.wall_us().to_le_bytes(), 0).expect("it is written");
+    }
+
+    /// The time of day in us.
+    pub fn wall_us(&self) -> u64 {
+        START_US + self.passed_ms * 1000
+    }
+
+    /// What a server's environment must say; its monotonic clock runs `slow` times slower.
+    pub fn environment(&self, slow: u32) -> [String; 3] {
+        let text = |path: &Path| path.to_str().expect("plain").to_owned();
+        [
+            format!("LD_PRELOAD={}", text(&self.library)),
+            format!("LARDER_TEST_CLOCK={}", text(&self.path)),
+            format!("LARDER_TEST_CLOCK_SLOW={slow}"),
+        ]
+    }
+}

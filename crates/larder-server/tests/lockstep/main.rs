@@ -1,0 +1,112 @@
+//! Random sequences over the whole command table, in lockstep with Valkey: replies, and the data at the end.
+//!
+//! Both servers see one clock that the test moves ([`clock`]), so deadlines, idle times and ids of stream entries are the same.
+//! A sequence has several connections in both protocols, transactions, scripts, blocking commands and time that passes. One that
+//! shows a difference is minimised and printed; those that did once are in `found`, and are tested each time.
+//!
+//! `make fuzz TARGET=commands` runs more: see `SECONDS` and `SEED` there.
+
+mod clock;
+mod generate;
+mod minimise;
+mod rules;
+mod runner;
+mod step;
+
+use generate::Sequences;
+use larder_testkit::{seed, syntax};
+use runner::{Difference, Lockstep};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use step::{Step, from_text, to_text};
+
+/// Sequences of a run that every change is tested with.
+const SEQUENCES: u64 = 1000;
+
+/// Differences after which a run stops.
+const DIFFERENCES_MAX: usize = 60;
+
+fn lockstep(name: &str) -> (Lockstep, PathBuf) {
+    let dir = std::env::temp_dir().join(format!("larder-lockstep-{}-{name}", std::process::id()));
+    (Lockstep::start(&dir, &["--threads", "1"]), dir)
+}
+
+/// A difference as a file of `found`, and what tells it from others: the command and its error.
+fn report(lockstep: &mut Lockstep, seed: u64, steps: Vec<Step>) -> ((String, String), String) {
+    let short = minimise::minimise(steps, |steps| lockstep.run(steps).is_some());
+    let name = short.iter().rev().find_map(|step| match step {
+        Step::Send { args, .. } => Some(String::from_utf8_lossy(&args[0]).to_uppercase()),
+        Step::Advance { .. } => None,
+    });
+    let Some(Difference { at, what }) = lockstep.run(&short) else {
+        return Default::default();
+    };
+    let text = format!("# SEED={seed}, after step {}:\n#     {what}\n{}", at + 1, to_text(&short));
+    let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
+    ((name.unwrap_or_default(), kind), text)
+}
+
+/// Runs sequences for as long as `goes_on`; returns what differed.
+fn fuzz(lockstep: &mut Lockstep, first: u64, mut goes_on: impl FnMut(u64) -> bool) -> Vec<String> {
+    let sequences = Sequences::of(syntax::commands(lockstep.oracle()));
+    let mut found: Vec<String> = Vec::new();
+    let mut kinds = HashSet::new();
+    let mut seed = first;
+    while goes_on(seed - first) && found.len() < DIFFERENCES_MAX {
+        let steps = sequences.sequence(seed);
+        if let Some(difference) = lockstep.run(&steps) {
+            if difference.what.contains("does not answer") {
+                panic!("SEED={seed}: {}\n{}", difference.what, to_text(&steps));
+            }
+            let (kind, text) = report(lockstep, seed, steps);
+            if kinds.insert(kind) {
+                println!("{text}");
+                found.push(text);
+            }
+        }
+        seed += 1;
+    }
+    println!("{} commands in {} sequences, seeds from {first} on", lockstep.commands, seed - first);
+    found
+}
+
+#[test]
+#[ignore = "they do not agree yet"]
+fn sequences_agree() {
+    let (mut lockstep, dir) = lockstep("short");
+    let found = fuzz(&mut lockstep, seed(1_000_000), |done| done < SEQUENCES);
+    let _ = std::fs::remove_dir_all(dir);
+    assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
+}
+
+/// `FUZZ_SECONDS` seconds of it.
+#[test]
+#[ignore = "as long as FUZZ_SECONDS says"]
+fn sequences_agree_for_long() {
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let (mut lockstep, dir) = lockstep("long");
+    let found = fuzz(&mut lockstep, seed(1), |_| Instant::now() < end);
+    let _ = std::fs::remove_dir_all(dir);
+    assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
+}
+
+/// What differed once.
+#[test]
+fn what_was_found_agrees() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lockstep/found");
+    let (mut lockstep, dir) = lockstep("found");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder is there").flatten().map(|f| f.path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "there are files");
+    for file in files {
+        let steps = from_text(&std::fs::read_to_string(&file).expect("a file of text"));
+        assert!(!steps.is_empty(), "{} has steps", file.display());
+        if let Some(Difference { at, what }) = lockstep.run(&steps) {
+            panic!("{} differs after step {}: {what}", file.display(), at + 1);
+        }
+    }
+    let _ = std::fs::remove_dir_all(dir);
+}

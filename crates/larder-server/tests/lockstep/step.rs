@@ -1,0 +1,84 @@
+//! Steps of a sequence, as values and as lines of text.
+
+use larder_testkit::words;
+use std::fmt::Write as _;
+
+/// One thing that happens to both servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A connection sends a command.
+    Send {
+        /// Which one.
+        connection: usize,
+        /// The command.
+        args: Vec<Vec<u8>>,
+    },
+    /// Time passes.
+    Advance {
+        /// So many ms.
+        ms: u64,
+    },
+}
+
+/// Writes a sequence, one step a line: `0> SET k v`, or `advance 100`.
+pub fn to_text(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        match step {
+            Step::Send { connection, args } => {
+                let args: Vec<String> = args.iter().map(|arg| quote(arg)).collect();
+                let _ = writeln!(text, "{connection}> {}", args.join(" "));
+            }
+            Step::Advance { ms } => {
+                let _ = writeln!(text, "advance {ms}");
+            }
+        }
+    }
+    text
+}
+
+/// Reads what [`to_text`] writes; lines that begin with `#` say something to the reader.
+pub fn from_text(text: &str) -> Vec<Step> {
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(step_of).collect()
+}
+
+fn step_of(line: &str) -> Step {
+    if let Some(ms) = line.strip_prefix("advance ") {
+        return Step::Advance { ms: ms.parse().expect("a number of ms") };
+    }
+    let (connection, command) = line.split_once("> ").expect("a connection and a command");
+    Step::Send { connection: connection.parse().expect("a connection's number"), args: words(command) }
+}
+
+/// A word as [`words`] takes it.
+fn quote(arg: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    if !arg.is_empty() && arg.iter().all(is_plain) {
+        return String::from_utf8_lossy(arg).into_owned();
+    }
+    let mut text = String::from("\"");
+    for &byte in arg {
+        match byte {
+            b'"' | b'\\' => {
+                text.push('\\');
+                text.push(byte as char);
+            }
+            b' '..=b'~' => text.push(byte as char),
+            _ => {
+                let _ = write!(text, "\\x{byte:02x}");
+            }
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[test]
+fn steps_are_read_as_they_are_written() {
+    let steps = vec![
+        Step::Send { connection: 2, args: vec![b"SET".to_vec(), b"".to_vec(), b"\xff \"\\\r\n".to_vec()] },
+        Step::Advance { ms: 7 },
+        Step::Send { connection: 0, args: vec![b"PING".to_vec()] },
+    ];
+    assert_eq!(from_text(&format!("# found so\n{}", to_text(&steps))), steps);
+}
