@@ -10,7 +10,7 @@ impl Stream {
             return Some(0);
         }
         let read = match group.entries_read {
-            Some(read) if !self.has_holes_from(group.last_id) => Some(read),
+            Some(read) if self.is_empty() || group.last_id >= self.max_deleted_id() => Some(read),
             _ => self.entries_up_to(group.last_id),
         };
         read.map(|read| added.wrapping_sub(read) as i64)
