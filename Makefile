@@ -52,16 +52,25 @@ test-ecosystem: build
 	$(PYTHON) tests/ecosystem/run.py
 	$(PYTHON) tests/ecosystem/run.py --durable redis-py bullmq bull asynq redisson rq dramatiq
 
-# Damaged payloads and files for every decoder, for SECONDS, with seeds that begin with SEED, under AddressSanitizer. A
-# failure prints the seed that replays it.
+# Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed
+# that replays it (SEED=n SECONDS=0). TARGET: payloads (damaged payloads and files for every decoder), or scripts (random programs for Lua).
+TARGET ?= payloads
 SECONDS ?= 600
 SEED ?= $(shell date +%s)000000
-FUZZ_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_TRIPLE ?= $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_payloads := -p larder-rdb --test hostile
+FUZZ_scripts := -p larder-lua --test scripts --test corrections
+# When memory runs out while mlua raises an error, it leaks that error.
+LEAKS_payloads := 1
+LEAKS_scripts := 0
 
 fuzz:
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=1:max_allocation_size_mb=1024 \
-	  SEED=$(SEED) FUZZ_SECONDS=$(SECONDS) \
-	  $(CARGO) test --target $(FUZZ_TARGET) --target-dir target/fuzz -p larder-rdb --test hostile
+	@test -n "$(FUZZ_$(TARGET))" || { echo "TARGET is payloads or scripts"; exit 1; }
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=$(LEAKS_$(TARGET)):max_allocation_size_mb=4096 \
+	  CFLAGS_$(subst -,_,$(FUZZ_TRIPLE))="-fsanitize=address -fno-omit-frame-pointer" \
+	  SEED=$(SEED) FUZZ_SECONDS=$(SECONDS) FUZZ_LAST=$(CURDIR)/target/fuzz-last \
+	  $(CARGO) test --target $(FUZZ_TRIPLE) --target-dir target/fuzz $(FUZZ_$(TARGET)) \
+	  || { cat target/fuzz-last; exit 1; }
 
 bench: build
 	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)

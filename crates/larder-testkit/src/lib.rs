@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+pub mod fuzz;
 mod kind;
 pub mod mutate;
 mod process;

@@ -13,38 +13,13 @@ use larder_collections::value::Value;
 use larder_rdb::read::{Content, Event, FileReader, Loaded, Options, RawKeys};
 use larder_rdb::write::{FileWriter, KeyHeader};
 use larder_rdb::{Crc64, Result, Version, dump};
-use larder_testkit::{mutate, seed};
-use std::time::{Duration, Instant};
+use larder_testkit::fuzz::for_seeds;
+use larder_testkit::mutate;
 
 /// Payloads damaged without a word about time.
 const CASES: u64 = 15_000;
 /// And files.
 const FILES: u64 = 2_000;
-
-/// Calls `case` with seed after seed.
-fn for_seeds(own: u64, count: u64, mut case: impl FnMut(u64)) {
-    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let first = seed(own);
-    let count = if std::env::var_os("SEED").is_some() { 1 } else { count };
-    let mut at = first;
-    while at < first + count || deadline.is_some_and(|deadline| Instant::now() < deadline) {
-        // Whatever ends the process, the last seed is known.
-        let told = Told(at);
-        case(at);
-        std::mem::forget(told);
-        at += 1;
-    }
-}
-
-/// Says its seed when it is dropped, which only a panic does.
-struct Told(u64);
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        eprintln!("SEED={} replays this", self.0);
-    }
-}
 
 /// Puts the right footer behind what was damaged before it.
 fn with_footer(mut body: Vec<u8>) -> Vec<u8> {

@@ -46,6 +46,18 @@ pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if args.len() > 4 {
+        let name = String::from_utf8_lossy(&args[1]);
+        return Err(CommandError::text(format!(
+            "ERR unknown subcommand or wrong number of arguments for '{name}'. Try SCRIPT HELP."
+        )));
+    }
+    if let Some(engine) = args.get(3).filter(|engine| !is_word(engine, "lua")) {
+        let engine = String::from_utf8_lossy(engine);
+        return Err(CommandError::text(format!(
+            "ERR No scripting engine found with name '{engine}' to enable debug"
+        )));
+    }
     match &args[2] {
         mode if is_word(mode, "no") => {
             context.reply.ok();

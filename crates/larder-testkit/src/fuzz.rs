@@ -1,0 +1,29 @@
+//! How fuzz tests count: seed after seed, for a number of cases or for a time.
+
+use crate::seed;
+use std::time::{Duration, Instant};
+
+/// Calls `case` with `count` seeds that begin with `own`; `SEED=` runs that one alone, and `FUZZ_SECONDS=` goes on for that
+/// long with ever new ones. The seed of a case that panics is printed.
+pub fn for_seeds(own: u64, count: u64, mut case: impl FnMut(u64)) {
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let first = seed(own);
+    let count = if std::env::var_os("SEED").is_some() { 1 } else { count };
+    let mut at = first;
+    while at < first + count || deadline.is_some_and(|deadline| Instant::now() < deadline) {
+        let told = Told(at);
+        case(at);
+        std::mem::forget(told);
+        at += 1;
+    }
+}
+
+/// Says its seed when it is dropped, which only a panic does.
+struct Told(u64);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        eprintln!("SEED={} replays this", self.0);
+    }
+}
