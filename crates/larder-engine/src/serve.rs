@@ -92,10 +92,11 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
 /// consumers of a group that is no more, or whose stream is, are told so.
 fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
     let (db, engine) = (context.db, context.engine);
-    let exists = context.kind(key) == Some(Kind::Stream);
+    let kind = context.kind(key);
     let waiting = &context.shard(key).waiting;
-    if !exists {
-        return stream_is_gone(engine, waiting, db, key.bytes);
+    if kind != Some(Kind::Stream) {
+        let of_another_type = kind.map(|_| CommandError::WRONG_TYPE);
+        return refuse_group_readers(engine, waiting, db, key.bytes, of_another_type.as_ref());
     }
     for waiter in waiting.all(db, key.bytes, Kind::Stream) {
         let mut bytes = Vec::new();
@@ -125,10 +126,23 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
 
 /// Tells the consumers that wait for a stream which is no more.
 pub(crate) fn stream_is_gone(engine: &Engine, waiting: &WaitMap, db: usize, key: &[u8]) {
-    const GONE: CommandError = CommandError::Fixed("UNBLOCKED the stream key no longer exists");
+    refuse_group_readers(engine, waiting, db, key, None);
+}
+
+/// Tells the consumers that wait for a stream why they wait in vain: this, or that there is no such key.
+fn refuse_group_readers(
+    engine: &Engine,
+    waiting: &WaitMap,
+    db: usize,
+    key: &[u8],
+    error: Option<&CommandError>,
+) {
     for waiter in waiting.all(db, key, Kind::Stream) {
-        if matches!(waiter.wish, Wish::ReadGroup(_)) && waiter.take() {
-            answer(engine, &waiter, Vec::new(), Err(GONE));
+        if let Wish::ReadGroup(read) = &waiter.wish
+            && waiter.take()
+        {
+            let gone = || crate::commands::stream::no_group_to_read(key, &read.group);
+            answer(engine, &waiter, Vec::new(), Err(error.cloned().unwrap_or_else(gone)));
         }
     }
 }

@@ -10,16 +10,18 @@ impl Stream {
             return Some(0);
         }
         let read = match group.entries_read {
-            Some(read) if !self.has_holes_from(group.last_id) => Some(read),
+            Some(read) if self.is_empty() || group.last_id >= self.max_deleted_id() => Some(read),
             _ => self.entries_up_to(group.last_id),
         };
         read.map(|read| added.wrapping_sub(read) as i64)
     }
 
-    /// What a group has read once it has read the entry `id`, which comes next after what it had read `before`. O(1).
-    pub fn entries_read(&self, before: Option<u64>, id: StreamId) -> Option<u64> {
+    /// What a group has read once it has read the entry `id`, which comes next after `last` and what it had read `before`. O(1).
+    pub fn entries_read(&self, before: Option<u64>, last: StreamId, id: StreamId) -> Option<u64> {
         match before {
-            Some(read) if !self.has_holes_from(id) => Some(read.saturating_add(1)),
+            Some(read) if last >= self.first_id() && !self.has_holes_from(last) => {
+                Some(read.saturating_add(1))
+            }
             _ if self.entries_added() > 0 => self.entries_up_to(id),
             before => before,
         }
@@ -33,6 +35,10 @@ impl Stream {
         }
         if self.is_empty() && id <= self.last_id() {
             return Some(added);
+        }
+        // What came before an entry that is gone cannot be counted.
+        if id != StreamId::ZERO && id < deleted {
+            return None;
         }
         if id >= self.last_id() {
             return (id == self.last_id()).then_some(added);

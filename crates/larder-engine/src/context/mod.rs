@@ -341,6 +341,16 @@ impl<'a> Context<'a> {
         Some(removed)
     }
 
+    /// Removes a key that exists because a command gave it a time that is over; true if it existed.
+    pub(crate) fn expire_at_once(&mut self, key: &Key<'_>) -> bool {
+        let existed = self.make_room(key);
+        if existed {
+            self.worker.stats.expired.add(1);
+            self.notify(class::EXPIRED, "expired", key);
+        }
+        existed
+    }
+
     /// Removes a key whose time is over.
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
         self.remove_entry(key);

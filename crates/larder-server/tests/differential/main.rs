@@ -3,6 +3,7 @@
 mod acl;
 mod acl_random;
 mod bitmaps;
+mod details;
 mod eviction;
 mod geo;
 mod hashes;
@@ -140,19 +141,6 @@ fn pairs(value: &Value, size: usize) -> (std::mem::Discriminant<Value>, Vec<Stri
 /// Runs a script on both servers in both protocols and collects all differences.
 fn run_script(script: &str, args: &[&str]) {
     run_script_with(ORACLE, script, args);
-}
-
-/// Redis 7.0 in place of Valkey, for modules whose differences from Valkey are still to be mended.
-mod with_redis {
-    use crate::{Kind, run_script_with, stage};
-
-    pub fn run_script(script: &str, args: &[&str]) {
-        run_script_with(Kind::Redis, script, args);
-    }
-
-    pub fn play(script: &str, args: &[&str]) {
-        stage::play_with(Kind::Redis, script, args);
-    }
 }
 
 /// The same with a peer of this kind.

@@ -1,6 +1,6 @@
 //! Keyspace notifications: the same events in the same order from the same commands.
 
-use crate::with_redis::play;
+use super::stage::play;
 
 /// Plays a script with two connections, one of each protocol, that listen to all events of these classes.
 fn compare(classes: &str, script: &str) {

@@ -143,13 +143,18 @@ fn parse_ids(values: Args<'_>) -> CommandResult<Vec<u64>> {
 }
 
 fn seconds(value: &[u8], name: &str) -> CommandResult<u64> {
-    let seconds = number::parse_i64(value).and_then(|n| u64::try_from(n).ok()).filter(|&n| n > 0);
-    seconds.ok_or_else(|| CommandError::text(format!("ERR {name} is not an integer or out of range")))
+    let seconds = number::parse_i64(value)
+        .ok_or_else(|| CommandError::text(format!("ERR {name} is not an integer or out of range")))?;
+    let positive = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0);
+    positive.ok_or_else(|| CommandError::text(format!("ERR {name} should be greater than 0")))
 }
 
 fn database(context: &Context<'_>, value: &[u8]) -> CommandResult<u32> {
-    let db = number::parse_i64(value).and_then(|n| u32::try_from(n).ok());
-    db.filter(|&db| (db as usize) < context.engine.databases()).ok_or(CommandError::DB_OUT_OF_RANGE)
+    let db = number::parse_i64(value);
+    let db = db.ok_or(CommandError::Fixed("ERR DB is not an integer or out of range"))?;
+    let count = context.engine.databases();
+    let known = u32::try_from(db).ok().filter(|&db| (db as usize) < count);
+    known.ok_or_else(|| CommandError::text(format!("ERR DB number should be between 0 and {}", count - 1)))
 }
 
 fn client_type(value: &[u8]) -> CommandResult<&'static str> {

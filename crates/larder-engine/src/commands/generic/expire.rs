@@ -101,7 +101,7 @@ fn expire_with(context: &mut Context<'_>, args: Args<'_>, base_ms: u64, unit_ms:
 /// Sets the expiry; a time that is over deletes the key at once.
 fn apply(context: &mut Context<'_>, key: &Key<'_>, at: i64) {
     if context.is_past(at) {
-        context.delete(key);
+        context.expire_at_once(key);
         context.log_instead(&[context.engine.expiry_command(), key.bytes]);
     } else {
         set_expiry(context, key, Some(Context::deadline(at)));
@@ -111,7 +111,7 @@ fn apply(context: &mut Context<'_>, key: &Key<'_>, at: i64) {
 /// Sets or clears the expiry of a key that exists. A time that is over deletes it.
 pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u64>) {
     if at.is_some_and(|at| context.is_past(at as i64)) {
-        context.delete(key);
+        context.expire_at_once(key);
         context.log_instead(&[context.engine.expiry_command(), key.bytes]);
         return;
     }

@@ -7,7 +7,7 @@ use crate::commands::is_word;
 use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::{Context, Kind};
 use crate::deadlines::is_due;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use crate::glob;
 use crate::shard::{SHARDS, ShardData};
 use larder_resp::{Args, Reply};
@@ -70,8 +70,14 @@ pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         }
         _ => 0,
     })?;
+    if let Some(name) = wanted.filter(|name| !TYPES.iter().any(|known| is_word(name, known))) {
+        return Err(CommandError::Text([b"ERR unknown type name '", name, b"'"].concat()));
+    }
     reply_step(context, |context, items| step(context, cursor, &scan, wanted, items))
 }
+
+/// What TYPE may be asked for.
+const TYPES: [&str; 6] = ["hash", "list", "set", "stream", "string", "zset"];
 
 /// Writes the keys of one step that match; returns the next cursor and their number.
 fn step(

@@ -69,8 +69,8 @@ pub(crate) fn wait_or(
 }
 
 pub(super) fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let timeout = timeout_ms(context, &args[1])?;
     let request = PopMany::parse(args.from(2), parse_end)?;
+    let timeout = timeout_ms(context, &args[1])?;
     if try_pop_many(context, &request)? {
         return Ok(());
     }

@@ -70,8 +70,9 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
 }
 
 pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let first = index(context, &args[1], "ERR invalid first DB index")?;
-    let second = index(context, &args[2], "ERR invalid second DB index")?;
+    let first = number::parse_i64(&args[1]).ok_or(CommandError::Fixed("ERR invalid first DB index"))?;
+    let second = number::parse_i64(&args[2]).ok_or(CommandError::Fixed("ERR invalid second DB index"))?;
+    let (first, second) = (index(context, first)?, index(context, second)?);
     if first != second {
         swap(context, first, second);
     }
@@ -79,8 +80,7 @@ pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(())
 }
 
-fn index(context: &Context<'_>, arg: &[u8], not_integer: &'static str) -> CommandResult<usize> {
-    let db = number::parse_i64(arg).ok_or(CommandError::Fixed(not_integer))?;
+fn index(context: &Context<'_>, db: i64) -> CommandResult<usize> {
     let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
     db.ok_or(CommandError::DB_OUT_OF_RANGE)
 }

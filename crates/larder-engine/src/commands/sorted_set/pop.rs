@@ -104,8 +104,8 @@ pub(super) fn zmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn bzmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let timeout = timeout_ms(context, &args[1])?;
     let request = PopMany::parse(args.from(2), parse_extreme)?;
+    let timeout = timeout_ms(context, &args[1])?;
     if try_pop_many(context, &request)? {
         return Ok(());
     }

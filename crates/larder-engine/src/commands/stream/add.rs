@@ -239,6 +239,11 @@ pub(super) fn xsetid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 fn set_id(stream: &mut Stream, id: StreamId, added: Option<u64>, deleted: StreamId) -> CommandResult {
+    if id < stream.max_deleted_id() {
+        return Err(CommandError::Fixed(
+            "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id",
+        ));
+    }
     if stream.last_entry_id().is_some_and(|last| id < last) {
         return Err(CommandError::Fixed(
             "ERR The ID specified in XSETID is smaller than the target stream top item",

@@ -137,30 +137,33 @@ pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 struct Claim<'s, 'k> {
     stream: &'s mut Stream,
     group: &'s [u8],
-    name: &'s [u8],
-    /// The consumer, once it has claimed anything.
-    consumer: Option<ConsumerId>,
+    consumer: ConsumerId,
     options: Options,
     effects: Effects<'k>,
     changes: u64,
 }
 
 impl<'s, 'k> Claim<'s, 'k> {
-    /// Starts a claim in a group that exists, for a consumer that is created with the first entry that it gets.
+    /// Starts a claim in a group that exists, for a consumer that is created if it does not.
     fn start(
         stream: &'s mut Stream,
         group: &'s [u8],
-        name: &'s [u8],
+        name: &[u8],
         options: Options,
         mut effects: Effects<'k>,
     ) -> Claim<'s, 'k> {
         let of = stream.group_mut(group).expect("the group exists");
+        let is_new = of.find(name).is_none();
+        let consumer = consumer_of(of, name, options.now, &mut effects);
+        if is_new {
+            effects.consumer(of, name);
+        }
         let moved = options.last_id > of.last_id;
         of.last_id = of.last_id.max(options.last_id);
         if moved {
             effects.progress(of);
         }
-        Claim { stream, group, name, consumer: None, options, effects, changes: u64::from(moved) }
+        Claim { stream, group, consumer, options, effects, changes: u64::from(moved) + u64::from(is_new) }
     }
 
     /// The number of changes, and what they were.
@@ -184,8 +187,7 @@ impl<'s, 'k> Claim<'s, 'k> {
         let count = self.options.retry_count.unwrap_or_else(|| count.saturating_add(more));
         let (time_ms, now) = (self.options.delivered_ms(), self.options.now);
         let group = self.stream.group_mut(self.group).expect("the group exists");
-        let consumer =
-            *self.consumer.get_or_insert_with(|| consumer_of(group, self.name, now, &mut self.effects));
+        let consumer = self.consumer;
         group.put(Pending { id, consumer, time_ms, count });
         group.consumer_mut(consumer).active_ms = Some(now);
         self.effects.pending(group, id);

@@ -53,6 +53,11 @@ impl<'k> Effects<'k> {
         self.created = true;
     }
 
+    /// Whether a consumer came to be.
+    pub(super) fn has_created(&self) -> bool {
+        self.created
+    }
+
     /// A consumer exists, or came to be.
     pub(super) fn consumer(&mut self, group: &Group, name: &[u8]) {
         self.note(&[b"XGROUP", b"CREATECONSUMER", self.key, group.name(), name]);

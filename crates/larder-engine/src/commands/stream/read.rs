@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 /// What a consumer of a group asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupRead {
-    group: Box<[u8]>,
+    pub(crate) group: Box<[u8]>,
     consumer: Box<[u8]>,
     /// 0 for no limit.
     count: u64,
@@ -53,7 +53,7 @@ pub(super) fn xreadgroup(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
 }
 
 fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandResult {
-    let request = Request::parse(args, as_group)?;
+    let request = Request::parse(args, as_group, context.now_ms())?;
     let mut starts = Vec::with_capacity(request.keys.len());
     for (name, arg) in request.keys.iter().zip(&request.ids) {
         starts.push(start_of(context, &request, name, arg)?);
@@ -99,7 +99,7 @@ fn open_pair(reply: &mut Reply<'_>, name: &[u8]) {
 }
 
 impl<'a> Request<'a> {
-    fn parse(args: Args<'a>, as_group: bool) -> CommandResult<Request<'a>> {
+    fn parse(args: Args<'a>, as_group: bool, now: u64) -> CommandResult<Request<'a>> {
         let mut request = Request { group: None, count: 0, block: None, keys: Vec::new(), ids: Vec::new() };
         let (mut no_ack, mut at) = (false, 1);
         let only_for_groups = |option: &str| {
@@ -110,13 +110,13 @@ impl<'a> Request<'a> {
         while at < args.len() {
             let (word, more) = (args.at(at), args.len() - 1 - at);
             if is_word(word, "block") && more > 0 {
-                request.block = Some(timeout_ms(args.at(at + 1))?);
+                request.block = Some(timeout_ms(args.at(at + 1), now)?);
                 at += 2;
             } else if is_word(word, "count") && more > 0 {
                 request.count = u64::try_from(number::integer(args.at(at + 1))?).unwrap_or(0);
                 at += 2;
             } else if is_word(word, "streams") && more > 0 {
-                request.set_streams(args.from(at + 1))?;
+                request.set_streams(args.from(at + 1), as_group)?;
                 break;
             } else if is_word(word, "group") && more >= 2 {
                 only_for_groups("GROUP")?;
@@ -144,11 +144,13 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    fn set_streams(&mut self, args: Args<'a>) -> CommandResult {
+    fn set_streams(&mut self, args: Args<'a>, as_group: bool) -> CommandResult {
         if !args.len().is_multiple_of(2) {
-            return Err(CommandError::Fixed(
-                "ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified.",
-            ));
+            return Err(CommandError::Fixed(if as_group {
+                "ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be specified."
+            } else {
+                "ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified."
+            }));
         }
         let half = args.len() / 2;
         self.keys = args.iter().take(half).collect();
@@ -158,10 +160,11 @@ impl<'a> Request<'a> {
 }
 
 /// Milliseconds to wait; 0 waits for ever.
-fn timeout_ms(arg: &[u8]) -> CommandResult<u64> {
+fn timeout_ms(arg: &[u8], now: u64) -> CommandResult<u64> {
     let ms = number::parse_i64(arg);
     let ms = ms.ok_or(CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
-    u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)
+    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
+    if ms > i64::MAX as u64 - now { Err(CommandError::TIMEOUT_OUT_OF_RANGE) } else { Ok(ms) }
 }
 
 /// From where the stream of a key is read. For a group: the key and the group exist.
@@ -177,9 +180,7 @@ fn start_of(
         if let Some(group) = group
             && stream.and_then(|stream| stream.group(group)).is_none()
         {
-            let head = "NOGROUP No such key '";
-            let tail = "' in XREADGROUP with GROUP option";
-            return Err(super::error_with(&[head, "' or consumer group '", tail], &[name, group]));
+            return Err(no_group_to_read(name, group));
         }
         // Most ids are numbers, or leave it to the group: the last entry need not be looked for.
         let entry = if arg == b"+" { stream.and_then(Stream::last_entry_id) } else { None };
@@ -199,6 +200,12 @@ fn start_of(
     };
     // The highest id is what a group's reader is taken for that wants what is new.
     Ok(if group.is_some() && id == StreamId::MAX { After::Delivered } else { After::Id(id) })
+}
+
+/// The group that is to be read does not exist, or not any more.
+pub(crate) fn no_group_to_read(key: &[u8], group: &[u8]) -> CommandError {
+    let tail = "' in XREADGROUP with GROUP option";
+    super::error_with(&["NOGROUP No such key '", "' or consumer group '", tail], &[key, group])
 }
 
 /// An id that stands for the end of the stream.
@@ -270,9 +277,19 @@ fn deliver(
     let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
     let delivered = with_scratch(context, |context, scratch| {
         context.with_value(key, |stream: &mut Stream, _| {
-            let Some(group) = stream.group(&read.group) else { return Err(no_group(key.bytes, &read.group)) };
+            let Some(group) = stream.group_mut(&read.group) else {
+                return Err(no_group(key.bytes, &read.group));
+            };
+            // The consumer is there from its first attempt on, whether or not there is anything for it.
+            let is_new = group.find(&read.consumer).is_none();
+            consumer_of(group, &read.consumer, now, &mut effects);
             let after = group.last_id;
-            let Some(from) = after.next().filter(|_| has_after(stream, after)) else { return Ok(false) };
+            let Some(from) = after.next().filter(|_| has_after(stream, after)) else {
+                if let Some(group) = stream.group(&read.group).filter(|_| is_new) {
+                    effects.consumer(group, &read.consumer);
+                }
+                return Ok(false);
+            };
             open_pair(reply, key.bytes);
             let mut ids = Vec::new();
             write_counted(reply, scratch, |reply| {
@@ -292,10 +309,8 @@ fn deliver(
         })
     })?;
     let delivered = delivered.unwrap_or(false);
-    if delivered {
-        changed_quietly(context, 1);
-        effects.tell(context);
-    }
+    changed_quietly(context, u64::from(delivered || effects.has_created()));
+    effects.tell(context);
     Ok(delivered)
 }
 
@@ -308,9 +323,10 @@ fn note_delivery(
     effects: &mut Effects<'_>,
 ) {
     let group = stream.group(&read.group).expect("the group was found just now");
-    let mut count = group.entries_read;
+    let (mut count, mut last) = (group.entries_read, group.last_id);
     for &id in ids {
-        count = stream.entries_read(count, id);
+        count = stream.entries_read(count, last, id);
+        last = id;
     }
     let group = stream.group_mut(&read.group).expect("the group was found just now");
     let consumer = consumer_of(group, &read.consumer, now, effects);
@@ -397,9 +413,7 @@ pub(crate) fn serve_reader(
 pub(crate) fn has_news(context: &mut Context<'_>, key: &Key<'_>, read: &GroupRead) -> CommandResult<bool> {
     context.read_value(key, |stream: Option<&Stream>, _| {
         let found = stream.and_then(|stream| Some((stream, stream.group(&read.group)?)));
-        let (stream, group) = found.ok_or(CommandError::Fixed(
-            "NOGROUP the consumer group this client was blocked on no longer exists",
-        ))?;
+        let (stream, group) = found.ok_or_else(|| no_group_to_read(key.bytes, &read.group))?;
         Ok(has_after(stream, group.last_id))
     })
 }

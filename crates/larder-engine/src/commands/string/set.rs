@@ -147,12 +147,10 @@ pub(super) fn msetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 pub(super) fn msetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let count = number::positive_or(&args[1], CommandError::Fixed("ERR invalid numkeys value"))? as usize;
-    if count == 0 {
-        return Err(CommandError::Fixed("ERR invalid numkeys value"));
-    }
+    let count = number::parse_i64(&args[1]).filter(|count| (1..=i64::from(i32::MAX)).contains(count));
+    let count = count.ok_or(CommandError::Fixed("ERR invalid numkeys value or out of range"))? as usize;
     let end = count.checked_mul(2).map(|n| n + 2).filter(|&end| end <= args.len());
-    let end = end.ok_or_else(|| CommandError::arity(&context.command_name()))?;
+    let end = end.ok_or(CommandError::SYNTAX)?;
     let allowed = Allowed { condition: true, keep: true, ..Allowed::default() };
     let options = Options::parse(args.from(end), allowed)?;
     let expire = options.expiry.change(context)?;

@@ -1,6 +1,6 @@
 //! Adding, ranges, deletions and trimming.
 
-use crate::with_redis::run_script;
+use crate::run_script;
 
 #[test]
 fn adding() {

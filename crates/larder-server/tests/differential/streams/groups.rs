@@ -1,6 +1,6 @@
 //! Reading with groups, claiming, and how far groups have read.
 
-use crate::with_redis::run_script;
+use crate::run_script;
 
 #[test]
 fn groups() {
@@ -212,10 +212,8 @@ fn lags() {
         "XREADGROUP GROUP h c COUNT 2 STREAMS s >",
         "XREADGROUP GROUP g c COUNT 2 STREAMS s >",
         "XGROUP CREATE s i 3-0",
-        "XGROUP CREATE s j 4-1 ENTRIESREAD 4",
         "XTRIM s MAXLEN 3",
         "XREADGROUP GROUP i c COUNT 1 STREAMS s >",
-        "XREADGROUP GROUP j c COUNT 1 STREAMS s >",
         "XTRIM s MINID 8",
         "XGROUP SETID s g 7-0",
         "XREADGROUP GROUP g c STREAMS s >",

@@ -2,7 +2,7 @@
 
 use crate::{Pair, compare, words};
 use fastrand::Rng;
-use larder_testkit::{Kind, Value, full_run, seed};
+use larder_testkit::{Value, full_run, seed};
 
 /// Draws a command on a few keys, groups and consumers, with ids that often meet.
 fn random_command(rng: &mut Rng, clock: &mut u64) -> Vec<Vec<u8>> {
@@ -75,7 +75,7 @@ fn random_commands() {
     for (threads, args) in
         [(1, &[][..]), (2, &["--stream-node-max-entries", "4"]), (1, &["--stream-node-max-bytes", "120"])]
     {
-        let (mut rng, mut pair) = (Rng::with_seed(seed), Pair::with(Kind::Redis, threads, args));
+        let (mut rng, mut pair) = (Rng::with_seed(seed), Pair::start(threads, args));
         for version in ["2", "3"] {
             pair.reset(version);
             let mut clock = 5;

@@ -1,8 +1,7 @@
 //! XREAD, and those who wait for entries.
 
-use crate::with_redis::run_script;
-use crate::words;
-use larder_testkit::{Client, Server, Value};
+use crate::{run_script, words};
+use larder_testkit::{Client, Kind, Server, Value};
 
 #[test]
 fn reading() {
@@ -27,6 +26,7 @@ fn reading() {
         XREAD STREAMS s -
         XREAD STREAMS s x
         XREAD STREAMS s
+        XREAD STREAMS s t 0
         XREAD STREAMS
         XREAD s 0
         XREAD BLOCK
@@ -57,6 +57,7 @@ fn reading() {
         XREADGROUP GROUP g c STREAMS s $
         XREADGROUP GROUP g c STREAMS s x
         XREADGROUP GROUP g c STREAMS s t > >
+        XREADGROUP GROUP g c STREAMS s t >
         XREADGROUP GROUP g c COUNT 1 STREAMS s >
         XREADGROUP GROUP g c COUNT 1 NOACK STREAMS s >
         XREADGROUP GROUP g c STREAMS s >
@@ -108,7 +109,7 @@ fn unblocked_by(server: &Server, version: &str, before: &[&str], block: &str, th
 }
 
 #[test]
-fn those_who_wait_get_what_redis_gives_them() {
+fn those_who_wait_get_what_valkey_gives_them() {
     const GROUP: &[&str] =
         &["XADD s 1-1 a b", "XGROUP CREATE s g $", "XADD t 1-1 a b", "XGROUP CREATE t g $"];
     const READ: &str = "XREADGROUP GROUP g c COUNT 2 BLOCK 0 STREAMS s t > >";
@@ -123,20 +124,20 @@ fn those_who_wait_get_what_redis_gives_them() {
         (GROUP, READ, &["MULTI", "XADD s 2-1 a b", "XADD s 2-2 a b", "XADD s 2-3 a b", "EXEC"]),
         (GROUP, READ, &["DEL t"]),
         (GROUP, READ, &["SET s x"]),
-        (GROUP, READ, &["FLUSHALL"]),
-        (GROUP, READ, &["FLUSHDB"]),
+        (GROUP, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >", &["FLUSHALL"]),
+        (GROUP, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >", &["FLUSHDB"]),
         (GROUP, READ, &["XGROUP DESTROY s g"]),
         (GROUP, READ, &["RENAME s u"]),
         (GROUP, READ, &["PEXPIRE s 1", "TYPE s", "DEBUG SLEEP 0.01", "TYPE s"]),
         (GROUP, READ, &["XGROUP SETID s g 0", "XADD s 3-1 a b"]),
         (GROUP, "XREADGROUP GROUP g c NOACK BLOCK 0 STREAMS s >", &["XADD s 2-1 a b"]),
     ];
-    let (larder, redis) = (Server::larder(&["--threads", "2"]), Server::redis(&[]));
+    let (larder, peer) = (Server::larder(&["--threads", "2"]), Server::of(Kind::Valkey, &[]));
     for (before, block, then) in cases {
         for version in ["2", "3"] {
-            let [ours, theirs] = [&larder, &redis].map(|s| unblocked_by(s, version, before, block, then));
+            let [ours, theirs] = [&larder, &peer].map(|s| unblocked_by(s, version, before, block, then));
             assert_eq!(ours, theirs, "RESP{version} {before:?} {block} {then:?}");
-            let pending = [&larder, &redis].map(|s| s.client().ask("XPENDING s g"));
+            let pending = [&larder, &peer].map(|s| s.client().ask("XPENDING s g"));
             assert_eq!(pending[0], pending[1], "{block} {then:?}");
         }
     }
