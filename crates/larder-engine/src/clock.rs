@@ -21,7 +21,7 @@ pub struct Clock {
     /// Nanoseconds from the epoch to the last reading.
     now_ns: u64,
     wall_us: u64,
-    /// The wall clock stands still: a script sees one moment.
+    /// The wall clock stands still: a transaction, and a script, sees one moment.
     frozen: bool,
 }
 
@@ -61,9 +61,9 @@ impl Clock {
         self.now_ns - before
     }
 
-    /// Stops the wall clock, or lets it go on with the next reading.
-    pub fn set_frozen(&mut self, on: bool) {
-        self.frozen = on;
+    /// Stops the wall clock, or lets it go on with the next reading; returns whether it stood still before.
+    pub fn set_frozen(&mut self, on: bool) -> bool {
+        std::mem::replace(&mut self.frozen, on)
     }
 
     /// Microseconds since 1970.

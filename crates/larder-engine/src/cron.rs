@@ -185,7 +185,7 @@ impl Engine {
                 self.notify(None, class::EXPIRED, "expired", db, name);
                 crate::serve::stream_is_gone(self, &data.waiting, db, name);
                 if self.append_log.is_on() {
-                    self.append_log.append_one(db, &[b"DEL", name], second);
+                    self.append_log.append_one(db, &[self.expiry_command(), name], second);
                 }
             }
             count += removed;

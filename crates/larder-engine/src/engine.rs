@@ -158,6 +158,11 @@ impl Engine {
         self.shards.wait_for(mutex)
     }
 
+    /// The command that the log deletes a key with whose time is over.
+    pub(crate) fn expiry_command(&self) -> &'static [u8] {
+        if self.config.hot.lazyfree_lazy_expire.load(Relaxed) { b"UNLINK" } else { b"DEL" }
+    }
+
     /// Begins to log effects. `at_start` is called in the instant from which on everything is logged.
     pub fn start_log(&self, turn: &ScriptTurn<'_>, at_start: impl FnOnce(&AppendLog)) {
         let held = self.shards.lock_all(turn);

@@ -54,6 +54,12 @@ impl WatchMap {
         }
     }
 
+    /// The keys that are watched in a database.
+    pub(crate) fn keys_of(&self, db: usize) -> Vec<Box<[u8]>> {
+        let watched = self.keys.iter().filter(|(_, watchers)| watchers.iter().any(|w| w.db == db));
+        watched.map(|(key, _)| key.clone()).collect()
+    }
+
     /// The key has changed.
     pub(crate) fn touch(&self, db: usize, key: &[u8]) {
         for watcher in self.keys.get(key).into_iter().flatten().filter(|w| w.db == db) {

@@ -355,7 +355,7 @@ impl<'a> Context<'a> {
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
         self.remove_entry(key);
         self.worker.stats.expired.add(1);
-        self.log_also(&[b"DEL", key.bytes]);
+        self.log_also(&[self.engine.expiry_command(), key.bytes]);
         self.note_changed(key, 0);
         self.notify(class::EXPIRED, "expired", key);
     }

@@ -126,6 +126,7 @@ struct Outer {
     in_exec: bool,
     in_script: bool,
     protocol: Protocol,
+    frozen: bool,
 }
 
 impl Outer {
@@ -136,10 +137,10 @@ impl Outer {
             in_exec: context.in_exec,
             in_script: context.in_script,
             protocol: context.reply.protocol(),
+            frozen: context.worker.clock.set_frozen(true),
         };
         context.in_exec = true;
         context.in_script = true;
-        context.worker.clock.set_frozen(true);
         outer
     }
 
@@ -152,7 +153,7 @@ impl Outer {
             crate::commands::connection::set_db(context, self.db);
         }
         context.db = self.db;
-        context.worker.clock.set_frozen(false);
+        context.worker.clock.set_frozen(self.frozen);
     }
 }
 

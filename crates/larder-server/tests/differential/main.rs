@@ -21,6 +21,7 @@ mod sorted_sets;
 mod stage;
 mod streams;
 mod tracking;
+mod transactions;
 
 pub use larder_testkit::words;
 use larder_testkit::{Client, Kind, Server, Value};

@@ -85,9 +85,28 @@ fn index(context: &Context<'_>, db: i64) -> CommandResult<usize> {
     db.ok_or(CommandError::DB_OUT_OF_RANGE)
 }
 
+/// Takes out watched keys whose time is over: one that comes into the place of a key that was not there is no change.
+fn expire_watched(context: &mut Context<'_>, shard: usize, first: usize, second: usize) {
+    let selected = context.db;
+    let data = context.shard_of_all(shard);
+    if data.watched.is_empty() {
+        return;
+    }
+    let names = [first, second].map(|db| data.watched.keys_of(db)).concat();
+    for name in names {
+        let key = context.key(&name);
+        for db in [first, second] {
+            context.db = db;
+            context.exists(&key);
+        }
+    }
+    context.db = selected;
+}
+
 /// Exchanges two databases for all connections. All shards are held.
 fn swap(context: &mut Context<'_>, first: usize, second: usize) {
     for shard in 0..SHARDS {
+        expire_watched(context, shard, first, second);
         let data = context.shard_of_all(shard);
         data.swap_tables(first, second);
         let (a, b) = (data.table(first), data.table(second));

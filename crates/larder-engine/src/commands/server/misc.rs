@@ -9,8 +9,8 @@ use crate::worker::Flow;
 use larder_resp::Args;
 
 pub(super) fn time(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    // Inside a script it stands still.
-    let now_us = if context.in_script { context.worker.clock.wall_us() } else { crate::clock::wall_us() };
+    // Inside a transaction and a script it stands still.
+    let now_us = if context.in_exec { context.worker.clock.wall_us() } else { crate::clock::wall_us() };
     context.reply.array(2);
     context.reply.bulk_int((now_us / 1_000_000) as i64);
     context.reply.bulk_int((now_us % 1_000_000) as i64);

@@ -49,6 +49,7 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 fn run_all(context: &mut Context<'_>, queue: &transaction::Queue) {
     let exec = context.found;
     context.in_exec = true;
+    let frozen = context.worker.clock.set_frozen(true);
     for (found, args) in &queue.commands {
         context.found = *found;
         let allowed = acl::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
@@ -59,6 +60,7 @@ fn run_all(context: &mut Context<'_>, queue: &transaction::Queue) {
             Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),
         }
     }
+    context.worker.clock.set_frozen(frozen);
     context.in_exec = false;
     context.found = exec;
 }
