@@ -372,7 +372,7 @@ fn filters_find_the_clients_that_they_mean() {
     for (filter, error) in [
         ("FLAGS Tz", "ERR Unknown flags found in the provided filter: Tz"),
         ("CAPA x", "ERR Unknown capa found in the provided filter: x"),
-        ("DB 99", "ERR DB index is out of range"),
+        ("DB 99", "ERR DB number should be between 0 and 15"),
         ("NOT-USER nobody", "ERR No such user 'nobody'"),
         ("IDLE 0", "ERR idle is not an integer or out of range"),
         ("NOT-SKIPME yes", "ERR syntax error"),
