@@ -374,7 +374,7 @@ fn filters_find_the_clients_that_they_mean() {
         ("CAPA x", "ERR Unknown capa found in the provided filter: x"),
         ("DB 99", "ERR DB number should be between 0 and 15"),
         ("NOT-USER nobody", "ERR No such user 'nobody'"),
-        ("IDLE 0", "ERR idle is not an integer or out of range"),
+        ("IDLE 0", "ERR idle should be greater than 0"),
         ("NOT-SKIPME yes", "ERR syntax error"),
         ("NAME", "ERR syntax error"),
     ] {
