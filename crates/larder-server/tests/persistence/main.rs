@@ -45,7 +45,7 @@ fn tool(name: &str, file: &Path) -> Output {
 
 /// Asks until the reply contains `wanted`.
 fn wait_for(client: &mut Client, question: &str, wanted: &str) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(90);
     loop {
         let reply = client.ask(question).text();
         if reply.contains(wanted) {
