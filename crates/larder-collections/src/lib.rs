@@ -8,6 +8,7 @@ pub mod key_table;
 pub mod keyed_hash;
 pub mod list;
 pub mod member_hash;
+mod segment_scan;
 pub mod set;
 pub mod sorted_set;
 pub mod stream;

@@ -89,6 +89,11 @@ impl AccessRules {
         let chance = if self.counts { rng.f32() } else { 0.0 };
         Touch { rules: *self, now_s, chance, keeps }
     }
+
+    /// What leaves every word as it is.
+    pub(crate) fn keep(&self) -> Touch {
+        Touch { rules: *self, now_s: 0, chance: 0.0, keeps: true }
+    }
 }
 
 impl Touch {

@@ -40,7 +40,17 @@ enum Garbage {
     /// An evicted value, and its bytes.
     Evicted(#[expect(dead_code, reason = "it is only there to be dropped")] Value, u64),
     Value(#[expect(dead_code, reason = "it is only there to be dropped")] Value),
-    Tables(#[expect(dead_code, reason = "they are only there to be dropped")] Vec<Table>),
+    Tables(Vec<Table>),
+}
+
+impl Garbage {
+    /// How many keys' values it is.
+    fn objects(&self) -> u64 {
+        match self {
+            Garbage::Evicted(..) | Garbage::Value(_) => 1,
+            Garbage::Tables(tables) => tables.iter().map(|table| table.len() as u64).sum(),
+        }
+    }
 }
 
 type ListName = (usize, Box<[u8]>);
@@ -76,9 +86,9 @@ impl Background {
         Background { garbage, lists, counts, queued }
     }
 
-    /// Drops a value, here or in the background, by its size.
-    pub(crate) fn discard(&self, value: Value) {
-        if self.would_take(&value) {
+    /// Drops a value: here, or in the background when it is large and `lazily` allows it.
+    pub(crate) fn discard(&self, value: Value, lazily: bool) {
+        if lazily && self.would_take(&value) {
             self.send(Garbage::Value(value));
         }
     }
@@ -94,9 +104,9 @@ impl Background {
     }
 
     /// The same for a value taken from a table.
-    pub(crate) fn discard_owned(&self, value: OwnedValue<Value>) {
+    pub(crate) fn discard_owned(&self, value: OwnedValue<Value>, lazily: bool) {
         if let OwnedValue::Out(value) = value {
-            self.discard(value);
+            self.discard(value, lazily);
         }
     }
 
@@ -106,7 +116,7 @@ impl Background {
     }
 
     fn send(&self, garbage: Garbage) {
-        self.counts.pending.fetch_add(1, Relaxed);
+        self.counts.pending.fetch_add(garbage.objects(), Relaxed);
         // The receiver lives as long as the channel: its thread ends only when all senders are gone.
         let _ = self.garbage.send(garbage);
     }
@@ -124,6 +134,11 @@ impl Background {
         (self.counts.pending.load(Relaxed), self.counts.freed.load(Relaxed))
     }
 
+    /// Forgets what has been freed so far, for CONFIG RESETSTAT.
+    pub(crate) fn reset(&self) {
+        self.counts.freed.store(0, Relaxed);
+    }
+
     /// Lists that wait to be compressed.
     pub(crate) fn compressing(&self) -> usize {
         self.queued.lock().len()
@@ -137,14 +152,15 @@ fn spawn(name: &str, run: impl FnOnce(&MayWait) + Send + 'static) {
 fn free_all(engine: &Weak<Engine>, garbage: &Receiver<Garbage>, counts: &Counts) {
     for item in garbage {
         panic_if_armed();
+        let objects = item.objects();
         let evicted = if let Garbage::Evicted(_, bytes) = item { bytes } else { 0 };
         drop(item);
         if let Some(engine) = engine.upgrade() {
             engine.share_growth();
             engine.eviction.landed(evicted);
         }
-        counts.pending.fetch_sub(1, Relaxed);
-        counts.freed.fetch_add(1, Relaxed);
+        counts.pending.fetch_sub(objects, Relaxed);
+        counts.freed.fetch_add(objects, Relaxed);
     }
 }
 

@@ -22,6 +22,8 @@ const LIMIT_MIN: u64 = 128 << 10;
 #[derive(Default)]
 pub(crate) struct ClientMemory {
     total: AtomicI64,
+    /// What those hold that are to be closed because of the limit, and are not yet: no key need make room for it.
+    closing: AtomicI64,
     /// Connections closed so far.
     pub(crate) evicted: AtomicU64,
     evicting: Mutex<()>,
@@ -59,7 +61,7 @@ impl Engine {
             },
             bytes => bytes as u64,
         };
-        Some(limit.max(LIMIT_MIN))
+        Some(limit.clamp(LIMIT_MIN, i64::MAX as u64))
     }
 
     /// Takes what a connection holds into the sum, if there is a limit.
@@ -83,6 +85,14 @@ impl Engine {
     pub(crate) fn uncount_client(&self, client: &ClientShared) {
         let before = client.counted.swap(0, Relaxed);
         self.client_memory.total.fetch_sub(before as i64, Relaxed);
+        let closing = client.closing.swap(0, Relaxed);
+        self.client_memory.closing.fetch_sub(closing as i64, Relaxed);
+    }
+
+    /// Bytes that are about to go: of connections that are being closed because all together held too much, and of replies
+    /// that the sockets have not been offered yet.
+    pub(crate) fn leaving_client_bytes(&self) -> u64 {
+        self.client_memory.closing.load(Relaxed).max(0) as u64 + self.sum(|stats| &stats.unsent)
     }
 
     /// Recounts all connections and keeps to the limit; for the timer.
@@ -109,13 +119,22 @@ impl Engine {
         let mut candidates: Vec<Arc<ClientShared>> = self.clients.snapshot();
         candidates.retain(|client| client.may_be_evicted());
         candidates.sort_by_key(|client| std::cmp::Reverse(client.counted.load(Relaxed)));
+        // Not the sum that others change meanwhile: one who is being counted would cost the next ones their connections.
+        let mut left = self.client_memory.total.load(Relaxed);
         for client in candidates {
-            if self.client_memory.total.load(Relaxed) <= limit as i64 {
+            if left <= limit as i64 {
                 return;
             }
             client.kill.store(true, Relaxed);
             let bytes = client.counted.load(Relaxed);
+            left -= bytes as i64;
             self.uncount_client(&client);
+            client.closing.store(bytes, Relaxed);
+            self.client_memory.closing.fetch_add(bytes as i64, Relaxed);
+            if self.clients.find(client.id).is_none() {
+                // It went by itself just now, perhaps before there was something to take back.
+                self.uncount_client(&client);
+            }
             self.client_memory.evicted.fetch_add(1, Relaxed);
             let line = format!("Evicting client: id={} addr={} tot-mem={bytes}", client.id, client.addr);
             self.host.log(LogLevel::Notice, &line);
@@ -134,6 +153,19 @@ impl Worker {
     #[inline]
     pub fn recount(&self, session: &Session) {
         self.engine.recount_client(&session.shared);
+    }
+
+    /// A connection has so many bytes of output, which the sockets have not been offered yet: until then they count neither
+    /// as the connection's, nor against `maxmemory`. As a rule they are gone at the end of the iteration.
+    #[inline]
+    pub fn note_unsent(&self, bytes: usize) {
+        self.stats().unsent.add(bytes as u64);
+    }
+
+    /// All output has been offered to the sockets.
+    #[inline]
+    pub fn forget_unsent(&self) {
+        self.stats().unsent.reset();
     }
 
     /// Closes the biggest connections if all together hold too much; at the end of an iteration.

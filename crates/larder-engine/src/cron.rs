@@ -32,6 +32,10 @@ pub(crate) struct Rates {
     pub(crate) used_memory_peak: AtomicU64,
     pub(crate) expire_time_us: AtomicU64,
     pub(crate) expire_stopped_early: AtomicU64,
+    pub(crate) expired_fields: AtomicU64,
+    pub(crate) loops_per_second: AtomicU64,
+    /// Microseconds of one iteration of an event loop, lately.
+    pub(crate) loop_us: AtomicU64,
 }
 
 impl Rates {
@@ -39,6 +43,7 @@ impl Rates {
     pub(crate) fn reset(&self) {
         self.expire_time_us.store(0, Relaxed);
         self.expire_stopped_early.store(0, Relaxed);
+        self.expired_fields.store(0, Relaxed);
     }
 }
 
@@ -48,6 +53,8 @@ struct Sample {
     processed: u64,
     net_in: u64,
     net_out: u64,
+    loops: u64,
+    loop_ns: u64,
 }
 
 impl Engine {
@@ -65,7 +72,8 @@ impl Engine {
         self.check_memory();
         self.check_clients();
         // What is loaded was written in a certain state; commands that follow in the file expect to find it.
-        if self.config.hot.active_expire_enabled.load(Relaxed) && !self.gate.is_loading() {
+        let imports = self.config.hot.import_mode.load(Relaxed);
+        if self.config.hot.active_expire_enabled.load(Relaxed) && !imports && !self.gate.is_loading() {
             self.expire_cycle();
         }
         if self.append_log.pending() > 0 {
@@ -106,6 +114,8 @@ impl Engine {
             processed: self.sum(|s| &s.processed),
             net_in: self.sum(|s| &s.net_in),
             net_out: self.sum(|s| &s.net_out),
+            loops: self.sum(|s| &s.loops),
+            loop_ns: self.sum(|s| &s.loop_ns),
         };
         let Some(before) = self.rates.last.lock().replace(sample) else { return };
         let ms = sample.at.duration_since(before.at).as_millis().max(1) as u64;
@@ -113,6 +123,10 @@ impl Engine {
         self.rates.ops_per_second.store(rate(sample.processed, before.processed), Relaxed);
         self.rates.in_bytes_per_second.store(rate(sample.net_in, before.net_in), Relaxed);
         self.rates.out_bytes_per_second.store(rate(sample.net_out, before.net_out), Relaxed);
+        self.rates.loops_per_second.store(rate(sample.loops, before.loops), Relaxed);
+        let loops = sample.loops.saturating_sub(before.loops);
+        let took_us = sample.loop_ns.saturating_sub(before.loop_ns) / 1000;
+        self.rates.loop_us.store(took_us.checked_div(loops).unwrap_or(0), Relaxed);
     }
 
     /// Removes keys whose time is over, for a bounded share of the time.
@@ -175,10 +189,11 @@ impl Engine {
                 continue;
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
+            let lazily = self.config.hot.lazyfree_lazy_expire.load(Relaxed);
             let second = self.log_second(due_ms);
             let removed = table.take_expired(due_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());
-                self.background.discard_owned(value);
+                self.background.discard_owned(value, lazily);
             });
             for name in &names {
                 data.changed(self, db, &self.key(name), 0, told);
@@ -208,6 +223,7 @@ impl Engine {
             let (is_empty, soonest) = (hash.is_empty(), hash.soonest());
             drop(value);
             left -= taken;
+            self.rates.expired_fields.fetch_add(taken as u64, Relaxed);
             if is_empty {
                 table.remove(key.hash, &name);
             }

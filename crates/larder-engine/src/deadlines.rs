@@ -7,9 +7,13 @@
 //!
 //! Tested by `tests/persistence/deadlines.rs`: every kind of command runs, and is replayed when the deadlines are over.
 
+use crate::command::flags;
 use crate::context::Context;
+use crate::session::client_flags;
+use crate::shard::Key;
 use larder_collections::key_table::Entry;
 use larder_collections::value::Value;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The moment at which no deadline is over. (None is stored that is not above.)
 pub(crate) const NOTHING_IS_DUE: u64 = 0;
@@ -30,12 +34,31 @@ impl Context<'_> {
     /// The moment up to which deadlines are over for this command.
     #[inline]
     pub(crate) fn due_ms(&self) -> u64 {
-        if self.session.replays { NOTHING_IS_DUE } else { due_at(self.now_ms()) }
+        if self.session.replays || self.imports() { NOTHING_IS_DUE } else { due_at(self.now_ms()) }
     }
 
     /// Whether a deadline that a command sets is over already: then what it is set for is deleted at once.
     pub(crate) fn is_past(&self, at: i64) -> bool {
-        !self.session.replays && at <= self.now_ms() as i64
+        !self.session.replays && at <= self.now_ms() as i64 && !self.keeps_all()
+    }
+
+    /// Whether this client brings data from another server (`import-mode`): it sees keys beyond their time.
+    #[inline]
+    fn imports(&self) -> bool {
+        self.keeps_all() && self.session.shared.has(client_flags::IMPORT_SOURCE)
+    }
+
+    /// Whether nothing expires for now, since another server says what does (`import-mode`).
+    #[inline]
+    fn keeps_all(&self) -> bool {
+        self.engine.config.hot.import_mode.load(Relaxed)
+    }
+
+    /// A key whose time is over has been looked up: it is deleted, unless data is imported and the command only reads.
+    pub(crate) fn found_overdue(&mut self, key: &Key<'_>) {
+        if !self.keeps_all() || self.found.command.has(flags::WRITE) {
+            self.expire(key);
+        }
     }
 
     /// A deadline in the form in which it is stored.

@@ -9,6 +9,7 @@ use crate::eviction;
 use crate::host::LogLevel;
 use crate::locks::{Busy, Held, ScriptTurn};
 use crate::pause;
+use crate::scripting::{self, Beside};
 use crate::serve;
 use crate::session::{ReplyMode, Session, client_flags};
 use crate::table::table;
@@ -31,16 +32,16 @@ pub(crate) fn execute(
     execute_with(engine, worker, session, args, out, None)
 }
 
-/// The same for a command that may run scripts; `round` looks after other clients meanwhile.
+/// The same for a command that may run scripts; `beside` looks after other clients meanwhile.
 pub(crate) fn execute_script(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
     args: Args<'_>,
     out: &mut Vec<u8>,
-    round: &mut dyn FnMut(),
+    beside: &mut dyn Beside,
 ) -> Flow {
-    execute_with(engine, worker, session, args, out, Some(round))
+    execute_with(engine, worker, session, args, out, Some(beside))
 }
 
 #[inline]
@@ -68,6 +69,7 @@ fn execute_with(
             out.extend_from_slice(b"+QUEUED\r\n");
             Flow::Next
         }
+        Ok(found) if rounds.is_none() && scripting::wants_copy(session, found.command) => return Flow::Debug,
         Ok(found) if rounds.is_none() && runs_scripts(session, found.command) => {
             worker.admitted = Some(found);
             return Flow::Script;
@@ -171,6 +173,12 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found>
     worker.recent.find(name, |name| table().find(name))
 }
 
+/// The command of a name.
+pub(crate) fn find_named(engine: &Engine, name: &[u8]) -> Option<Found> {
+    let renamed = engine.renamed.get(&name.to_ascii_lowercase());
+    renamed.copied().unwrap_or_else(|| table().find(name))
+}
+
 /// The command that arguments call, if they can: it is known, and takes so many of them. An error is what a client hears.
 pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
     let found = find(engine, worker, args.get(0).unwrap_or(b"")).ok_or_else(|| unknown_command(args))?;
@@ -191,12 +199,12 @@ pub(crate) fn find_for_script(
     args: Args<'_>,
 ) -> CommandResult<Found> {
     let found = args.get(0).and_then(|name| find(engine, worker, name));
-    let found = found.ok_or(CommandError::Fixed("ERR Unknown command called from script"))?;
+    let found = found.ok_or(scripting::UNKNOWN)?;
     subcommand(found, args)
 }
 
 #[inline]
-fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
+pub(crate) fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
     if found.command.subcommands.is_empty() || args.len() < 2 {
         return Ok(found);
     }
@@ -303,7 +311,7 @@ fn protected_refused(found: Found) -> CommandError {
     ))
 }
 
-fn unknown_command(args: Args<'_>) -> CommandError {
+pub(crate) fn unknown_command(args: Args<'_>) -> CommandError {
     let mut text = b"ERR unknown command '".to_vec();
     push_cut(&mut text, args.get(0).unwrap_or(b""), 128);
     text.extend_from_slice(b"', with args beginning with: ");
@@ -411,6 +419,9 @@ fn run(
     };
     // Looked at while the shards are held: whoever closes the gate holds all of them.
     if engine.gate.is_closing() && pause::may_write(engine, session, found.command, args) {
+        return Flow::Retry;
+    }
+    if engine.departures.hold_back(engine, session, found.command, args) {
         return Flow::Retry;
     }
     // Whoever replaces the data closes the gate first, and then waits until nobody holds a shard any more.

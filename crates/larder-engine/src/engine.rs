@@ -8,6 +8,7 @@ use crate::clients::Clients;
 use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
+use crate::departures::Departures;
 use crate::error_stats::ErrorStats;
 use crate::eviction::Eviction;
 use crate::gate::Gate;
@@ -31,7 +32,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What an engine is made from.
 pub struct EngineOptions {
@@ -51,7 +52,7 @@ pub struct Engine {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) shards: Shards,
     pub(crate) stale: StaleRegistrations,
-    pub(crate) acl: Acl,
+    pub(crate) acl: Arc<Acl>,
     pub(crate) clients: Clients,
     pub(crate) client_memory: ClientMemory,
     pub(crate) logs: CommandLogs,
@@ -67,6 +68,9 @@ pub struct Engine {
     pub(crate) eviction: Eviction,
     pub(crate) append_log: AppendLog,
     pub(crate) gate: Gate,
+    pub(crate) departures: Departures,
+    /// What DEBUG has switched.
+    pub(crate) debug: DebugSwitches,
     pub(crate) persistence: Persistence,
     /// Whether there is a snapshot.
     pub(crate) snapshotting: AtomicBool,
@@ -80,6 +84,8 @@ pub struct Engine {
     me: Weak<Engine>,
     /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what they else may not.
     pub(crate) lax_scripts: AtomicBool,
+    /// A copy of another engine's data, for a script that is debugged: there are no other clients.
+    pub(crate) is_copy: bool,
     pub(crate) threads: usize,
     /// Names that mean something else than the table says, in lower case.
     pub(crate) renamed: HashMap<Vec<u8>, Option<Found>>,
@@ -91,6 +97,15 @@ pub struct Engine {
     pub(crate) key_count: AtomicU64,
 }
 
+/// What DEBUG has switched, for tests.
+#[derive(Default)]
+pub(crate) struct DebugSwitches {
+    /// Since the start of the server; 0 while it is awake.
+    asleep_until_us: AtomicU64,
+    pub(crate) flush_sleep_us: AtomicU64,
+    pub(crate) skips_checksums: AtomicBool,
+}
+
 /// What others know of a worker.
 struct WorkerPost {
     mailbox: Arc<Mailbox>,
@@ -100,10 +115,32 @@ struct WorkerPost {
 impl Engine {
     /// An engine with an empty keyspace, and its background thread.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
+        let acl = Arc::new(Acl::new(&options.config));
+        let renamed = renamed(&options.renamed);
+        Engine::build(options, acl, renamed, false)
+    }
+
+    /// An engine for a copy of the data, with the users of another one and its names of commands.
+    pub(crate) fn copied(
+        options: EngineOptions,
+        acl: Arc<Acl>,
+        renamed: HashMap<Vec<u8>, Option<Found>>,
+    ) -> Arc<Engine> {
+        Engine::build(options, acl, renamed, true)
+    }
+
+    fn build(
+        options: EngineOptions,
+        acl: Arc<Acl>,
+        renamed: HashMap<Vec<u8>, Option<Found>>,
+        is_copy: bool,
+    ) -> Arc<Engine> {
         let startup_memory = options.host.memory().used;
-        let acl = Acl::new(&options.config);
+        let gate = Gate::default();
+        gate.read_options(&options.config.hot);
         Arc::new_cyclic(|engine| Engine {
             acl,
+            is_copy,
             config: options.config,
             host: options.host,
             shards: Shards::default(),
@@ -121,7 +158,9 @@ impl Engine {
             background: Background::start(engine.clone()),
             eviction: Eviction::default(),
             append_log: AppendLog::default(),
-            gate: Gate::default(),
+            gate,
+            departures: Departures::default(),
+            debug: DebugSwitches::default(),
             persistence: Persistence::default(),
             snapshotting: AtomicBool::new(false),
             started: Instant::now(),
@@ -133,7 +172,7 @@ impl Engine {
             me: engine.clone(),
             lax_scripts: AtomicBool::new(false),
             threads: options.threads,
-            renamed: renamed(&options.renamed),
+            renamed,
             rates: crate::cron::Rates::default(),
             workers: RwLock::new(Vec::new()),
             next_client: AtomicU64::new(1),
@@ -318,6 +357,45 @@ impl Engine {
         self.workers.read().iter().for_each(|post| each(&post.stats));
     }
 
+    /// DEBUG SLEEP: every thread that serves clients stops for this long, and the caller as well.
+    pub(crate) fn put_to_sleep(&self, time: Duration) {
+        let until = self.started.elapsed().saturating_add(time);
+        self.debug.asleep_until_us.fetch_max(until.as_micros().min(u128::from(u64::MAX)) as u64, Relaxed);
+        self.sleep_along();
+    }
+
+    /// Waits while the server is asleep (DEBUG SLEEP). Threads call it when they begin a round.
+    #[inline]
+    pub fn sleep_along(&self) {
+        let until_us = self.debug.asleep_until_us.load(Relaxed);
+        if until_us != 0 {
+            self.sleep_until(Duration::from_micros(until_us));
+        }
+    }
+
+    #[cold]
+    fn sleep_until(&self, until: Duration) {
+        std::thread::sleep(until.saturating_sub(self.started.elapsed()));
+        let until_us = until.as_micros() as u64;
+        // Unless somebody has put it off meanwhile.
+        let _ = self.debug.asleep_until_us.compare_exchange(until_us, 0, Relaxed, Relaxed);
+    }
+
+    /// Microseconds to wait before each write to the append-only file (DEBUG AOF-FLUSH-SLEEP).
+    pub fn flush_sleep_us(&self) -> u64 {
+        self.debug.flush_sleep_us.load(Relaxed)
+    }
+
+    /// Whether checksums of files and payloads do not matter (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    pub fn skips_checksums(&self) -> bool {
+        self.debug.skips_checksums.load(Relaxed)
+    }
+
+    /// Nanoseconds that the first worker was not waiting for events.
+    pub(crate) fn first_worker_ns(&self) -> u64 {
+        self.workers.read().first().map_or(0, |post| post.stats.loop_ns.get())
+    }
+
     /// The sum of one counter over all threads.
     pub(crate) fn sum(&self, pick: impl Fn(&ThreadStats) -> &Counter) -> u64 {
         self.workers.read().iter().map(|post| pick(&post.stats).get()).sum()
@@ -347,6 +425,12 @@ impl Engine {
     /// Whether scripts may call commands that they else may not.
     pub(crate) fn allows_denied_in_scripts(&self) -> bool {
         self.lax_scripts.load(Relaxed)
+    }
+
+    /// How long a script may run before others are told that they wait for it; `None` for as long as it likes.
+    pub(crate) fn busy_after(&self) -> Option<Duration> {
+        let limit_ms = u64::try_from(self.config.hot.busy_reply_threshold.load(Relaxed)).ok()?;
+        (limit_ms > 0).then(|| Duration::from_millis(limit_ms))
     }
 
     /// A script keeps others waiting: they are told so from now on.

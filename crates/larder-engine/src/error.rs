@@ -68,6 +68,8 @@ fixed! {
     NOT_FLOAT = "ERR value is not a valid float";
     NOT_POSITIVE = "ERR value is out of range, must be positive";
     OUT_OF_RANGE = "ERR value is out of range";
+    NOT_I32 = "ERR value is out of range, value must between -2147483648 and 2147483647";
+    NOT_NEGATABLE = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
     NO_SUCH_KEY = "ERR no such key";
     INDEX_OUT_OF_RANGE = "ERR index out of range";
     OVERFLOW = "ERR increment or decrement would overflow";
@@ -89,5 +91,4 @@ fixed! {
     INVALID_TTL = "ERR Invalid TTL value, must be >= 0";
     INVALID_IDLETIME = "ERR Invalid IDLETIME value, must be >= 0";
     INVALID_FREQUENCY = "ERR Invalid FREQ value, must be >= 0 and <= 255";
-    NOT_TEXT_FOR_BULK = "ERR Invalid argument(s)";
 }

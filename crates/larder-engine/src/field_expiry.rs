@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub(crate) struct FieldExpiries {
     by_time: BTreeSet<(u64, usize, Box<[u8]>)>,
+    /// Entries of each database, as far as there have been any.
+    counts: Vec<usize>,
 }
 
 /// The time of what never expires.
@@ -20,11 +22,23 @@ impl FieldExpiries {
         if before == after {
             return;
         }
-        if before != NEVER {
-            self.by_time.remove(&(before, db, key.into()));
+        if before != NEVER && self.by_time.remove(&(before, db, key.into())) {
+            self.counts[db] -= 1;
         }
-        if after != NEVER {
-            self.by_time.insert((after, db, key.into()));
+        if after != NEVER && self.by_time.insert((after, db, key.into())) {
+            self.reach(db);
+            self.counts[db] += 1;
+        }
+    }
+
+    /// Hashes of a database with such fields.
+    pub(crate) fn len(&self, db: usize) -> usize {
+        self.counts.get(db).copied().unwrap_or(0)
+    }
+
+    fn reach(&mut self, db: usize) {
+        if self.counts.len() <= db {
+            self.counts.resize(db + 1, 0);
         }
     }
 
@@ -32,6 +46,7 @@ impl FieldExpiries {
     pub(crate) fn pop_due(&mut self, now_ms: u64) -> Option<(usize, Box<[u8]>)> {
         let due = self.by_time.first().is_some_and(|(at, ..)| *at <= now_ms);
         let (_, db, key) = due.then(|| self.by_time.pop_first()).flatten()?;
+        self.counts[db] -= 1;
         Some((db, key))
     }
 
@@ -43,6 +58,7 @@ impl FieldExpiries {
     /// Drops all of a database.
     pub(crate) fn forget(&mut self, db: usize) {
         self.by_time.retain(|(_, of, _)| *of != db);
+        self.counts.get_mut(db).into_iter().for_each(|count| *count = 0);
     }
 
     /// Exchanges two databases.
@@ -52,6 +68,8 @@ impl FieldExpiries {
             _ if db == b => a,
             _ => db,
         };
+        self.reach(a.max(b));
+        self.counts.swap(a, b);
         let all = std::mem::take(&mut self.by_time).into_iter();
         self.by_time = all.map(|(at, db, key)| (at, renumber(db), key)).collect();
     }

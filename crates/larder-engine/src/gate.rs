@@ -1,6 +1,7 @@
 //! What the whole server may not do at the moment, and what it answers then.
 
 use crate::command::{Command, flags};
+use crate::config::Hot;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::session::Session;
@@ -11,6 +12,7 @@ const SNAPSHOT_FAILED: u8 = 1 << 1;
 const LOG_FAILED: u8 = 1 << 2;
 const CLOSING: u8 = 1 << 3;
 const BUSY: u8 = 1 << 4;
+const REPLICAS_MISSING: u8 = 1 << 5;
 
 pub(crate) const LOADING_ERROR: CommandError =
     CommandError::Fixed("LOADING Redis is loading the dataset in memory");
@@ -19,6 +21,8 @@ const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
      modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
      snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
 );
+
+const REPLICAS_ERROR: CommandError = CommandError::Fixed("NOREPLICAS Not enough good replicas to write.");
 
 /// Flags that are nearly always clear: one look tells that nothing is refused.
 #[derive(Debug, Default)]
@@ -98,10 +102,11 @@ impl Gate {
         {
             return Err(LOADING_ERROR);
         }
-        if !command.has(flags::WRITE) && command.name != "ping" {
-            return Ok(());
+        match command.name {
+            _ if command.has(flags::WRITE) => self.check_writes(engine, session),
+            "ping" => self.check_disk(engine),
+            _ => Ok(()),
         }
-        self.check_writes(engine, session)
     }
 
     /// Refuses what writes, when that must not be done now.
@@ -110,6 +115,18 @@ impl Gate {
         if session.replays {
             return Ok(());
         }
+        self.check_disk(engine)?;
+        if self.has(REPLICAS_MISSING) { Err(REPLICAS_ERROR) } else { Ok(()) }
+    }
+
+    /// Whether fewer replicas are there than `min-replicas-to-write` wants. There are none.
+    pub(crate) fn read_options(&self, hot: &Hot) {
+        let wanted =
+            hot.min_replicas_to_write.load(Relaxed) > 0 && hot.min_replicas_max_lag.load(Relaxed) > 0;
+        self.set(REPLICAS_MISSING, wanted);
+    }
+
+    fn check_disk(&self, engine: &Engine) -> CommandResult {
         if self.has(LOG_FAILED) {
             let reason = engine.persistence.log.lock().write_error.clone();
             return Err(CommandError::text(format!("MISCONF Errors writing to the AOF file: {reason}")));

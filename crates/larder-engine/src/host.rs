@@ -39,6 +39,10 @@ pub struct CpuTimes {
     pub sys: f64,
     /// In the program.
     pub user: f64,
+    /// Of the first thread that serves clients: in the kernel.
+    pub first_sys: f64,
+    /// In the program.
+    pub first_user: f64,
 }
 
 /// How to shut down.
@@ -56,9 +60,15 @@ pub struct ShutdownFlags {
 
 /// The process around the engine.
 pub trait Host: Send + Sync {
+    /// Who supervises the process, as INFO shows it.
+    fn supervisor(&self) -> &'static str {
+        "no"
+    }
+
     /// Writes the configuration file anew. The error is what the client sees after `ERR `.
     /// `users` are the lines of the users, if they belong there.
-    fn rewrite_config(&self, users: &[String]) -> Result<(), String>;
+    /// `all`: with the options that are as they are by default.
+    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), String>;
     /// Reads the ACL file. The error is the system's text.
     fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String>;
     /// Writes the ACL file anew, whole or not at all. The error is the system's text.

@@ -1,40 +1,72 @@
-//! Finds the keys among the arguments of a command, by its key specifications.
+//! Finds the keys among the arguments of a command, and what is done with them: by its key specifications, and for the few
+//! commands that those cannot describe, as the handler does.
 
 use crate::command::{Begin, Command, Find, KeySpec, Scope};
+use crate::commands::generic::migrate_keys;
+use crate::commands::is_word;
 use larder_resp::Args;
 
-/// Calls `each` with the position of every key and the specification it comes from. `Err` when the arguments do not
-/// fit the specifications (a number of keys that is no number, or larger than the arguments).
+/// Calls `each` with the position of every key and what is done with it, in the words of COMMAND INFO. `Err` when the
+/// arguments do not fit the specifications (a number of keys that is no number, or larger than the arguments).
 pub fn positions(
     command: &Command,
     args: Args<'_>,
-    mut each: impl FnMut(usize, &KeySpec),
+    mut each: impl FnMut(usize, &'static str),
 ) -> Result<(), InvalidKeys> {
+    if command.name == "migrate" {
+        migrate_keys(args).for_each(|at| each(at, "RW ACCESS DELETE"));
+        return Ok(());
+    }
     for spec in command.keys {
         if command.scope == Scope::Geo && matches!(spec.begin, Begin::Keyword { .. }) {
             continue;
         }
         let Some(first) = begin(spec, args) else { continue };
         let (last, step) = end(spec, args, first)?;
-        let first = first + first_offset(spec);
-        for at in (first..=last).step_by(step) {
-            if at >= args.len() {
-                return Err(InvalidKeys);
-            }
-            each(at, spec);
+        if last >= args.len() {
+            return Err(InvalidKeys);
         }
+        let flags = flags(command, spec, args);
+        (first + first_offset(spec)..=last).step_by(step).for_each(|at| each(at, flags));
     }
     let target = match command.scope {
         Scope::Geo => crate::commands::geo::store_target(args),
         Scope::Sort => crate::commands::generic::sort_target(args),
         _ => None,
     };
-    if let Some(at) = target
-        && let Some(spec) = command.keys.iter().find(|spec| spec.flags.starts_with("OW"))
-    {
-        each(at, spec);
+    if let Some(at) = target.filter(|_| command.keys.iter().any(|spec| spec.flags.starts_with("OW"))) {
+        each(at, "OW UPDATE");
     }
     Ok(())
+}
+
+/// What is done with the keys of a specification, where the arguments can tell more than the specification.
+fn flags(command: &Command, spec: &KeySpec, args: Args<'_>) -> &'static str {
+    match command.name {
+        "set" if set_reads(args) => "RW ACCESS UPDATE",
+        "set" => "OW UPDATE",
+        "bitfield" if bitfield_only_reads(args) => "RO ACCESS",
+        "bitfield" => "RW ACCESS UPDATE",
+        _ => spec.flags,
+    }
+}
+
+/// Whether SET tells something of the old value.
+pub fn set_reads(args: Args<'_>) -> bool {
+    args.iter().skip(3).any(|arg| is_word(arg, "get") || is_word(arg, "ifeq"))
+}
+
+/// Whether BITFIELD has nothing but GETs. In doubt, no.
+fn bitfield_only_reads(args: Args<'_>) -> bool {
+    let mut at = 2;
+    while let Some(word) = args.get(at) {
+        at += match word {
+            _ if is_word(word, "get") && at + 2 < args.len() => 3,
+            _ if is_word(word, "overflow") && at + 1 < args.len() => 2,
+            _ => return false,
+        };
+    }
+    true
 }
 
 /// The arguments do not contain the keys that the specification says.

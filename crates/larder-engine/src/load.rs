@@ -14,7 +14,7 @@ use crate::session::{ConnInfo, ConnKind};
 use crate::shard::SHARDS;
 use crate::thresholds::rdb_options_of;
 use crate::worker::{Flow, Worker};
-use crate::{Session, mailbox::Mailbox};
+use crate::{Session, mailbox::Mailbox, snapshot};
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
@@ -103,6 +103,16 @@ impl<'e> Loader<'e> {
         self.loaded += 1;
     }
 
+    /// Puts a key as another keyspace has it.
+    pub(crate) fn copy(&self, db: usize, record: &snapshot::Record<'_>) {
+        let expire = record.expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
+        let value = match record.content {
+            snapshot::Content::String(bytes) => Content::String(bytes),
+            snapshot::Content::Value(value) => Content::Value(value.clone()),
+        };
+        self.place(db, record.key, value, expire, record.access);
+    }
+
     fn place(&self, db: usize, name: &[u8], value: Content<'_>, expire: ExpireChange, access: u32) {
         let key = self.engine.key(name);
         let mut shard = self.engine.shards.lock_one(key.shard(), self.may_wait);
@@ -186,18 +196,23 @@ impl Replay {
     }
 
     /// Executes a command. One that fails is noted in the log of the server: it has changed nothing, as it most likely did
-    /// when it was written. The error is that there is no such command: the file is another's.
+    /// when it was written. The error is that there is no such command: the file is another's;
+    /// or that it failed, when `propagation-error-behavior` wants that to be the end.
     pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
         let found = crate::dispatch::look_up(&self.worker.engine, &mut self.worker.state, args);
         found.map_err(|error| text_of(&error))?;
         self.run(args);
+        let failed = self.reply.first() == Some(&b'-');
+        if failed && self.worker.engine.config.value("propagation-error-behavior") == "panic" {
+            return Err("a command failed, which propagation-error-behavior does not allow".to_owned());
+        }
         Ok(())
     }
 
     fn run(&mut self, args: Args<'_>) {
         self.reply.clear();
         if self.worker.execute(&mut self.session, args, &mut self.reply) == Flow::Script {
-            self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut || ());
+            self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut ());
         }
     }
 

@@ -83,11 +83,29 @@ pub fn spawn_background<R: Send + 'static>(
     name: &str,
     run: impl FnOnce(&MayWait) -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
-    let run = move || {
+    spawn(thread::Builder::new().name(name.to_owned()), run)
+}
+
+/// The same for a thread that runs scripts, with so much stack.
+///
+/// # Errors
+/// What the system says when it starts no further thread.
+pub fn spawn_background_with_stack<R: Send + 'static>(
+    name: &str,
+    stack_bytes: usize,
+    run: impl FnOnce(&MayWait) -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    spawn(thread::Builder::new().name(name.to_owned()).stack_size(stack_bytes), run)
+}
+
+fn spawn<R: Send + 'static>(
+    builder: thread::Builder,
+    run: impl FnOnce(&MayWait) -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    builder.spawn(move || {
         crate::threads::started();
         run(&MayWait(()))
-    };
-    thread::Builder::new().name(name.to_owned()).spawn(run)
+    })
 }
 
 /// The right to run a script, or to keep all others from running one. It is taken before any shard.

@@ -28,6 +28,17 @@ pub fn integer(text: &[u8]) -> CommandResult<i64> {
     parse_i64(text).ok_or(CommandError::NOT_INTEGER)
 }
 
+/// An integer argument that can be negated, or the error that says so.
+pub(crate) fn negatable(text: &[u8]) -> CommandResult<i64> {
+    Some(integer(text)?).filter(|&n| n != i64::MIN).ok_or(CommandError::NOT_NEGATABLE)
+}
+
+/// The number of a database, which must be one of `count`.
+pub(crate) fn database(text: &[u8], count: usize) -> CommandResult<usize> {
+    let db = i32::try_from(integer(text)?).map_err(|_| CommandError::NOT_I32)?;
+    usize::try_from(db).ok().filter(|&db| db < count).ok_or(CommandError::DB_OUT_OF_RANGE)
+}
+
 /// An integer argument of at least zero, or the error that Redis gives for a negative one.
 pub fn positive(text: &[u8]) -> CommandResult<i64> {
     positive_or(text, CommandError::NOT_POSITIVE)
@@ -44,11 +55,6 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// The same, or a hexadecimal integer, as timeouts may be given.
-pub fn parse_timeout(text: &[u8]) -> Option<f64> {
-    parse_f64(text).or_else(|| parse_hex_f64(text))
-}
-
 /// The same, but for numbers too large or too small for a double, which most commands refuse.
 pub fn parse_f64_in_range(text: &[u8]) -> Option<f64> {
     let value = parse_f64(text)?;
@@ -58,16 +64,28 @@ pub fn parse_f64_in_range(text: &[u8]) -> Option<f64> {
     (!too_large() && !too_small()).then_some(value)
 }
 
-/// The C library also reads hexadecimal; integers of that form are what people send.
-fn parse_hex_f64(text: &[u8]) -> Option<f64> {
-    let (sign, rest) = match text {
-        [b'-', rest @ ..] => (-1.0, rest),
-        [b'+', rest @ ..] => (1.0, rest),
-        _ => (1.0, text),
+/// The text up to its first zero byte, which is where C ends a string.
+pub(crate) fn c_string(text: &[u8]) -> &[u8] {
+    text.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// An unsigned number as `string2ull` of Valkey reads it: what `strtoull` takes in full, but for small negative numbers.
+pub(crate) fn parse_u64_of_c(text: &[u8]) -> Option<u64> {
+    let text = c_string(text);
+    if let Some(number) = parse_i64(text) {
+        return u64::try_from(number).ok();
+    }
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let start = text.iter().position(|byte| !is_space(byte))?;
+    let (negative, digits) = match &text[start..] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
     };
-    let [b'0', b'x' | b'X', digits @ ..] = rest else { return None };
-    let digits = std::str::from_utf8(digits).ok().filter(|d| !d.starts_with(['+', '-']))?;
-    u64::from_str_radix(digits, 16).ok().map(|n| sign * n as f64)
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(if negative { number.wrapping_neg() } else { number })
 }
 
 /// The text of a floating-point number as Valkey writes scores: a whole number up to 2^62 as an integer, else the fewest digits
@@ -222,6 +240,28 @@ mod tests {
     }
 
     #[test]
+    fn unsigned_numbers_as_c_reads_them() {
+        for (text, number) in [
+            ("0", Some(0)),
+            ("-0", Some(0)),
+            (" 1", Some(1)),
+            ("\t+007", Some(7)),
+            ("1\0x", Some(1)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("-18446744073709551615", Some(1)),
+            ("18446744073709551616", None),
+            ("-1", None),
+            ("1 ", None),
+            ("- 1", None),
+            ("", None),
+            (" ", None),
+            ("0x1", None),
+        ] {
+            assert_eq!(parse_u64_of_c(text.as_bytes()), number, "{text:?}");
+        }
+    }
+
+    #[test]
     fn scores_have_the_fewest_digits() {
         let cases = [
             (0.1, "0.1"),
@@ -261,7 +301,7 @@ mod tests {
     fn floats() {
         assert_eq!(parse_f64(b"1e3"), Some(1000.0));
         assert_eq!(parse_f64(b"-inf"), Some(f64::NEG_INFINITY));
-        assert_eq!((parse_f64(b"0x10"), parse_timeout(b"0x10")), (None, Some(16.0)));
+        assert_eq!(parse_f64(b"0x10"), None);
         for good in ["0", "-0.0", "0e-400", "5e-324", "1.7e308", "inf", "-Infinity"] {
             assert_eq!(parse_f64_in_range(good.as_bytes()), parse_f64(good.as_bytes()), "{good}");
         }

@@ -79,7 +79,7 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
         context.db = db;
         let key = context.key(&bytes);
         serve_readers(context, &key);
-        while let Some(kind) = context.kind(&key).filter(|&kind| kind != Kind::Stream) {
+        while let Some(kind) = context.peek_kind(&key).filter(|&kind| kind != Kind::Stream) {
             let Some(waiter) = context.shard(&key).waiting.first(db, &bytes, kind) else { break };
             serve_one(context, &key, &waiter);
         }
@@ -92,7 +92,7 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
 /// consumers of a group that is no more, or whose stream is, are told so.
 fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
     let (db, engine) = (context.db, context.engine);
-    let kind = context.kind(key);
+    let kind = context.peek_kind(key);
     let waiting = &context.shard(key).waiting;
     if kind != Some(Kind::Stream) {
         let of_another_type = kind.map(|_| CommandError::WRONG_TYPE);
@@ -201,7 +201,7 @@ pub(crate) fn pop_into(
         list.pop_with(end, options, |element| write_element(reply, element));
         Ok(())
     })?;
-    note_popped(context, key, end);
+    note_popped(context, key, end, 1);
     context.log_instead(&[pop_name(end), key.bytes]);
     Ok(())
 }
@@ -216,20 +216,17 @@ pub(crate) fn pop_many_into(
 ) -> CommandResult {
     reply.array(2);
     reply.bulk(key.bytes);
-    context.with_list(key, |list, options, _| {
-        pop_all(list, options, end, count, reply);
-        Ok(())
-    })?;
-    note_popped(context, key, end);
+    let popped = context.with_list(key, |list, options, _| Ok(pop_all(list, options, end, count, reply)))?;
+    note_popped(context, key, end, popped.unwrap_or(0) as usize);
     if context.logs() {
         context.log_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
     }
     Ok(())
 }
 
-/// Tells everybody that elements were popped from a list.
-pub(crate) fn note_popped(context: &mut Context<'_>, key: &Key<'_>, end: End) {
-    context.modified(key);
+/// Tells everybody that elements were popped from a list, which counts as `changes`.
+pub(crate) fn note_popped(context: &mut Context<'_>, key: &Key<'_>, end: End, changes: usize) {
+    context.modified_by(key, changes);
     context.notify(class::LIST, if end == End::Front { "lpop" } else { "rpop" }, key);
     context.notify_emptied(key);
 }
@@ -291,7 +288,7 @@ pub(crate) fn pop_scored(
     form: PopForm,
     reply: &mut Reply<'_>,
 ) -> CommandResult {
-    context.with_value(key, |set: &mut SortedSet, _| {
+    let popped = context.with_value(key, |set: &mut SortedSet, _| {
         let count = count.min(set.len());
         let pairs = matches!(form, PopForm::Pairs | PopForm::PairsWithKey);
         match form {
@@ -320,9 +317,9 @@ pub(crate) fn pop_scored(
             }
             Extreme::Max => (0..count).for_each(|_| set.pop_max(&mut write)),
         }
-        Ok(())
+        Ok(count as usize)
     })?;
-    context.modified(key);
+    context.modified_by(key, popped.unwrap_or(0));
     context.notify(class::SORTED_SET, if extreme == Extreme::Min { "zpopmin" } else { "zpopmax" }, key);
     context.notify_emptied(key);
     if context.logs() {
@@ -363,7 +360,7 @@ pub(crate) fn move_one(
     }
     context.modified(target);
     context.notify(class::LIST, push_event(to), target);
-    note_popped(context, source, from);
+    note_popped(context, source, from, 0);
     context.signal_ready(target);
     context.log_instead(&[b"LMOVE", source.bytes, target.bytes, end_name(from), end_name(to)]);
     reply.bulk(&scratch);

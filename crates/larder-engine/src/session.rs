@@ -4,6 +4,7 @@ use crate::acl::{Access, Acl, User};
 use crate::blocking::Waiter;
 use crate::dispatch::Suspended;
 use crate::pubsub::{Message, Subscriptions};
+use crate::scripting::Mode;
 use crate::tracking::Tracking;
 use crate::transaction::{Queue, Watched};
 use larder_resp::Protocol;
@@ -136,6 +137,8 @@ pub struct ClientShared {
     pub watched_bytes: AtomicU64,
     /// What of its memory is in the sum that `maxmemory-clients` limits.
     pub counted: AtomicU64,
+    /// What of its memory is in the sum of those that are being closed because of that limit.
+    pub closing: AtomicU64,
     /// Bytes received.
     pub net_in: AtomicU64,
     /// Bytes sent or waiting.
@@ -193,6 +196,7 @@ impl ClientShared {
             tracking_bytes: AtomicU64::new(0),
             watched_bytes: AtomicU64::new(0),
             counted: AtomicU64::new(0),
+            closing: AtomicU64::new(0),
             net_in: AtomicU64::new(0),
             net_out: AtomicU64::new(0),
             commands: AtomicU64::new(0),
@@ -222,7 +226,7 @@ impl ClientShared {
         self.query_cap.store(cap as u64, Relaxed);
     }
 
-    /// Records the output that waits.
+    /// Records the memory of the output that waits, and the number of its buffers.
     pub fn set_output(&self, bytes: usize, chain: usize) {
         self.output_bytes.store(bytes as u64, Relaxed);
         self.output_chain.store(chain as u64, Relaxed);
@@ -277,6 +281,8 @@ pub struct Session {
     pub(crate) log_end: u64,
     /// Reads an append-only file: nothing is refused.
     pub(crate) replays: bool,
+    /// How its scripts are debugged.
+    pub(crate) debugging: Mode,
 }
 
 impl Session {
@@ -299,6 +305,7 @@ impl Session {
             has_left: false,
             log_end: 0,
             replays: false,
+            debugging: Mode::Off,
         }
     }
 
@@ -326,6 +333,11 @@ impl Session {
     /// Whether nothing is known of the client: it has to authenticate, and never has.
     pub fn is_stranger(&self) -> bool {
         !self.authenticated && !self.was_in
+    }
+
+    /// Whether its next script is debugged.
+    pub fn debugs(&self) -> bool {
+        self.debugging != Mode::Off
     }
 
     /// Whether the connection waits in a blocking command.

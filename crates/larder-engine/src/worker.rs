@@ -11,6 +11,7 @@ use crate::eviction::Evictor;
 use crate::mailbox::{Mail, Mailbox};
 use crate::recent::Recent;
 use crate::registrations::Registration;
+use crate::scripting::{Beside, Twin};
 use crate::serve;
 use crate::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::shard::{Key, Table};
@@ -45,6 +46,8 @@ pub enum Flow {
     Retry,
     /// The command was not executed: it may run a script, and is to be given to [`Worker::execute_script`].
     Script,
+    /// The command was not executed: it is a script to be debugged on a copy of the data, see [`Worker::twin`].
+    Debug,
 }
 
 /// One thread's handle on the engine.
@@ -129,16 +132,21 @@ impl Worker {
     }
 
     /// Executes a command that [`Worker::execute`] has answered with [`Flow::Script`]. When a script runs for longer than
-    /// `busy-reply-threshold`, `round` is called every now and then, for other clients to be told so: with another
+    /// `busy-reply-threshold`, `beside` makes a round every now and then, for other clients to be told so: with another
     /// worker, from [`Worker::spare`].
     pub fn execute_script(
         &mut self,
         session: &mut Session,
         args: Args<'_>,
         out: &mut Vec<u8>,
-        round: &mut dyn FnMut(),
+        beside: &mut dyn Beside,
     ) -> Flow {
-        dispatch::execute_script(&self.engine, &mut self.state, session, args, out, round)
+        dispatch::execute_script(&self.engine, &mut self.state, session, args, out, beside)
+    }
+
+    /// A command that [`Worker::execute`] has answered with [`Flow::Debug`], for a thread of its own.
+    pub fn twin(&self, session: &Session, args: Args<'_>) -> Twin {
+        Twin::new(&self.engine, session, args.to_owned())
     }
 
     /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].

@@ -36,9 +36,17 @@ const FINALIZER: &str =
 const DEPTH: &str = "a pattern of many items overflows the C stack";
 const PATIENCE: &str =
     "matching a pattern may take for ever, and hooks do not run meanwhile: such a script cannot be killed";
+const TAIL_CALL: &str = "a function that the environment has in Lua takes the place of the script that calls it as its last act, and \
+    its errors name no line: its calls (chunks whose name begins with =) are ordinary ones";
 
 /// The edits.
 pub const EDITS: &[Edit] = &[
+    edit(
+        "lvm.c",
+        TAIL_CALL,
+        "/* tail call: put new frame in place of previous one */",
+        "if (*getstr(clvalue(L->ci->func)->l.p->source) == '=') { nexeccalls++; goto reentry; }",
+    ),
     edit("lbaselib.c", UNPACK, "int i, e, n;", "int i, e; unsigned int n;"),
     edit(
         "lbaselib.c",

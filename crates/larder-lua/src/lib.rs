@@ -28,6 +28,8 @@ mod bit;
 mod errors;
 #[allow(unsafe_code, reason = "the interface of Lua in C")]
 pub mod gateway;
+#[allow(unsafe_code, reason = "the interface of Lua in C")]
+pub mod inspect;
 mod json;
 mod msgpack;
 mod random;

@@ -6,7 +6,8 @@
 
 use crate::Crc64;
 use crate::error::{Error, Result};
-use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, Version, kind, opcode};
+use crate::format::{Version, is_known, kind, opcode};
+pub use crate::read::Checks;
 use crate::read::{Input, Loaded, Options, read_value};
 use crate::write::{Output, type_of, version_for, write_value};
 use larder_collections::value::Value;
@@ -57,21 +58,21 @@ pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
 
 /// Whether the footer of a payload of libraries is right; there may be none of them.
 pub fn verify_functions(payload: &[u8]) -> bool {
-    verify_footer(payload).is_some()
+    verify_footer(payload, Checks::ALL).is_some()
 }
 
-/// Whether the footer is right: a version that can be read, and the checksum of the bytes.
-pub fn verify(payload: &[u8]) -> bool {
-    verify_footer(payload).is_some_and(|body| !body.is_empty())
+/// Whether the footer is right as far as it is checked: a version that is known, and the checksum of the bytes.
+pub fn verify(payload: &[u8], checks: Checks) -> bool {
+    verify_footer(payload, checks).is_some_and(|body| !body.is_empty())
 }
 
 /// What is before the footer, if that is right.
-fn verify_footer(payload: &[u8]) -> Option<&[u8]> {
+fn verify_footer(payload: &[u8], checks: Checks) -> Option<&[u8]> {
     let (rest, checksum) = payload.split_last_chunk::<8>()?;
     let (body, version) = rest.split_last_chunk::<2>()?;
     let checksum = u64::from_le_bytes(*checksum);
-    let is_right =
-        is_ours(u32::from(u16::from_le_bytes(*version))) && (checksum == 0 || checksum == Crc64::of(rest));
+    let is_known = !checks.version || is_known(u32::from(u16::from_le_bytes(*version)));
+    let is_right = is_known && (!checks.sum || checksum == 0 || checksum == Crc64::of(rest));
     is_right.then_some(body)
 }
 
@@ -82,10 +83,6 @@ pub fn restore(payload: &[u8], options: &Options) -> Result<Option<Loaded>> {
     let mut rest = value;
     let loaded = read_value(&mut Input::new(&mut rest), kind, options)?;
     if rest.is_empty() { Ok(loaded) } else { Err(Error::Damaged("bytes behind the value")) }
-}
-
-fn is_ours(version: u32) -> bool {
-    version <= VERSION_MAX && !FOREIGN_VERSIONS.contains(&version)
 }
 
 fn payload(

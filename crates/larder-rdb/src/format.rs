@@ -33,8 +33,13 @@ impl Version {
 
 /// Versions that Redis gave to its later formats: the types that they share with version 11 can be read.
 pub(crate) const FOREIGN_VERSIONS: std::ops::RangeInclusive<u32> = 12..=79;
-/// The newest version that is read.
+/// The newest version that is known, and the first that is Valkey's own.
 pub(crate) const VERSION_MAX: u32 = 80;
+
+/// Whether all types of a version are known.
+pub(crate) fn is_known(version: u32) -> bool {
+    version <= VERSION_MAX && !FOREIGN_VERSIONS.contains(&version)
+}
 
 /// Type bytes of values.
 pub(crate) mod kind {

@@ -3,7 +3,7 @@
 use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
-use larder_rdb::read::{Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
+use larder_rdb::read::{Checks, Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
 use larder_rdb::write::{FileWriter, KeyHeader};
 use larder_rdb::{Error, Version, dump};
 
@@ -43,7 +43,7 @@ fn elements(list: &List) -> Vec<Vec<u8>> {
 }
 
 fn restored_list(payload: &[u8], options: &Options) -> List {
-    assert!(dump::verify(payload));
+    assert!(dump::verify(payload, Checks::ALL));
     match dump::restore(payload, options) {
         Ok(Some(Loaded::Value(Value::List(list)))) => {
             list.check_invariants();
@@ -83,7 +83,10 @@ fn golden_payloads_of_redis() {
     for (payload, value) in [(STRING, &b"hello"[..]), (INTEGER, b"-1234")] {
         assert_eq!(dump::of_string(value, Version::V10, true), unhex(payload));
         let loaded = dump::restore(&unhex(payload), &options(0));
-        assert!(dump::verify(&unhex(payload)) && matches!(loaded, Ok(Some(Loaded::String(s))) if s == value));
+        assert!(
+            dump::verify(&unhex(payload), Checks::ALL)
+                && matches!(loaded, Ok(Some(Loaded::String(s))) if s == value)
+        );
     }
     let list = restored_list(&unhex(LIST), &options(0));
     assert_eq!(elements(&list), [b"a".to_vec(), b"12".to_vec(), vec![b'b'; 100]]);
@@ -94,9 +97,9 @@ fn golden_payloads_of_redis() {
 fn damaged_payloads_are_errors() {
     let mut rng = fastrand::Rng::with_seed(3);
     let good = dump::of_value(&Value::List(sample_list(60, 1)), Version::V11, true);
-    assert!(dump::verify(&good));
+    assert!(dump::verify(&good, Checks::ALL));
     for len in 0..good.len() {
-        assert!(!dump::verify(&good[..len]), "cut to {len}");
+        assert!(!dump::verify(&good[..len], Checks::ALL), "cut to {len}");
         assert!(
             dump::restore(&good[..len], &options(1)).is_err() || len + 1 > good.len() - 10,
             "cut to {len}"
@@ -109,7 +112,7 @@ fn damaged_payloads_are_errors() {
             bad[at] = rng.u8(..);
         }
         if bad != good {
-            assert!(!dump::verify(&bad));
+            assert!(!dump::verify(&bad, Checks::ALL));
         }
         if let Ok(Some(Loaded::Value(Value::List(list)))) = dump::restore(&bad, &options(1)) {
             list.check_invariants();
@@ -209,7 +212,7 @@ impl Kept {
 }
 
 fn read_all(bytes: &[u8], verify: bool) -> Result<(Vec<Event>, Vec<Kept>), Error> {
-    let mut reader = FileReader::new(bytes, options(0), verify)?;
+    let mut reader = FileReader::new(bytes, options(0), Checks { sum: verify, version: false })?;
     let (mut events, mut keys, mut records) = (Vec::new(), RawKeys::default(), Vec::new());
     while let Some(event) = reader.next_event(&mut keys)? {
         events.push(event);

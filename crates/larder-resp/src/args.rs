@@ -57,6 +57,11 @@ impl<'a> Args<'a> {
         Args { buf: self.buf, spans: self.spans.get(i..).unwrap_or(&[]) }
     }
 
+    /// The arguments before `i` (all when there are fewer).
+    pub fn before(&self, i: usize) -> Args<'a> {
+        Args { buf: self.buf, spans: self.spans.get(..i).unwrap_or(self.spans) }
+    }
+
     /// Sum of the arguments' lengths in bytes.
     pub fn size_bytes(&self) -> usize {
         self.spans.iter().map(|s| s.end - s.start).sum()

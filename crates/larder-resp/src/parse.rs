@@ -11,7 +11,7 @@
 //! Invariants:
 //! - I1: every span ends at or before `at`, and `at <= buf.len()`.
 //! - I2: `args_left > 0` or `bulk_len.is_some()` only between a multibulk header and the command's last byte.
-//! - I3: `buf[at..searched]` holds neither CR nor LF nor NUL as far as the current line's search goes.
+//! - I3: `buf[at..searched]` does not hold what ends the current line, as far as its search goes.
 //!
 //! Tested below, by mutation in `tests/mutation.rs`, and side by side with redis-server in `tests/differential.rs`.
 
@@ -22,11 +22,13 @@ mod tests;
 
 use crate::args::{Args, Span};
 pub use inline::split_args;
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// The longest line (inline command, count or length) that is accepted, in bytes.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// What ends a count, a length and an argument.
+const LINE_END: &[u8; 2] = b"\r\n";
 /// Arguments a command may have before the client has authenticated.
 const UNAUTHENTICATED_ARGS_MAX: i64 = 10;
 /// Bytes an argument may have before the client has authenticated.
@@ -74,8 +76,10 @@ pub enum ProtocolError {
     TooBigBulkString,
     /// No end of line within the limit, in an inline command.
     TooBigInline,
-    /// An inline command with a quote that is not closed, or with text right behind a closing quote.
+    /// An inline command with a quote that is not closed.
     UnbalancedQuotes,
+    /// No CR LF where a count, a length or an argument ends.
+    InvalidLineEnd,
     /// More arguments than a client may send before AUTH.
     UnauthenticatedMultibulkLength,
     /// A longer argument than a client may send before AUTH.
@@ -93,6 +97,7 @@ impl ProtocolError {
             Self::TooBigBulkString => "too big bulk count string".into(),
             Self::TooBigInline => "too big inline request".into(),
             Self::UnbalancedQuotes => "unbalanced quotes in request".into(),
+            Self::InvalidLineEnd => "invalid CRLF in request".into(),
             Self::UnauthenticatedMultibulkLength => "unauthenticated multibulk length".into(),
             Self::UnauthenticatedBulkLength => "unauthenticated bulk length".into(),
         }
@@ -197,7 +202,7 @@ impl Parser {
         for _ in 0..count {
             let rest = &buf[at..];
             let (len, header) = number::short_header(b'$', rest)?;
-            if len as u64 > limits.bulk_bytes_max || rest.len() < header + len + 2 {
+            if len as u64 > limits.bulk_bytes_max || rest.get(header + len..header + len + 2)? != LINE_END {
                 return None;
             }
             self.spans.push(Span { start: at + header, end: at + header + len });
@@ -251,6 +256,9 @@ impl Parser {
                 self.bulk_len = Some(len);
                 return Ok(None);
             }
+            if buf[self.at + len..self.at + len + 2] != *LINE_END {
+                return Err(ProtocolError::InvalidLineEnd);
+            }
             self.spans.push(Span { start: self.at, end: self.at + len });
             self.bulk_len = None;
             self.args_left -= 1;
@@ -265,14 +273,9 @@ impl Parser {
             self.advance(self.at + next);
             return Ok(Some(len));
         }
-        let first = buf.get(self.at).copied();
         let Some((line, next)) = self.line(buf, ProtocolError::TooBigBulkString)? else {
             return Ok(None);
         };
-        match first {
-            Some(b'$') | None => {}
-            Some(got) => return Err(ProtocolError::ExpectedDollar(got)),
-        }
         let len = number::parse(line).filter(|&n| n >= 0 && n as u64 <= limits.bulk_bytes_max);
         let len = len.ok_or(ProtocolError::InvalidBulkLength)?;
         if len > UNAUTHENTICATED_BULK_BYTES_MAX && !limits.authenticated {
@@ -282,30 +285,30 @@ impl Parser {
         Ok(Some(len as usize))
     }
 
-    /// The line at `at` without its first byte and its end, and where the next one starts. Like Redis it ends at a CR
-    /// and whatever byte follows; a NUL hides everything behind it.
+    /// The line at `at` without its first byte and its end, and where the next one starts. An argument's begins with `$`.
     fn line<'b>(
         &mut self,
         buf: &'b [u8],
         too_long: ProtocolError,
     ) -> Result<Option<(&'b [u8], usize)>, ProtocolError> {
-        let found = memchr2(b'\r', 0, &buf[self.searched..]).map(|i| self.searched + i);
+        let found = memchr(b'\r', &buf[self.searched..]).map(|i| self.searched + i);
         self.searched = found.unwrap_or(buf.len());
         if self.searched - self.at > LINE_BYTES_MAX {
             return Err(too_long);
         }
-        match found {
-            Some(end) if buf[end] == b'\r' && end + 1 < buf.len() => {
-                let start = (self.at + 1).min(end);
-                Ok(Some((&buf[start..end], end + 2)))
-            }
-            Some(end) if buf[end] == 0 && buf.len() - self.at > LINE_BYTES_MAX => Err(too_long),
-            _ => Ok(None),
+        let Some(end) = found.filter(|end| end + 1 < buf.len()) else { return Ok(None) };
+        if self.args_left > 0 && buf[self.at] != b'$' {
+            return Err(ProtocolError::ExpectedDollar(buf[self.at]));
         }
+        if buf[end + 1] != b'\n' {
+            return Err(ProtocolError::InvalidLineEnd);
+        }
+        Ok(Some((&buf[self.at + 1..end], end + 2)))
     }
 
     fn inline(&mut self, buf: &[u8]) -> Result<Option<Found>, ProtocolError> {
         self.start();
+        // As in Valkey a NUL hides everything behind it.
         let found = memchr2(b'\n', 0, &buf[self.searched..]).map(|i| self.searched + i);
         self.searched = found.unwrap_or(buf.len());
         let hidden = found.is_some_and(|end| buf[end] == 0);

@@ -1,5 +1,7 @@
 //! What the server says about itself.
 
+use larder_engine::VALKEY_VERSION;
+
 /// The version, as everywhere.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -23,9 +25,12 @@ pub fn banner(port: &str, threads: usize) -> String {
         .replace("{pid}", &std::process::id().to_string())
 }
 
-/// `--version`.
+/// `--version`. Tools read the generation of the protocol from what stands behind `v=`.
 pub fn version_line() -> String {
-    format!("Larder server v={VERSION} sha=00000000:0 malloc=jemalloc-5.3.1 bits={} build=0", usize::BITS)
+    format!(
+        "Larder server v={VALKEY_VERSION} sha=00000000:0 malloc=jemalloc-5.3.1 bits={} build=0 larder={VERSION}",
+        usize::BITS
+    )
 }
 
 /// `--help`.

@@ -4,10 +4,12 @@ use crate::listen::{self, CannotListen, Place};
 use crate::persist::Persist;
 use crate::settings::{self, system_text};
 use crate::shared::Shared;
+use crate::supervise::Supervisor;
 use crate::{memory, process, sys};
 use larder_engine::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The process around the engine.
@@ -52,11 +54,11 @@ impl ServerHost {
 }
 
 impl Host for ServerHost {
-    fn rewrite_config(&self, users: &[String]) -> Result<(), String> {
+    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), String> {
         let Some(path) = &self.shared.config_file else {
             return Err("The server is running without a config file".to_string());
         };
-        settings::rewrite(&self.shared.config, path, users).map_err(|error| {
+        settings::rewrite(&self.shared.config, path, users, all).map_err(|error| {
             self.shared.log.warning(&format!("CONFIG REWRITE failed: {}", system_text(&error)));
             format!("Rewriting config file: {}", system_text(&error))
         })?;
@@ -80,6 +82,14 @@ impl Host for ServerHost {
             "dir" => self.enter_dir(),
             "crash-log-enabled" => {
                 crate::crash::fault::catch_signals(value == "yes");
+                Ok(())
+            }
+            "use-exit-on-panic" => {
+                crate::crash::fault::EXIT_ON_PANIC.store(value == "yes", Relaxed);
+                Ok(())
+            }
+            "proc-title-template" => {
+                crate::supervise::show_title(config, &self.config_file());
                 Ok(())
             }
             "jemalloc-bg-thread" => {
@@ -162,7 +172,9 @@ impl Host for ServerHost {
 
     fn cpu(&self) -> CpuTimes {
         let (sys, user) = sys::cpu_seconds();
-        CpuTimes { sys, user }
+        let thread = self.shared.posts().first().map_or(0, |post| post.thread.load(Relaxed));
+        let (first_sys, first_user) = sys::thread_cpu_seconds(thread);
+        CpuTimes { sys, user, first_sys, first_user }
     }
 
     fn os(&self) -> String {
@@ -171,6 +183,14 @@ impl Host for ServerHost {
 
     fn executable(&self) -> String {
         std::env::current_exe().map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned())
+    }
+
+    fn supervisor(&self) -> &'static str {
+        match self.shared.supervisor() {
+            Supervisor::None => "no",
+            Supervisor::Systemd => "systemd",
+            Supervisor::Upstart => "upstart",
+        }
     }
 
     fn config_file(&self) -> String {

@@ -26,13 +26,23 @@ pub struct Place {
     /// 0: not at all.
     port: u16,
     backlog: i32,
+    /// `socket-mark-id`; 0 is none.
+    mark: u32,
+    /// Multipath TCP.
+    multipath: bool,
 }
 
 impl Place {
     /// As configured.
     pub fn of(config: &Config) -> Place {
         let backlog = config.number("tcp-backlog") as i32;
-        Place { bind: config.value("bind"), port: config.number("port") as u16, backlog }
+        Place {
+            bind: config.value("bind"),
+            port: config.number("port") as u16,
+            backlog,
+            mark: config.number("socket-mark-id") as u32,
+            multipath: config.is_yes("mptcp"),
+        }
     }
 }
 
@@ -54,7 +64,7 @@ pub fn tcp(place: &Place, log: &Log) -> Result<Vec<Listener>, CannotListen> {
     let port = place.port;
     for address in addresses(&place.bind).filter(|_| port != 0) {
         let text = address.text;
-        match bind_one(text, port, place.backlog) {
+        match bind_one(text, place) {
             Ok(listener) => listeners.push(Listener::Tcp(listener)),
             Err(error) if address.optional && not_here(&error) => {}
             Err(error) => {
@@ -76,8 +86,7 @@ pub fn unix(config: &Config, log: &Log) -> Result<Option<Listener>, CannotListen
     if path.is_empty() {
         return Ok(None);
     }
-    let mode = config.number("unixsocketperm") as u32;
-    match bind_unix(Path::new(&path), config.number("tcp-backlog") as i32, mode) {
+    match bind_unix(Path::new(&path), config) {
         Ok(listener) => Ok(Some(Listener::Unix(listener, PathBuf::from(path)))),
         Err(error) => {
             log.warning(&format!("Failed opening Unix socket: bind: {}", system_text(&error)));
@@ -117,28 +126,37 @@ fn resolve(text: &str, port: u16) -> io::Result<SocketAddr> {
     }
 }
 
-fn bind_one(text: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
-    let address = resolve(text, port)?;
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+fn bind_one(text: &str, place: &Place) -> io::Result<TcpListener> {
+    let address = resolve(text, place.port)?;
+    let protocol = if place.multipath { Protocol::MPTCP } else { Protocol::TCP };
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
+    if place.mark != 0 {
+        socket.set_mark(place.mark)?;
+    }
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(backlog)?;
+    socket.listen(place.backlog)?;
     Ok(TcpListener::from_std(socket.into()))
 }
 
-fn bind_unix(path: &Path, backlog: i32, mode: u32) -> io::Result<UnixListener> {
+fn bind_unix(path: &Path, config: &Config) -> io::Result<UnixListener> {
+    let mode = config.number("unixsocketperm") as u32;
+    let group = config.value("unixsocketgroup");
     // One left over by a crash would be in the way.
     let _ = std::fs::remove_file(path);
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    socket.listen(backlog)?;
+    socket.listen(config.number("tcp-backlog") as i32)?;
     if mode != 0 {
         sys::set_permissions(path, mode)?;
+    }
+    if !group.is_empty() {
+        sys::set_group(path, &group)?;
     }
     Ok(UnixListener::from_std(socket.into()))
 }
@@ -157,7 +175,8 @@ mod tests {
     #[test]
     fn optional_addresses_may_be_missing() {
         let log = Log::new("/dev/null", 3);
-        let place = |bind: &str| Place { bind: bind.to_string(), port: free_port(), backlog: 5 };
+        let place =
+            |bind: &str| Place { bind: bind.to_string(), port: free_port(), backlog: 5, ..Place::default() };
         assert_eq!(tcp(&place("-192.0.2.1 127.0.0.1"), &log).unwrap().len(), 1);
         assert!(tcp(&place("192.0.2.1"), &log).is_err());
     }

@@ -4,6 +4,7 @@
 
 mod banner;
 mod connection;
+mod cpus;
 mod crash;
 mod host;
 mod listen;
@@ -17,6 +18,7 @@ mod shared;
 mod shutdown;
 mod signals;
 mod start;
+mod supervise;
 mod sys;
 mod worker;
 

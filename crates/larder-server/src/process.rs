@@ -5,6 +5,7 @@ use crate::settings::system_text;
 use crate::sys;
 use larder_engine::config::Config;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Descriptors that are no clients: listeners, log, files, what libraries open.
 const RESERVED_FILES: u64 = 32;
@@ -55,14 +56,30 @@ pub fn raise_clients(clients: u64) -> Result<(), String> {
     })
 }
 
-/// Puts `oom-score-adj` into effect as far as the process may.
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+/// The scores that the kernel knows.
+const OOM_SCORE_MIN: i64 = -1000;
+const OOM_SCORE_MAX: i64 = 1000;
+
+/// The score that the process was started with, once it has been changed.
+static OOM_SCORE_BEFORE: OnceLock<i64> = OnceLock::new();
+
+/// Puts `oom-score-adj` into effect as far as the process may: the first of `oom-score-adj-values`, by itself or on top of the
+/// score that the process was started with; with `no` that score comes back.
 pub fn apply_oom_score(config: &Config) -> Result<(), String> {
     let mode = config.value("oom-score-adj");
-    if mode == "no" {
+    if mode == "no" && OOM_SCORE_BEFORE.get().is_none() {
         return Ok(());
     }
+    let now = || std::fs::read_to_string(OOM_SCORE).ok()?.trim().parse().ok();
+    let before = *OOM_SCORE_BEFORE.get_or_init(|| now().unwrap_or(0));
     let values = config.value("oom-score-adj-values");
-    let score = values.split(' ').next().unwrap_or("0");
-    std::fs::write("/proc/self/oom_score_adj", score)
+    let own: i64 = values.split(' ').next().and_then(|score| score.parse().ok()).unwrap_or(0);
+    let score = match mode.as_str() {
+        "no" => before,
+        "absolute" => own,
+        _ => before + own,
+    };
+    std::fs::write(OOM_SCORE, score.clamp(OOM_SCORE_MIN, OOM_SCORE_MAX).to_string())
         .map_err(|_| "Failed to apply new oom_score_adj configuration, check server logs.".to_string())
 }

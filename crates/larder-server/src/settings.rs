@@ -51,14 +51,14 @@ pub fn system_text(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-/// Writes the configuration file anew, with these lines for the users.
-pub fn rewrite(config: &Config, path: &Path, users: &[String]) -> io::Result<()> {
+/// Writes the configuration file anew, with these lines for the users, and with `all` options or those that need it.
+pub fn rewrite(config: &Config, path: &Path, users: &[String], all: bool) -> io::Result<()> {
     let old = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
-    replace(path, config.rewrite(&old, users).as_bytes())
+    replace(path, config.rewrite_with(&old, users, all).as_bytes())
 }
 
 /// Writes a file anew: next to the old one first, then in its place.

@@ -4,6 +4,7 @@
 use crate::listen::{Listener, Place};
 use crate::log::Log;
 use crate::persist::Persist;
+use crate::supervise::Supervisor;
 use crate::worker::NewConnection;
 use larder_engine::ShutdownFlags;
 use larder_engine::config::Config;
@@ -31,6 +32,8 @@ pub struct Shared {
     pub listeners: Mutex<Listeners>,
     /// Saving and loading; there once the engine is.
     pub persist: OnceLock<Arc<Persist>>,
+    /// Who supervises the process; told before anything is served.
+    pub supervisor: OnceLock<Supervisor>,
     /// Held by whoever shuts the server down.
     pub shutdown_turn: Mutex<()>,
     stopping: AtomicBool,
@@ -76,11 +79,17 @@ impl Shared {
             posts: OnceLock::new(),
             listeners: Mutex::default(),
             persist: OnceLock::new(),
+            supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(None),
             stopped: Condvar::new(),
         }
+    }
+
+    /// Who supervises the process.
+    pub fn supervisor(&self) -> Supervisor {
+        self.supervisor.get().copied().unwrap_or(Supervisor::None)
     }
 
     /// Makes the workers known.

@@ -24,6 +24,7 @@ pub fn shut_down(shared: &Shared, flags: ShutdownFlags) -> Result<(), String> {
         return Ok(());
     }
     shared.log.warning("User requested shutdown...");
+    shared.supervisor().tell("STOPPING=1", &shared.log);
     if let Err(text) = close(shared, persist, flags)
         && !flags.force
     {

@@ -8,8 +8,9 @@ use crate::log::Log;
 use crate::persist::{self, Persist};
 use crate::settings::Settings;
 use crate::shared::{Post, Shared};
+use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
-use crate::{memory, process, shutdown, signals, sys};
+use crate::{cpus, memory, process, shutdown, signals, sys};
 use larder_engine::config::{CommandLine, FatalConfig};
 use larder_engine::{Engine, EngineOptions, Host};
 use mio::{Poll, Waker};
@@ -50,18 +51,31 @@ fn serve(settings: Settings) -> ExitCode {
     let config = &settings.config;
     let log = Log::new(&config.value("logfile"), config.number("loglevel"));
     log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
-    if config.is_yes("daemonize") && sys::daemonize().is_err() {
+    if config.is_yes("syslog-enabled") {
+        log.use_syslog(&config.value("syslog-ident"), config.number("syslog-facility"));
+    }
+    let supervisor = Supervisor::of(config, &log);
+    if config.is_yes("daemonize") && supervisor == Supervisor::None && sys::daemonize().is_err() {
         log.warning("Can't run in the background: fork failed");
         return ExitCode::FAILURE;
     }
     greet(&log, &settings);
+    if config.is_yes("set-proc-title") {
+        sys::title::prepare();
+    }
     if config.is_yes("disable-thp") {
         sys::disable_huge_pages();
     }
     memory::set_background_thread(config.is_yes("jemalloc-bg-thread"));
     process::fit_open_files(config, &log);
+    if let Err(text) = process::apply_oom_score(config) {
+        log.warning(&text);
+    }
     let pidfile = process::pidfile(config);
     let shared = Arc::new(Shared::new(Arc::new(settings.config), log, settings.file));
+    shared.supervisor.get_or_init(|| supervisor);
+    let config_file = shared.config_file.as_ref().map(|path| path.to_string_lossy().into_owned());
+    supervise::show_title(&shared.config, &config_file.unwrap_or_default());
     if let Err(error) = crash::install(&shared) {
         abort(&shared, &error);
         return ExitCode::FAILURE;
@@ -143,10 +157,12 @@ fn run_threads(
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
     let keeps_log = shared.config.is_yes("appendonly");
     engine.gate().set_loading(keeps_log || persist.has_data(keeps_log));
+    introduce(shared, threads);
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
+    cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     load(shared, &persist, keeps_log)?;
-    announce(shared, threads);
+    announce(shared);
     cron(shared, &engine, &persist);
     // One that has panicked has ended the process.
     workers.into_iter().for_each(|worker| drop(worker.join()));
@@ -167,17 +183,28 @@ fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), 
     })
 }
 
-fn announce(shared: &Shared, threads: usize) {
+/// Says what runs here: with a picture for those who look at a terminal, or want it.
+fn introduce(shared: &Shared, threads: usize) {
     let (config, log) = (&shared.config, &shared.log);
     let port = config.value("port");
-    log.notice(&format!("Running mode=standalone, port={port}."));
-    log.raw(&banner::banner(&port, threads));
+    if config.is_yes("always-show-logo") || log.is_terminal() {
+        log.raw(&banner::banner(&port, threads));
+    } else {
+        log.notice(&format!("Running mode=standalone, port={port}."));
+    }
+}
+
+/// The data is loaded: says that clients are served.
+fn announce(shared: &Shared) {
+    let (config, log) = (&shared.config, &shared.log);
+    let port = config.value("port");
     if port != "0" {
         log.notice("Ready to accept connections tcp");
     }
     if !config.value("unixsocket").is_empty() {
         log.notice("Ready to accept connections unix");
     }
+    shared.supervisor().ready(log);
 }
 
 /// Makes all event loops before any of them runs, so that each can reach the others.
@@ -214,6 +241,7 @@ fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()
         move || {
             crash::fault::use_signal_stack();
             memory::own_arena();
+            cpus::bind(&event_loop.shared().config, "server-cpulist", &event_loop.shared().log);
             sys::take_short_turns();
             event_loop.run();
         },
@@ -228,6 +256,7 @@ fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
             return;
         }
         larder_engine::panic_if_armed();
+        engine.sleep_along();
         engine.cron();
         persist.cron();
     }

@@ -1,6 +1,10 @@
 //! The calls that only libc offers. Each function is safe to call.
 #![allow(unsafe_code)]
 
+pub mod affinity;
+pub mod syslog;
+pub mod title;
+
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -8,6 +12,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Local time, broken down.
 pub struct LocalTime {
@@ -244,8 +249,54 @@ fn sync_range(file: &File, part: Range<u64>, flags: libc::c_uint) -> io::Result<
     if done != 0 && is_told { Err(error) } else { Ok(()) }
 }
 
+/// Waits until a socket can be read from, or also written to, at most so long.
+pub fn wait_for_socket(socket: &impl AsRawFd, writes: bool, patience: Duration) {
+    let events = if writes { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
+    let timeout_ms = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: the pointer is to one live entry. Whatever comes of it, the caller tries the socket next.
+    unsafe { libc::poll(&raw mut poll, 1, timeout_ms) };
+}
+
 /// Changes a file's permissions.
 pub fn set_permissions(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// Stops the process until somebody lets it go on.
+pub fn stop_self() {
+    // SAFETY: takes no pointers.
+    unsafe {
+        libc::raise(libc::SIGSTOP);
+    }
+}
+
+/// Gives a file to a group, by the group's name.
+pub fn set_group(path: &Path, group: &str) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let (path, name) =
+        (CString::new(path.as_os_str().as_bytes()).map_err(invalid)?, CString::new(group).map_err(invalid)?);
+    // SAFETY: both strings are NUL-terminated; the entry is read before anybody else can ask for another, as this is called at
+    // the start only.
+    let done = unsafe {
+        let entry = libc::getgrnam(name.as_ptr());
+        if entry.is_null() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("no group '{group}'")));
+        }
+        libc::chown(path.as_ptr(), libc::uid_t::MAX, (*entry).gr_gid)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Processor seconds of a thread of this process, by the kernel's number: in the kernel, in the program.
+pub fn thread_cpu_seconds(thread: i32) -> (f64, f64) {
+    // The first field behind the name is the third.
+    const USER: usize = 14 - 3;
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let seconds = |at: usize| fields.get(at).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / TICKS_PER_S;
+    (seconds(USER + 1), seconds(USER))
 }

@@ -236,3 +236,41 @@ fn usage_is_saved() {
         assert!((least..least + 60).contains(&server.client().ask(question).int()), "{policy}");
     }
 }
+
+/// Connections that do not read their replies: they are to be closed, and no key has to make room for them.
+#[test]
+fn clients_are_closed_before_keys_are_evicted() {
+    for threads in [1, 4] {
+        let server = Server::larder(&["--threads", &threads.to_string(), "--maxmemory-clients", "3mb"]);
+        let mut client = server.client();
+        let keys: Vec<String> = (0..50).map(|n| format!("key:{n}")).collect();
+        for key in &keys {
+            client.cmd(&["SET", key, &"v".repeat(50_000)]);
+        }
+        client.ask("CONFIG SET maxmemory-policy allkeys-random");
+        // Each thread may be making a reply of 2.5 MB, in a buffer that grows.
+        let limit = number(&mut client, "used_memory") + threads * (6 << 20);
+        client.ask(&format!("CONFIG SET maxmemory {limit}"));
+        let all = format!("MGET {}\r\n", keys.join(" "));
+        let mut readers: Vec<Client> = (0..20).map(|_| server.client()).collect();
+        // What the system takes from the socket does not count; so each asks more than once.
+        for _ in 0..6 {
+            // Some are closed already.
+            readers.iter_mut().for_each(|reader| drop(reader.send_raw(all.as_bytes())));
+            client.cmd(&["SET", &keys[0], &"v".repeat(50_000)]);
+        }
+        wait_until("clients to be closed", || number(&mut client, "evicted_clients") > 0);
+        client.cmd(&["SET", &keys[0], &"v".repeat(50_000)]);
+        assert_eq!(client.ask("DBSIZE").int(), 50, "{threads} threads");
+        assert_eq!(number(&mut client, "evicted_keys"), 0, "{threads} threads");
+    }
+}
+
+/// All of a limit that is greater than any sum.
+#[test]
+fn a_share_of_an_enormous_limit_closes_nobody() {
+    let server = Server::larder(&["--maxmemory", "9223372036854775808", "--maxmemory-clients", "100%"]);
+    let mut client = server.client();
+    assert_eq!(client.cmd(&["SET", "k", &"v".repeat(1 << 20)]).text(), "OK");
+    assert_eq!(number(&mut client, "evicted_clients"), 0);
+}

@@ -3,11 +3,16 @@
 use crate::seed;
 use std::time::{Duration, Instant};
 
+/// How long a fuzz test is to run: `FUZZ_SECONDS` from the environment.
+pub fn time() -> Option<Duration> {
+    let seconds = std::env::var("FUZZ_SECONDS").ok()?.parse();
+    Some(Duration::from_secs(seconds.expect("FUZZ_SECONDS is a number")))
+}
+
 /// Calls `case` with `count` seeds that begin with `own`; `SEED=` runs that one alone, and `FUZZ_SECONDS=` goes on for that
 /// long with ever new ones. The seed of a case that panics is printed.
 pub fn for_seeds(own: u64, count: u64, mut case: impl FnMut(u64)) {
-    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let deadline = time().map(|time| Instant::now() + time);
     let first = seed(own);
     let count = if std::env::var_os("SEED").is_some() { 1 } else { count };
     let mut at = first;

@@ -6,6 +6,7 @@ mod client;
 pub mod fuzz;
 mod kind;
 pub mod mutate;
+pub mod preload;
 mod process;
 mod server;
 pub mod syntax;

@@ -201,9 +201,14 @@ impl Hash {
         self.table.iter().map(Field::of).filter(move |field| field.is_live(now_ms))
     }
 
-    /// Visits some fields from a cursor on and returns the next one, as [`Table::scan`] does.
-    pub fn scan(&self, cursor: u64, now_ms: u64, mut visit: impl FnMut(Field<'_>)) -> u64 {
-        self.table.scan(cursor, |row| {
+    /// Visits about `count` fields from a cursor on and returns the next one, as [`Table::scan`] does. A hash that is called
+    /// listpack is seen at once.
+    pub fn scan(&self, cursor: u64, count: usize, now_ms: u64, mut visit: impl FnMut(Field<'_>)) -> u64 {
+        if self.encoding() == HashEncoding::Listpack {
+            self.iter(now_ms).for_each(visit);
+            return 0;
+        }
+        self.table.scan(cursor, count, |row| {
             let field = Field::of(row);
             if field.is_live(now_ms) {
                 visit(field);

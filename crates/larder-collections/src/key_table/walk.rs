@@ -2,24 +2,25 @@
 
 use super::hash::{KeyHash, position};
 use super::{Entry, KeyTable};
+use crate::segment_scan;
 use larder_packed::segment::Thin;
 
 impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
-    /// Visits the entries of one segment from a cursor on and returns the next cursor; 0 starts, and 0 means done.
+    /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
     /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the
     /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
-    pub fn scan(&self, cursor: u64, mut visit: impl FnMut(Entry<'_, V>)) -> u64 {
-        let Ok(from) = u32::try_from(cursor) else { return 0 };
-        let Some(records) = self.directory.get(from) else { return 0 };
-        let range = self.directory.positions(self.directory.slot(from));
-        for (_, record) in records.records() {
-            // A merge may have put the cursor into the middle of a segment.
-            if range.start == cursor || position(H::hash(record.key())) >= from {
-                visit(record);
-            }
-        }
-        if range.end > u64::from(u32::MAX) { 0 } else { range.end }
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'_, V>)) -> u64 {
+        segment_scan::scan(cursor, count, |from, count| {
+            let Some(records) = self.directory.get(from) else { return (0, None) };
+            let range = self.directory.positions(self.directory.slot(from));
+            let records = records.records().map(|(_, record)| record);
+            let position = |record: &Entry<'_, V>| position(H::hash(record.key()));
+            let whole = range.start == u64::from(from);
+            let (visited, next) =
+                segment_scan::visit_from(records, (from, whole), count, position, &mut visit);
+            (visited, next.or(u32::try_from(range.end).ok()))
+        })
     }
 
     /// All entries, in no order but that of segments.

@@ -8,9 +8,6 @@ use crate::int_set::CURSOR_END;
 const INTS: u64 = 1 << 52;
 const _: () = assert!(CURSOR_END <= INTS);
 
-/// A step of a scan gives up after so many segments per member asked for, as an almost empty table has few members each.
-const SEGMENTS_PER_COUNT: usize = 10;
-
 impl Set {
     /// All members: integers in ascending order, strings in the order of their table.
     pub fn iter(&self) -> impl Iterator<Item = Element<'_>> {
@@ -29,9 +26,12 @@ impl Set {
             return 0;
         }
         let mut left = count;
-        if cursor & INTS == 0 {
-            let next = self.scan_strings(cursor, &mut left, &mut f);
-            if next != 0 || self.ints().is_none() {
+        if let Some(strings) = self.strings().filter(|_| cursor & INTS == 0) {
+            let next = strings.scan(cursor, count, |row| {
+                left = left.saturating_sub(1);
+                f(Element::Bytes(row.key()));
+            });
+            if next != 0 {
                 return next;
             }
         }
@@ -45,20 +45,5 @@ impl Set {
             0 => 0,
             next => next | INTS,
         }
-    }
-
-    fn scan_strings(&self, cursor: u64, left: &mut usize, f: &mut impl FnMut(Element<'_>)) -> u64 {
-        let Some(strings) = self.strings() else { return 0 };
-        let mut cursor = cursor;
-        for _ in 0..left.saturating_mul(SEGMENTS_PER_COUNT) {
-            cursor = strings.scan(cursor, |row| {
-                *left = left.saturating_sub(1);
-                f(Element::Bytes(row.key()));
-            });
-            if cursor == 0 || *left == 0 {
-                break;
-            }
-        }
-        cursor
     }
 }

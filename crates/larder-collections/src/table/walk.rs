@@ -4,26 +4,25 @@ use super::node::{Child, POSITION_BITS};
 use super::tree::leaf_start;
 use super::{Row, Shape, Table};
 use crate::key_table::{KeyHash, position};
+use crate::segment_scan;
 use larder_packed::segment::{Layout, Rows};
 use std::slice;
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
-    /// Visits the entries of one segment from a cursor on and returns the next cursor; 0 starts, and 0 means done.
+    /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
     /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the
     /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
-    pub fn scan(&self, cursor: u64, mut visit: impl FnMut(Row<'_, L>)) -> u64 {
-        let Ok(from) = u32::try_from(cursor) else { return 0 };
-        let rows = self.rows_at(from);
-        let start = leaf_start(from, rows.depth());
-        for row in rows.rows() {
-            // A merge may have put the cursor into the middle of a segment.
-            if start == from || position(H::hash(row.key())) >= from {
-                visit(row);
-            }
-        }
-        let end = u64::from(start) + (1 << (POSITION_BITS - rows.depth()));
-        if end > u64::from(u32::MAX) { 0 } else { end }
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Row<'_, L>)) -> u64 {
+        segment_scan::scan(cursor, count, |from, count| {
+            let rows = self.rows_at(from);
+            let start = leaf_start(from, rows.depth());
+            let position = |row: &Row<'_, L>| position(H::hash(row.key()));
+            let (visited, next) =
+                segment_scan::visit_from(rows.rows(), (from, start == from), count, position, &mut visit);
+            let end = u64::from(start) + (1 << (POSITION_BITS - rows.depth()));
+            (visited, next.or(u32::try_from(end).ok()))
+        })
     }
 
     /// All entries: of a small table in the order of their insertion, else by position of their segments.

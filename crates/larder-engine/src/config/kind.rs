@@ -9,6 +9,8 @@ use super::special::{self, Special};
 pub(crate) enum Unit {
     Plain,
     Memory,
+    /// -1 is no limit.
+    MemoryOrNone,
     /// A percentage is stored as a negative number.
     MemoryOrPercent,
     Octal,

@@ -7,8 +7,15 @@ use std::fmt;
 /// `include` within `include`, at most.
 const INCLUDE_DEPTH_MAX: usize = 16;
 
-/// Options that Redis no longer has and still accepts.
-const FORGOTTEN: [&str; 3] = ["list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
+/// Options that Valkey no longer has and still accepts in files.
+const FORGOTTEN: [&str; 6] = [
+    "dynamic-hz",
+    "io-threads-do-reads",
+    "list-max-ziplist-entries",
+    "list-max-ziplist-value",
+    "lua-replicate-commands",
+    "sanitize-dump-payload",
+];
 
 /// Why the server cannot start. Its `Display` is the whole text for stderr or the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +129,7 @@ impl Config {
                 loaded.users.push(args.to_vec());
             }
             ("loadmodule", [_, ..]) => loaded.modules.push(args.to_vec()),
+            ("sentinel", []) => return Err("Sentinel mode is not supported".to_string()),
             ("sentinel", [_, ..]) => return Err("sentinel directive while not in sentinel mode".to_string()),
             (name, []) if name.contains('.') => {
                 return Err("Module config specified without value".to_string());

@@ -13,6 +13,8 @@
 mod cli;
 #[cfg(test)]
 mod differential;
+#[cfg(test)]
+mod documented;
 mod hot;
 mod kind;
 mod load;
@@ -34,7 +36,7 @@ pub use table::MAXMEMORY_POLICIES;
 use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use table::{OPTIONS, Opt, find};
+use table::{Effect, OPTIONS, Opt, find};
 
 /// The smallest replication backlog.
 const REPL_BACKLOG_BYTES_MIN: i128 = 16 << 10;
@@ -111,8 +113,8 @@ impl Config {
         self.number(name) != 0
     }
 
-    /// Names and texts of the options that CONFIG GET finds for `patterns`, each at most once per name. A name without
-    /// glob characters is answered as it was spelled.
+    /// Names and texts of the options that CONFIG GET finds for `patterns`, each at most once per name, sorted. A name
+    /// without glob characters is answered as it was spelled.
     pub fn get_matching(&self, patterns: &[&[u8]]) -> Vec<(String, String)> {
         let mut found: Vec<(String, usize)> = Vec::new();
         for pattern in patterns {
@@ -128,6 +130,7 @@ impl Config {
                 push_new(&mut found, spelled.to_string(), index);
             }
         }
+        found.sort_unstable();
         found.into_iter().map(|(name, index)| (name, self.text(index))).collect()
     }
 
@@ -215,6 +218,11 @@ impl Config {
         let opt = &OPTIONS[index];
         let text = opt.kind.canonical(args, &self.text(index))?;
         let text = rounded(opt, text);
+        if let Effect::Absent(what) = opt.effect
+            && text != opt.default
+        {
+            return Err(format!("{what} is not supported"));
+        }
         self.store(index, text);
         Ok(())
     }
@@ -285,7 +293,7 @@ fn visible_names() -> impl Iterator<Item = (usize, &'static str)> {
 }
 
 fn push_new(found: &mut Vec<(String, usize)>, name: String, index: usize) {
-    if !found.iter().any(|(n, _)| *n == name) {
+    if !found.iter().any(|(n, _)| n.eq_ignore_ascii_case(&name)) {
         found.push((name, index));
     }
 }

@@ -23,7 +23,9 @@ pub(super) fn show(value: i128, unit: Unit) -> String {
 /// The text that CONFIG REWRITE writes: memory in the largest unit that divides it.
 pub(super) fn show_in_file(value: i128, unit: Unit) -> String {
     match unit {
-        Unit::Memory | Unit::MemoryOrPercent if value > 0 => memory_with_unit(value as u64),
+        Unit::Memory | Unit::MemoryOrNone | Unit::MemoryOrPercent if value > 0 => {
+            memory_with_unit(value as u64)
+        }
         _ => show(value, unit),
     }
 }
@@ -75,7 +77,8 @@ pub(super) fn parse_lenient(text: &str) -> Option<i64> {
 fn parse_unit(text: &str, unit: Unit) -> Result<i128, String> {
     let parsed = match unit {
         Unit::Plain => parse_plain(text).map(i128::from),
-        Unit::Memory => parse_memory(text).map(i128::from),
+        Unit::MemoryOrNone if text == "-1" => Some(-1),
+        Unit::Memory | Unit::MemoryOrNone => parse_memory(text).map(i128::from),
         Unit::MemoryOrPercent => parse_memory(text).map(i128::from).or_else(|| parse_percent(text)),
         Unit::Octal => i64::from_str_radix(text, 8).ok().map(i128::from),
     };
@@ -90,7 +93,7 @@ fn parse_percent(text: &str) -> Option<i128> {
 fn misread(unit: Unit) -> &'static str {
     match unit {
         Unit::Plain => "argument couldn't be parsed into an integer",
-        Unit::Memory => "argument must be a memory value",
+        Unit::Memory | Unit::MemoryOrNone => "argument must be a memory value",
         Unit::MemoryOrPercent => "argument must be a memory or percent value",
         Unit::Octal => "argument couldn't be parsed as an octal number",
     }

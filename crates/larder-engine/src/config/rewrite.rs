@@ -20,12 +20,17 @@ impl Config {
     /// The text of a configuration file that says what is set now, made from the old text. `users` are the lines of
     /// the users, if they belong there.
     pub fn rewrite(&self, old_text: &str, users: &[String]) -> String {
+        self.rewrite_with(old_text, users, false)
+    }
+
+    /// The same; with `all`, options that are as they are by default have lines as well.
+    pub fn rewrite_with(&self, old_text: &str, users: &[String], all: bool) -> String {
         let mut file = File::read(old_text);
         for (index, opt) in OPTIONS.iter().enumerate() {
             let text = self.text(index);
             let differs = text != self.default_of(index);
             for (line, needed) in lines_of(opt, &text, differs) {
-                file.put(index, line, needed);
+                file.put(index, line, needed || all);
             }
             file.blank_leftovers(index);
         }

@@ -50,6 +50,7 @@ impl<'a> Context<'a> {
     /// what the command does.
     #[cold]
     pub(crate) fn note_expired_fields(&mut self, key: &Key<'_>, names: &[Box<[u8]>]) {
+        self.worker.stats.expired_fields.add(names.len() as u64);
         if self.logs() {
             let words: Vec<&[u8]> =
                 [b"HDEL", key.bytes].into_iter().chain(names.iter().map(|name| &**name)).collect();

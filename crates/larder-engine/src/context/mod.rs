@@ -21,6 +21,7 @@ use crate::locks::{Busy, Held, ScriptTurn};
 use crate::mailbox::Mailbox;
 use crate::notify::class;
 use crate::recent::Recent;
+use crate::scripting::Beside;
 use crate::session::Session;
 use crate::shard::{Key, SHARDS, ShardData, Table};
 use crate::stats::ThreadStats;
@@ -34,6 +35,7 @@ use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_resp::Reply;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Kind bytes of strings that the table keeps inline.
 pub(crate) mod inline {
@@ -41,6 +43,8 @@ pub(crate) mod inline {
     pub const STRING: u8 = 0;
     /// A string that was edited in place: OBJECT ENCODING calls it raw.
     pub const RAW: u8 = 1;
+    /// A number with a fraction, which OBJECT ENCODING calls no integer even where it is one.
+    pub const FLOAT: u8 = 2;
 }
 
 /// What a worker has for its commands, beside the engine.
@@ -80,7 +84,7 @@ impl WorkerState {
 }
 
 /// What looks after other clients while a script takes its time.
-pub(crate) type Rounds<'a> = &'a mut (dyn FnMut() + 'a);
+pub(crate) type Rounds<'a> = &'a mut (dyn Beside + 'a);
 
 /// The surroundings of one command.
 pub struct Context<'a> {
@@ -215,8 +219,28 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
     ) -> R {
-        let due_ms = self.due_ms();
         let touch = self.touch();
+        self.read_and_mark(key, touch, f)
+    }
+
+    /// The same for commands that only ask about a key: it is not marked as used.
+    pub(crate) fn read_unmarked<R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
+    ) -> R {
+        let touch = self.worker.access.keep();
+        self.read_and_mark(key, touch, f)
+    }
+
+    #[inline]
+    fn read_and_mark<R>(
+        &mut self,
+        key: &Key<'_>,
+        touch: Touch,
+        f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
+    ) -> R {
+        let due_ms = self.due_ms();
         let db = self.db;
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
         let table = shard.table_mut(db);
@@ -225,7 +249,7 @@ impl<'a> Context<'a> {
                 self.worker.stats.hits.add(1);
                 return f(Some(entry), &mut self.reply);
             }
-            Some(_) => self.expire(key),
+            Some(_) => self.found_overdue(key),
             None => {}
         }
         self.worker.stats.misses.add(1);
@@ -233,30 +257,71 @@ impl<'a> Context<'a> {
         f(None, &mut self.reply)
     }
 
-    /// Looks a key up without counting or marking it.
-    pub(crate) fn peek<R>(&mut self, key: &Key<'_>, f: impl FnOnce(Option<Entry<'_, Value>>) -> R) -> R {
+    /// Looks a key up for a change: marks it as used, and counts nothing.
+    pub(crate) fn look_up<R>(&mut self, key: &Key<'_>, f: impl FnOnce(Option<Entry<'_, Value>>) -> R) -> R {
+        let touch = self.touch();
+        self.look_up_and_mark(key, touch, f)
+    }
+
+    /// The same where another lookup of the command counts as the use of the key: what is counted is not counted twice.
+    pub(crate) fn look_up_first<R>(
+        &mut self,
+        key: &Key<'_>,
+        f: impl FnOnce(Option<Entry<'_, Value>>) -> R,
+    ) -> R {
+        let touch = if self.worker.access.counts { self.worker.access.keep() } else { self.touch() };
+        self.look_up_and_mark(key, touch, f)
+    }
+
+    fn look_up_and_mark<R>(
+        &mut self,
+        key: &Key<'_>,
+        touch: Touch,
+        f: impl FnOnce(Option<Entry<'_, Value>>) -> R,
+    ) -> R {
         let due_ms = self.due_ms();
-        match self.table(key).get(key.hash, key.bytes) {
+        match self.table(key).get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
             Some(entry) if !is_due(&entry, due_ms) => return f(Some(entry)),
-            Some(_) => self.expire(key),
+            Some(_) => self.found_overdue(key),
             None => {}
         }
         f(None)
     }
 
-    /// The type of the value of a key, if it exists.
+    /// Looks a key up without counting or marking it.
+    pub(crate) fn peek<R>(&mut self, key: &Key<'_>, f: impl FnOnce(Option<Entry<'_, Value>>) -> R) -> R {
+        let due_ms = self.due_ms();
+        match self.table(key).get(key.hash, key.bytes) {
+            Some(entry) if !is_due(&entry, due_ms) => return f(Some(entry)),
+            Some(_) => self.found_overdue(key),
+            None => {}
+        }
+        f(None)
+    }
+
+    /// The type of the value of a key, if it exists, before it is used.
     pub(crate) fn kind(&mut self, key: &Key<'_>) -> Option<Kind> {
+        self.look_up_first(key, |entry| entry.map(|e| Kind::of(&e.value())))
+    }
+
+    /// The same for what is no use of the key.
+    pub(crate) fn peek_kind(&mut self, key: &Key<'_>) -> Option<Kind> {
         self.peek(key, |entry| entry.map(|e| Kind::of(&e.value())))
     }
 
-    /// Whether a key exists.
+    /// Whether a key exists, before it is used.
     pub(crate) fn exists(&mut self, key: &Key<'_>) -> bool {
-        self.peek(key, |entry| entry.is_some())
+        self.look_up_first(key, |entry| entry.is_some())
     }
 
-    /// The bytes of a string, copied; an error when the key holds another type.
-    pub(crate) fn string_copy(&mut self, key: &Key<'_>) -> CommandResult<Option<Vec<u8>>> {
-        self.peek(key, |entry| entry.map(|e| string_bytes(&e.value()).map(<[u8]>::to_vec)).transpose())
+    /// Whether a key that is to be written exists.
+    pub(crate) fn exists_to_write(&mut self, key: &Key<'_>) -> bool {
+        self.look_up(key, |entry| entry.is_some())
+    }
+
+    /// The same for what is no use of the key.
+    pub(crate) fn is_there(&mut self, key: &Key<'_>) -> bool {
+        self.peek(key, |entry| entry.is_some())
     }
 
     /// Puts a string, replacing whatever the key holds.
@@ -279,7 +344,7 @@ impl<'a> Context<'a> {
         let options = self.worker.list_options;
         let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
-        let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.exists(key);
+        let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.is_there(key);
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
@@ -287,7 +352,8 @@ impl<'a> Context<'a> {
             if matches!(value, Value::Stream(_)) {
                 self.signal_ready(key);
             }
-            self.engine.background.discard(value);
+            let lazily = self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed);
+            self.engine.background.discard(value, lazily);
         }
         if is_new {
             self.notify(class::NEW, "new", key);
@@ -302,26 +368,37 @@ impl<'a> Context<'a> {
 
     /// Removes a key; true if it existed.
     pub(crate) fn delete(&mut self, key: &Key<'_>) -> bool {
-        let existed = self.make_room(key);
+        let lazily = self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed);
+        self.delete_as(key, lazily)
+    }
+
+    /// Removes a key; true if it existed. A large value is freed in the background if `lazily` says so.
+    pub(crate) fn delete_as(&mut self, key: &Key<'_>, lazily: bool) -> bool {
+        let existed = self.remove(key, lazily);
+        self.worker.stats.dirty.add(u64::from(existed));
         if existed {
             self.notify(class::GENERIC, "del", key);
         }
         existed
     }
 
-    /// Removes a key for another to take its place, which is no event of its own; true if it existed.
+    /// Removes a key for another to take its place, which is no event and no change of its own; true if it existed.
     pub(crate) fn make_room(&mut self, key: &Key<'_>) -> bool {
-        if !self.exists(key) {
+        self.remove(key, self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed))
+    }
+
+    fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
+        if !self.is_there(key) {
             return false;
         }
-        self.remove_entry(key);
-        self.modified(key);
+        self.remove_entry(key, lazily);
+        self.modified_by(key, 0);
         true
     }
 
-    fn remove_entry(&mut self, key: &Key<'_>) {
+    fn remove_entry(&mut self, key: &Key<'_>, lazily: bool) {
         if let Some(removed) = self.take_entry(key) {
-            self.engine.background.discard_owned(removed.value);
+            self.engine.background.discard_owned(removed.value, lazily);
         }
     }
 
@@ -343,8 +420,9 @@ impl<'a> Context<'a> {
 
     /// Removes a key that exists because a command gave it a time that is over; true if it existed.
     pub(crate) fn expire_at_once(&mut self, key: &Key<'_>) -> bool {
-        let existed = self.make_room(key);
+        let existed = self.remove(key, self.engine.config.hot.lazyfree_lazy_expire.load(Relaxed));
         if existed {
+            self.worker.stats.dirty.add(1);
             self.worker.stats.expired.add(1);
             self.notify(class::EXPIRED, "expired", key);
         }
@@ -353,7 +431,7 @@ impl<'a> Context<'a> {
 
     /// Removes a key whose time is over.
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
-        self.remove_entry(key);
+        self.remove_entry(key, self.engine.config.hot.lazyfree_lazy_expire.load(Relaxed));
         self.worker.stats.expired.add(1);
         self.log_also(&[self.engine.expiry_command(), key.bytes]);
         self.note_changed(key, 0);
@@ -363,7 +441,13 @@ impl<'a> Context<'a> {
     /// Tells everybody concerned that the value of a key has changed.
     #[inline]
     pub(crate) fn modified(&mut self, key: &Key<'_>) {
-        self.worker.stats.dirty.add(1);
+        self.modified_by(key, 1);
+    }
+
+    /// The same when it counts as so many changes.
+    #[inline]
+    pub(crate) fn modified_by(&mut self, key: &Key<'_>, changes: usize) {
+        self.worker.stats.dirty.add(changes as u64);
         self.note_changed(key, self.session.id());
     }
 

@@ -72,7 +72,8 @@ impl<'a> Context<'a> {
         let is_empty = typed.is_empty();
         drop(value);
         if is_empty {
-            self.remove_entry(key);
+            // Nothing is left in it.
+            self.remove_entry(key, false);
         }
         result.map(Some)
     }

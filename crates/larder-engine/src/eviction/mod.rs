@@ -29,6 +29,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::field_expiry::NEVER;
 use crate::host::LogLevel;
 use crate::notify::class;
+use crate::scripting::CopiedBytes;
 use crate::session::Session;
 use crate::shard::{Key, ShardData, Table};
 use crate::tracking::Invalidations;
@@ -60,6 +61,8 @@ pub(crate) struct Eviction {
     pub(crate) evicted_keys: AtomicU64,
     /// Bytes of evicted keys that a snapshot keeps.
     kept_aside: AtomicI64,
+    /// Bytes of the data that scripts are debugged on.
+    pub(crate) copies: CopiedBytes,
     /// Bytes of evicted values that wait to be freed.
     in_flight: AtomicI64,
     /// Microseconds since the engine started when there began to be too much; 0 when there is not.
@@ -177,6 +180,8 @@ fn make_room_now(engine: &Engine, worker: &mut WorkerState) -> Result<(), Comman
     if engine.pause.state(worker.clock.wall_ms()).is_some() {
         return Ok(());
     }
+    // Connections make room before keys do.
+    engine.limit_clients();
     let time = tenacity(engine.config.hot.maxmemory_eviction_tenacity.load(Relaxed));
     let turn = Turn {
         engine,
@@ -240,12 +245,14 @@ impl Engine {
         self.eviction.kept_aside.store(0, Relaxed);
     }
 
-    /// Bytes in use that are not counted against the limit: evicted keys that a snapshot keeps, the log's buffers, and
-    /// messages on their way.
+    /// Bytes in use that are not counted against the limit: evicted keys that a snapshot keeps, copies that scripts are
+    /// debugged on, the log's buffers, messages on their way, and what connections are about to let go.
     pub(crate) fn bytes_not_counted(&self) -> u64 {
         self.eviction.kept_aside.load(Relaxed).max(0) as u64
+            + self.eviction.copies.load(Relaxed).max(0) as u64
             + self.append_log.buffer_bytes()
             + self.mail_bytes()
+            + self.leaving_client_bytes()
     }
 
     fn mono_us(&self) -> u64 {
@@ -479,9 +486,9 @@ fn cost(entry: &Entry<'_, Value>) -> u64 {
     Table::entry_bytes(*entry) as u64 + own
 }
 
-/// Frees a value here, or in the background if that takes long; its bytes then count as free already.
+/// Frees a value here, or in the background if that takes long and may be; its bytes then count as free already.
 fn free(engine: &Engine, value: Value) {
-    if !engine.background.would_take(&value) {
+    if !engine.config.hot.lazyfree_lazy_eviction.load(Relaxed) || !engine.background.would_take(&value) {
         return;
     }
     let bytes = value.memory_bytes(5);

@@ -1,6 +1,7 @@
 //! What the Lua side asks of the server. The functions that scripts see are in `prelude.lua`, above these.
 
 use super::convert::{push_number, sha1_hex};
+use super::debug;
 use super::header::ScriptFlags;
 use crate::host::LogLevel;
 use larder_lua::gateway::{Exchange, Service};
@@ -27,6 +28,30 @@ pub(super) trait Caller {
     fn tick(&mut self) -> bool;
     /// Where the script was when it had to end.
     fn ended_at(&mut self, source: String, line: usize);
+    /// Sends to the client that debugs the script.
+    fn send(&mut self, bytes: &[u8]) {
+        let _ = bytes;
+    }
+    /// Waits for the client that debugs the script.
+    fn listen(&mut self, input: &mut Vec<u8>) -> Heard {
+        let _ = input;
+        Heard::Gone
+    }
+    /// Executes a command that the client who debugs has given.
+    fn call_for_client(&mut self, args: &[Vec<u8>]) {
+        let _ = args;
+    }
+}
+
+/// What came of waiting for the client that debugs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It has sent something.
+    Bytes,
+    /// It has gone.
+    Gone,
+    /// The script has to end.
+    Killed,
 }
 
 /// The caller whose script runs on this thread.
@@ -48,7 +73,7 @@ pub(super) fn with_caller<R>(caller: &mut dyn Caller, f: impl FnOnce() -> R) -> 
 }
 
 /// Asks the current caller; outside a script there is none.
-fn ask<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Result<R> {
+pub(super) fn ask<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Result<R> {
     if !CURRENT.is_set() {
         return Err(Error::runtime("there is no script"));
     }
@@ -91,6 +116,8 @@ pub(super) fn host(lua: &Lua) -> Result<Table> {
     )?;
     host.raw_set("position", lua.create_function(|lua, ()| Ok(position(lua).unzip()))?)?;
     host.raw_set("acl_check_cmd", lua.create_function(|lua, args: MultiValue| acl_check_cmd(lua, &args))?)?;
+    host.raw_set("breakpoint", lua.create_function(|_, ()| Ok(breakpoint()))?)?;
+    host.raw_set("debug", lua.create_function(|lua, values: MultiValue| say(lua, values))?)?;
     host.raw_set("sha1hex", lua.create_function(|lua, args: MultiValue| sha1hex(lua, &args))?)?;
     host.raw_set("log", lua.create_function(|lua, args: MultiValue| log(lua, &args))?)?;
     host.raw_set("setresp", lua.create_function(|lua, args: MultiValue| setresp(lua, &args))?)?;
@@ -102,8 +129,25 @@ pub(super) fn host(lua: &Lua) -> Result<Table> {
     Ok(host)
 }
 
+/// Whether the script is debugged; then it stops at its next line.
+fn breakpoint() -> bool {
+    let debugger = debug::current();
+    debugger.inspect(|debugger| debugger.stop_soon()).is_some()
+}
+
+/// Tells the client that debugs the script.
+fn say(lua: &Lua, values: MultiValue) -> Result<()> {
+    if let Some(debugger) = debug::current() {
+        debugger.say(lua, &values.into_vec());
+    }
+    Ok(())
+}
+
 /// What a function raises that is called in the wrong way: a table, as commands do.
-fn misuse(lua: &Lua, text: &str) -> Error {
+pub(super) fn misuse(lua: &Lua, text: &str) -> Error {
+    if let Some(debugger) = debug::current().filter(|debugger| debugger.steps()) {
+        debugger.log(format!("<error> {text}").as_bytes());
+    }
     let table = || {
         let table = lua.create_table()?;
         table.raw_set("err", format!("ERR {text}"))?;

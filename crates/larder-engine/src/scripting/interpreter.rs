@@ -46,6 +46,8 @@ pub(super) struct Interpreter {
     pub run: Function,
     /// Starts a function; the same.
     pub call: Function,
+    /// Starts code for a debugger: whether it worked, and what it returned or the error as it is.
+    pub evaluate: Function,
     /// Makes the environment of a library, and the table that decides what it shows.
     pub environment: Function,
     /// Runs the code of a library.
@@ -95,7 +97,7 @@ impl Interpreter {
         let prelude = larder_lua::compile(&lua, include_bytes!("prelude.lua"), "=larder")?;
         let host = api::host(&lua)?;
         let versions = [REDIS_VERSION, VALKEY_VERSION].map(|version| (version, version_number(version)));
-        let (redis, for_functions, run, call, environment, load): (Table, Table, _, _, _, _) =
+        let (redis, for_functions, run, call, evaluate, environment, load): (Table, Table, _, _, _, _, _) =
             prelude.call((host, versions[0].0, versions[0].1, versions[1].0, versions[1].1))?;
         let globals = lua.globals();
         globals.raw_set("redis", &redis)?;
@@ -113,6 +115,7 @@ impl Interpreter {
             is_insecure,
             run,
             call,
+            evaluate,
             environment,
             load,
             spans: RefCell::default(),

@@ -15,8 +15,10 @@
 //! [`ScriptTurn`]: crate::locks::ScriptTurn
 
 mod api;
+mod beside;
 mod cache;
 mod convert;
+mod debug;
 mod header;
 mod interpreter;
 mod library;
@@ -24,11 +26,14 @@ mod load;
 mod run;
 mod running;
 
+pub use beside::{Beside, Received};
 pub(crate) use cache::{Script, ScriptCache, Sha, digest, sha_of};
+pub(crate) use debug::{CopiedBytes, Mode, session as debug_session, wants_copy};
+pub use debug::{Copy, Twin};
 pub(crate) use header::{of_script, says_it_only_reads};
 pub(crate) use library::{Clash, Libraries, Library};
 pub(crate) use load::{find_library, load_library};
-pub(crate) use run::{Invocation, Program, compile, run};
+pub(crate) use run::{Invocation, Program, UNKNOWN, compile, run};
 pub(crate) use running::Running;
 
 use parking_lot::RwLock;

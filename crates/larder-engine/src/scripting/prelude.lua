@@ -26,6 +26,7 @@ local redis = {
   -- the text.
   call = host.call, pcall = host.pcall, sha1hex = host.sha1hex, log = host.log, setresp = host.setresp,
   set_repl = host.set_repl, acl_check_cmd = host.acl_check_cmd,
+  breakpoint = host.breakpoint, debug = host.debug,
 }
 
 function redis.error_reply(...)
@@ -43,8 +44,6 @@ function redis.status_reply(...)
 end
 
 function redis.replicate_commands() return true end
-function redis.breakpoint() return false end
-function redis.debug() end
 
 -- What nobody catches becomes a table that says where it came from.
 local function locate(failure)
@@ -61,6 +60,11 @@ end
 local function run(script)
   globals.KEYS, globals.ARGV = host_arguments()
   return invoke(locate, script)
+end
+
+-- What a debugger runs: whether it worked, and what it returned or the error as it is.
+local function evaluate(code)
+  return invoke(function(failure) return failure end, code)
 end
 
 local function call(callback)
@@ -184,4 +188,4 @@ local function load(chunk, meta, globals)
   return false, failure
 end
 
-return redis, function_globals, run, call, environment, load
+return redis, function_globals, run, call, evaluate, environment, load

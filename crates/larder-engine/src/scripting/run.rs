@@ -1,8 +1,10 @@
 //! Running a script or a function: what it may do, what it asks for, and what becomes of its result.
 
 use super::Script;
-use super::api::{self, Caller};
+use super::api::{self, Caller, Heard};
+use super::beside::Received;
 use super::convert::{Fields, Writer};
+use super::debug::{self, Debugger};
 use super::header::ScriptFlags;
 use super::interpreter::Interpreter;
 use super::library::Library;
@@ -21,7 +23,7 @@ use mlua::{Result, Table, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What is to be run.
 pub(crate) enum Program {
@@ -73,9 +75,14 @@ pub(crate) fn compile(engine: &Engine, script: &Script) -> CommandResult {
 pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> CommandResult {
     let read_only = admit(context, invocation)?;
     let interpreter = Interpreter::of_thread(context.engine).map_err(|error| internal(&error))?;
+    let debugger = debug::current();
+    if let Some(debugger) = &debugger {
+        debugger.attach(&interpreter).map_err(|error| internal(&error))?;
+    }
     let outer = Outer::leave(context);
     let mut run = Run {
         interpreter: Rc::clone(&interpreter),
+        debugger,
         protocol: Protocol::Resp2,
         read_only,
         logs: context.worker.effects.wanted(),
@@ -162,6 +169,7 @@ struct Run<'r, 'c> {
     interpreter: Rc<Interpreter>,
     context: &'r mut Context<'c>,
     invocation: &'r Invocation<'r>,
+    debugger: Option<Rc<Debugger>>,
     /// What replies become Lua values as.
     protocol: Protocol,
     read_only: bool,
@@ -256,11 +264,11 @@ impl Run<'_, '_> {
     fn check(&mut self, found: Found, args: Args<'_>) -> CommandResult {
         let (command, engine) = (found.command, self.context.engine);
         if !command.accepts(args.len()) {
-            return Err(CommandError::Fixed("ERR Wrong number of args calling command from script"));
+            return Err(ARITY);
         }
         let is_lax = engine.allows_denied_in_scripts() && command.scope != Scope::Script;
         if command.has(flags::NOSCRIPT) && !is_lax {
-            return Err(CommandError::Fixed("ERR This Valkey command is not allowed from script"));
+            return Err(NOT_FROM_SCRIPTS);
         }
         acl::check(engine, self.context.session, found, args, acl::Origin::Lua)
             .map_err(|denial| denial.script_refusal(self.context.session.access.user().name(), found))?;
@@ -318,6 +326,105 @@ impl Run<'_, '_> {
         context.held = held;
     }
 
+    /// Whether the script may go on. Looks after other clients, if they have waited for too long, and waits for something
+    /// to do, at most so long.
+    fn look_up(&mut self, patience: Duration) -> bool {
+        let engine = self.context.engine;
+        if !self.is_long && !engine.is_copy {
+            let has_time = engine.busy_after().is_none_or(|limit| self.started.elapsed() < limit);
+            if has_time && !engine.scripts.running.is_killed() {
+                return true;
+            }
+            if !has_time {
+                self.become_long();
+            }
+        }
+        if self.is_long
+            && let Some(beside) = &mut self.context.rounds
+        {
+            let current = &self.context.worker.stats.current;
+            let own = current.get();
+            aside(|| beside.round(patience));
+            if let Some((client, argc)) = own {
+                current.begin(client, argc);
+            }
+        }
+        if engine.is_copy && self.has_lost_client() {
+            self.killed = true;
+        }
+        if engine.scripts.running.is_killed() && !std::mem::replace(&mut self.killed, true) {
+            engine.host.log(LogLevel::Notice, "Lua script killed by user with SCRIPT KILL.");
+        }
+        !self.killed
+    }
+
+    /// Whether the client that debugs has gone. What it has sent is kept for when the script stops.
+    fn has_lost_client(&mut self) -> bool {
+        let (Some(beside), Some(debugger)) = (&mut self.context.rounds, &self.debugger) else { return true };
+        let mut input = Vec::new();
+        let received = beside.receive(&mut input, Duration::ZERO);
+        debugger.hear(&input);
+        received == Received::Gone
+    }
+
+    /// How long the client that debugs may be waited for before something else is to be looked at.
+    fn listens_for(&self) -> Duration {
+        match self.context.engine.busy_after() {
+            Some(limit) if !self.context.engine.is_copy => {
+                limit.saturating_sub(self.started.elapsed()).clamp(Duration::from_millis(1), LISTEN_MAX)
+            }
+            _ => LISTEN_MAX,
+        }
+    }
+
+    /// Shows a call and its outcome to the client that debugs: as a client would get it, and as the script does.
+    fn show(&self, debugger: &Debugger, args: Args<'_>, is_valid: bool, done: &CommandResult<usize>) {
+        if let Err(error) = done
+            && (!is_valid || args.is_empty())
+        {
+            let text = error.wire();
+            return debugger.log(&[b"<error> ", text.strip_prefix(b"ERR ").unwrap_or(&text)].concat());
+        }
+        debugger.log(&debug::joined(b"<command>", args.iter()));
+        let (reply, error) = match done {
+            Ok(mark) => {
+                let reply = self.context.reply.written_since(*mark).to_vec();
+                let error = (reply.first() == Some(&b'-')).then(|| reply.clone());
+                (reply, error)
+            }
+            Err(error) => {
+                let (reply, error) = self.refusal(args, error);
+                ([b"-", &*reply, b"\r\n"].concat(), Some(error))
+            }
+        };
+        debugger.log_cut(&[b"<reply> ", &*debug::human(&reply)].concat());
+        if let Some(error) = error {
+            debugger.log(&[b"<error> ", &*error].concat());
+        }
+    }
+
+    /// What a client would be told in the place of the script, and what the script is told.
+    fn refusal(&self, args: Args<'_>, error: &CommandError) -> (Vec<u8>, Vec<u8>) {
+        let text = error.wire();
+        let found = args.get(0).and_then(|name| dispatch::find_named(self.context.engine, name));
+        let found = found.and_then(|found| dispatch::subcommand(found, args).ok());
+        let name = found.map(|found| found.full_name()).unwrap_or_default();
+        let plain = text.strip_prefix(b"ERR ").unwrap_or(&text).to_vec();
+        if *error == UNKNOWN {
+            return (dispatch::unknown_command(args).wire().into_owned(), plain);
+        }
+        if *error == ARITY {
+            return (CommandError::arity(&name).wire().into_owned(), plain);
+        }
+        if *error == NOT_FROM_SCRIPTS {
+            return (format!("ERR command '{name}' is not allowed on script mode").into_bytes(), plain);
+        }
+        match plain.strip_prefix(b"ACL failure in script: ") {
+            Some(reason) => ([b"NOPERM ", reason].concat(), [&*plain, b"\r\n"].concat()),
+            None => (text.to_vec(), [b"-", &*text, b"\r\n"].concat()),
+        }
+    }
+
     fn become_long(&mut self) {
         let (engine, program) = (self.context.engine, &self.invocation.program);
         self.is_long = true;
@@ -334,6 +441,14 @@ impl Run<'_, '_> {
     }
 }
 
+/// A command is called with too few or too many arguments.
+const ARITY: CommandError = CommandError::Fixed("ERR Wrong number of args calling command from script");
+/// A command that scripts may not call.
+const NOT_FROM_SCRIPTS: CommandError =
+    CommandError::Fixed("ERR This Valkey command is not allowed from script");
+/// There is no such command.
+pub(crate) const UNKNOWN: CommandError = CommandError::Fixed("ERR Unknown command called from script");
+
 /// Arguments that room is kept for.
 const SPANS_MAX: usize = 4096;
 
@@ -344,11 +459,15 @@ impl Caller for Run<'_, '_> {
         let mut start = 0;
         spans
             .extend(exchange.ends.iter().map(|&end| Span { start: std::mem::replace(&mut start, end), end }));
+        let args = Args::new(&exchange.bytes, &spans);
         let done = match (exchange.is_valid, spans.is_empty()) {
             (false, _) => Err(self.misused("ERR Command arguments must be strings or integers")),
             (true, true) => Err(self.misused("ERR Please specify at least one argument for this call")),
-            (true, false) => self.execute(Args::new(&exchange.bytes, &spans)),
+            (true, false) => self.execute(args),
         };
+        if let Some(debugger) = self.debugger.clone().filter(|debugger| debugger.steps()) {
+            self.show(&debugger, args, exchange.is_valid, &done);
+        }
         spans.shrink_to(SPANS_MAX);
         self.interpreter.spans.replace(spans);
         match done {
@@ -399,37 +518,53 @@ impl Caller for Run<'_, '_> {
     }
 
     fn tick(&mut self) -> bool {
-        let engine = self.context.engine;
-        if !self.is_long {
-            let limit_ms = engine.config.hot.busy_reply_threshold.load(Relaxed);
-            let has_time = limit_ms <= 0 || self.started.elapsed().as_millis() < limit_ms as u128;
-            if has_time && !engine.scripts.running.is_killed() {
-                return true;
-            }
-            if !has_time {
-                self.become_long();
-            }
-        }
-        if self.is_long
-            && let Some(round) = &mut self.context.rounds
-        {
-            let current = &self.context.worker.stats.current;
-            let own = current.get();
-            aside(round);
-            if let Some((client, argc)) = own {
-                current.begin(client, argc);
-            }
-        }
-        if engine.scripts.running.is_killed() && !std::mem::replace(&mut self.killed, true) {
-            engine.host.log(LogLevel::Notice, "Lua script killed by user with SCRIPT KILL.");
-        }
-        !self.killed
+        self.look_up(Duration::ZERO)
     }
 
     fn ended_at(&mut self, source: String, line: usize) {
         self.ended_at.get_or_insert((source, line));
     }
+
+    fn send(&mut self, bytes: &[u8]) {
+        if let Some(beside) = &mut self.context.rounds {
+            beside.send(bytes);
+        }
+    }
+
+    fn listen(&mut self, input: &mut Vec<u8>) -> Heard {
+        loop {
+            // In a round the loop wakes up for this client too.
+            let patience = if self.is_long { Duration::ZERO } else { self.listens_for() };
+            let Some(beside) = &mut self.context.rounds else { return Heard::Gone };
+            let is_gone = self.context.session.shared.kill.load(Relaxed);
+            match beside.receive(input, patience) {
+                Received::Bytes if !is_gone => return Heard::Bytes,
+                Received::Nothing if !is_gone => {}
+                // Nobody will ever see what becomes of a copy.
+                _ if self.context.engine.is_copy => {
+                    self.killed = true;
+                    return Heard::Killed;
+                }
+                _ => return Heard::Gone,
+            }
+            if !self.context.engine.is_copy && !self.look_up(LISTEN_MAX) {
+                return Heard::Killed;
+            }
+        }
+    }
+
+    fn call_for_client(&mut self, args: &[Vec<u8>]) {
+        let mut exchange = Exchange { is_valid: true, ..Exchange::default() };
+        for arg in args {
+            exchange.bytes.extend_from_slice(arg);
+            exchange.ends.push(exchange.bytes.len());
+        }
+        self.call(&mut exchange);
+    }
 }
+
+/// How long a debugged script waits for its client before it looks whether it has to end.
+const LISTEN_MAX: Duration = Duration::from_millis(100);
 
 /// Writes the result, or returns the error.
 fn finish(

@@ -14,7 +14,7 @@ use std::sync::Arc;
 struct NoHost;
 
 impl Host for NoHost {
-    fn rewrite_config(&self, _users: &[String]) -> Result<(), String> {
+    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), String> {
         Err("The server is running without a config file".to_owned())
     }
     fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, String> {

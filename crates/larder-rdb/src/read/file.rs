@@ -4,7 +4,7 @@ use super::input::{Checked, Input};
 use super::skim::skim;
 use super::value::{Loaded, Options, module_name, read_value};
 use crate::error::{Error, Result};
-use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, kind, opcode};
+use crate::format::{FOREIGN_VERSIONS, VERSION_MAX, is_known, kind, opcode};
 use larder_collections::value::Value;
 use std::io::{BufRead, Read};
 
@@ -139,6 +139,16 @@ pub enum Event {
     SelectDb(u64),
 }
 
+/// What must be right about a file, or a payload, for it to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Checks {
+    /// Its checksum.
+    pub sum: bool,
+    /// Its version must be one that is known whole. Otherwise later ones, and those of other servers, are read as far as their
+    /// types are known.
+    pub version: bool,
+}
+
 /// Reads a file from start to end.
 pub struct FileReader<R> {
     input: Input<Checked<R>>,
@@ -148,12 +158,17 @@ pub struct FileReader<R> {
     finished: bool,
 }
 
+impl Checks {
+    /// Everything is checked.
+    pub const ALL: Checks = Checks { sum: true, version: true };
+}
+
 impl<R: Read> FileReader<R> {
-    /// Reads the header. `verify` says whether the checksum at the end must be right.
-    pub fn new(source: R, options: Options, verify: bool) -> Result<Self> {
+    /// Reads the header.
+    pub fn new(source: R, options: Options, checks: Checks) -> Result<Self> {
         let mut input = Input::new(Checked::new(source));
-        let version = header(&mut input)?;
-        Ok(FileReader { input, version, options, verify, finished: false })
+        let version = header(&mut input, checks.version)?;
+        Ok(FileReader { input, version, options, verify: checks.sum, finished: false })
     }
 
     /// The version that the file states.
@@ -258,17 +273,19 @@ impl<R: Read> FileReader<R> {
     }
 }
 
-fn header(input: &mut Input<impl BufRead>) -> Result<u32> {
+/// The version. Files of Redis have those below Valkey's first.
+fn header(input: &mut Input<impl BufRead>, is_strict: bool) -> Result<u32> {
     let start = input.array::<5>()?;
-    let digits = match &start {
-        b"REDIS" => input.array::<4>()?.to_vec(),
+    let (digits, possible) = match &start {
+        b"REDIS" => (input.array::<4>()?.to_vec(), 1..VERSION_MAX),
         b"VALKE" => match input.byte()? {
-            b'Y' => input.array::<3>()?.to_vec(),
+            b'Y' => (input.array::<3>()?.to_vec(), VERSION_MAX..u32::MAX),
             _ => return Err(Error::NotRdb),
         },
         _ => return Err(Error::NotRdb),
     };
     let text = std::str::from_utf8(&digits).map_err(|_| Error::NotRdb)?;
     let version = text.parse().map_err(|_| Error::NotRdb)?;
-    if (1..=VERSION_MAX).contains(&version) { Ok(version) } else { Err(Error::Version(version)) }
+    let is_read = possible.contains(&version) && (!is_strict || is_known(version));
+    if is_read { Ok(version) } else { Err(Error::Version(version)) }
 }

@@ -13,7 +13,7 @@ mod value;
 mod ziplist;
 mod zipmap;
 
-pub use file::{Content, Event, FileReader, KeyRecord, RawKeys};
+pub use file::{Checks, Content, Event, FileReader, KeyRecord, RawKeys};
 pub use input::{Checked, Input};
 pub use value::{Loaded, Options, read_value};
 

@@ -1,7 +1,7 @@
 //! Splits a line into arguments by the quoting rules that inline commands, configuration files and redis-cli share.
 //!
 //! Blanks separate. `"..."` understands `\n \r \t \b \a \xHH` and takes any other escaped byte as itself; `'...'`
-//! understands only `\'`. A closing quote must be followed by a blank or the end.
+//! understands only `\'`. Quotes may open and close within a word.
 
 use crate::args::Span;
 
@@ -36,24 +36,21 @@ fn is_blank(b: u8) -> bool {
     matches!(b, b' ' | b'\t'..=b'\r')
 }
 
-/// Appends one argument and returns what follows it. Quotes may open in the middle of a word, as in `a"b c"`. As in
-/// Redis, vertical tab and form feed are blanks between words and yet part of a word that has begun.
+/// Appends one argument and returns what follows it. Quotes may stand anywhere in a word, as in `a"b c"d`. As in
+/// Valkey, vertical tab and form feed are blanks between words and yet part of a word that has begun.
 fn argument<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Option<&'a [u8]> {
     while let [first, tail @ ..] = rest {
-        match first {
-            b'"' => return closed(double_quoted(tail, bytes)?),
-            b'\'' => return closed(single_quoted(tail, bytes)?),
+        rest = match first {
+            b'"' => double_quoted(tail, bytes)?,
+            b'\'' => single_quoted(tail, bytes)?,
             b' ' | b'\t' | b'\r' | b'\n' => return Some(rest),
-            b => bytes.push(*b),
-        }
-        rest = tail;
+            b => {
+                bytes.push(*b);
+                tail
+            }
+        };
     }
     Some(rest)
-}
-
-/// What follows a closing quote must be a blank or nothing.
-fn closed(rest: &[u8]) -> Option<&[u8]> {
-    rest.first().is_none_or(|&b| is_blank(b)).then_some(rest)
 }
 
 fn double_quoted<'a>(mut rest: &'a [u8], bytes: &mut Vec<u8>) -> Option<&'a [u8]> {
@@ -118,7 +115,7 @@ mod tests {
 
     #[test]
     fn quoting() {
-        let cases: [(&str, &[&str]); 9] = [
+        let cases: [(&str, &[&str]); 11] = [
             ("", &[]),
             ("  a  b\t", &["a", "b"]),
             (r#""a b" 'c d'"#, &["a b", "c d"]),
@@ -126,6 +123,8 @@ mod tests {
             (r"'it\'s' '\n'", &["it's", "\\n"]),
             (r#"a"b c""#, &["ab c"]),
             (r#""""#, &[""]),
+            (r#""a"b 'c'd"e f"g"#, &["ab", "cde fg"]),
+            (r#"a""'' """#, &["a", ""]),
             (r#""\xzz""#, &["xzz"]),
             (r#"set "k" ''"#, &["set", "k", ""]),
         ];
@@ -133,7 +132,7 @@ mod tests {
             let got = split_args(line.as_bytes()).unwrap();
             assert_eq!(got, expected.iter().map(|s| s.as_bytes()).collect::<Vec<_>>(), "{line}");
         }
-        for bad in [r#"""#, "'", r#""a"b"#, "'a'b", r#""a\"#, r#""a\""#] {
+        for bad in [r#"""#, "'", r#""a\"#, r#""a\""#] {
             assert_eq!(split_args(bad.as_bytes()), None, "{bad}");
         }
     }

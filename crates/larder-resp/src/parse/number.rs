@@ -24,7 +24,7 @@ fn push_digit(n: i64, digit: u8, negative: bool) -> Option<i64> {
     if negative { n.checked_sub(d) } else { n.checked_add(d) }
 }
 
-/// The number in `<kind><1 to 4 digits>\r` followed by any byte, and the offset behind it: the header of nearly every
+/// The number in `<kind><1 to 4 digits>\r\n`, and the offset behind it: the header of nearly every
 /// command and argument, without a search. Looks at 7 bytes, so that it needs no more than one check of the bounds: even
 /// the shortest argument that is not empty has them. `None` means "look closer", not "wrong".
 #[inline]
@@ -37,7 +37,7 @@ pub(super) fn short_header(kind: u8, buf: &[u8]) -> Option<(usize, usize)> {
     let rest = [head[2], head[3], head[4], head[5]];
     for (at, byte) in rest.into_iter().enumerate() {
         if byte == b'\r' {
-            return Some((number, at + 4));
+            return (head[at + 3] == b'\n').then_some((number, at + 4));
         }
         let digit = usize::from(byte.wrapping_sub(b'0'));
         if digit > 9 || number == 0 {

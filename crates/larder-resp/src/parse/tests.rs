@@ -48,7 +48,7 @@ fn commands_whole_and_sliced() {
 #[test]
 fn errors() {
     use ProtocolError::*;
-    let cases: [(&[u8], ProtocolError); 13] = [
+    let cases: [(&[u8], ProtocolError); 18] = [
         (b"*abc\r\n", InvalidMultibulkLength),
         (b"*\r\n", InvalidMultibulkLength),
         (b"*2147483648\r\n", InvalidMultibulkLength),
@@ -61,7 +61,12 @@ fn errors() {
         (b"*1\r\n$9223372036854775807\r\n", InvalidBulkLength),
         (b"*1\r\n$01\r\n", InvalidBulkLength),
         (b"set \"a\r\n", UnbalancedQuotes),
-        (b"'a'b\n", UnbalancedQuotes),
+        (b"'a'b'\n", UnbalancedQuotes),
+        (b"*1\r\n$4\r\nPINGxx", InvalidLineEnd),
+        (b"*1\r\n$4\r\nPING\n\n", InvalidLineEnd),
+        (b"*1\r$4\r\nPING\r\n", InvalidLineEnd),
+        (b"*1\r\n$4\r\rPING\r\n", InvalidLineEnd),
+        (b"*1\r\nxy\rPING\r\n", ExpectedDollar(b'x')),
     ];
     for (bytes, expected) in cases {
         for step in [1, 1000] {

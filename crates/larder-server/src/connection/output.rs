@@ -4,7 +4,9 @@
 //! loop. A buffer that has grown beyond [`CHUNK_BYTES`] joins the chain as it is, so that nothing is copied twice, and
 //! the chain is sent with vectored writes.
 //!
-//! Invariant I1: `chain_bytes` is the sum of the chain's chunks, minus what has been sent of the first one.
+//! Invariants:
+//! - I1: `chain_bytes` is the sum of the chain's chunks, minus what has been sent of the first one.
+//! - I2: `chain_memory` is the sum of what the chain's chunks take, sent or not, used or spare.
 
 use super::Stream;
 use larder_engine::ClientClass;
@@ -37,6 +39,14 @@ impl Chunk {
             Chunk::Shared(bytes) => bytes,
         }
     }
+
+    /// What it takes; of shared bytes, as if nobody else held them.
+    fn memory(&self) -> usize {
+        match self {
+            Chunk::Own(bytes) => bytes.capacity(),
+            Chunk::Shared(bytes) => bytes.len(),
+        }
+    }
 }
 
 /// Buffers that no connection needs at the moment.
@@ -65,6 +75,7 @@ pub struct Output {
     pub tail: Vec<u8>,
     chain: VecDeque<Chunk>,
     chain_bytes: usize,
+    chain_memory: usize,
     /// Bytes of the first chunk (of the tail, when there is no chain) that have been sent.
     sent: usize,
     /// Since when the soft limit is exceeded, in ms.
@@ -81,6 +92,11 @@ impl Output {
     pub fn len(&self) -> usize {
         let sent_of_tail = if self.chain.is_empty() { self.sent } else { 0 };
         self.chain_bytes + self.tail.len() - sent_of_tail
+    }
+
+    /// Bytes of memory that what waits takes: a buffer goes as a whole when all of it is sent. O(1).
+    pub fn memory(&self) -> usize {
+        self.chain_memory + self.tail.capacity()
     }
 
     /// Buffers in the chain.
@@ -112,7 +128,12 @@ impl Output {
         }
         self.chain_tail();
         self.chain_bytes += bytes.len();
-        self.chain.push_back(Chunk::Shared(Arc::clone(bytes)));
+        self.push(Chunk::Shared(Arc::clone(bytes)));
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        self.chain_memory += chunk.memory();
+        self.chain.push_back(chunk);
     }
 
     fn chain_tail(&mut self) {
@@ -122,7 +143,7 @@ impl Output {
         let sent = if self.chain.is_empty() { self.sent } else { 0 };
         let tail = std::mem::take(&mut self.tail);
         self.chain_bytes += tail.len() - sent;
-        self.chain.push_back(Chunk::Own(tail));
+        self.push(Chunk::Own(tail));
     }
 
     /// Sends what the socket takes. `Ok(false)`: it takes no more for now.
@@ -171,7 +192,8 @@ impl Output {
                 return;
             }
             self.sent = 0;
-            self.chain.pop_front();
+            let gone = self.chain.pop_front().map_or(0, |chunk| chunk.memory());
+            self.chain_memory -= gone;
         }
         if self.chain.capacity() > 0 {
             self.chain = VecDeque::new();

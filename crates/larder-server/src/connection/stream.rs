@@ -3,7 +3,7 @@
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// A connected socket.
 pub enum Stream {
@@ -55,6 +55,29 @@ impl Stream {
         let Stream::Unix(socket) = self else { return Ok(()) };
         let interests = if on { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         registry.reregister(socket, token, interests)
+    }
+}
+
+impl Stream {
+    /// Takes the socket out of an event loop, for one of which there is a duplicate: closing it would not.
+    pub fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        match self {
+            Stream::Tcp(socket) => registry.deregister(socket),
+            Stream::Unix(socket) => registry.deregister(socket),
+        }
+    }
+
+    /// A second handle on the socket, which no event loop watches.
+    pub fn duplicate(&self) -> io::Result<Stream> {
+        let of = |fd: BorrowedFd<'_>| fd.try_clone_to_owned();
+        Ok(match self {
+            Stream::Tcp(socket) => {
+                Stream::Tcp(TcpStream::from_std(std::net::TcpStream::from(of(socket.as_fd())?)))
+            }
+            Stream::Unix(socket) => {
+                Stream::Unix(UnixStream::from_std(std::os::unix::net::UnixStream::from(of(socket.as_fd())?)))
+            }
+        })
     }
 }
 

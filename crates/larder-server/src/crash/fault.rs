@@ -225,6 +225,9 @@ fn is_first(signal: i32) -> bool {
     false
 }
 
+/// The option `use-exit-on-panic`: a panic ends the process with an exit code, not by a signal.
+pub static EXIT_ON_PANIC: AtomicBool = AtomicBool::new(false);
+
 /// The thread that writes reports.
 static REPORTER: AtomicI32 = AtomicI32::new(0);
 
@@ -256,6 +259,10 @@ pub fn panicked(record: impl FnOnce()) -> ! {
         record();
         FAULT.stack.capture();
         wait_for_report();
+    }
+    if EXIT_ON_PANIC.load(Relaxed) {
+        // SAFETY: takes no pointers.
+        unsafe { libc::_exit(1) }
     }
     die_of(libc::SIGABRT)
 }

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use std::io;
 use std::panic::PanicHookInfo;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 /// The message of the panic that ends the process.
@@ -24,8 +25,13 @@ static MESSAGE: Mutex<String> = Mutex::new(String::new());
 pub fn install(shared: &Arc<Shared>) -> io::Result<()> {
     fault::prepare()?;
     fault::use_signal_stack();
-    larder_engine::on_thread_start(fault::use_signal_stack);
+    crate::cpus::keep_for_background(&shared.config, &shared.log);
+    larder_engine::on_thread_start(|| {
+        fault::use_signal_stack();
+        crate::cpus::bind_background();
+    });
     fault::catch_signals(shared.config.is_yes("crash-log-enabled"));
+    fault::EXIT_ON_PANIC.store(shared.config.is_yes("use-exit-on-panic"), Relaxed);
     let reported = Arc::clone(shared);
     thread::Builder::new().name("larder-crash".into()).spawn(move || wait(&reported))?;
     std::panic::set_hook(Box::new(|info| fault::panicked(|| *MESSAGE.lock() = describe(info))));

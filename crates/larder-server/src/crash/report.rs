@@ -23,6 +23,10 @@ pub fn write(shared: &Shared, fault: &Fault, panic: &str) {
         addresses.drain(..at);
     }
     let stack = stack(&addresses);
+    let context = shared.config.value("debug-context");
+    if !context.is_empty() {
+        log.emergency(&format!("\n------ DEBUG CONTEXT ------\n{context}\n"));
+    }
     for line in causes(fault, panic, &thread, &stack) {
         log.emergency_line(&line);
     }

@@ -5,10 +5,10 @@ mod format;
 use format::{Form, Line, Stamp};
 use larder_engine::LogLevel;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 /// Where lines go, and which of them.
 pub struct Log {
@@ -20,6 +20,8 @@ pub struct Log {
     /// The options `log-format` and `log-timestamp-format`, by their numbers.
     form: AtomicU8,
     stamp: AtomicU8,
+    /// Whether lines go to the system's log as well.
+    syslog: AtomicBool,
 }
 
 impl Log {
@@ -32,20 +34,32 @@ impl Log {
             role: AtomicU8::new(b'C'),
             form: AtomicU8::new(0),
             stamp: AtomicU8::new(0),
+            syslog: AtomicBool::new(false),
         };
         log.set_level(level);
         log
     }
 
-    /// Drops what is below `level`, counted as the option `loglevel` counts: 0 debug to 3 warning.
+    /// Drops what is below `level`, counted as the option `loglevel` counts: 0 debug to 3 warning, and 4 nothing.
     pub fn set_level(&self, level: i64) {
-        self.level.store(level.clamp(0, 3) as u8, Relaxed);
+        self.level.store(level.clamp(0, 4) as u8, Relaxed);
     }
 
     /// Chooses the form of lines and of times in them, by the numbers of the options' values.
     pub fn set_form(&self, form: i64, stamp: i64) {
         self.form.store(form as u8, Relaxed);
         self.stamp.store(stamp as u8, Relaxed);
+    }
+
+    /// Writes lines to the system's log as well, under this name and facility.
+    pub fn use_syslog(&self, name: &str, facility: i64) {
+        crate::sys::syslog::open(name, facility);
+        self.syslog.store(true, Relaxed);
+    }
+
+    /// Whether a person looks on: lines go to a terminal and nowhere else.
+    pub fn is_terminal(&self) -> bool {
+        self.file.is_none() && !self.syslog.load(Relaxed) && std::io::stdout().is_terminal()
     }
 
     /// The server is set up: it speaks as a primary.
@@ -62,6 +76,9 @@ impl Log {
     pub fn write(&self, level: LogLevel, text: &str) {
         if self.wants(level) {
             self.put(&self.line(level, text));
+            if self.syslog.load(Relaxed) {
+                crate::sys::syslog::write(level, text);
+            }
         }
     }
 
@@ -89,8 +106,10 @@ impl Log {
 
     /// The line of a signal, which has a form of its own.
     pub fn signal(&self, text: &str) {
-        let seconds = larder_engine::wall_s();
-        self.put(&format!("{}:signal-handler ({seconds}) {text}\n", std::process::id()));
+        if self.wants(LogLevel::Warning) {
+            let seconds = larder_engine::wall_s();
+            self.put(&format!("{}:signal-handler ({seconds}) {text}\n", std::process::id()));
+        }
     }
 
     /// Text without a prefix, such as the banner.

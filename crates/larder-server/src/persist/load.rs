@@ -2,7 +2,7 @@
 //! others make the values.
 
 use larder_engine::{Busy, Engine, Loader, Overdue};
-use larder_rdb::read::{Event, FileReader, RawKeys};
+use larder_rdb::read::{Checks, Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,17 +23,26 @@ type Batch = (usize, RawKeys);
 /// How a file is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Whether its checksum must be right.
-    pub verify: bool,
+    /// What must be right about it.
+    pub checks: Checks,
     /// What becomes of keys whose time is over.
     pub overdue: Overdue,
     /// Whether its libraries of functions may replace those that there are.
     pub merge: bool,
 }
 
+/// The checks that the configuration asks for.
+pub fn checks(engine: &Engine) -> Checks {
+    let config = engine.config();
+    Checks {
+        sum: config.is_yes("rdbchecksum") && !engine.skips_checksums(),
+        version: config.value("rdb-version-check") == "strict",
+    }
+}
+
 /// Reads a whole file. Returns the source, and what has been read of it beyond the file. No script runs meanwhile.
 pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<(R, Vec<u8>)> {
-    let Rules { verify, overdue, merge } = rules;
+    let Rules { checks, overdue, merge } = rules;
     let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -45,7 +54,7 @@ pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<(R, Vec
             .map(|_| scope.spawn(|| make_values(Loader::new(engine, may_wait, overdue), &receiver)))
             .collect();
         let read =
-            FileReader::new(source, options, verify).and_then(|file| read_file(engine, file, merge, &sender));
+            FileReader::new(source, options, checks).and_then(|file| read_file(engine, file, merge, &sender));
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
         // What a maker found stands before the end of the file.

@@ -11,12 +11,13 @@ mod pace;
 pub mod snapshot;
 mod temporary;
 
+use crate::cpus;
 use crate::shared::Shared;
 use aof::AppendFile;
 use larder_engine::{Busy, Engine, LogLevel, MayWait, Overdue, Snapshot, spawn_background, wall_ms, wall_s};
 use larder_rdb::Version;
 use pace::Pace;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,11 +110,18 @@ impl Persist {
         for job in jobs {
             larder_engine::panic_if_armed();
             match job {
-                Job::Save(snapshot) => drop(self.save(snapshot, Some(may_wait))),
-                Job::Rewrite => self.log.rewrite(self, may_wait),
+                Job::Save(snapshot) => {
+                    self.bound("bgsave-cpulist", || drop(self.save(snapshot, Some(may_wait))));
+                }
+                Job::Rewrite => self.bound("aof-rewrite-cpulist", || self.log.rewrite(self, may_wait)),
                 Job::StopLog => self.log.stop(self, may_wait),
             }
         }
+    }
+
+    /// Does something on the processors that an option names.
+    fn bound(&self, option: &str, work: impl FnOnce()) {
+        cpus::bound(&self.shared.config, option, &self.shared.log, work);
     }
 
     /// The engine whose data it keeps.
@@ -135,7 +143,11 @@ impl Persist {
             version,
             compress: config.is_yes("rdbcompression"),
             checksum: config.is_yes("rdbchecksum"),
-            incremental_sync: config.is_yes("rdb-save-incremental-fsync"),
+            incremental_sync: config.is_yes(if is_log_base {
+                "aof-rewrite-incremental-fsync"
+            } else {
+                "rdb-save-incremental-fsync"
+            }),
             notes_usage: config.value("maxmemory-policy").ends_with("lru")
                 || config.value("maxmemory-policy").ends_with("lfu"),
             threads: if urgent { cores } else { (cores - 1).max(1) },
@@ -143,6 +155,11 @@ impl Persist {
             is_log_base,
             key_delay: key_delay(config.number("rdb-key-save-delay")),
         }
+    }
+
+    /// Keeps others from reading a snapshot until it is dropped. For threads that serve no clients.
+    pub fn read_alone(&self) -> MutexGuard<'_, ()> {
+        self.snapshot_turn.lock()
     }
 
     /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
@@ -379,8 +396,8 @@ impl Persist {
         };
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
-        let verify = self.shared.config.is_yes("rdbchecksum");
-        let rules = load::Rules { verify, overdue: Overdue::DropAt(wall_ms()), merge };
+        let checks = load::checks(&self.engine);
+        let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge };
         load::load(&self.engine, file, rules)
             .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
         let progress = &self.engine.persistence().load;

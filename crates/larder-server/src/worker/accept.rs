@@ -15,9 +15,6 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Connections accepted in one iteration, at most.
-const ACCEPTS_MAX: usize = 256;
-
 /// Between two tries when there were no descriptors for those who wait.
 const ACCEPT_RETRY_MS: u64 = 100;
 
@@ -53,7 +50,7 @@ enum Accepted {
 impl EventLoop {
     /// Accepts what there is, up to a bound.
     pub(super) fn accept(&mut self) {
-        for _ in 0..ACCEPTS_MAX {
+        for _ in 0..self.shared.config.hot.max_new_connections_per_cycle.load(Relaxed) {
             match accept_one(&self.shared, self.worker.engine().needs_no_password()) {
                 Ok(Accepted::New(connection)) => self.deal(connection),
                 Ok(Accepted::Refused) => self.worker.stats().rejected_connections.add(1),

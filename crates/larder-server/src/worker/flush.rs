@@ -22,6 +22,7 @@ impl EventLoop {
             }
         }
         self.dirty = dirty;
+        self.worker.forget_unsent();
     }
 
     fn flush(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
@@ -126,7 +127,7 @@ impl EventLoop {
     }
 
     fn report_output(&self, connection: &Connection) {
-        connection.session.shared().set_output(connection.output.len(), connection.output.chain_len());
+        connection.session.shared().set_output(connection.output.memory(), connection.output.chain_len());
         self.worker.recount(&connection.session);
     }
 

@@ -16,6 +16,7 @@
 //!   still be in this one's batch.
 
 mod accept;
+mod debugging;
 mod flush;
 mod mail;
 mod patience;
@@ -137,6 +138,11 @@ impl EventLoop {
         }
     }
 
+    /// What it shares with other threads.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Runs until the server stops.
     pub fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_MAX);
@@ -149,7 +155,8 @@ impl EventLoop {
             let start = Instant::now();
             self.post().busy_since_ms.store(0, Relaxed);
             let polled = self.poll.poll(&mut events, wait);
-            patience.learn(looks, !events.is_empty(), start.elapsed());
+            let woken = Instant::now();
+            patience.learn(looks, !events.is_empty(), woken - start);
             if looks && polled.is_ok() && events.is_empty() {
                 continue;
             }
@@ -160,6 +167,7 @@ impl EventLoop {
                 }
                 _ => self.iteration(&events),
             }
+            self.worker.stats().loop_ns.add(woken.elapsed().as_nanos() as u64);
         }
         self.flush_dirty();
     }
@@ -170,6 +178,7 @@ impl EventLoop {
 
     fn iteration(&mut self, events: &Events) {
         larder_engine::panic_if_armed();
+        self.worker.engine().sleep_along();
         self.worker.tick();
         self.post().busy_since_ms.store(self.worker.wall_ms(), Relaxed);
         let mut woken = false;
@@ -248,6 +257,7 @@ impl EventLoop {
     fn soil(&mut self, slot: usize, connection: &mut Connection) {
         if !connection.output.is_empty() && !std::mem::replace(&mut connection.flags.dirty, true) {
             self.dirty.push(slot);
+            self.worker.note_unsent(connection.output.memory());
         }
     }
 

@@ -6,44 +6,88 @@
 //! the engine refuses or puts off what would.
 //!
 //! The connection that runs the script is out of its slot: events for it get lost, so it is taken to be readable
-//! afterwards.
+//! afterwards. A script that is debugged has the socket of its client meanwhile.
 
+use super::debugging::DebuggingClient;
 use super::{EVENTS_MAX, EventLoop, READ_BYTES};
 use crate::connection::Connection;
-use larder_engine::Flow;
+use larder_engine::{Beside, Flow, Received};
 use larder_resp::Args;
 use mio::Events;
 use std::time::Duration;
 
+/// The loop, as a script sees it.
+struct Rounds<'a> {
+    event_loop: &'a mut EventLoop,
+    client: Option<DebuggingClient<'a>>,
+}
+
 impl EventLoop {
-    /// Executes a command that may run scripts.
-    pub(super) fn run_script(&mut self, connection: &mut Connection, args: Args<'_>) -> Flow {
+    /// Executes a command that may run scripts, which [`Flow::Script`] or [`Flow::Debug`] was the answer for. `rest` is what
+    /// the client has sent behind it.
+    pub(super) fn run_script(
+        &mut self,
+        connection: &mut Connection,
+        args: Args<'_>,
+        rest: &[u8],
+        answer: Flow,
+    ) -> Flow {
         if self.in_round {
             return Flow::Retry;
         }
+        let debugs = connection.session.debugs();
+        // What a script that is debugged sends does not go through the output.
+        if debugs && !connection.output.is_empty() {
+            return Flow::Retry;
+        }
+        if answer == Flow::Debug {
+            return self.debug_on_copy(connection, args, rest);
+        }
         let spare = self.spare.take().unwrap_or_else(|| Box::new(self.worker.spare()));
         let mut worker = std::mem::replace(&mut self.worker, spare);
-        let out = &mut connection.output.tail;
-        let flow = worker.execute_script(&mut connection.session, args, out, &mut || self.make_round());
+        let client = debugs.then(|| DebuggingClient::new(&mut connection.stream, rest));
+        let mut rounds = Rounds { event_loop: self, client };
+        let flow =
+            worker.execute_script(&mut connection.session, args, &mut connection.output.tail, &mut rounds);
+        if let Some(client) = &mut rounds.client {
+            client.finish();
+        }
         self.spare = Some(std::mem::replace(&mut self.worker, worker));
-        if std::mem::take(&mut self.in_round) {
+        if std::mem::take(&mut self.in_round) || debugs {
             connection.flags.readable = true;
             connection.flags.writable = true;
         }
         flow
     }
 
-    /// Looks after the other connections once, without waiting for anything.
-    fn make_round(&mut self) {
+    /// Looks after the other connections once. Waits for an event, but not for anything else.
+    fn make_round(&mut self, patience: Duration) {
         if !std::mem::replace(&mut self.in_round, true) {
             // Those whose turn would have been next.
             self.list.extend(self.serving.drain(..).rev());
             // The connection that runs the script still needs the bytes in the old one.
             self.scratch.resize(READ_BYTES, 0);
         }
+        let patience = if self.list.is_empty() { patience } else { Duration::ZERO };
         let mut events = Events::with_capacity(EVENTS_MAX);
-        if self.poll.poll(&mut events, Some(Duration::ZERO)).is_ok() {
+        if self.poll.poll(&mut events, Some(patience)).is_ok() {
             self.iteration(&events);
         }
+    }
+}
+
+impl Beside for Rounds<'_> {
+    fn round(&mut self, patience: Duration) {
+        self.event_loop.make_round(patience);
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        if let Some(client) = &mut self.client {
+            client.send(bytes);
+        }
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>, patience: Duration) -> Received {
+        self.client.as_mut().map_or(Received::Gone, |client| client.receive(into, patience))
     }
 }

@@ -197,8 +197,9 @@ impl EventLoop {
                 continue;
             }
             let mut flow = self.worker.execute(&mut connection.session, args, &mut connection.output.tail);
-            if flow == Flow::Script {
-                flow = self.run_script(connection, args);
+            if matches!(flow, Flow::Debug | Flow::Script) {
+                flow =
+                    self.run_script(connection, args, bytes.get(at + consumed..).unwrap_or_default(), flow);
             }
             if flow != Flow::Retry {
                 at += consumed;
@@ -234,7 +235,7 @@ impl EventLoop {
                 Ok(Some(Stop::Paused))
             }
             // A script was to be run where none can be: the command is tried again.
-            Flow::Retry | Flow::Script => {
+            Flow::Debug | Flow::Retry | Flow::Script => {
                 connection.flags.paused = true;
                 self.paused.push(slot);
                 Ok(Some(Stop::Paused))

@@ -138,3 +138,167 @@ fn databases_of_users() {
         &[],
     );
 }
+
+#[test]
+fn keys_of_commands() {
+    run_script(
+        r#"
+        COMMAND GETKEYS MIGRATE h 1 "" 0 5 KEYS k1 k2
+        COMMAND GETKEYS MIGRATE h 1 k0 0 5
+        COMMAND GETKEYS MIGRATE h 1 "" 0 5 COPY AUTH keys KEYS k1 k2
+        COMMAND GETKEYSANDFLAGS MIGRATE h 1 "" 0 5 KEYS k1 k2
+        COMMAND GETKEYS EVAL x 0
+        COMMAND GETKEYS EVAL x -1
+        COMMAND GETKEYS EVAL x a
+        COMMAND GETKEYS EVAL x 3 a
+        COMMAND GETKEYSANDFLAGS SET k v
+        COMMAND GETKEYSANDFLAGS SET k v GET
+        COMMAND GETKEYSANDFLAGS SET k v NX
+        COMMAND GETKEYSANDFLAGS SET k v EX 10
+        COMMAND GETKEYSANDFLAGS GETEX k
+        COMMAND GETKEYSANDFLAGS BITFIELD k GET u8 0
+        COMMAND GETKEYSANDFLAGS BITFIELD k SET u8 0 1
+        COMMAND GETKEYSANDFLAGS EVAL "return 1" 1 a
+        COMMAND GETKEYSANDFLAGS EVAL_RO "return 1" 1 a
+        COMMAND GETKEYS SORT a STORE b STORE c BY w_* GET foo
+        COMMAND GETKEYSANDFLAGS SORT a STORE b
+        COMMAND GETKEYS GET
+        COMMAND GETKEYS nosuch a
+        COMMAND GETKEYS PING
+        COMMAND GETKEYS ZUNIONSTORE d 2 a b
+        COMMAND GETKEYS ZUNIONSTORE d 3 a b
+        COMMAND GETKEYS XREAD STREAMS a b 1 2
+        COMMAND GETKEYS XREADGROUP GROUP g c STREAMS a b 1
+        COMMAND GETKEYS GEORADIUS a 1 2 3 m STORE x STOREDIST y
+        COMMAND GETKEYS OBJECT HELP
+        COMMAND GETKEYS OBJECT ENCODING a
+        COMMAND GETKEYS MSETEX 2 a b c d EX 1
+        COMMAND GETKEYS LMPOP 2 a b LEFT
+        COMMAND GETKEYS BLMPOP 0 2 a b LEFT
+        COMMAND GETKEYS FCALL f 2 a b
+        COMMAND GETKEYS MEMORY USAGE a
+        COMMAND GETKEYS SUBSCRIBE a
+        COMMAND GETKEYS SPUBLISH a b
+        COMMAND GETKEYS SSUBSCRIBE a b
+        ACL SETUSER u on nopass +@all %R~r* %W~w*
+        ACL DRYRUN u EVAL "" 3 ra wa rb
+        ACL DRYRUN u EVAL "" 1 ra
+        ACL DRYRUN u EVAL_RO "" 1 ra
+        ACL DRYRUN u SORT ra STORE wa
+        ACL DRYRUN u SORT ra STORE ra
+        ACL DRYRUN u MIGRATE h 1 "" 0 5 KEYS ra wa
+        ACL DRYRUN u BITFIELD ra GET u8 0
+        ACL DRYRUN u BITFIELD wa SET u8 0 1
+        ACL DRYRUN u SET wa v
+        ACL DRYRUN u SET wa v GET
+        ACL DRYRUN u GETSET wa v
+        ACL DRYRUN u EVAL "" 3 ra
+        ACL DRYRUN u COPY ra wa
+        "#,
+        &[],
+    );
+}
+
+#[test]
+fn fields_that_end_at_once() {
+    run_script(
+        r#"
+        HSET h a 1 b 2 c 3
+        HEXPIRE h 0 FIELDS 1 c
+        HGETALL h
+        HEXPIRE h 100 FIELDS 1 c
+        HEXPIREAT h 0 FIELDS 1 a
+        HEXPIREAT h 1 FIELDS 1 b
+        HPEXPIRE h 0 FIELDS 1 b
+        HTTL h FIELDS 3 a b c
+        HGETALL h
+        EXISTS h
+        HSETEX h2 EX 0 FIELDS 1 f v
+        EXISTS h2
+        HSET h3 a 1 b 2
+        HSETEX h3 PX 0 FIELDS 1 a 3
+        HGETALL h3
+        HSETEX h3 EXAT 0 FIELDS 1 a 3
+        HGETALL h3
+        HSETEX h3 EXAT 1 FIELDS 2 b 3 c 4
+        HGETALL h3
+        HSET h4 a 1 b 2
+        HGETEX h4 EX 0 FIELDS 1 a
+        HGETALL h4
+        HGETEX h4 EXAT 0 FIELDS 1 b
+        HGETALL h4
+        EXISTS h4
+        HSET h5 a 1
+        HSETEX h5 EX 100 FIELDS 1 a 1
+        HTTL h5 FIELDS 1 a
+        HSETEX h5 FIELDS 1 a 1
+        HTTL h5 FIELDS 1 a
+        HSETEX h5 KEEPTTL FIELDS 1 a 1
+        SET s v EX 0
+        GETEX s EX 0
+        SET s v
+        GETEX s EX 0
+        GETEX s EX -1
+        EXPIRE s 0
+        EXISTS s
+        SETEX s 0 v
+        PSETEX s -1 v
+        SET s v PXAT 1
+        EXISTS s
+        RESTORE s 0 x
+        MSETEX 1 a b EX 0
+        "#,
+        &[],
+    );
+}
+
+#[test]
+fn ranges_of_members_with_different_scores() {
+    run_script(
+        r#"
+        ZADD zd 0 b 5 a 2 c 1 d
+        ZRANGE zd [b + BYLEX
+        ZRANGE zd - [b BYLEX
+        ZRANGE zd [c [a BYLEX REV
+        ZRANGE zd [d [b BYLEX REV
+        ZRANGE zd + (a BYLEX REV LIMIT 1 2
+        ZREVRANGEBYLEX zd [d [a
+        ZLEXCOUNT zd (a +
+        ZLEXCOUNT zd - +
+        ZLEXCOUNT zd - [b
+        ZLEXCOUNT zd [b -
+        ZLEXCOUNT zd + -
+        ZRANGESTORE zs zd [b [d BYLEX
+        ZRANGESTORE zs zd - [b BYLEX
+        ZRANGE zs 0 -1
+        ZREMRANGEBYLEX zd - [b
+        ZRANGE zd 0 -1
+        ZADD ze 1 b 2 a 2 c 3 d 0 e
+        ZRANGEBYLEX ze [a [c
+        ZRANGEBYLEX ze [a [e
+        ZRANGEBYLEX ze (b (e
+        ZRANGEBYLEX ze [a (d
+        ZRANGEBYLEX ze - (z
+        ZREVRANGEBYLEX ze (z -
+        ZREVRANGEBYLEX ze + [c
+        ZREVRANGEBYLEX ze [d -
+        "#,
+        &[],
+    );
+}
+
+#[test]
+fn reset_forgets_what_the_client_said() {
+    run_script(
+        r#"
+        CONFIG SET import-mode yes
+        CLIENT IMPORT-SOURCE ON
+        CLIENT KILL FLAGS N SKIPME no
+        RESET
+        CLIENT KILL FLAGS I SKIPME no
+        CLIENT LIST FLAGS I
+        CONFIG SET import-mode no
+        "#,
+        &[],
+    );
+}

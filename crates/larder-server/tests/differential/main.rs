@@ -3,6 +3,8 @@
 mod acl;
 mod acl_random;
 mod bitmaps;
+mod changes;
+mod debugger;
 mod details;
 mod eviction;
 mod geo;
@@ -14,6 +16,7 @@ mod monitor;
 mod notifications;
 mod pubsub;
 mod random;
+mod refusals;
 mod scripting;
 mod scripts;
 mod sets;
@@ -22,6 +25,7 @@ mod stage;
 mod streams;
 mod tracking;
 mod transactions;
+mod uses;
 
 pub use larder_testkit::words;
 use larder_testkit::{Client, Kind, Server, Value};

@@ -55,7 +55,7 @@ fn what_a_listener_may_call() {
         a> GET k
         a> CONFIG GET maxmemory
         a> CLIENT ID
-        ?a> HELLO 3
+        a> HELLO 3
         a> MULTI
         a> PUBLISH c x
         a> SLOWLOG RESET
@@ -80,12 +80,12 @@ fn what_a_listener_may_call() {
         b3> GET k
         b3> PING
         b3> PING text
-        ?b3> HELLO 2
+        b3> HELLO 2
         b3> GET k
         b3> PING
         p> PUBLISH c now-resp2
         b3> RESET
-        ?b3> HELLO 3
+        b3> HELLO 3
         p> PUBLISH c gone
         "#,
         &[],

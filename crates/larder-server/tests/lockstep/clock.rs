@@ -1,9 +1,9 @@
 //! The clock that the servers see: see `clock.c`.
 
+use larder_testkit::preload;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Where the time of day begins, in us: a whole second.
 const START_US: u64 = 1_800_000_000_000_000;
@@ -20,11 +20,8 @@ impl Clock {
     /// Compiles the library and starts the clock, in a directory of the test's own.
     pub fn new(dir: &Path) -> Clock {
         fs::create_dir_all(dir).expect("a directory");
-        let (path, library) = (dir.join("clock"), dir.join("clock.so"));
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lockstep/clock.c");
-        let compiled =
-            Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(source).status();
-        assert!(compiled.expect("there is a C compiler").success(), "clock.c compiles");
+        let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lockstep/clock.c"));
+        let (path, library) = (dir.join("clock"), preload::library(source, dir));
         let file = OpenOptions::new().create(true).truncate(true).write(true).open(&path).expect("it opens");
         let mut clock = Clock { file, path, library, passed_ms: 0 };
         clock.advance(0);

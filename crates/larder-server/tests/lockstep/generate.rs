@@ -1,10 +1,11 @@
 //! Random sequences over the whole command table.
 
-use super::rules::{Rule, rule_of};
+use super::rules::{LEX_KEY, Rule, lex_key, rule_of};
 use super::step::Step;
 use fastrand::Rng;
 use larder_testkit::syntax::{self, Generator, Vocabulary};
 use larder_testkit::words;
+use std::ops::Range;
 
 /// Connections of a sequence.
 pub const CONNECTIONS: usize = 3;
@@ -34,8 +35,8 @@ impl Sequences {
         Sequences { commands, vocabulary: Vocabulary { near: true, ..Vocabulary::default() } }
     }
 
-    /// The sequence of a seed.
-    pub fn sequence(&self, seed: u64) -> Vec<Step> {
+    /// The sequence of a seed, with so many commands.
+    pub fn sequence(&self, seed: u64, len: Range<usize>) -> Vec<Step> {
         let mut rng = Rng::with_seed(seed);
         let mut steps = Vec::new();
         for connection in 0..CONNECTIONS {
@@ -45,12 +46,12 @@ impl Sequences {
         }
         // A few commands that are used much, so that their data meets.
         let favourites: Vec<usize> = (0..6).map(|_| rng.usize(..self.commands.len())).collect();
-        for line in Vocabulary::data() {
+        for line in Vocabulary::data().iter().chain(&["ZADD zl 0 a 0 b 0 m1 0 m2 0 m3"]) {
             if rng.u8(..3) > 0 {
                 steps.push(Step::Send { connection: 0, args: words(line) });
             }
         }
-        let len = rng.usize(10..60);
+        let len = rng.usize(len);
         let (mut connection, mut in_multi) = (0, 0);
         for _ in 0..len {
             if in_multi == 0 && rng.u8(..3) == 0 {
@@ -88,7 +89,10 @@ impl Sequences {
             let nearly = rng.u8(..4) == 0;
             let mut generator = Generator::new(&self.vocabulary, rng);
             let command = &self.commands[at];
-            let call = if nearly { generator.nearly_valid(command) } else { generator.valid(command) };
+            let mut call = if nearly { generator.nearly_valid(command) } else { generator.valid(command) };
+            if let Some(key) = lex_key(&call).and_then(|at| call.get_mut(at)) {
+                *key = LEX_KEY.to_vec();
+            }
             if rule_of(&call) != Rule::Never {
                 return call;
             }

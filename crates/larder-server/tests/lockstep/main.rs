@@ -4,7 +4,8 @@
 //! A sequence has several connections in both protocols, transactions, scripts, blocking commands and time that passes. One that
 //! shows a difference is minimised and printed; those that did once are in `found`, and are tested each time.
 //!
-//! `make fuzz TARGET=commands` runs more: see `SECONDS` and `SEED` there.
+//! `make fuzz TARGET=commands` runs more, with several worker threads and under AddressSanitizer: see `SECONDS` and `SEED`
+//! there.
 
 mod clock;
 mod generate;
@@ -17,6 +18,7 @@ use generate::Sequences;
 use larder_testkit::{seed, syntax};
 use runner::{Difference, Lockstep};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use step::{Step, from_text, to_text};
@@ -24,12 +26,17 @@ use step::{Step, from_text, to_text};
 /// Sequences of a run that every change is tested with.
 const SEQUENCES: u64 = 1000;
 
+/// Commands of a sequence: few, so that many begin anew.
+const COMMANDS: Range<usize> = 10..60;
+/// The same for long runs, which should not spend their time on beginnings.
+const COMMANDS_LONG: Range<usize> = 100..1000;
+
 /// Differences after which a run stops.
 const DIFFERENCES_MAX: usize = 60;
 
-fn lockstep(name: &str) -> (Lockstep, PathBuf) {
+fn lockstep(name: &str, threads: &str) -> (Lockstep, PathBuf) {
     let dir = std::env::temp_dir().join(format!("larder-lockstep-{}-{name}", std::process::id()));
-    (Lockstep::start(&dir, &["--threads", "1"]), dir)
+    (Lockstep::start(&dir, &["--threads", threads]), dir)
 }
 
 /// A difference as a file of `found`, and what tells it from others: the command and its error.
@@ -48,13 +55,18 @@ fn report(lockstep: &mut Lockstep, seed: u64, steps: Vec<Step>) -> ((String, Str
 }
 
 /// Runs sequences for as long as `goes_on`; returns what differed.
-fn fuzz(lockstep: &mut Lockstep, first: u64, mut goes_on: impl FnMut(u64) -> bool) -> Vec<String> {
+fn fuzz(
+    lockstep: &mut Lockstep,
+    first: u64,
+    len: Range<usize>,
+    mut goes_on: impl FnMut(u64) -> bool,
+) -> Vec<String> {
     let sequences = Sequences::of(syntax::commands(lockstep.oracle()));
     let mut found: Vec<String> = Vec::new();
     let mut kinds = HashSet::new();
     let mut seed = first;
     while goes_on(seed - first) && found.len() < DIFFERENCES_MAX {
-        let steps = sequences.sequence(seed);
+        let steps = sequences.sequence(seed, len.clone());
         if let Some(difference) = lockstep.run(&steps) {
             if difference.what.contains("does not answer") {
                 panic!("SEED={seed}: {}\n{}", difference.what, to_text(&steps));
@@ -72,22 +84,21 @@ fn fuzz(lockstep: &mut Lockstep, first: u64, mut goes_on: impl FnMut(u64) -> boo
 }
 
 #[test]
-#[ignore = "they do not agree yet"]
 fn sequences_agree() {
-    let (mut lockstep, dir) = lockstep("short");
-    let found = fuzz(&mut lockstep, seed(1_000_000), |done| done < SEQUENCES);
+    let (mut lockstep, dir) = lockstep("short", "1");
+    let found = fuzz(&mut lockstep, seed(1_000_000), COMMANDS, |done| done < SEQUENCES);
     let _ = std::fs::remove_dir_all(dir);
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
 }
 
-/// `FUZZ_SECONDS` seconds of it.
+/// `FUZZ_SECONDS` seconds of it, with as many worker threads as `THREADS` says.
 #[test]
 #[ignore = "as long as FUZZ_SECONDS says"]
 fn sequences_agree_for_long() {
-    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let (mut lockstep, dir) = lockstep("long");
-    let found = fuzz(&mut lockstep, seed(1), |_| Instant::now() < end);
+    let end = Instant::now() + larder_testkit::fuzz::time().unwrap_or(Duration::from_secs(60));
+    let threads = std::env::var("THREADS").unwrap_or_else(|_| "1".to_owned());
+    let (mut lockstep, dir) = lockstep("long", &threads);
+    let found = fuzz(&mut lockstep, seed(1), COMMANDS_LONG, |_| Instant::now() < end);
     let _ = std::fs::remove_dir_all(dir);
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
 }
@@ -96,7 +107,7 @@ fn sequences_agree_for_long() {
 #[test]
 fn what_was_found_agrees() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lockstep/found");
-    let (mut lockstep, dir) = lockstep("found");
+    let (mut lockstep, dir) = lockstep("found", "1");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder is there").flatten().map(|f| f.path()).collect();
     files.sort();

@@ -11,8 +11,16 @@ pub enum Rule {
     Unordered,
     /// Pairs of elements, in any order.
     UnorderedPairs,
+    /// The elements, and those of elements, in any order.
+    UnorderedDeep,
     /// The kind of the reply and its length: what it contains is drawn at random, or a server's own.
     Shape,
+    /// Everything, but that numbers as large as this are the same.
+    UpTo(i64),
+    /// Everything, but which of two encodings a sorted set has, and a short string.
+    Encoding,
+    /// The same, in any order.
+    ShapeUnordered,
     /// Whether it is an error, and which.
     Success,
     /// The elements of all steps of a scan, each once.
@@ -20,6 +28,11 @@ pub enum Rule {
     /// It is not sent: its effect is random, a server's own, or ends the comparison.
     Never,
 }
+
+/// Times from then on are all the same.
+pub const FAR_TIME_MS: i64 = 1 << 47;
+const FAR_MS: Rule = Rule::UpTo(FAR_TIME_MS);
+const FAR_S: Rule = Rule::UpTo(FAR_TIME_MS / 1000);
 
 /// Commands that are not compared as everything else is. The longest name that fits counts.
 const RULES: &[(&str, Rule)] = &[
@@ -43,7 +56,18 @@ const RULES: &[(&str, Rule)] = &[
     ("MEMORY USAGE", Rule::Shape),
     ("TIME", Rule::Shape),
     ("XINFO STREAM", Rule::Shape),
+    // Deadlines have 48 bits.
+    ("PTTL", FAR_MS),
+    ("HPTTL", FAR_MS),
+    ("PEXPIRETIME", FAR_MS),
+    ("HPEXPIRETIME", FAR_MS),
+    ("TTL", FAR_S),
+    ("HTTL", FAR_S),
+    ("EXPIRETIME", FAR_S),
+    ("HEXPIRETIME", FAR_S),
     ("OBJECT FREQ", Rule::Shape),
+    // SORT of Valkey turns any sorted set that it reads into a skiplist, and scripts leave some integers as text.
+    ("OBJECT ENCODING", Rule::Encoding),
     ("SPOP", Rule::Never),
     ("HELLO", Rule::Never),
     ("QUIT", Rule::Never),
@@ -101,6 +125,27 @@ const RULES: &[(&str, Rule)] = &[
     ("WAITAOF", Rule::Never),
 ];
 
+/// A sorted set whose members all have the same score.
+pub const LEX_KEY: &[u8] = b"zl";
+
+/// Where a command that reads members in their own order has its key.
+pub fn lex_key(args: &[Vec<u8>]) -> Option<usize> {
+    let is = |arg: &[u8], name: &str| arg.eq_ignore_ascii_case(name.as_bytes());
+    let has = |word: &str| args.iter().any(|arg| is(arg, word));
+    let name = args.first()?;
+    match name {
+        _ if is(name, "ZRANGESTORE") && has("BYLEX") => Some(2),
+        _ if is(name, "ZRANGE") && has("BYLEX") => Some(1),
+        _ if ["ZRANGEBYLEX", "ZREVRANGEBYLEX", "ZLEXCOUNT", "ZREMRANGEBYLEX"]
+            .iter()
+            .any(|lex| is(name, lex)) =>
+        {
+            Some(1)
+        }
+        _ => None,
+    }
+}
+
 /// The rule of a command.
 pub fn rule_of(args: &[Vec<u8>]) -> Rule {
     let upper = |at: usize| args.get(at).map(|arg| String::from_utf8_lossy(arg).to_uppercase());
@@ -115,6 +160,22 @@ pub fn rule_of(args: &[Vec<u8>]) -> Rule {
         };
     }
     let full = upper(1).map(|sub| format!("{name} {sub}"));
+    // Without equal scores, where such a range begins depends on the levels of a skiplist.
+    if let Some(at) = lex_key(args)
+        && args.get(at).is_some_and(|key| key != LEX_KEY)
+    {
+        return Rule::Never;
+    }
+    // Valkey takes the lower 32 bits of the index.
+    let is_far =
+        |arg: &Vec<u8>| String::from_utf8_lossy(arg).parse::<i64>().is_ok_and(|n| i32::try_from(n).is_err());
+    if name == "LSET" && args.get(2).is_some_and(is_far) {
+        return Rule::Never;
+    }
+    // Valkey takes a key of this name for the word, so that no such key can be used with these commands.
+    if matches!(&*name, "HSETEX" | "HGETEX") && upper(1).as_deref() == Some("FIELDS") {
+        return Rule::Never;
+    }
     // The texts are our own.
     if args.len() == 2 && upper(1).as_deref() == Some("HELP") {
         return Rule::Never;
@@ -130,6 +191,8 @@ pub fn rule_of_reply(args: &[Vec<u8>]) -> Rule {
         .is_some_and(|name| name.eq_ignore_ascii_case(b"EVAL") || name.eq_ignore_ascii_case(b"EVAL_RO"));
     match rule_of(args) {
         _ if is_script && args.len() > 3 => match rule_of(&args[3..]) {
+            Rule::Same if args[1].windows(10).any(|part| part == b"setresp(3)") => Rule::UnorderedDeep,
+            Rule::Shape => Rule::ShapeUnordered,
             Rule::Never => Rule::Same,
             rule => rule,
         },
@@ -144,8 +207,16 @@ pub fn normal(value: &Value, rule: Rule) -> Value {
     match rule {
         Rule::Unordered => reorder(value, 1),
         Rule::UnorderedPairs => reorder(value, 2),
+        Rule::UnorderedDeep => reorder_all(value),
         Rule::Shape => shape(value),
+        Rule::ShapeUnordered => reorder_all(&shape(value)),
         Rule::Scan => scanned(value),
+        Rule::UpTo(most) => up_to(value, most),
+        Rule::Encoding => match &*value.text() {
+            "skiplist" => Value::Bulk(b"listpack".to_vec()),
+            "int" => Value::Bulk(b"embstr".to_vec()),
+            _ => value.clone(),
+        },
         Rule::Success if !value.is_error() => Value::Null,
         Rule::Success => value.clone(),
         Rule::Same | Rule::Never => value.clone(),
@@ -166,12 +237,27 @@ fn reorder(value: &Value, size: usize) -> Value {
     }
 }
 
-/// The elements of a scan that is done; of another, only that there is more.
+/// Nothing of one step of a scan: how far it goes is a server's own. Whole scans are compared where they can be.
 fn scanned(value: &Value) -> Value {
-    match value.items() {
-        [cursor, items] if cursor.text() == "0" => reorder(items, 1),
-        [_, _] => Value::Null,
-        _ => value.clone(),
+    if matches!(value.items(), [_, _]) { Value::Null } else { value.clone() }
+}
+
+fn up_to(value: &Value, most: i64) -> Value {
+    match value {
+        Value::Int(number) => Value::Int(*number.min(&most)),
+        Value::Array(items) => Value::Array(items.iter().map(|item| up_to(item, most)).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The same with all collections in order, those in others too: Lua's tables have no order that scripts can rely on.
+fn reorder_all(value: &Value) -> Value {
+    let all = |items: &[Value]| items.iter().map(reorder_all).collect();
+    match value {
+        Value::Array(items) => reorder(&Value::Array(all(items)), 1),
+        Value::Set(items) => reorder(&Value::Set(all(items)), 1),
+        Value::Map(items) => reorder(&Value::Map(all(items)), 2),
+        other => other.clone(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::generate::CONNECTIONS;
-use super::rules::{Rule, normal, rule_of, rule_of_reply};
+use super::rules::{FAR_TIME_MS, Rule, normal, rule_of, rule_of_reply};
 use super::step::Step;
 use larder_testkit::{Client, Kind, Server, Value};
 use std::path::Path;
@@ -10,6 +10,25 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take for what takes no time.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is known of every key but its value.
+const KEYSPACE: &str = "
+    local all = {}
+    for db = 0, 15 do
+        redis.call('SELECT', db)
+        local keys = redis.call('KEYS', '*')
+        table.sort(keys)
+        for _, key in ipairs(keys) do
+            local idle = redis.call('OBJECT', 'IDLETIME', key)
+            -- A hash without fields is one that is not deleted yet.
+            local is_empty = redis.call('TYPE', key).ok == 'hash' and #redis.call('HKEYS', key) == 0
+            local deadline = math.min(redis.call('PEXPIRETIME', key), 2 ^ 47)
+            local encoding = redis.call('OBJECT', 'ENCODING', key)
+            encoding = ({skiplist = 'listpack', int = 'embstr'})[encoding] or encoding
+            if not is_empty then all[#all + 1] = db .. ' ' .. key .. ' ' .. idle .. ' ' .. encoding .. ' ' .. deadline end
+        end
+    end
+    return all";
 
 /// Steps of a scan, at most.
 const SCAN_STEPS_MAX: usize = 1000;
@@ -202,8 +221,9 @@ impl Lockstep {
 
     /// Every key of every database: its deadline and a digest of its value.
     fn compare_data(&mut self) -> Result<(), String> {
-        let digests = self.both(|side| side.admin.ask("DEBUG DIGEST"));
-        if digests[0] == digests[1] {
+        let seen =
+            self.both(|side| [side.admin.ask("DEBUG DIGEST"), side.admin.cmd(&["EVAL", KEYSPACE, "0"])]);
+        if seen[0] == seen[1] {
             return Ok(());
         }
         let [larder, other] = self.both(Side::contents);
@@ -212,7 +232,11 @@ impl Lockstep {
                 return Err(format!("data: Larder has {ours}, the other {theirs}"));
             }
         }
-        Err(format!("data: DEBUG DIGEST, or numbers of keys {} and {}", larder.len(), other.len()))
+        if larder.len() != other.len() {
+            return Err(format!("data: numbers of keys {} and {}", larder.len(), other.len()));
+        }
+        // What is left is keys whose time is over: each server deletes them when it comes across them.
+        Ok(())
     }
 }
 
@@ -307,12 +331,18 @@ impl Side {
                 self.admin.ask("KEYS *").items().iter().map(|key| key.bytes().to_vec()).collect();
             keys.sort();
             for key in keys {
-                let deadline = self.admin.cmd(&[&b"PEXPIRETIME"[..], &key]);
                 let kind = self.admin.cmd(&[&b"TYPE"[..], &key]).text();
+                if kind == "hash" && self.admin.cmd(&[&b"HKEYS"[..], &key]).items().is_empty() {
+                    continue;
+                }
+                let deadline = self.admin.cmd(&[&b"PEXPIRETIME"[..], &key]);
+                let deadline = normal(&deadline, Rule::UpTo(FAR_TIME_MS));
                 let digest = self.admin.cmd(&[&b"DEBUG"[..], b"DIGEST-VALUE", &key]);
                 let encoding = self.admin.cmd(&[&b"OBJECT"[..], b"ENCODING", &key]);
+                let encoding = normal(&encoding, Rule::Encoding);
+                let idle = self.admin.cmd(&[&b"OBJECT"[..], b"IDLETIME", &key]);
                 all.push(format!(
-                    "db {db} {} {kind} until {deadline} digest {digest} {encoding}",
+                    "db {db} {} {kind} until {deadline} digest {digest} {encoding} idle for {idle}",
                     key.escape_ascii()
                 ));
             }

@@ -2,10 +2,9 @@
 //! keeps. A library between the server and its files makes them fail, see `faulty_disk.c`.
 
 use crate::{digest, wait_for};
-use larder_testkit::{Client, Kind, Server, Value};
+use larder_testkit::{Client, Kind, Server, Value, preload};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -73,12 +72,7 @@ fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/persistence/faulty_disk.c");
-        let library =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("faulty_disk-{}.so", std::process::id()));
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
-        assert!(compiler.status().expect("a C compiler is there").success());
-        library
+        preload::library(&source, Path::new(env!("CARGO_TARGET_TMPDIR")))
     })
 }
 

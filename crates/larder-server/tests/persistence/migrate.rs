@@ -3,6 +3,8 @@
 use crate::samples::fill;
 use crate::{digest, ok};
 use larder_testkit::{Client, Server, Value};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::thread;
 
 fn port(server: &Server) -> String {
@@ -90,4 +92,48 @@ fn writes_that_come_between_are_not_lost() {
     writing.join().expect("the writer ends");
     let left = mover.ask("GET count").text().parse::<u64>().unwrap_or(0);
     assert_eq!(moved + left, 3000);
+}
+
+/// While a key is on its way, it is read and not changed; what has been put off then finds what has become of it.
+#[test]
+fn a_key_on_its_way_is_not_changed() {
+    let target = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = target.local_addr().expect("it has one").port();
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut mover, mut reader) = (server.client(), server.client());
+    let writes = ["INCR k", "DEL k", "FLUSHALL", "MULTI", "RENAME other k"];
+    for (answer, is_there) in [("+OK\r\n", false), ("-ERR no\r\n", true)] {
+        for write in writes {
+            reader.ask("MSET k 5 other 7 third 1");
+            let mut writer = server.client();
+            // Before: it may have the thread that the mover will keep busy.
+            if write == "MULTI" {
+                writer.ask("MULTI");
+                writer.ask("APPEND k x");
+            }
+            mover.send(&["MIGRATE", "127.0.0.1", &port.to_string(), "k", "0", "20000"]);
+            let (mut stream, _) = target.accept().expect("it connects");
+            let mut seen = Vec::new();
+            while !seen.windows(7).any(|part| part == b"RESTORE") {
+                let mut part = [0; 4096];
+                let n = stream.read(&mut part).expect("it sends");
+                seen.extend_from_slice(&part[..n]);
+            }
+            let command = if write == "MULTI" { "EXEC" } else { write };
+            writer.send(&command.split(' ').collect::<Vec<_>>());
+            // Others are served, and see the key.
+            assert_eq!(reader.ask("GET k").text(), "5", "{write}");
+            assert_eq!(reader.ask("INCR third").int(), 2, "{write}");
+            assert!(!writer.has_reply(), "{write} has not waited");
+            stream.write_all(format!("+OK\r\n{answer}").as_bytes()).expect("it reads");
+            assert_eq!(mover.read().expect("an answer").is_error(), is_there, "{write}");
+            let done = writer.read().expect("an answer");
+            match write {
+                "INCR k" => assert_eq!(done.int(), if is_there { 6 } else { 1 }),
+                "DEL k" => assert_eq!(done.int(), i64::from(is_there)),
+                "MULTI" => assert_eq!(done.items()[0].int(), if is_there { 2 } else { 1 }),
+                _ => assert_eq!(done, ok()),
+            }
+        }
+    }
 }

@@ -124,6 +124,6 @@ fn an_empty_table_is_small_and_allocates_nothing() {
     let table = Table::<Good>::new();
     assert_eq!((table.memory_bytes(), table.len(), table.expires_len()), (0, 0, 0));
     assert!(table.get(1, b"a").is_none() && table.random(&mut fastrand::Rng::with_seed(1)).is_none());
-    assert_eq!(table.scan(0, |_| panic!("nothing to visit")), 0);
+    assert_eq!(table.scan(0, 10, |_| panic!("nothing to visit")), 0);
     table.check_invariants();
 }

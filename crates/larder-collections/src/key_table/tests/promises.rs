@@ -1,7 +1,7 @@
 //! What the table promises beyond being a map: scans, fair sampling, limits, guards, and the bytes.
 
 use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table, key, put, seed};
-use crate::key_table::{DEPTH_SLACK, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, ValueRef};
+use crate::key_table::{DEPTH_SLACK, SEGMENT_BYTES_MAX, ValueRef};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ fn remove(table: &mut Table, n: u64) {
 }
 
 /// A whole scan; `between` is called after each step. Counts the visits of each key.
-fn scan(table: &mut Table, mut between: impl FnMut(&mut Table)) -> HashMap<Vec<u8>, usize> {
+fn scan(table: &mut Table, count: usize, mut between: impl FnMut(&mut Table)) -> HashMap<Vec<u8>, usize> {
     let (mut visits, mut cursor) = (HashMap::new(), 0);
     loop {
-        cursor = table.scan(cursor, |entry| *visits.entry(entry.key().to_vec()).or_default() += 1);
+        cursor = table.scan(cursor, count, |entry| *visits.entry(entry.key().to_vec()).or_default() += 1);
         if cursor == 0 {
             return visits;
         }
@@ -34,9 +34,13 @@ fn scan(table: &mut Table, mut between: impl FnMut(&mut Table)) -> HashMap<Vec<u
 #[test]
 fn scan_visits_every_key_once() {
     for n in [1, 2, 100, 129, 5_000] {
-        let visits = scan(&mut filled(n), |_| {});
-        assert_eq!(visits.len() as u64, n);
-        assert!(visits.values().all(|&count| count == 1));
+        for count in [1, 10, 100, 1_000_000] {
+            let mut steps = 0;
+            let visits = scan(&mut filled(n), count, |_| steps += 1);
+            assert_eq!(visits.len() as u64, n);
+            assert!(visits.values().all(|&count| count == 1));
+            assert!(steps <= n as usize / count, "each step but the last visits {count} keys");
+        }
     }
 }
 
@@ -50,7 +54,7 @@ fn scan_visits_what_stays_once_while_the_table_grows_and_shrinks() {
         let mut others: Vec<u64> = (stays..stays + at_first).collect();
         others.iter().for_each(|&n| put(&mut table, &key(n), b"another", ExpireChange::Keep));
         let mut next = stays + at_first;
-        let visits = scan(&mut table, |table| {
+        let visits = scan(&mut table, rng.usize(1..200), |table| {
             for _ in 0..rng.usize(..=grow) {
                 put(table, &key(next), b"another", ExpireChange::Keep);
                 others.push(next);
@@ -73,10 +77,10 @@ fn any_number_is_a_cursor() {
     let mut rng = fastrand::Rng::with_seed(seed(12));
     for bits in (0..64).cycle().take(2_000) {
         let cursor = rng.u64(..) >> bits;
-        let mut visited = 0;
-        let next = table.scan(cursor, |_| visited += 1);
+        let (mut visited, count) = (0, rng.usize(1..300));
+        let next = table.scan(cursor, count, |_| visited += 1);
         assert!(next == 0 || next > cursor && next <= u64::from(u32::MAX));
-        assert!(visited <= SEGMENT_SLOTS_MAX);
+        assert!(visited <= count + 2, "few keys share a position");
     }
 }
 
@@ -121,7 +125,7 @@ fn equal_hashes_neither_blow_up_the_directory_nor_get_lost() {
     }
     let mut visited = 0;
     let mut cursor = 0;
-    while let next @ 1.. = table.scan(cursor, |_| visited += 1) {
+    while let next @ 1.. = table.scan(cursor, 10, |_| visited += 1) {
         cursor = next;
     }
     assert_eq!(visited, 5_000);

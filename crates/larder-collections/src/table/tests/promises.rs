@@ -89,7 +89,8 @@ fn a_scan_visits_what_stays_exactly_once() {
         let mut seen: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut cursor = 0;
         loop {
-            cursor = table.scan(cursor, |row| *seen.entry(row.key().to_vec()).or_default() += 1);
+            cursor = table
+                .scan(cursor, rng.usize(1..300), |row| *seen.entry(row.key().to_vec()).or_default() += 1);
             if cursor == 0 {
                 break;
             }
@@ -113,10 +114,12 @@ fn any_cursor_is_valid() {
     let mut rng = fastrand::Rng::with_seed(seed(8));
     for _ in 0..2_000 {
         let cursor = rng.u64(..) >> rng.u32(..64);
-        let next = table.scan(cursor, |_| {});
+        let (mut visited, count) = (0, rng.usize(1..300));
+        let next = table.scan(cursor, count, |_| visited += 1);
+        assert!(visited <= count + 2, "few members share a position");
         assert!(next == 0 || next > cursor);
     }
-    assert_eq!(table.scan(1 << 40, |_| panic!("beyond the end")), 0);
+    assert_eq!(table.scan(1 << 40, 10, |_| panic!("beyond the end")), 0);
 }
 
 #[test]

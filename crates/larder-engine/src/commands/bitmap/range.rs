@@ -25,7 +25,7 @@ impl Given {
     const ALL: Given = Given { start: 0, end: None, unit: Unit::Byte };
 
     /// Parses `[start [end [BYTE | BIT]]]`.
-    fn parse(args: Args<'_>, unit_first: bool) -> CommandResult<Given> {
+    fn parse(args: Args<'_>) -> CommandResult<Given> {
         let mut given = Given::ALL;
         if args.is_empty() {
             return Ok(given);
@@ -34,13 +34,8 @@ impl Given {
             return Err(CommandError::SYNTAX);
         }
         given.start = number::integer(&args[0])?;
-        if unit_first {
-            given.unit = Unit::parse(args.get(2))?;
-        }
+        given.unit = Unit::parse(args.get(2))?;
         given.end = args.get(1).map(number::integer).transpose()?;
-        if !unit_first {
-            given.unit = Unit::parse(args.get(2))?;
-        }
         Ok(given)
     }
 
@@ -76,7 +71,7 @@ impl Unit {
 
 pub(super) fn bitcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let given = Given::parse(args.from(2), false)?;
+    let given = Given::parse(args.from(2))?;
     context.read_string(&key, |bytes, reply| {
         let count = match bytes {
             Some(bytes) if !given.is_backward() => bits::count_ones_in(bytes, given.bits(bytes.len())),
@@ -94,7 +89,7 @@ pub(super) fn bitpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         _ => return Err(CommandError::Fixed("ERR The bit argument must be 1 or 0.")),
     };
     let key = context.key(args.at(1));
-    let given = Given::parse(args.from(3), true)?;
+    let given = Given::parse(args.from(3))?;
     context.read_string(&key, |bytes, reply| {
         let position = match bytes {
             None if on => -1,

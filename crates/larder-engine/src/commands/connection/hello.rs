@@ -3,6 +3,7 @@
 use super::client;
 use crate::acl::{self, Origin};
 use crate::commands::is_word;
+use crate::commands::server::write_modules;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The version of Redis that clients are told, which features they rely on.
 pub const REDIS_VERSION: &str = "7.2.4";
-/// The version of Valkey that scripts are told.
+/// The version of Valkey whose commands, replies and effects these are.
 pub const VALKEY_VERSION: &str = "9.1.2";
 
 const WRONG_PASSWORD: CommandError =
@@ -46,9 +47,8 @@ pub(super) fn quit(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let db = number::parse_i64(&args[1]).ok_or(CommandError::NOT_INTEGER)?;
-    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
-    set_db(context, db.ok_or(CommandError::DB_OUT_OF_RANGE)?);
+    let db = number::database(&args[1], context.engine.databases())?;
+    set_db(context, db);
     context.reply.ok();
     Ok(())
 }
@@ -156,9 +156,12 @@ fn set_protocol(context: &mut Context<'_>, protocol: Protocol) {
 
 fn write_hello(context: &mut Context<'_>) {
     let (id, resp3) = (context.session.id(), context.reply.is_resp3());
+    let poses_as_redis = context.engine.config.is_yes("extended-redis-compatibility");
+    let (server, version) =
+        if poses_as_redis { ("redis", REDIS_VERSION) } else { ("valkey", VALKEY_VERSION) };
     let reply = &mut context.reply;
     reply.map(7);
-    for (field, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
+    for (field, value) in [("server", server), ("version", version)] {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     }
@@ -171,7 +174,7 @@ fn write_hello(context: &mut Context<'_>) {
         reply.bulk(value.as_bytes());
     }
     reply.bulk(b"modules");
-    reply.array(0);
+    write_modules(reply);
 }
 
 pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
@@ -184,8 +187,13 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     let session = &mut *context.session;
     session.reply_mode = ReplyMode::On;
     session.no_touch = false;
-    let said = client_flags::NO_EVICT | client_flags::NO_TOUCH | client_flags::CAPA_REDIRECT;
-    session.shared.set_flag(said, false);
+    let said = [
+        client_flags::NO_EVICT,
+        client_flags::NO_TOUCH,
+        client_flags::CAPA_REDIRECT,
+        client_flags::IMPORT_SOURCE,
+    ];
+    said.into_iter().for_each(|flag| session.shared.set_flag(flag, false));
     let mut names = session.shared.names.lock();
     *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
     drop(names);

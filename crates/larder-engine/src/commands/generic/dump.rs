@@ -79,7 +79,9 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     }
     let ttl = u64::try_from(number::integer(&args[2])?).map_err(|_| CommandError::INVALID_TTL)?;
     let bytes = args.at(3);
-    if !payload::verify(bytes) {
+    let checks_version = context.engine.config.value("rdb-version-check") == "strict";
+    let checks = payload::Checks { sum: !context.engine.skips_checksums(), version: checks_version };
+    if !payload::verify(bytes, checks) {
         return Err(CommandError::BAD_PAYLOAD);
     }
     let loaded = payload::restore(bytes, &rdb_options(context.worker));
@@ -91,15 +93,17 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         _ => Some(now.saturating_add(ttl)),
     };
     let is_over = expire_at_ms.is_some_and(|at| context.is_past(at as i64));
-    if options.replace && is_over {
-        context.delete(&key);
-    } else if options.replace {
-        context.make_room(&key);
-    }
-    if !is_over {
+    if is_over {
+        if options.replace && context.delete(&key) {
+            context.log_instead(&[context.engine.expiry_command(), key.bytes]);
+        }
+    } else {
+        if options.replace {
+            context.make_room(&key);
+        }
         place(context, &key, loaded, expire_at_ms, &options);
+        log_restore(context, &args, expire_at_ms);
     }
-    log_restore(context, &args, expire_at_ms);
     context.reply.ok();
     Ok(())
 }

@@ -19,14 +19,10 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    fn parse(args: Args<'_>) -> CommandResult<Self> {
-        Conditions::parse_words(args.iter())
-    }
-
     /// Parses all of these words.
-    pub(crate) fn parse_words<'a>(words: impl Iterator<Item = &'a [u8]>) -> CommandResult<Self> {
+    pub(crate) fn parse(args: Args<'_>) -> CommandResult<Self> {
         let mut conditions = Conditions::default();
-        for arg in words {
+        for arg in args.iter() {
             match () {
                 () if is_word(arg, "nx") => conditions.nx = true,
                 () if is_word(arg, "xx") => conditions.xx = true,
@@ -60,9 +56,7 @@ impl Conditions {
 }
 
 fn unsupported(arg: &[u8]) -> CommandError {
-    let mut text = b"ERR Unsupported option ".to_vec();
-    text.extend_from_slice(arg);
-    CommandError::Text(text)
+    CommandError::Text([b"ERR Unsupported option ", number::c_string(arg)].concat())
 }
 
 pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -89,23 +83,13 @@ fn expire_with(context: &mut Context<'_>, args: Args<'_>, base_ms: u64, unit_ms:
     let invalid = || CommandError::invalid_expire(&context.command_name());
     let at = amount.checked_mul(unit_ms).and_then(|ms| ms.checked_add(base_ms as i64)).ok_or_else(invalid)?;
     let key = context.key(args.at(1));
-    let old = context.peek(&key, |entry| entry.map(|e| e.expire_at_ms()));
+    let old = context.look_up(&key, |entry| entry.map(|e| e.expire_at_ms()));
     let set = old.is_some_and(|old| conditions.hold(old, at));
     if set {
-        apply(context, &key, at);
+        set_expiry(context, &key, Some(Context::deadline(at)));
     }
     context.reply.int(i64::from(set));
     Ok(())
-}
-
-/// Sets the expiry; a time that is over deletes the key at once.
-fn apply(context: &mut Context<'_>, key: &Key<'_>, at: i64) {
-    if context.is_past(at) {
-        context.expire_at_once(key);
-        context.log_instead(&[context.engine.expiry_command(), key.bytes]);
-    } else {
-        set_expiry(context, key, Some(Context::deadline(at)));
-    }
 }
 
 /// Sets or clears the expiry of a key that exists. A time that is over deletes it.
@@ -129,7 +113,7 @@ pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u6
 
 pub(super) fn persist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let volatile = context.peek(&key, |entry| entry.is_some_and(|e| e.expire_at_ms().is_some()));
+    let volatile = context.look_up(&key, |entry| entry.is_some_and(|e| e.expire_at_ms().is_some()));
     if volatile {
         set_expiry(context, &key, None);
     }
@@ -158,14 +142,11 @@ pub(super) fn pexpiretime(context: &mut Context<'_>, args: Args<'_>) -> CommandR
 /// Replies -2 for no key, -1 for no expiry, or what `convert` makes of the expiry.
 fn reply_expiry(context: &mut Context<'_>, args: Args<'_>, convert: impl Fn(u64) -> u64) -> CommandResult {
     let key = context.key(args.at(1));
-    let reply = context.peek(&key, |entry| match entry.map(Entry::expire_at_ms) {
+    let reply = context.read_unmarked(&key, |entry, _| match entry.map(Entry::expire_at_ms) {
         None => -2,
         Some(None) => -1,
         Some(Some(at)) => convert(at) as i64,
     });
-    if reply == -2 {
-        context.notify_miss(&key);
-    }
     context.reply.int(reply);
     Ok(())
 }

@@ -9,43 +9,45 @@ use crate::shard::Key;
 use larder_collections::key_table::{Captured, ExpireChange, NewValue, OwnedValue};
 use larder_collections::value::Value;
 use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn del(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let deleted = args.from(1).iter().filter(|name| context.delete(&context.key(name))).count();
+    let lazily = context.engine.config.hot.lazyfree_lazy_user_del.load(Relaxed);
+    delete_all(context, args, lazily)
+}
+
+pub(super) fn unlink(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    delete_all(context, args, true)
+}
+
+fn delete_all(context: &mut Context<'_>, args: Args<'_>, lazily: bool) -> CommandResult {
+    let deleted = args.from(1).iter().filter(|name| context.delete_as(&context.key(name), lazily)).count();
     context.reply.count(deleted);
     Ok(())
 }
 
-/// The same as DEL: large values are always freed in the background.
-pub(super) fn unlink(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    del(context, args)
-}
-
 pub(super) fn exists(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    count_read(context, args)
+    count_found(context, args, |context, key| context.read_unmarked(key, |entry, _| entry.is_some()))
 }
 
 pub(super) fn touch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    count_read(context, args)
+    count_found(context, args, |context, key| context.read(key, |entry, _| entry.is_some()))
 }
 
-/// Counts those keys that exist, and marks them as used.
-fn count_read(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let mut count = 0;
-    for name in args.from(1).iter() {
-        let key = context.key(name);
-        count += usize::from(context.read(&key, |entry, _| entry.is_some()));
-    }
+/// Replies with the number of keys that `is_found` finds.
+fn count_found(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    is_found: impl Fn(&mut Context<'_>, &Key<'_>) -> bool,
+) -> CommandResult {
+    let count = args.from(1).iter().filter(|name| is_found(context, &context.key(name))).count();
     context.reply.count(count);
     Ok(())
 }
 
 pub(super) fn type_of(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let kind = context.kind(&key);
-    if kind.is_none() {
-        context.notify_miss(&key);
-    }
+    let kind = context.read_unmarked(&key, |entry, _| entry.map(|entry| Kind::of(&entry.value())));
     context.reply.simple(kind.map_or("none", Kind::name));
     Ok(())
 }
@@ -67,7 +69,7 @@ fn take(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
 
 /// Clones the value of a key: collections share their blocks with the original.
 fn clone(context: &mut Context<'_>, key: &Key<'_>) -> Option<Parcel> {
-    let captured = context.peek(key, |entry| entry.map(|entry| Captured::of(&entry)))?;
+    let captured = context.read(key, |entry, _| entry.map(|entry| Captured::of(&entry)))?;
     Some(Parcel { value: captured.value, expire_at_ms: captured.expire_at_ms })
 }
 
@@ -110,21 +112,15 @@ fn rename_with(context: &mut Context<'_>, args: Args<'_>, replace: bool) -> Comm
     context.make_room(&target);
     if let Some(parcel) = take(context, &source) {
         place(context, &target, parcel);
-        context.modified(&source);
+        context.modified_by(&source, 0);
         context.notify(class::GENERIC, "rename_from", &source);
         context.notify(class::GENERIC, "rename_to", &target);
     }
     Ok(true)
 }
 
-/// A database number.
-fn database(context: &Context<'_>, arg: &[u8], error: CommandError) -> CommandResult<usize> {
-    let db = number::integer(arg)?;
-    usize::try_from(db).ok().filter(|&db| db < context.engine.databases()).ok_or(error)
-}
-
 pub(super) fn move_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let target_db = database(context, &args[2], CommandError::DB_OUT_OF_RANGE)?;
+    let target_db = number::database(&args[2], context.engine.databases())?;
     let source_db = context.db;
     if target_db == source_db {
         return Err(CommandError::SAME_OBJECT);
@@ -134,7 +130,7 @@ pub(super) fn move_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let parcel = if free { take(context, &key) } else { None };
     let moved = parcel.is_some();
     if let Some(parcel) = parcel {
-        context.modified(&key);
+        context.modified_by(&key, 0);
         in_db(context, target_db, |context| place(context, &key, parcel));
         context.notify(class::GENERIC, "move_from", &key);
         in_db(context, target_db, |context| context.notify(class::GENERIC, "move_to", &key));
@@ -165,7 +161,7 @@ impl CopyOptions {
                 options.replace = true;
                 at += 1;
             } else if is_word(word, "db") && at + 1 < args.len() {
-                options.db = database(context, &args[at + 1], CommandError::DB_OUT_OF_RANGE)?;
+                options.db = number::database(&args[at + 1], context.engine.databases())?;
                 at += 2;
             } else {
                 return Err(CommandError::SYNTAX);
@@ -182,7 +178,6 @@ pub(super) fn copy(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(CommandError::SAME_OBJECT);
     }
     let Some(parcel) = clone(context, &source) else {
-        context.notify_miss(&source);
         context.reply.int(0);
         return Ok(());
     };

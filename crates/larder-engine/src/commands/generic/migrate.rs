@@ -1,8 +1,9 @@
 //! MIGRATE: keys move to another server.
 //!
-//! The values are taken as clones under their shards' locks and travel without any. Before the keys are deleted here they
-//! are looked at again: if somebody has changed one meanwhile, what has changed is sent once more in place of what
-//! arrived, so that no write is lost. Inside a transaction the shards stay held, as the transaction demands.
+//! The values are taken as clones under their shards' locks and travel without any. Until they have arrived nobody changes the
+//! keys: whoever wants to waits ([`crate::departures`]). A key that has changed all the same, by a deadline say, stays and the caller
+//! is told; nothing is sent a second time, over what clients of the target may have written. Inside a transaction the shards stay
+//! held, as the transaction demands.
 
 use super::dump::target_version;
 use crate::commands::is_word;
@@ -11,7 +12,6 @@ use crate::effects::encode;
 use crate::error::{CommandError, CommandResult};
 use crate::locks::{Held, ScriptTurn};
 use crate::number;
-use crate::shard::Key;
 use crate::watch::Touched;
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
@@ -20,13 +20,11 @@ use larder_resp::Args;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A key that keeps changing is sent so often; then it stays here.
-const ROUNDS_MAX: usize = 20;
 /// When the timeout is not positive.
 const TIMEOUT_MS: u64 = 1000;
 
 const CHANGING: CommandError = CommandError::Fixed(
-    "IOERR the keys are changed faster than they can be sent; the target has older values",
+    "IOERR a key has changed while it was sent: it is still here, and the target has what it was before",
 );
 
 struct Request<'a> {
@@ -109,8 +107,6 @@ struct Traveller<'a> {
     touched: Arc<Touched>,
     /// The target has it.
     arrived: bool,
-    /// It has been deleted here, or is to stay.
-    done: bool,
 }
 
 pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -126,9 +122,15 @@ pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         context.reply.simple("NOKEY");
         return Ok(());
     }
-    let outcome = send_all(context, turn, &request, &mut travellers);
+    let mut outcome = send(context, &request, &mut travellers);
+    // What has arrived is deleted whatever became of the others.
     with_shards(context, turn, &request.keys, |context| {
-        travellers.iter().for_each(|traveller| forget(context, traveller));
+        for traveller in &travellers {
+            let stays = !settle(context, traveller, request.copy);
+            if stays && outcome.is_ok() {
+                outcome = Err(CHANGING);
+            }
+        }
     });
     context.log_nothing();
     outcome?;
@@ -157,74 +159,43 @@ fn pack<'a>(context: &mut Context<'_>, name: &'a [u8]) -> Option<Traveller<'a>> 
     let touched = Arc::new(Touched::default());
     let db = context.db;
     context.shard(&key).watched.add(db, name, &touched);
-    Some(Traveller { key: name, captured, touched, arrived: false, done: false })
+    if !context.in_exec {
+        context.engine.departures.add(db, name);
+    }
+    Some(Traveller { key: name, captured, touched, arrived: false })
 }
 
-fn forget(context: &mut Context<'_>, traveller: &Traveller<'_>) {
-    let key = context.key(traveller.key);
-    let db = context.db;
+/// The key has arrived or not: it is deleted here, unless it is to stay. False if it should be deleted and has changed.
+fn settle(context: &mut Context<'_>, traveller: &Traveller<'_>, copy: bool) -> bool {
+    let (key, db) = (context.key(traveller.key), context.db);
     context.shard(&key).watched.remove(db, traveller.key, &traveller.touched);
+    context.engine.departures.remove(db, traveller.key);
+    if copy || !traveller.arrived {
+        return true;
+    }
+    // One that is gone has expired.
+    if traveller.touched.is_set() && context.exists(&key) {
+        return false;
+    }
+    context.delete(&key);
+    context.log_also(&[b"DEL", key.bytes]);
+    true
 }
 
-/// Sends until nothing has changed in between.
-fn send_all(
-    context: &mut Context<'_>,
-    turn: Option<&ScriptTurn<'_>>,
-    request: &Request<'_>,
-    travellers: &mut [Traveller<'_>],
-) -> CommandResult {
-    for _ in 0..ROUNDS_MAX {
-        let outcome = send(context, request, travellers);
-        // What has arrived is deleted whatever became of the others.
-        if request.copy {
-            travellers.iter_mut().for_each(|traveller| traveller.done = traveller.arrived);
-        } else {
-            with_shards(context, turn, &request.keys, |context| {
-                travellers.iter_mut().for_each(|traveller| settle(context, traveller));
-            });
-        }
-        outcome?;
-        if travellers.iter().all(|traveller| traveller.done) {
-            return Ok(());
-        }
-    }
-    Err(CHANGING)
-}
-
-/// Deletes a key that has arrived, or packs it again if it has changed.
-fn settle(context: &mut Context<'_>, traveller: &mut Traveller<'_>) {
-    if traveller.done || !traveller.arrived {
-        return;
-    }
-    let key: Key<'_> = context.key(traveller.key);
-    if !traveller.touched.is_set() {
-        context.delete(&key);
-        context.log_also(&[b"DEL", key.bytes]);
-        traveller.done = true;
-        return;
-    }
-    forget(context, traveller);
-    match pack(context, traveller.key) {
-        Some(again) => *traveller = Traveller { arrived: true, ..again },
-        // Somebody has deleted it here: the target keeps what it got, as if that had come later.
-        None => traveller.done = true,
-    }
-}
-
-/// Sends the keys that are not done and marks those that arrive.
+/// Sends the keys and marks those that arrive.
 fn send(context: &mut Context<'_>, request: &Request<'_>, travellers: &mut [Traveller<'_>]) -> CommandResult {
     let mut version = target_version(context.engine);
     loop {
         let (bytes, lines) = encode_all(context, request, travellers, version);
         let replies = context.engine.host.exchange(&request.address, request.timeout, &bytes, lines);
         let replies = replies.map_err(|what| CommandError::text(format!("IOERR error or timeout {what}")))?;
-        let (head, restored) = replies.split_at(lines - travellers.iter().filter(|t| !t.done).count());
+        let (head, restored) = replies.split_at(lines - travellers.iter().filter(|t| !t.arrived).count());
         let refusal = |line: &String| line.strip_prefix('-').map(str::to_owned);
         if let Some(error) = head.iter().find_map(refusal) {
             return Err(replied(&error));
         }
         let mut first_error = None;
-        for (traveller, line) in travellers.iter_mut().filter(|t| !t.done).zip(restored) {
+        for (traveller, line) in travellers.iter_mut().filter(|t| !t.arrived).zip(restored) {
             match refusal(line) {
                 None => traveller.arrived = true,
                 Some(error) => first_error = first_error.or(Some(error)),
@@ -261,7 +232,7 @@ fn encode_all(
     }
     encode(&mut bytes, [b"SELECT", request.db].into_iter());
     let compress = context.engine.config.value("rdbcompression") == "yes";
-    for traveller in travellers.iter().filter(|traveller| !traveller.done) {
+    for traveller in travellers.iter().filter(|traveller| !traveller.arrived) {
         let value = match &traveller.captured.value {
             OwnedValue::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
             OwnedValue::Out(value) => payload::of_value(value, version, compress),
@@ -269,8 +240,7 @@ fn encode_all(
         let left = traveller.captured.expire_at_ms.map_or(0, |at| at.saturating_sub(context.now_ms()).max(1));
         let left = itoa::Buffer::new().format(left).to_owned();
         let mut words: Vec<&[u8]> = vec![b"RESTORE", traveller.key, left.as_bytes(), &value];
-        // What has arrived before is replaced by what it has become.
-        if request.replace || traveller.arrived {
+        if request.replace {
             words.push(b"REPLACE");
         }
         encode(&mut bytes, words.into_iter());

@@ -31,7 +31,7 @@ const COUNTS_NO_USES: CommandError = CommandError::Fixed(
 pub(crate) fn encoding_name(key: &[u8], entry: &Entry<'_, Value>) -> &'static str {
     match &entry.value() {
         ValueRef::Inline { kind: inline::RAW, .. } => "raw",
-        ValueRef::Inline { bytes, .. } if number::is_integer(bytes) => "int",
+        ValueRef::Inline { kind: inline::STRING, bytes } if number::is_integer(bytes) => "int",
         ValueRef::Inline { bytes, .. } if is_embedded(key, bytes, entry) => "embstr",
         ValueRef::Inline { .. } => "raw",
         ValueRef::Out(value) => match &**value {
@@ -64,12 +64,17 @@ fn is_embedded(key: &[u8], bytes: &[u8], entry: &Entry<'_, Value>) -> bool {
     key.len() + bytes.len() + header + deadline <= EMBEDDED_MAX
 }
 
-/// Looks a key up without marking it as used; replies null when there is none.
+/// Looks a key up without marking it as used, and without an event when there is none; then replies null.
 fn look<R>(context: &mut Context<'_>, args: Args<'_>, f: impl FnOnce(&Entry<'_, Value>) -> R) -> Option<R> {
     let key = context.key(args.at(2));
     let found = context.peek(&key, |entry| entry.map(|entry| f(&entry)));
-    if found.is_none() {
-        context.reply.null();
+    let stats = &context.worker.stats;
+    match found {
+        Some(_) => stats.hits.add(1),
+        None => {
+            stats.misses.add(1);
+            context.reply.null();
+        }
     }
     found
 }

@@ -261,14 +261,11 @@ impl<'a> Request<'a> {
 
 /// A number as `strtod` reads it, where nothing may follow; the empty string is zero.
 fn score(text: &[u8]) -> Option<f64> {
-    let text = match text {
+    let text = match number::c_string(text) {
         [b'+', rest @ ..] if !matches!(rest, [b'+' | b'-', ..]) => rest,
-        _ => text,
+        text => text,
     };
-    let value = number::parse_f64(text)?;
-    // Infinity has to be written as such; a number too large is none.
-    let is_word = text.iter().any(|byte| matches!(byte, b'n' | b'N'));
-    (value.is_finite() || is_word).then_some(value)
+    number::parse_f64_in_range(text)
 }
 
 /// A key made from an element: `#` is the element itself, and the first `*` stands for it in a name, which may go on
@@ -353,8 +350,9 @@ fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>],
     if Typed::is_empty(&list) {
         context.delete(&target);
     } else {
+        let len = list.len() as usize;
         context.put_value(&target, list);
-        context.modified(&target);
+        context.modified_by(&target, len);
         context.notify(class::LIST, "sortstore", &target);
         context.signal_ready(&target);
     }

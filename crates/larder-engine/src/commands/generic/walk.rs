@@ -8,8 +8,8 @@ use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::{Context, Kind};
 use crate::deadlines::is_due;
 use crate::error::{CommandError, CommandResult};
-use crate::glob;
 use crate::shard::{SHARDS, ShardData};
+use crate::{glob, number};
 use larder_resp::{Args, Reply};
 
 /// Tries of RANDOMKEY before it looks at every shard.
@@ -65,14 +65,15 @@ pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut wanted = None;
     let scan = Scan::parse(args.from(2), |word, value| match value {
         Some(value) if is_word(word, "type") => {
+            if !TYPES.iter().any(|known| is_word(value, known)) {
+                let value = number::c_string(value);
+                return Err(CommandError::Text([b"ERR unknown type name '", value, b"'"].concat()));
+            }
             wanted = Some(value);
-            2
+            Ok(2)
         }
-        _ => 0,
+        _ => Ok(0),
     })?;
-    if let Some(name) = wanted.filter(|name| !TYPES.iter().any(|known| is_word(name, known))) {
-        return Err(CommandError::Text([b"ERR unknown type name '", name, b"'"].concat()));
-    }
     reply_step(context, |context, items| step(context, cursor, &scan, wanted, items))
 }
 
@@ -94,7 +95,8 @@ fn step(
     while seen < scan.count && cursor.shard < SHARDS && visited <= SHARDS {
         cursor = context.with_shard(cursor.shard, |data| {
             let Some(table) = data.table(db) else { return cursor.advance(0) };
-            let next = table.scan(cursor.position, |entry| {
+            let left = scan.count - seen;
+            let next = table.scan(cursor.position, left, |entry| {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
                 if !is_due(&entry, due_ms)

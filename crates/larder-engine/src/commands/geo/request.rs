@@ -183,6 +183,11 @@ impl<'a> Parser<'a, '_> {
     fn search_option(&mut self, word: &[u8], left: usize) -> CommandResult<usize> {
         let next = self.at + 1;
         match (word, &self.area) {
+            // A polygon has its own center.
+            (_, Some(Area::Polygon(_))) if is_word(word, "frommember") || is_word(word, "fromlonlat") => {
+                Err(CommandError::SYNTAX)
+            }
+            _ if is_word(word, "bypolygon") && self.center != Center::Unsaid => Err(CommandError::SYNTAX),
             _ if is_word(word, "frommember") && left >= 1 && !matches!(self.center, Center::Position(_)) => {
                 self.member(next)?;
                 Ok(1)
@@ -213,7 +218,7 @@ impl<'a> Parser<'a, '_> {
     fn member(&mut self, at: usize) -> CommandResult {
         let position = position_of(self.set, &self.args[at]);
         if self.set.is_some() && position.is_none() {
-            let name = &self.args[at];
+            let name = number::c_string(&self.args[at]);
             return Err(CommandError::Text([b"ERR member ", name, b" does not exist"].concat()));
         }
         self.center = Center::Member(position);
@@ -245,12 +250,12 @@ impl<'a> Parser<'a, '_> {
 
     /// The number of vertices and their positions.
     fn polygon(&mut self, at: usize) -> CommandResult<usize> {
-        let count = number::integer(&self.args[at])?;
-        if count < 3 {
-            return Err(CommandError::Fixed("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices"));
-        }
+        let count = number::parse_i64(&self.args[at]).and_then(|count| i32::try_from(count).ok());
+        let count = count.ok_or(CommandError::Fixed("ERR invalid number of vertices"))?;
         let left = (self.args.len() - at - 1) / 2;
-        let count = usize::try_from(count).ok().filter(|&count| count <= left).ok_or(CommandError::SYNTAX)?;
+        let count = usize::try_from(count).ok().filter(|count| (3..=left).contains(count));
+        let too_few = CommandError::Fixed("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
+        let count = count.ok_or(too_few)?;
         let vertex = |i| parse_position(&self.args[at + 1 + 2 * i], &self.args[at + 2 + 2 * i]);
         self.area = Some(Area::Polygon((0..count).map(vertex).collect::<CommandResult<_>>()?));
         Ok(1 + 2 * count)

@@ -120,6 +120,8 @@ fn store(context: &mut Context<'_>, found: &Hits, target: Target<'_>, unit: f64,
     let key = context.key(target.key);
     let event = if verb == Verb::SearchStore { "geosearchstore" } else { "georadiusstore" };
     result.store(context, &key, event);
+    // Each member counts, and storing them has counted as one change.
+    context.worker.stats.dirty.add(found.hits.len().saturating_sub(1) as u64);
 }
 
 fn write(reply: &mut Reply<'_>, found: &Hits, with: With, unit: f64) {

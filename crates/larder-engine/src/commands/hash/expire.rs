@@ -1,13 +1,17 @@
 //! Fields with a time to live.
 
-use super::expiry_options::{Expiry, fields, fields_at, time, unix_time};
+use super::expiry_options::{
+    only_fields, only_fields_to_read, option_time, options_and_fields, set_options, unix_time,
+};
 use crate::commands::generic::Conditions;
-use crate::commands::is_word;
+use crate::commands::string::options::{Allowed, Condition, Expiry};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use crate::number;
 use larder_collections::hash::{FieldExpiry, Hash};
+use larder_collections::key_table::ValueRef;
+use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
 
 /// What the reply says of a field that is not there, and of one without an expiry.
@@ -36,14 +40,10 @@ pub(super) fn hpexpireat(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
 }
 
 fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, absolute: bool) -> CommandResult {
-    let fields_at = fields_at(args, 3)?;
-    let conditions = Conditions::parse_words((3..fields_at).map(|at| args.at(at)))?;
-    let names = fields(args, fields_at, 1)?;
-    let amount = number::integer(&args[2])?;
-    if amount < 0 {
-        return Err(CommandError::invalid_expire(&context.command_name()));
-    }
-    let at = unix_time(context, amount, unit_ms, absolute)?;
+    let (conditions, names) = options_and_fields(args, 3, 1)?;
+    let conditions = Conditions::parse(conditions)?;
+    let names = names?;
+    let at = unix_time(context, number::integer(&args[2])?, unit_ms, absolute)?;
     let (due_ms, change) = (context.due_ms(), Change::of(context, at));
     let mut changed = Vec::new();
     each(context, args, names, |hash, name, reply| {
@@ -57,7 +57,7 @@ fn expire(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64, absolute: boo
         };
         reply.int(done);
     })?;
-    note_change(context, args, !changed.is_empty(), change.events());
+    note_change(context, args, changed.len(), change.events());
     change.log(context, args.at(1), &changed);
     Ok(())
 }
@@ -100,9 +100,12 @@ impl Change {
         }
     }
 
-    /// Notes it for the fields that it has changed, and for no other: which fields are there for a reader of the log does
+    /// Notes it for the fields that it has changed, those that have expired among them, and for no other: which fields are there for a reader of the log does
     /// not depend on its clock.
     fn log(self, context: &mut Context<'_>, key: &[u8], names: &[&[u8]]) {
+        if matches!(self, Change::Delete) {
+            context.worker.stats.expired_fields.add(names.len() as u64);
+        }
         if names.is_empty() || !context.logs() {
             return;
         }
@@ -141,18 +144,22 @@ fn each<'a, 'n>(
     Ok(())
 }
 
-/// Tells everybody that the hash has changed, and how.
-fn note_change(context: &mut Context<'_>, args: Args<'_>, changed: bool, events: &[&str]) {
-    if changed {
-        let key = context.key(args.at(1));
-        context.modified(&key);
-        events.iter().for_each(|event| context.notify(class::HASH, event, &key));
-        context.notify_emptied(&key);
+/// Tells everybody that so many fields of the hash have changed, and how.
+fn note_change(context: &mut Context<'_>, args: Args<'_>, changes: usize, events: &[&str]) {
+    if changes > 0 {
+        tell_change(context, args, changes, events);
     }
 }
 
+fn tell_change(context: &mut Context<'_>, args: Args<'_>, changes: usize, events: &[&str]) {
+    let key = context.key(args.at(1));
+    context.modified_by(&key, changes);
+    events.iter().for_each(|event| context.notify(class::HASH, event, &key));
+    context.notify_emptied(&key);
+}
+
 pub(super) fn hpersist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let names = fields(args, 2, 1)?;
+    let names = only_fields(args)?;
     let due_ms = context.due_ms();
     let mut changed = Vec::new();
     each(context, args, names, |hash, name, reply| {
@@ -166,7 +173,7 @@ pub(super) fn hpersist(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         };
         reply.int(done);
     })?;
-    note_change(context, args, !changed.is_empty(), Change::Persist.events());
+    note_change(context, args, changed.len(), Change::Persist.events());
     Change::Persist.log(context, args.at(1), &changed);
     Ok(())
 }
@@ -193,7 +200,7 @@ fn reply_expiry(
     args: Args<'_>,
     convert: impl Fn(u64, u64) -> u64,
 ) -> CommandResult {
-    let names = fields(args, 2, 1)?;
+    let names = only_fields_to_read(args)?;
     let (key, now, due_ms) = (context.key(args.at(1)), context.now_ms(), context.due_ms());
     context.read_value(&key, |hash: Option<&Hash>, reply| {
         reply.array(names.len());
@@ -210,7 +217,7 @@ fn reply_expiry(
 }
 
 pub(super) fn hgetdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let names = fields(args, 2, 1)?;
+    let names = only_fields(args)?;
     let due_ms = context.due_ms();
     take_values(context, args, names, &["hdel"], |hash, name, reply| {
         let taken = hash.take(name, due_ms, |value| reply.bulk(value)).is_some();
@@ -222,22 +229,11 @@ pub(super) fn hgetdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let (mut expiry, mut at) = (Expiry::Unsaid, 2);
-    while let Some(word) = args.get(at).filter(|word| !is_word(word, "fields")) {
-        let (new, used) = match time(context, word, args.get(at + 1))? {
-            Some(ms) => (Expiry::At(ms), 2),
-            None if is_word(word, "persist") => (Expiry::Persist, 1),
-            None => return Err(CommandError::SYNTAX),
-        };
-        if expiry != Expiry::Unsaid {
-            return Err(CommandError::SYNTAX);
-        }
-        (expiry, at) = (new, at + used);
-    }
-    let names = fields(args, at, 1)?;
+    let (options, names) = set_options(args, Allowed { persist: true, ..Allowed::default() }, 1)?;
+    is_hash(context, args)?;
     let due_ms = context.due_ms();
-    let change = match expiry {
-        Expiry::At(at) => Some(Change::of(context, at)),
+    let change = match options.expiry {
+        Expiry::At(unit, amount) => Some(Change::of(context, option_time(context, unit, amount)?)),
         Expiry::Persist => Some(Change::Persist),
         Expiry::Unsaid | Expiry::Keep => None,
     };
@@ -258,6 +254,21 @@ pub(super) fn hgetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(())
 }
 
+/// Whether there is a hash; any other value is an error.
+fn is_hash(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<bool> {
+    let due_ms = context.due_ms();
+    context.look_up_first(&context.key(args.at(1)), |entry| {
+        let Some(entry) = entry else { return Ok(false) };
+        match entry.value() {
+            ValueRef::Out(value) => match &*value {
+                Value::Hash(hash) => Ok(hash.live(due_ms) > 0),
+                _ => Err(CommandError::WRONG_TYPE),
+            },
+            ValueRef::Inline { .. } => Err(CommandError::WRONG_TYPE),
+        }
+    })
+}
+
 /// Replies with values; `f` writes one and says whether it changed anything.
 fn take_values<'a, 'n>(
     context: &mut Context<'a>,
@@ -269,101 +280,46 @@ fn take_values<'a, 'n>(
     let key = context.key(args.at(1));
     let changed = context.with_hash(&key, |hash, reply| {
         reply.array(names.len());
-        let mut changed = false;
-        names.iter().for_each(|name| changed |= f(hash, name, reply));
+        let mut changed = 0;
+        names.iter().for_each(|name| changed += usize::from(f(hash, name, reply)));
         Ok(changed)
     })?;
     if changed.is_none() {
         context.reply.array(names.len());
         names.iter().for_each(|_| context.reply.null());
     }
-    note_change(context, args, changed == Some(true), events);
+    note_change(context, args, changed.unwrap_or(0), events);
     Ok(())
 }
 
-/// Whether a key, or all fields, must be there or must not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Presence {
-    Any,
-    Absent,
-    Present,
-}
-
-impl Presence {
-    /// Takes the option; two of the same kind contradict each other.
-    fn take(&mut self, presence: Presence) -> CommandResult {
-        let free = *self == Presence::Any;
-        *self = presence;
-        if free { Ok(()) } else { Err(CommandError::SYNTAX) }
-    }
-
-    fn holds(self, found: bool) -> bool {
-        self == Presence::Any || found == (self == Presence::Present)
-    }
-}
-
-/// The options of HSETEX.
-struct SetOptions {
-    key: Presence,
-    fields: Presence,
-    expiry: Expiry,
-    fields_at: usize,
-}
-
-impl SetOptions {
-    fn parse(context: &Context<'_>, args: Args<'_>) -> CommandResult<Self> {
-        let mut options =
-            SetOptions { key: Presence::Any, fields: Presence::Any, expiry: Expiry::Unsaid, fields_at: 2 };
-        while let Some(word) = args.get(options.fields_at).filter(|word| !is_word(word, "fields")) {
-            options.fields_at += options.take(context, word, args.get(options.fields_at + 1))?;
-        }
-        Ok(options)
-    }
-
-    /// Takes one option; returns how many arguments it used.
-    fn take(&mut self, context: &Context<'_>, word: &[u8], next: Option<&[u8]>) -> CommandResult<usize> {
-        let presences = [
-            ("nx", Presence::Absent, true),
-            ("xx", Presence::Present, true),
-            ("fnx", Presence::Absent, false),
-            ("fxx", Presence::Present, false),
-        ];
-        if let Some(&(_, presence, of_key)) = presences.iter().find(|(name, ..)| is_word(word, name)) {
-            let slot = if of_key { &mut self.key } else { &mut self.fields };
-            return slot.take(presence).map(|()| 1);
-        }
-        let (expiry, used) = match time(context, word, next)? {
-            Some(ms) => (Expiry::At(ms), 2),
-            None if is_word(word, "keepttl") => (Expiry::Keep, 1),
-            None => return Err(CommandError::SYNTAX),
-        };
-        if self.expiry != Expiry::Unsaid {
-            return Err(CommandError::SYNTAX);
-        }
-        self.expiry = expiry;
-        Ok(used)
-    }
-
-    fn allow(&self, hash: &Hash, pairs: Args<'_>, due_ms: u64) -> bool {
-        let mut names = pairs.iter().step_by(2);
-        self.key.holds(hash.live(due_ms) > 0)
-            && names.all(|name| self.fields.holds(hash.get(name, due_ms).is_some()))
-    }
-}
-
 pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let options = SetOptions::parse(context, args)?;
-    let pairs = fields(args, options.fields_at, 2)?;
+    let allowed = Allowed { condition: true, fields: true, keep: true, ..Allowed::default() };
+    let (options, pairs) = set_options(args, allowed, 2)?;
+    let is_there = is_hash(context, args)?;
+    let hold = |condition, found: bool| match condition {
+        Condition::IfAbsent => !found,
+        Condition::IfPresent => found,
+        Condition::Always | Condition::IfEqual(_) => true,
+    };
+    if !hold(options.condition, is_there) {
+        context.reply.int(0);
+        return Ok(());
+    }
     let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
+    let at = match options.expiry {
+        Expiry::At(unit, amount) => Some(option_time(context, unit, amount)?),
+        _ => None,
+    };
     let expiry = match options.expiry {
-        Expiry::At(at) if context.is_past(at as i64) => None,
-        Expiry::At(at) => Some(FieldExpiry::At(Context::deadline(at as i64))),
+        _ if at.is_some_and(|at| context.is_past(at as i64)) => None,
+        Expiry::At(..) => at.map(|at| FieldExpiry::At(Context::deadline(at as i64))),
         Expiry::Keep => Some(FieldExpiry::Keep),
         Expiry::Unsaid | Expiry::Persist => Some(FieldExpiry::Clear),
     };
     let (mut gone, mut deleted): (Vec<Box<[u8]>>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let set = context.with_hash_or_new(&key, super::set::room(pairs), |hash, _| {
-        if !options.allow(hash, pairs, due_ms) {
+        let mut names = pairs.iter().step_by(2);
+        if !names.all(|name| hold(options.fields, hash.get(name, due_ms).is_some())) {
             return Ok(false);
         }
         for at in (0..pairs.len()).step_by(2) {
@@ -386,28 +342,32 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         context.note_expired_fields(&key, &gone);
     }
     let events: &[&str] = match expiry {
-        None => &["hexpired"],
+        None => &["hset", "hexpire", "hexpired"],
         Some(FieldExpiry::At(_)) => &["hset", "hexpire"],
         Some(_) => &["hset"],
     };
-    note_change(context, args, set, events);
+    if set {
+        let changes = if expiry.is_none() { deleted.len() } else { pairs.len() / 2 };
+        tell_change(context, args, changes, events);
+    }
     match expiry {
         _ if !set => {}
         None if deleted.is_empty() => context.log_nothing(),
         None => Change::Delete.log(context, key.bytes, &deleted),
-        Some(expiry) => log_setex(context, args, options.fields_at, expiry),
+        Some(expiry) => log_setex(context, args.at(1), pairs, expiry),
     }
     context.reply.int(i64::from(set));
     Ok(())
 }
 
 /// Notes that fields have been set, without the conditions under which they were to be.
-fn log_setex(context: &mut Context<'_>, args: Args<'_>, fields_at: usize, expiry: FieldExpiry) {
+fn log_setex(context: &mut Context<'_>, key: &[u8], pairs: Args<'_>, expiry: FieldExpiry) {
     if !context.logs() {
         return;
     }
     let time;
-    let mut words: Vec<&[u8]> = vec![b"HSETEX", args.at(1)];
+    let count = itoa::Buffer::new().format(pairs.len() / 2).to_owned();
+    let mut words: Vec<&[u8]> = vec![b"HSETEX", key];
     match expiry {
         FieldExpiry::At(at) => {
             time = itoa::Buffer::new().format(at).to_owned();
@@ -416,6 +376,7 @@ fn log_setex(context: &mut Context<'_>, args: Args<'_>, fields_at: usize, expiry
         FieldExpiry::Keep => words.push(b"KEEPTTL"),
         FieldExpiry::Clear => {}
     }
-    words.extend(args.from(fields_at).iter());
+    words.extend([b"FIELDS", count.as_bytes()]);
+    words.extend(pairs.iter());
     context.log_instead(&words);
 }

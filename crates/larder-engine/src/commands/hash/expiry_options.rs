@@ -1,6 +1,7 @@
 //! What the commands on expiries of fields have in common: `FIELDS numfields field ...` and the options before it.
 
 use crate::commands::is_word;
+use crate::commands::string::options::{Allowed, ExpiryUnit, Options};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
@@ -11,10 +12,7 @@ const FIELDS_MISMATCH: CommandError =
 
 /// The fields after `FIELDS numfields`, which are all arguments from there on: `per_field` for each. `at` is where the
 /// word stands.
-pub(super) fn fields(args: Args<'_>, at: usize, per_field: usize) -> CommandResult<Args<'_>> {
-    if !args.get(at).is_some_and(|word| is_word(word, "fields")) {
-        return Err(FIELDS_MISMATCH);
-    }
+fn fields(args: Args<'_>, at: usize, per_field: usize) -> CommandResult<Args<'_>> {
     let count = number::integer(args.get(at + 1).ok_or(FIELDS_MISMATCH)?)?;
     let fields = args.from(at + 2);
     let matches = usize::try_from(count).ok().and_then(|count| count.checked_mul(per_field));
@@ -24,34 +22,45 @@ pub(super) fn fields(args: Args<'_>, at: usize, per_field: usize) -> CommandResu
     Ok(fields)
 }
 
-/// Where the word `FIELDS` stands, from `at` on.
-pub(super) fn fields_at(args: Args<'_>, at: usize) -> CommandResult<usize> {
-    (at..args.len()).find(|&at| is_word(args.at(at), "fields")).ok_or(FIELDS_MISMATCH)
+/// The fields of a command that takes nothing before the word, which is argument 2 then.
+pub(super) fn only_fields(args: Args<'_>) -> CommandResult<Args<'_>> {
+    if is_word(args.at(2), "fields") { fields(args, 2, 1) } else { Err(CommandError::SYNTAX) }
 }
 
-/// What an option of HGETEX or HSETEX says of the expiry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Expiry {
-    Unsaid,
-    Keep,
-    Persist,
-    At(u64),
+/// The same for commands that refuse a wrong number as they refuse a wrong word.
+pub(super) fn only_fields_to_read(args: Args<'_>) -> CommandResult<Args<'_>> {
+    only_fields(args).map_err(|error| if error == FIELDS_MISMATCH { CommandError::SYNTAX } else { error })
 }
 
-/// Takes an option that gives a time; the time is relative to now for EX and PX.
-pub(super) fn time(context: &Context<'_>, word: &[u8], value: Option<&[u8]>) -> CommandResult<Option<u64>> {
-    let units = [("ex", 1000, false), ("px", 1, false), ("exat", 1000, true), ("pxat", 1, true)];
-    let Some(&(_, unit_ms, absolute)) = units.iter().find(|(name, ..)| is_word(word, name)) else {
-        return Ok(None);
-    };
-    let amount = number::integer(value.ok_or(CommandError::SYNTAX)?)?;
-    if amount <= 0 {
-        return Err(CommandError::invalid_expire(&context.command_name()));
-    }
-    unix_time(context, amount, unit_ms, absolute).map(Some)
+/// The arguments from `at` up to the word `FIELDS`, and the fields.
+pub(super) fn options_and_fields(
+    args: Args<'_>,
+    at: usize,
+    per_field: usize,
+) -> CommandResult<(Args<'_>, CommandResult<Args<'_>>)> {
+    let is_fields = |&at: &usize| is_word(args.at(at), "fields");
+    // There must be a number after it.
+    let fields_at = (at..args.len() - 1).find(is_fields).ok_or(FIELDS_MISMATCH)?;
+    Ok((args.before(fields_at).from(at), fields(args, fields_at, per_field)))
 }
 
-/// A Unix time in milliseconds from an amount of units that is not negative and must fit.
+/// Options and fields of HGETEX and HSETEX.
+pub(super) fn set_options(
+    args: Args<'_>,
+    allowed: Allowed,
+    per_field: usize,
+) -> CommandResult<(Options<'_>, Args<'_>)> {
+    let (options, fields) = options_and_fields(args, 2, per_field)?;
+    Ok((Options::parse(options, allowed)?, fields?))
+}
+
+/// The Unix time in milliseconds that the time of an option means. It may be over, but not negative.
+pub(super) fn option_time(context: &Context<'_>, unit: ExpiryUnit, amount: &[u8]) -> CommandResult<u64> {
+    let unit_ms = if unit.seconds { 1000 } else { 1 };
+    unix_time(context, number::integer(amount)?, unit_ms, unit.absolute)
+}
+
+/// A Unix time in milliseconds from an amount of units, which must fit and not be negative.
 pub(super) fn unix_time(
     context: &Context<'_>,
     amount: i64,
@@ -59,6 +68,7 @@ pub(super) fn unix_time(
     absolute: bool,
 ) -> CommandResult<u64> {
     let base = if absolute { 0 } else { context.now_ms() as i64 };
-    let at = amount.checked_mul(unit_ms).and_then(|ms| ms.checked_add(base)).filter(|&at| at >= 0);
+    let amount = Some(amount).filter(|&amount| amount >= 0);
+    let at = amount.and_then(|amount| amount.checked_mul(unit_ms)?.checked_add(base));
     at.map(|at| at as u64).ok_or_else(|| CommandError::invalid_expire(&context.command_name()))
 }

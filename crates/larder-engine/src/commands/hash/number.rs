@@ -1,8 +1,8 @@
 //! Values as numbers.
 
-use crate::commands::string::long_double::LongDouble;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::long_double::LongDouble;
 use crate::notify::class;
 use crate::number;
 use larder_collections::hash::{FieldExpiry, Hash};
@@ -35,7 +35,7 @@ pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 
 pub(super) fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let amount = LongDouble::parse(&args[3]).ok_or(CommandError::NOT_FLOAT)?;
-    if amount == LongDouble::Infinite {
+    if matches!(amount, LongDouble::Infinite(_)) {
         return Err(AMOUNT_NOT_FINITE);
     }
     let due_ms = context.due_ms();

@@ -2,16 +2,12 @@
 
 use crate::commands::draw::draw_repeatedly;
 use crate::commands::is_word;
-use crate::commands::scan::{Scan, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, Without, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use larder_collections::hash::{Field, Hash};
 use larder_resp::{Args, Reply};
-
-const COUNT_RANGE: CommandError = CommandError::Fixed(
-    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
-);
 
 /// Reads the hash of the key that the command names.
 fn read<'a, R>(
@@ -109,10 +105,7 @@ pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
             Ok(())
         });
     };
-    let count = number::integer(count)?;
-    if count == i64::MIN {
-        return Err(COUNT_RANGE);
-    }
+    let count = number::negatable(count)?;
     let with_values = args.get(3).is_some();
     if args.len() > 4 || with_values && !is_word(args.at(3), "withvalues") {
         return Err(CommandError::SYNTAX);
@@ -177,13 +170,13 @@ pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         read(context, args, |hash, due_ms, _| {
             // As in Redis, a key that is not there is answered before the options are looked at.
             let Some(hash) = hash else { return Ok((0, 0)) };
-            let (scan, no_values) = Scan::parse_with_word(args.from(3), "novalues")?;
+            let (scan, no_values) = Scan::parse_with_word(args.from(3), Without::Values)?;
             Ok(collect(hash, cursor, &scan, !no_values, due_ms, items))
         })
     })
 }
 
-/// Writes what the steps of one call find; returns the next cursor and the number of items.
+/// Writes the fields of one step that match; returns the next cursor and the number of items.
 fn collect(
     hash: &Hash,
     cursor: u64,
@@ -192,21 +185,15 @@ fn collect(
     due_ms: u64,
     items: &mut Reply<'_>,
 ) -> (u64, usize) {
-    let (mut cursor, mut seen, mut count) = (cursor, 0, 0);
-    loop {
-        cursor = hash.scan(cursor, due_ms, |field| {
-            seen += 1;
-            if !scan.takes(field.name) {
-                return;
-            }
+    let mut count = 0;
+    let next = hash.scan(cursor, scan.count, due_ms, |field| {
+        if scan.takes(field.name) {
             items.bulk(field.name);
             if values {
                 items.bulk(field.value);
             }
             count += 1 + usize::from(values);
-        });
-        if cursor == 0 || seen >= scan.count {
-            return (cursor, count);
         }
-    }
+    });
+    (next, count)
 }

@@ -32,7 +32,7 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
         }
         Ok(added)
     })?;
-    context.modified(&key);
+    context.modified_by(&key, pairs.len() / 2);
     context.notify(class::HASH, "hset", &key);
     Ok(added)
 }
@@ -67,7 +67,7 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        context.modified(&key);
+        context.modified_by(&key, removed);
         context.notify(class::HASH, "hdel", &key);
         context.notify_emptied(&key);
     }

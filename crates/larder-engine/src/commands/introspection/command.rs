@@ -99,7 +99,7 @@ fn old_style_keys(command: &Command) -> (i32, i32, i32) {
 fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
     reply.map(3);
     reply.bulk(b"flags");
-    write_spec_flags(reply, spec);
+    write_key_flags(reply, spec.flags);
     reply.bulk(b"begin_search");
     match spec.begin {
         Begin::Index(index) => write_search(reply, "index", &[("index", index)], None),
@@ -119,8 +119,8 @@ fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
 }
 
 /// What is done with keys: the first word, as RW or OW, in upper case, the others in lower case.
-fn write_spec_flags(reply: &mut Reply<'_>, spec: &KeySpec) {
-    let names: Vec<_> = spec.flags.split_whitespace().collect();
+fn write_key_flags(reply: &mut Reply<'_>, flags: &str) {
+    let names: Vec<_> = flags.split_whitespace().collect();
     reply.set(names.len());
     for name in names {
         let is_kind = matches!(name, "OW" | "RM" | "RO" | "RW");
@@ -223,16 +223,16 @@ pub(super) fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 pub(super) fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let found = inner_keys(args.from(2))?;
     context.reply.array(found.len());
-    for (at, spec) in found {
+    for (at, flags) in found {
         context.reply.array(2);
         context.reply.bulk(args.at(at + 2));
-        write_spec_flags(&mut context.reply, &spec);
+        write_key_flags(&mut context.reply, flags);
     }
     Ok(())
 }
 
-/// The positions of the keys of the command that the arguments spell out.
-fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, KeySpec)>> {
+/// The positions of the keys of the command that the arguments spell out, and what is done with them.
+fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, &'static str)>> {
     const INVALID_COMMAND: CommandError = CommandError::Fixed("ERR Invalid command specified");
     const INVALID_COUNT: CommandError =
         CommandError::Fixed("ERR Invalid number of arguments specified for command");
@@ -243,16 +243,21 @@ fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, KeySpec)>> {
         }
         _ => found,
     };
-    if found.command.keys.is_empty() {
+    let is_key = |flags: &str| !flags.contains("NOT_KEY");
+    if !found.command.keys.iter().any(|spec| is_key(spec.flags)) {
         return Err(CommandError::Fixed("ERR The command has no key arguments"));
     }
     if !found.command.accepts(args.len()) {
         return Err(INVALID_COUNT);
     }
     let mut keys = Vec::new();
-    keys::positions(found.command, args, |at, spec| keys.push((at, *spec)))
-        .map_err(|_| CommandError::NOT_TEXT_FOR_BULK)?;
-    Ok(keys)
+    let valid = keys::positions(found.command, args, |at, flags| keys.push((at, flags)));
+    keys.retain(|&(_, flags)| is_key(flags));
+    match valid {
+        Err(_) if found.command.has(flags::NO_MANDATORY_KEYS) => Ok(Vec::new()),
+        Err(_) => Err(CommandError::Fixed("ERR Invalid arguments specified for command")),
+        Ok(()) => Ok(keys),
+    }
 }
 
 pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

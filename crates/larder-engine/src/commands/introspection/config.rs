@@ -42,6 +42,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         host.apply_config(name, value)
     });
     result.map_err(|error| CommandError::text(format!("ERR {}", error.text)))?;
+    context.engine.gate.read_options(&context.engine.config.hot);
     context.worker.read_options(context.engine);
     if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"maxmemory")) {
         crate::eviction::limit_was_set(context);
@@ -52,7 +53,11 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn rewrite(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let users = context.engine.user_lines();
-    context.engine.host.rewrite_config(&users).map_err(|error| CommandError::text(format!("ERR {error}")))?;
+    context
+        .engine
+        .host
+        .rewrite_config(&users, false)
+        .map_err(|error| CommandError::text(format!("ERR {error}")))?;
     context.reply.ok();
     Ok(())
 }
@@ -62,6 +67,7 @@ pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
     context.engine.errors.reset();
     context.engine.rates.reset();
     context.engine.eviction.reset();
+    context.engine.background.reset();
     context.engine.client_memory.evicted.store(0, Relaxed);
     context.reply.ok();
     Ok(())

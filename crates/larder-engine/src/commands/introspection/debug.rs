@@ -21,14 +21,19 @@ type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
 /// The subcommands: name, fewest and most arguments after it, code.
 const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
+    ("aof-flush-sleep", 1, 1, tools::flush_sleep),
     ("assert", 0, 0, tools::assert),
     ("change-repl-id", 0, 0, tools::change_replication_id),
+    ("client-enforce-reply-list", 1, 1, tools::nothing_to_switch),
     ("client-eviction", 0, 0, tools::client_eviction),
+    ("config-rewrite-force-all", 0, 0, tools::rewrite_all),
     ("crash-and-recover", 0, usize::MAX, tools::refused),
+    ("delay-rdb-client-free-seconds", 1, 1, tools::nothing_to_switch),
     ("dict-resizing", 1, 1, tools::dict_resizing),
     ("digest", 0, 0, digest_all),
     ("digest-value", 0, usize::MAX, digest_value),
     ("error", 1, 1, tools::error),
+    ("hashtable-can-abort-shrink", 1, 1, tools::nothing_to_switch),
     ("help", 0, 0, help),
     ("htstats", 1, 2, htstats),
     ("htstats-key", 1, 2, tools::hash_table_of_key),
@@ -43,6 +48,8 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("panic", 0, 1, tools::panic),
     ("pause-cron", 1, 1, tools::pause_cron),
     ("populate", 1, 3, tools::populate),
+    ("pause-after-fork", 1, 1, tools::nothing_to_switch),
+    ("protect-client", 1, 1, tools::protect_client),
     ("protocol", 1, 1, tools::protocol),
     ("quicklist", 1, 2, quicklist),
     ("quicklist-packed-threshold", 1, 1, packed_threshold),
@@ -54,6 +61,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("segfault", 0, 0, tools::segfault),
     ("set-active-expire", 1, 1, set_active_expire),
     ("set-disable-deny-scripts", 1, 1, tools::lax_scripts),
+    ("set-skip-checksum-validation", 1, 1, tools::skip_checksums),
     ("sleep", 1, 1, sleep),
     ("stringmatch-len", 2, 2, stringmatch),
     ("structsize", 0, 0, tools::struct_sizes),
@@ -140,7 +148,7 @@ fn jmap(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 fn sleep(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let seconds = number::parse_f64(&args[2]).unwrap_or(0.0);
     if let Ok(time) = Duration::try_from_secs_f64(seconds) {
-        std::thread::sleep(time);
+        context.engine.put_to_sleep(time);
     }
     context.reply.ok();
     Ok(())

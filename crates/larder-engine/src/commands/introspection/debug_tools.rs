@@ -211,6 +211,47 @@ pub(super) fn refused(_context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     )))
 }
 
+/// What steers a mechanism that is not there: replies are one buffer, tables neither shrink at once nor fork anything.
+pub(super) fn nothing_to_switch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.reply.ok();
+    Ok(())
+}
+
+/// `PROTECT-CLIENT id`: a client is never taken away while somebody needs it, so there is nothing to do.
+pub(super) fn protect_client(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let id = number::parse_i64(&args[2]).and_then(|id| u64::try_from(id).ok());
+    if id.and_then(|id| context.engine.clients.find(id)).is_none() {
+        return Err(CommandError::Fixed("ERR No such client"));
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// `AOF-FLUSH-SLEEP microseconds`: the wait before each write to the append-only file.
+pub(super) fn flush_sleep(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let us = number::parse_i64(&args[2]).and_then(|us| u64::try_from(us).ok()).unwrap_or(0);
+    context.engine.debug.flush_sleep_us.store(us, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
+/// `SET-SKIP-CHECKSUM-VALIDATION 0|1`: whether the checksums of files and payloads matter.
+pub(super) fn skip_checksums(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let skips = number::parse_i64(&args[2]).unwrap_or(0) != 0;
+    context.engine.debug.skips_checksums.store(skips, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
+/// `CONFIG-REWRITE-FORCE-ALL`: CONFIG REWRITE with every option, those at their defaults as well.
+pub(super) fn rewrite_all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let users = context.engine.user_lines();
+    let written = context.engine.host.rewrite_config(&users, true);
+    written.map_err(|error| CommandError::text(format!("ERR CONFIG-REWRITE-FORCE-ALL failed: {error}")))?;
+    context.reply.ok();
+    Ok(())
+}
+
 /// `ASSERT`: an assertion fails.
 pub(super) fn assert(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     panic!("assertion failed: DEBUG ASSERT was called")

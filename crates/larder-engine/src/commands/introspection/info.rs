@@ -4,7 +4,7 @@ use super::keysizes::keysizes;
 use super::latency;
 use super::memory::{Overview, ratio};
 use crate::acl::Reason;
-use crate::commands::connection::REDIS_VERSION;
+use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::engine::Engine;
@@ -33,17 +33,20 @@ enum Shown {
 /// Name, who is shown it, and the code.
 const SECTIONS: &[(&str, Shown, Section)] = &[
     ("server", Shown::ByDefault, server),
+    ("tls", Shown::ToAll, tls),
     ("clients", Shown::ByDefault, clients),
     ("memory", Shown::ByDefault, memory),
     ("persistence", Shown::ByDefault, persistence),
     ("stats", Shown::ByDefault, stats),
     ("replication", Shown::ByDefault, replication),
     ("cpu", Shown::ByDefault, cpu),
-    ("modules", Shown::ByDefault, |_, text| title(text, "Modules")),
+    ("modules", Shown::ByDefault, modules),
     ("commandstats", Shown::ToAll, commandstats),
     ("errorstats", Shown::ByDefault, errorstats),
     ("latencystats", Shown::ToAll, latencystats),
     ("cluster", Shown::ByDefault, |_, text| title(text, "Cluster\r\ncluster_enabled:0")),
+    ("cluster_info", Shown::ToAll, |_, text| title(text, "Cluster Info")),
+    ("scriptingengines", Shown::ToAll, scripting_engines),
     ("keyspace", Shown::ByDefault, keyspace),
     ("keysizes", Shown::ToEverything, keysizes),
 ];
@@ -97,6 +100,8 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "redis_version": REDIS_VERSION,
         "server_name": "larder",
         "larder_version": env!("CARGO_PKG_VERSION"),
+        "valkey_version": VALKEY_VERSION,
+        "valkey_release_stage": "ga",
         "redis_git_sha1": "00000000",
         "redis_git_dirty": 0,
         "redis_build_id": "0000000000000000",
@@ -107,7 +112,7 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "monotonic_clock": "POSIX clock_gettime",
         "multiplexing_api": if cfg!(target_os = "linux") { "epoll" } else { "kqueue" },
         "process_id": std::process::id(),
-        "process_supervised": "no",
+        "process_supervised": engine.host.supervisor(),
         "run_id": engine.run_id,
         "tcp_port": port,
         "server_time_usec": context.worker.clock.wall_us(),
@@ -115,12 +120,22 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "uptime_in_days": uptime / 86_400,
         "hz": hz,
         "configured_hz": hz,
+        "clients_hz": hz,
         "lru_clock": context.now_s() & 0xff_ffff,
         "executable": engine.host.executable(),
         "config_file": engine.host.config_file(),
         "threads": engine.threads,
         "io_threads_active": u8::from(engine.threads > 1),
+        "availability_zone": engine.config.value("availability-zone"),
     );
+    let bind: String =
+        engine.config.value("bind").split(' ').map(|address| format!("bind={address},")).collect();
+    let socket = engine.config.value("unixsocket");
+    let tcp = (port != "0").then(|| format!("name=tcp,{bind}port={port}"));
+    let unix = (!socket.is_empty()).then(|| format!("name=unix,bind={socket}"));
+    for (at, listener) in [tcp, unix].into_iter().flatten().enumerate() {
+        let _ = write!(text, "listener{at}:{listener}\r\n");
+    }
     Ok(())
 }
 
@@ -195,6 +210,8 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "allocator_allocated": memory.allocated,
         "allocator_active": memory.active,
         "allocator_resident": memory.resident,
+        // Such pages are given back at once.
+        "allocator_muzzy": 0,
         "total_system_memory": memory.system_total,
         "total_system_memory_human": human(memory.system_total),
         "used_memory_lua": vm_eval,
@@ -224,9 +241,13 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "mem_not_counted_for_evict": engine.bytes_not_counted(),
         "mem_replication_backlog": 0,
         "mem_total_replication_buffers": 0,
+        "mem_replicas_repl_buffer": 0,
         "mem_clients_slaves": 0,
         "mem_clients_normal": clients,
         "mem_cluster_links": 0,
+        "mem_cluster_slot_import": 0,
+        "mem_cluster_slot_export": 0,
+        "mem_overhead_db_hashtable_rehashing": 0,
         "mem_aof_buffer": engine.append_log.buffer_bytes(),
         "mem_allocator": "jemalloc",
         "active_defrag_running": 0,
@@ -280,6 +301,7 @@ fn persistence(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "aof_last_cow_size": 0,
         "module_fork_in_progress": 0,
         "module_fork_last_cow_size": 0,
+        "slot_migration_fork_in_progress": 0,
     );
     if log.enabled {
         lines!(text,
@@ -327,6 +349,8 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "total_net_output_bytes": engine.sum(|s| &s.net_out),
         "total_net_repl_input_bytes": 0,
         "total_net_repl_output_bytes": 0,
+        "total_net_cluster_slot_import_bytes": 0,
+        "total_net_cluster_slot_export_bytes": 0,
         "instantaneous_input_kbps": kb(rates.in_bytes_per_second.load(Relaxed)),
         "instantaneous_output_kbps": kb(rates.out_bytes_per_second.load(Relaxed)),
         "instantaneous_input_repl_kbps": "0.00",
@@ -336,7 +360,9 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "sync_partial_ok": 0,
         "sync_partial_err": 0,
         "expired_keys": engine.sum(|s| &s.expired) + engine.expired_actively.load(Relaxed),
+        "expired_fields": engine.sum(|s| &s.expired_fields) + rates.expired_fields.load(Relaxed),
         "expired_stale_perc": "0.00",
+        "expired_keys_with_volatile_items_stale_perc": "0.00",
         "expired_time_cap_reached_count": rates.expire_stopped_early.load(Relaxed),
         "expire_cycle_cpu_milliseconds": rates.expire_time_us.load(Relaxed) / 1000,
         "evicted_keys": engine.eviction.evicted_keys.load(Relaxed),
@@ -371,12 +397,65 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "client_output_buffer_limit_disconnections": engine.sum(|s| &s.output_limit_closes),
         "reply_buffer_shrinks": 0,
         "reply_buffer_expands": 0,
+        // A worker reads, executes and writes itself: no other thread does it for another.
+        "io_threaded_reads_processed": 0,
+        "io_threaded_writes_processed": 0,
+        "io_threaded_freed_objects": 0,
+        "io_threaded_accept_processed": 0,
+        "io_threaded_poll_processed": 0,
+        "io_threaded_total_prefetch_batches": 0,
+        "io_threaded_total_prefetch_entries": 0,
         "eventloop_cycles": engine.sum(|s| &s.loops),
+        "eventloop_duration_sum": engine.sum(|s| &s.loop_ns) / 1000,
+        "eventloop_duration_cmd_sum": command_ns(engine) / 1000,
+        "instantaneous_eventloop_cycles_per_sec": rates.loops_per_second.load(Relaxed),
+        "instantaneous_eventloop_duration_usec": rates.loop_us.load(Relaxed),
         "acl_access_denied_auth": engine.acl.log.denied(Reason::Auth),
         "acl_access_denied_cmd": engine.acl.log.denied(Reason::Command),
         "acl_access_denied_db": engine.acl.log.denied(Reason::Database),
         "acl_access_denied_key": engine.acl.log.denied(Reason::Key),
         "acl_access_denied_channel": engine.acl.log.denied(Reason::Channel),
+        "acl_access_denied_tls_cert": 0,
+    );
+    Ok(())
+}
+
+/// Time spent in commands, by all threads.
+fn command_ns(engine: &Engine) -> u64 {
+    let mut nanos = 0;
+    engine.each_stats(|stats| nanos += stats.commands.iter().map(|command| command.nanos.get()).sum::<u64>());
+    nanos
+}
+
+fn tls(_context: &mut Context<'_>, text: &mut String) -> CommandResult {
+    text.push_str("# TLS\r\n");
+    lines!(text,
+        "tls_server_cert_serial": "none",
+        "tls_server_cert_expires_in_seconds": 0,
+        "tls_client_cert_serial": "none",
+        "tls_client_cert_expires_in_seconds": 0,
+        "tls_ca_cert_serial": "none",
+        "tls_ca_cert_expires_in_seconds": 0,
+    );
+    Ok(())
+}
+
+/// The one that MODULE LIST shows.
+fn modules(_context: &mut Context<'_>, text: &mut String) -> CommandResult {
+    text.push_str("# Modules\r\n");
+    lines!(text, "module": "name=lua,ver=1,api=1,filters=0,usedby=[],using=[],options=[]",);
+    Ok(())
+}
+
+fn scripting_engines(context: &mut Context<'_>, text: &mut String) -> CommandResult {
+    let scripts = &context.engine.scripts;
+    let (used, overhead) = (scripts.vm_bytes.load(Relaxed), scripts.usage().bytes);
+    text.push_str("# Scripting Engines\r\n");
+    lines!(text,
+        "engines_count": 1,
+        "engines_total_used_memory": used,
+        "engines_total_memory_overhead": overhead,
+        "engine_0": format_args!("name=LUA,module=lua,abi_version=4,used_memory={used},memory_overhead={overhead}"),
     );
     Ok(())
 }
@@ -386,6 +465,7 @@ fn replication(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     lines!(text,
         "role": "master",
         "connected_slaves": 0,
+        "replicas_waiting_psync": 0,
         "master_failover_state": "no-failover",
         "master_replid": context.engine.replication_id(),
         "master_replid2": "0".repeat(40),
@@ -407,6 +487,9 @@ fn cpu(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "used_cpu_user": format!("{:.6}", times.user),
         "used_cpu_sys_children": "0.000000",
         "used_cpu_user_children": "0.000000",
+        "used_cpu_sys_main_thread": format!("{:.6}", times.first_sys),
+        "used_cpu_user_main_thread": format!("{:.6}", times.first_user),
+        "used_active_time_main_thread": format!("{:.6}", context.engine.first_worker_ns() as f64 / 1e9),
     );
     Ok(())
 }
@@ -465,14 +548,18 @@ fn latencystats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
 fn keyspace(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keyspace\r\n");
     for db in 0..context.engine.databases() {
-        let (mut keys, mut expires) = (0, 0);
+        let (mut keys, mut expires, mut with_fields) = (0, 0, 0);
         context.each_shard(|data| {
             let Some(table) = data.table(db) else { return };
             keys += table.len();
             expires += Table::expires_len(table);
+            with_fields += data.field_expiry.len(db);
         })?;
         if keys > 0 {
-            let _ = write!(text, "db{db}:keys={keys},expires={expires},avg_ttl=0\r\n");
+            let _ = write!(
+                text,
+                "db{db}:keys={keys},expires={expires},avg_ttl=0,keys_with_volatile_items={with_fields}\r\n"
+            );
         }
     }
     Ok(())

@@ -92,14 +92,14 @@ fn find(list: &List, value: &[u8]) -> Option<u64> {
 }
 
 pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let count = number::integer(&args[2])?;
+    let count = number::negatable(&args[2])?;
     let key = context.key(args.at(1));
     let removed = context.with_list(&key, |list, options, _| {
         Ok(list.remove_matching(&args[3], count.unsigned_abs(), count < 0, options))
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        context.modified(&key);
+        context.modified_by(&key, removed as usize);
         context.notify(class::LIST, "lrem", &key);
         context.notify_emptied(&key);
     }
@@ -111,13 +111,14 @@ pub(super) fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
     let key = context.key(args.at(1));
     let trimmed = context.with_list(&key, |list, options, _| {
-        let (from, count) = range(start, end, list.len());
+        let before = list.len();
+        let (from, count) = range(start, end, before);
         list.remove_range(from + count, list.len() - from - count, options);
         list.remove_range(0, from, options);
-        Ok(())
+        Ok(before - list.len())
     })?;
-    if trimmed.is_some() {
-        context.modified(&key);
+    if let Some(removed) = trimmed {
+        context.modified_by(&key, removed as usize);
         context.notify(class::LIST, "ltrim", &key);
         context.notify_emptied(&key);
     }
@@ -136,9 +137,6 @@ const RANK_ZERO: CommandError = CommandError::Fixed(
     "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from \
      the end of the list",
 );
-const RANK_RANGE: CommandError = CommandError::Fixed(
-    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
-);
 
 impl Search {
     fn parse(args: Args<'_>) -> CommandResult<Self> {
@@ -146,7 +144,7 @@ impl Search {
         for at in (0..args.len()).step_by(2) {
             let (word, value) = (&args[at], args.get(at + 1).ok_or(CommandError::SYNTAX)?);
             if is_word(word, "rank") {
-                search.rank = number::integer(value)?;
+                search.rank = number::negatable(value)?;
             } else if is_word(word, "count") {
                 search.count =
                     Some(number::positive_or(value, CommandError::Fixed("ERR COUNT can't be negative"))?
@@ -157,10 +155,8 @@ impl Search {
             } else {
                 return Err(CommandError::SYNTAX);
             }
-            match search.rank {
-                0 => return Err(RANK_ZERO),
-                i64::MIN => return Err(RANK_RANGE),
-                _ => {}
+            if search.rank == 0 {
+                return Err(RANK_ZERO);
             }
         }
         Ok(search)

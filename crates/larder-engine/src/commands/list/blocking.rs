@@ -5,22 +5,19 @@ use super::parse_end;
 use crate::blocking::Wish;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::long_double::LongDouble;
 use crate::serve;
 use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
 /// A timeout in seconds, as milliseconds; 0 waits for ever.
 pub(crate) fn timeout_ms(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
-    let seconds = number::parse_timeout(arg).ok_or(CommandError::TIMEOUT_NOT_FLOAT)?;
-    let ms = seconds * 1000.0;
-    if ms.is_infinite() || ms > i64::MAX as f64 {
-        return Err(CommandError::TIMEOUT_OUT_OF_RANGE);
-    }
-    if ms < 0.0 {
+    let seconds = LongDouble::parse(arg).ok_or(CommandError::TIMEOUT_NOT_FLOAT)?;
+    let ms = seconds.times(1000).ceil();
+    if ms < 0 {
         return Err(CommandError::TIMEOUT_NEGATIVE);
     }
-    let ms = ms.ceil() as u64;
+    let ms = ms as u64;
     if ms > i64::MAX as u64 - context.now_ms() {
         return Err(CommandError::TIMEOUT_OUT_OF_RANGE);
     }

@@ -26,7 +26,7 @@ fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResul
         reply.int(list.len() as i64);
         Ok(())
     })?;
-    context.modified(&key);
+    context.modified_by(&key, args.len() - 2);
     context.notify(class::LIST, serve::push_event(end), &key);
     context.signal_ready(&key);
     Ok(())
@@ -74,7 +74,7 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
         Ok(())
     })?;
     match popped {
-        Some(()) => serve::note_popped(context, key, end),
+        Some(()) => serve::note_popped(context, key, end, 1),
         None => context.reply.null(),
     }
     Ok(())
@@ -85,7 +85,7 @@ fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> 
         .with_list(key, |list, options, reply| Ok(serve::pop_all(list, options, end, count, reply)))?;
     match popped {
         Some(0) => {}
-        Some(_) => serve::note_popped(context, key, end),
+        Some(count) => serve::note_popped(context, key, end, count as usize),
         None => context.reply.null_array(),
     }
     Ok(())
@@ -154,14 +154,15 @@ impl<'a, E> PopMany<'a, E> {
     }
 
     fn parse_count(args: Args<'_>) -> CommandResult<u64> {
-        match args.len() {
-            0 => Ok(1),
-            2 if is_word(&args[0], "count") => {
-                let count = number::integer(&args[1]).ok().filter(|&n| n > 0);
-                count.map(|n| n as u64).ok_or(CommandError::Fixed("ERR count should be greater than 0"))
-            }
-            _ => Err(CommandError::SYNTAX),
-        }
+        let value = match (args.get(0), args.get(1)) {
+            (None, _) => return Ok(1),
+            (Some(word), Some(value)) if is_word(word, "count") => value,
+            _ => return Err(CommandError::SYNTAX),
+        };
+        let count = number::integer(value).ok().filter(|&n| n > 0);
+        let count = count.ok_or(CommandError::Fixed("ERR count should be greater than 0"))?;
+        // The first count is looked at before what comes after it is refused.
+        if args.len() == 2 { Ok(count as u64) } else { Err(CommandError::SYNTAX) }
     }
 }
 

@@ -116,8 +116,10 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let here = number::integer(&args[1]).ok().filter(|wanted| (0..=1).contains(wanted));
-    let here = here.ok_or(CommandError::Fixed("ERR value is out of range, must be between 0 and 1"))?;
+    let here = number::integer(&args[1])?;
+    if !(0..=1).contains(&here) {
+        return Err(CommandError::Fixed("ERR value is out of range, value must between 0 and 1"));
+    }
     let replicas = number::positive(&args[2])?;
     let timeout = timeout_of(context, &args[3])?;
     let log = &context.engine.append_log;

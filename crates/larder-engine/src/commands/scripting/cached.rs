@@ -5,7 +5,7 @@ use super::eval::keep;
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::scripting::digest;
+use crate::scripting::{Mode, digest};
 use larder_resp::Args;
 
 pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -58,23 +58,25 @@ pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
             "ERR No scripting engine found with name '{engine}' to enable debug"
         )));
     }
-    match &args[2] {
-        mode if is_word(mode, "no") => {
-            context.reply.ok();
-            Ok(())
-        }
-        mode if is_word(mode, "yes") || is_word(mode, "sync") => {
-            Err(CommandError::Fixed("ERR Debugging scripts is not supported"))
-        }
-        _ => Err(CommandError::Fixed("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
+    // What the client is sent from now on is a dialogue.
+    if context.in_exec || context.reply.mark() > 0 {
+        return Err(CommandError::Fixed("ERR SCRIPT DEBUG must be called outside a pipeline"));
     }
+    context.session.debugging = match &args[2] {
+        mode if is_word(mode, "no") => Mode::Off,
+        mode if is_word(mode, "yes") => Mode::Copy,
+        mode if is_word(mode, "sync") => Mode::InPlace,
+        _ => return Err(CommandError::Fixed("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
+    };
+    context.reply.ok();
+    Ok(())
 }
 
 pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.reply.help(&[
         "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
         "DEBUG (YES|SYNC|NO)",
-        "    Scripts cannot be debugged here: only NO is accepted.",
+        "    Debug the next EVAL of this connection: on a copy of the data, or with SYNC on the data.",
         "EXISTS <sha1> [<sha1> ...]",
         "    Tell which of these scripts the server has.",
         "FLUSH [ASYNC|SYNC]",

@@ -33,6 +33,14 @@ pub(super) fn fcall_ro(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 }
 
 fn run_text(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> CommandResult {
+    match (context.session.debugs(), context.in_exec) {
+        (false, _) => run_now(context, args, read_only),
+        (true, true) => Err(CommandError::Fixed("ERR Scripts are not debugged in a transaction")),
+        (true, false) => scripting::debug_session(context, args, |context| run_now(context, args, read_only)),
+    }
+}
+
+fn run_now(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> CommandResult {
     let key_count = key_count(args)?;
     let script = match context.engine.scripts.find(&sha_of(&args[1])) {
         Some(script) => script,
@@ -54,6 +62,9 @@ fn run_known(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> Comm
     let sha = digest(&args[1]).ok_or(UNKNOWN)?;
     let key_count = key_count(args)?;
     let script = context.engine.scripts.find(&sha).ok_or(UNKNOWN)?;
+    if context.session.debugs() {
+        return Err(CommandError::Fixed("ERR Please use EVAL instead of EVALSHA for debugging"));
+    }
     scripting::run(context, &Invocation { program: Program::Script(script), args, key_count, read_only })
 }
 

@@ -6,6 +6,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::number;
 use crate::shard::{SHARDS, Table};
 use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let db = context.db;
@@ -16,7 +17,7 @@ pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
 }
 
 pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let background = parse_mode(args)?;
+    let background = parse_mode(context, args)?;
     let db = context.db;
     flush(context, &[db], background);
     // Also when it was empty: where the log is read it may not be.
@@ -26,7 +27,7 @@ pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let background = parse_mode(args)?;
+    let background = parse_mode(context, args)?;
     let databases: Vec<usize> = (0..context.engine.databases()).collect();
     flush(context, &databases, background);
     context.log_instead(&[b"FLUSHALL"]);
@@ -35,10 +36,10 @@ pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     Ok(())
 }
 
-/// Whether the memory is freed in the background; the default, as the tables are replaced at once either way.
-fn parse_mode(args: Args<'_>) -> CommandResult<bool> {
+/// Whether the memory is freed in the background.
+fn parse_mode(context: &Context<'_>, args: Args<'_>) -> CommandResult<bool> {
     match args.get(1) {
-        None => Ok(true),
+        None => Ok(context.engine.config.hot.lazyfree_lazy_user_flush.load(Relaxed)),
         Some(word) if args.len() == 2 && is_word(word, "async") => Ok(true),
         Some(word) if args.len() == 2 && is_word(word, "sync") => Ok(false),
         Some(_) => Err(CommandError::SYNTAX),
@@ -70,19 +71,21 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
 }
 
 pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let first = number::parse_i64(&args[1]).ok_or(CommandError::Fixed("ERR invalid first DB index"))?;
-    let second = number::parse_i64(&args[2]).ok_or(CommandError::Fixed("ERR invalid second DB index"))?;
-    let (first, second) = (index(context, first)?, index(context, second)?);
-    if first != second {
+    let number = |arg, error| match number::database(arg, context.engine.databases()) {
+        Err(CommandError::NOT_INTEGER | CommandError::NOT_I32) => Err(CommandError::Fixed(error)),
+        db => Ok(db),
+    };
+    // Both must be numbers before either must be in range.
+    let first = number(&args[1], "ERR invalid first DB index")?;
+    let second = number(&args[2], "ERR invalid second DB index")?;
+    let (first, second) = (first?, second?);
+    if first == second {
+        context.worker.stats.dirty.add(1);
+    } else {
         swap(context, first, second);
     }
     context.reply.ok();
     Ok(())
-}
-
-fn index(context: &Context<'_>, db: i64) -> CommandResult<usize> {
-    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
-    db.ok_or(CommandError::DB_OUT_OF_RANGE)
 }
 
 /// Takes out watched keys whose time is over: one that comes into the place of a key that was not there is no change.
@@ -97,7 +100,7 @@ fn expire_watched(context: &mut Context<'_>, shard: usize, first: usize, second:
         let key = context.key(&name);
         for db in [first, second] {
             context.db = db;
-            context.exists(&key);
+            context.is_there(&key);
         }
     }
     context.db = selected;

@@ -1,5 +1,6 @@
 //! MONITOR, SHUTDOWN, TIME, LOLWUT.
 
+use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -36,6 +37,8 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             () if is_word(word, "now") => flags.now = true,
             () if is_word(word, "force") => flags.force = true,
             () if is_word(word, "abort") => abort = true,
+            // They concern a cluster.
+            () if is_word(word, "safe") || is_word(word, "failover") => {}
             () => return Err(CommandError::SYNTAX),
         }
     }
@@ -96,9 +99,9 @@ fn draw_larder(context: &mut Context<'_>, columns: usize, rows: usize) -> String
         text += &"=".repeat(7 * columns);
         text.push('\n');
     }
-    text + &format!(
-        "\nRedis ver. {}, Larder ver. {}\n",
-        super::super::connection::REDIS_VERSION,
-        env!("CARGO_PKG_VERSION")
-    )
+    let version = match context.engine.config.is_yes("extended-redis-compatibility") {
+        true => format!("Redis ver. {REDIS_VERSION}"),
+        false => format!("Valkey ver. {VALKEY_VERSION}"),
+    };
+    text + &format!("\nLarder {}, as {version}\n", env!("CARGO_PKG_VERSION"))
 }

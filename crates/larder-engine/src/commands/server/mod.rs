@@ -5,4 +5,5 @@ mod misc;
 mod module;
 mod table;
 
+pub(crate) use module::write_modules;
 pub(crate) use table::TABLE;

@@ -2,10 +2,15 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use larder_resp::Args;
+use larder_resp::{Args, Reply};
 
 pub(super) fn list(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let reply = &mut context.reply;
+    write_modules(&mut context.reply);
+    Ok(())
+}
+
+/// The list of modules, as HELLO has it too.
+pub(crate) fn write_modules(reply: &mut Reply<'_>) {
     reply.array(1);
     reply.map(4);
     reply.bulk(b"name");
@@ -16,7 +21,6 @@ pub(super) fn list(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
     reply.bulk(b"lua");
     reply.bulk(b"args");
     reply.array(0);
-    Ok(())
 }
 
 /// LOAD and LOADEX.

@@ -61,7 +61,7 @@ pub(super) fn sunion(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let sets = fetch_all(context, args.from(1))?;
     let union = union(&sets, &context.worker.thresholds.set_limits());
     write_members(&mut context.reply, &union);
-    context.engine.background.discard(Value::Set(union));
+    context.engine.background.discard(Value::Set(union), true);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         Ok(members.iter().filter(|member| set.insert(member, &limits)).count())
     })?;
     if added > 0 {
-        context.modified(&key);
+        context.modified_by(&key, added);
         context.notify(class::SET, "sadd", &key);
     }
     context.reply.count(added);
@@ -32,7 +32,7 @@ pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
-        context.modified(&key);
+        context.modified_by(&key, removed);
         context.notify(class::SET, "srem", &key);
         context.notify_emptied(&key);
     }
@@ -42,7 +42,8 @@ pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn smove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (source, target, member) = (context.key(args.at(1)), context.key(args.at(2)), args.at(3));
-    let moved = context.exists(&source) && try_move(context, &source, &target, member)?;
+    let [is_there, _] = [&source, &target].map(|key| context.exists(key));
+    let moved = is_there && try_move(context, &source, &target, member)?;
     context.reply.int(i64::from(moved));
     Ok(())
 }
@@ -55,7 +56,7 @@ fn try_move(
     member: &[u8],
 ) -> CommandResult<bool> {
     for key in [source, target] {
-        if context.kind(key).is_some_and(|kind| kind != Kind::Set) {
+        if context.peek_kind(key).is_some_and(|kind| kind != Kind::Set) {
             return Err(CommandError::WRONG_TYPE);
         }
     }

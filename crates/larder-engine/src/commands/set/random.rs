@@ -15,10 +15,6 @@ use larder_resp::{Args, Reply};
 /// Members in one command of the log.
 const MEMBERS_PER_COMMAND: usize = 1024;
 
-const COUNT_RANGE: CommandError = CommandError::Fixed(
-    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
-);
-
 pub(super) fn spop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     match args.len() {
@@ -103,10 +99,12 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
         Some(len) if count >= len => {
             context.notify(class::SET, "spop", key);
             context.delete(key);
+            // Deleting counts as one change.
+            context.worker.stats.dirty.add(len.saturating_sub(1));
             context.log_instead(&[b"DEL", key.bytes]);
         }
         Some(_) if count > 0 => {
-            context.modified(key);
+            context.modified_by(key, count as usize);
             context.notify(class::SET, "spop", key);
         }
         Some(_) => {}
@@ -119,8 +117,7 @@ pub(super) fn srandmember(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     let key = context.key(args.at(1));
     match args.len() {
         2 => sample_one(context, &key),
-        3 => match number::integer(&args[2])? {
-            i64::MIN => Err(COUNT_RANGE),
+        3 => match number::negatable(&args[2])? {
             count if count < 0 => sample_repeating(context, &key, count.unsigned_abs()),
             count => sample_distinct(context, &key, count as u64),
         },

@@ -137,7 +137,7 @@ pub(crate) fn add_all<'m>(
         })?
     };
     if outcome.added + outcome.updated > 0 {
-        context.modified(key);
+        context.modified_by(key, (outcome.added + outcome.updated) as usize);
         context.notify(class::SORTED_SET, if options.incr { "zincr" } else { "zadd" }, key);
     }
     if outcome.added > 0 {

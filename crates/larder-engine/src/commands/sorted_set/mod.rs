@@ -2,6 +2,7 @@
 
 mod add;
 mod combine;
+mod members;
 mod pop;
 mod random;
 mod range;
@@ -76,6 +77,7 @@ fn write_ranks(reply: &mut Reply<'_>, set: &SortedSet, ranks: Range<u64>, order:
 /// The two ends of a range of scores: numbers, `(` before those that are left out.
 fn parse_score_range<'a>(min: &[u8], max: &[u8]) -> CommandResult<(Bound<'a>, Bound<'a>)> {
     let parse = |arg: &[u8]| {
+        let arg = number::c_string(arg);
         let (text, open) = arg.strip_prefix(b"(").map_or((arg, false), |rest| (rest, true));
         // Nothing is zero.
         let score = if text.is_empty() { Some(0.0) } else { number::parse_f64(text) };

@@ -38,12 +38,7 @@ pub(super) fn zrandmember(context: &mut Context<'_>, args: Args<'_>) -> CommandR
 
 /// Number of entries and whether to write scores.
 fn parse(args: Args<'_>) -> CommandResult<(i64, Scores)> {
-    let count = number::integer(&args[2])?;
-    if count == i64::MIN {
-        return Err(CommandError::Fixed(
-            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
-        ));
-    }
+    let count = number::negatable(&args[2])?;
     match args.len() {
         3 => Ok((count, Scores::Without)),
         4 if !is_word(&args[3], "withscores") => Err(CommandError::SYNTAX),

@@ -1,5 +1,6 @@
 //! The ZRANGE family: by rank, by score, by member, both ways, and into another key.
 
+use super::members::member_ranks;
 use super::store::Result as Stored;
 use super::{Scores, limits, parse_lex_range, parse_score_range, write_ranks};
 use crate::commands::is_word;
@@ -38,7 +39,8 @@ struct Request<'a> {
 
 enum Ends<'a> {
     Ranks(i64, i64),
-    Bounds(Bound<'a>, Bound<'a>),
+    Scores(Bound<'a>, Bound<'a>),
+    Members(Bound<'a>, Bound<'a>),
 }
 
 macro_rules! commands {
@@ -133,7 +135,8 @@ impl<'a> Request<'a> {
                     Order::Descending => len - from - count..len - from,
                 }
             }
-            Ends::Bounds(from, to) => self.limited(set.ranks(from, to)),
+            Ends::Scores(from, to) => self.limited(set.ranks(from, to)),
+            Ends::Members(from, to) => self.limited(member_ranks(set, from, to, self.order)),
         }
     }
 
@@ -174,11 +177,11 @@ impl<'a> Ends<'a> {
             By::Rank => Ends::Ranks(number::integer(min)?, number::integer(max)?),
             By::Score => {
                 let (from, to) = parse_score_range(min, max)?;
-                Ends::Bounds(from, to)
+                Ends::Scores(from, to)
             }
             By::Lex => {
                 let (from, to) = parse_lex_range(min, max)?;
-                Ends::Bounds(from, to)
+                Ends::Members(from, to)
             }
         })
     }

@@ -1,11 +1,13 @@
 //! Looking at single members and counting.
 
+use super::members::member_ranks;
 use super::{parse_lex_range, parse_score_range, write_score};
 use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use larder_collections::sorted_set::{Bound, SortedSet};
+use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::Args;
+use std::ops::Range;
 
 pub(super) fn zcard(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
@@ -76,17 +78,23 @@ fn rank(context: &mut Context<'_>, args: Args<'_>, reverse: bool) -> CommandResu
 }
 
 pub(super) fn zcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    count(context, args, &parse_score_range(&args[2], &args[3])?)
+    let (from, to) = parse_score_range(&args[2], &args[3])?;
+    count(context, args, |set| set.ranks(&from, &to))
 }
 
 pub(super) fn zlexcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    count(context, args, &parse_lex_range(args.at(2), args.at(3))?)
+    let (from, to) = parse_lex_range(args.at(2), args.at(3))?;
+    count(context, args, |set| member_ranks(set, &from, &to, Order::Ascending))
 }
 
-fn count(context: &mut Context<'_>, args: Args<'_>, (from, to): &(Bound<'_>, Bound<'_>)) -> CommandResult {
+fn count(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    find: impl FnOnce(&SortedSet) -> Range<u64>,
+) -> CommandResult {
     let key = context.key(args.at(1));
     context.read_value(&key, |set: Option<&SortedSet>, reply| {
-        let ranks = set.map_or(0..0, |set| set.ranks(from, to));
+        let ranks = set.map_or(0..0, find);
         reply.int((ranks.end - ranks.start) as i64);
         Ok(())
     })

@@ -1,13 +1,15 @@
 //! Removing members, one by one and in ranges.
 
+use super::members::member_ranks;
 use super::{parse_lex_range, parse_score_range};
 use crate::commands::list::range;
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::notify::class;
 use crate::number;
-use larder_collections::sorted_set::{Bound, SortedSet};
+use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::Args;
+use std::ops::Range;
 
 pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     remove_with(context, args, |set| {
@@ -24,20 +26,22 @@ pub(super) fn zremrangebyrank(context: &mut Context<'_>, args: Args<'_>) -> Comm
 }
 
 pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    remove_between(context, args, &parse_score_range(&args[2], &args[3])?)
+    let (from, to) = parse_score_range(&args[2], &args[3])?;
+    remove_found(context, args, |set| set.ranks(&from, &to))
 }
 
 pub(super) fn zremrangebylex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    remove_between(context, args, &parse_lex_range(args.at(2), args.at(3))?)
+    let (from, to) = parse_lex_range(args.at(2), args.at(3))?;
+    remove_found(context, args, |set| member_ranks(set, &from, &to, Order::Ascending))
 }
 
-fn remove_between(
+fn remove_found(
     context: &mut Context<'_>,
     args: Args<'_>,
-    (from, to): &(Bound<'_>, Bound<'_>),
+    find: impl FnOnce(&SortedSet) -> Range<u64>,
 ) -> CommandResult {
     remove_with(context, args, |set| {
-        let ranks = set.ranks(from, to);
+        let ranks = find(set);
         set.remove_ranks(ranks.start, ranks.end - ranks.start, |_, _| {})
     })
 }
@@ -52,7 +56,7 @@ fn remove_with(
     let removed = context.with_value(&key, |set: &mut SortedSet, _| Ok(remove(set)))?.unwrap_or(0);
     context.reply.int(removed as i64);
     if removed > 0 {
-        context.modified(&key);
+        context.modified_by(&key, removed as usize);
         context.notify(class::SORTED_SET, context.found.command.name, &key);
         context.notify_emptied(&key);
     }

@@ -1,6 +1,6 @@
 //! ZSCAN.
 
-use crate::commands::scan::{Scan, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, Without, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::number::ScoreText;
@@ -14,7 +14,7 @@ pub(super) fn zscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         context.read_value(&key, |set: Option<&SortedSet>, _| {
             // A missing key is answered before the options are looked at.
             let Some(set) = set else { return Ok((0, 0)) };
-            let (scan, no_scores) = Scan::parse_with_word(args.from(3), "noscores")?;
+            let (scan, no_scores) = Scan::parse_with_word(args.from(3), Without::Scores)?;
             Ok(collect(set, cursor, &scan, !no_scores, items))
         })
     })

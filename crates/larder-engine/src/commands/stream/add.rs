@@ -195,7 +195,7 @@ pub(super) fn xtrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         context.with_value(&key, |stream: &mut Stream, _| Ok((stream.trim(&trim), stream.len())))?;
     let (removed, len) = trimmed.unwrap_or_default();
     if removed > 0 {
-        context.modified(&key);
+        context.modified_by(&key, removed as usize);
         context.notify(class::STREAM, "xtrim", &key);
         if trim.approximate && context.logs() {
             let mut number = itoa::Buffer::new();

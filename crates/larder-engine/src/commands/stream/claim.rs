@@ -211,6 +211,9 @@ impl<'s, 'k> Claim<'s, 'k> {
 }
 
 pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = context.key(args.at(1));
+    // It is used even if the arguments are refused.
+    context.exists(&key);
     let min_idle_ms = parse_min_idle(&args[4], "XAUTOCLAIM")?;
     let start = id::parse_start(&args[5])?;
     let (mut count, mut at) = (AUTOCLAIM_COUNT, 6);
@@ -227,7 +230,6 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         }
         at += 1;
     }
-    let key = context.key(args.at(1));
     let effects = Effects::new(context, args.at(1));
     let done = with_scratch(context, |context, scratch| {
         with_looked_up(context, &key, |stream, reply| {

@@ -67,7 +67,7 @@ pub(super) fn xdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })?;
     let deleted = deleted.unwrap_or(0);
     if deleted > 0 {
-        context.modified(&key);
+        context.modified_by(&key, deleted);
         context.notify(class::STREAM, "xdel", &key);
     }
     context.reply.count(deleted);

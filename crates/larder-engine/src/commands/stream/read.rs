@@ -309,7 +309,7 @@ fn deliver(
         })
     })?;
     let delivered = delivered.unwrap_or(false);
-    changed_quietly(context, u64::from(delivered || effects.has_created()));
+    changed_quietly(context, u64::from(delivered) + u64::from(effects.has_created()));
     effects.tell(context);
     Ok(delivered)
 }
@@ -393,7 +393,7 @@ fn history(
         }
         Ok(())
     })?;
-    changed_quietly(context, 1);
+    changed_quietly(context, 1 + u64::from(effects.has_created()));
     effects.tell(context);
     Ok(())
 }

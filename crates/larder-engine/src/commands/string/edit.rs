@@ -1,6 +1,6 @@
 //! Commands that change part of a string.
 
-use crate::context::{Context, Kind, inline};
+use crate::context::{Context, Kind, inline, string_bytes};
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use crate::number;
@@ -53,9 +53,7 @@ pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 
 /// Length of the string of a key; an error for another type.
 fn string_len(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult<Option<usize>> {
-    context.peek(key, |entry| {
-        entry.map(|e| crate::context::string_bytes(&e.value()).map(<[u8]>::len)).transpose()
-    })
+    context.look_up_first(key, |entry| entry.map(|e| string_bytes(&e.value()).map(<[u8]>::len)).transpose())
 }
 
 /// The sum, if a string may be that long.
@@ -72,11 +70,12 @@ fn edit(context: &mut Context<'_>, key: &Key<'_>, total: usize, f: impl FnOnce(&
         }
         return;
     }
-    let old = context.string_copy(key).ok().flatten().unwrap_or_default();
+    let old = context.peek(key, |entry| entry.and_then(|e| Some(string_bytes(&e.value()).ok()?.to_vec())));
+    let old = old.unwrap_or_default();
     let mut bytes = SharedBytes::with_capacity(total);
     bytes.extend(&old);
     f(&mut bytes);
-    debug_assert_eq!(context.kind(key), Some(Kind::String));
+    debug_assert_eq!(context.peek_kind(key), Some(Kind::String));
     if total <= INLINE_MAX {
         context.put_string_as(key, &bytes, inline::RAW, ExpireChange::Keep);
     } else {

@@ -1,7 +1,7 @@
 //! LCS: the longest common subsequence of two strings.
 
 use crate::commands::is_word;
-use crate::context::Context;
+use crate::context::{Context, string_bytes};
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use larder_resp::{Args, Reply};
@@ -22,17 +22,17 @@ struct Options {
 }
 
 pub(super) fn lcs(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let mut strings = [Vec::new(), Vec::new()];
-    for (string, name) in strings.iter_mut().zip(args.from(1).iter()) {
-        let key = context.key(name);
-        let found = context.string_copy(&key).map_err(|_| NOT_STRINGS)?;
-        if found.is_none() {
-            context.notify_miss(&key);
-        }
-        *string = found.unwrap_or_default();
-    }
-    let options = parse(args.from(3))?;
+    // Both are looked up before either may be of the wrong type.
+    let strings = [1, 2].map(|at| {
+        let key = context.key(args.at(at));
+        context.read(&key, |entry, _| match entry {
+            Some(entry) => string_bytes(&entry.value()).map(<[u8]>::to_vec).map_err(|_| NOT_STRINGS),
+            None => Ok(Vec::new()),
+        })
+    });
     let [a, b] = &strings;
+    let (a, b) = (a.as_ref().map_err(Clone::clone)?, b.as_ref().map_err(Clone::clone)?);
+    let options = parse(args.from(3))?;
     let cells = check_size(context, a.len(), b.len())?;
     let lengths = Lengths::compute(a, b, cells);
     write(&mut context.reply, &options, &lengths, a, b);

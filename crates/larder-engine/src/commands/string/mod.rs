@@ -3,9 +3,8 @@
 mod edit;
 mod get;
 mod lcs;
-pub(crate) mod long_double;
 mod number;
-mod options;
+pub(crate) mod options;
 mod set;
 mod table;
 

@@ -1,8 +1,8 @@
 //! Commands that treat strings as numbers.
 
-use super::long_double::LongDouble;
-use crate::context::{Context, string_bytes};
+use crate::context::{Context, inline, string_bytes};
 use crate::error::{CommandError, CommandResult};
+use crate::long_double::LongDouble;
 use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
@@ -32,30 +32,35 @@ fn add(context: &mut Context<'_>, args: Args<'_>, amount: i64) -> CommandResult 
     let old = context.peek(&key, |entry| match entry {
         None => Ok(0),
         Some(entry) => number::integer(string_bytes(&entry.value())?),
-    })?;
-    let new = old.checked_add(amount).ok_or(CommandError::OVERFLOW)?;
-    store(context, &key, itoa::Buffer::new().format(new).as_bytes(), "incrby");
+    });
+    let sum = old.and_then(|old| old.checked_add(amount).ok_or(CommandError::OVERFLOW));
+    // What is not changed is marked as used all the same.
+    let new = sum.inspect_err(|_| _ = context.exists(&key))?;
+    store(context, &key, itoa::Buffer::new().format(new).as_bytes(), inline::STRING, "incrby");
     context.reply.int(new);
     Ok(())
 }
 
 /// Puts the new number; the time to live stays.
-fn store(context: &mut Context<'_>, key: &Key<'_>, text: &[u8], event: &str) {
-    context.put_string(key, text, ExpireChange::Keep);
+fn store(context: &mut Context<'_>, key: &Key<'_>, text: &[u8], kind: u8, event: &str) {
+    context.put_string_as(key, text, kind, ExpireChange::Keep);
     context.modified(key);
     context.notify(class::STRING, event, key);
 }
 
 pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let old = context.peek(&key, |entry| match entry {
-        None => Ok(LongDouble::ZERO),
-        Some(entry) => LongDouble::parse(string_bytes(&entry.value())?).ok_or(CommandError::NOT_FLOAT),
-    })?;
-    let amount = LongDouble::parse(&args[2]).ok_or(CommandError::NOT_FLOAT)?;
-    let new = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?;
+    let sum = context.peek(&key, |entry| {
+        let old = match entry {
+            None => LongDouble::ZERO,
+            Some(entry) => LongDouble::parse(string_bytes(&entry.value())?).ok_or(CommandError::NOT_FLOAT)?,
+        };
+        let amount = LongDouble::parse(&args[2]).ok_or(CommandError::NOT_FLOAT)?;
+        old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)
+    });
+    let new = sum.inspect_err(|_| _ = context.exists(&key))?;
     let text = new.to_string();
-    store(context, &key, text.as_bytes(), "incrbyfloat");
+    store(context, &key, text.as_bytes(), inline::FLOAT, "incrbyfloat");
     context.log_instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
     context.reply.bulk(text.as_bytes());
     Ok(())

@@ -1,4 +1,4 @@
-//! The options that SET, GETEX and MSETEX share: conditions and expiry.
+//! The options that SET, GETEX, MSETEX, HSETEX and HGETEX share: conditions and expiry.
 
 use crate::commands::is_word;
 use crate::context::Context;
@@ -7,9 +7,9 @@ use crate::number;
 use larder_collections::key_table::ExpireChange;
 use larder_resp::Args;
 
-/// When a key is set.
+/// When a key is set, or fields are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition<'a> {
+pub(crate) enum Condition<'a> {
     Always,
     IfAbsent,
     IfPresent,
@@ -25,7 +25,7 @@ pub(crate) struct ExpiryUnit {
 
 /// What happens to the time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Expiry<'a> {
+pub(crate) enum Expiry<'a> {
     /// Nothing was said.
     Unsaid,
     Keep,
@@ -35,26 +35,35 @@ pub(super) enum Expiry<'a> {
 
 /// Options parsed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Options<'a> {
+pub(crate) struct Options<'a> {
     pub condition: Condition<'a>,
+    /// The condition that fields must meet.
+    pub fields: Condition<'a>,
     pub get: bool,
     pub expiry: Expiry<'a>,
 }
 
 /// Which options a command takes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Allowed {
+pub(crate) struct Allowed {
     pub condition: bool,
     pub if_equal: bool,
+    pub fields: bool,
     pub get: bool,
     pub keep: bool,
     pub persist: bool,
 }
 
 impl<'a> Options<'a> {
-    /// Parses all of `args`; anything unknown, repeated against itself or contradictory is a syntax error.
-    pub(super) fn parse(args: Args<'a>, allowed: Allowed) -> CommandResult<Self> {
-        let mut options = Options { condition: Condition::Always, get: false, expiry: Expiry::Unsaid };
+    /// Parses all of `args`; anything unknown or contradictory is a syntax error. Of a time that is given twice in the same
+    /// unit, the second counts.
+    pub(crate) fn parse(args: Args<'a>, allowed: Allowed) -> CommandResult<Self> {
+        let mut options = Options {
+            condition: Condition::Always,
+            fields: Condition::Always,
+            get: false,
+            expiry: Expiry::Unsaid,
+        };
         let mut at = 0;
         while let Some(word) = args.get(at) {
             at += options.take(word, args.get(at + 1), allowed)?;
@@ -68,19 +77,37 @@ impl<'a> Options<'a> {
             self.get = true;
             return Ok(1);
         }
+        if let Some(condition) = field_condition(word, allowed) {
+            return replace(&mut self.fields, condition, |old| old == Condition::Always || old == condition)
+                .map(|()| 1);
+        }
         if let Some((condition, used)) = condition(word, next, allowed) {
-            if self.condition != Condition::Always && (self.condition != condition || used > 1) {
-                return Err(CommandError::SYNTAX);
-            }
-            self.condition = condition;
-            return Ok(used);
+            return replace(&mut self.condition, condition, |old| {
+                old == Condition::Always || old == condition && used == 1
+            })
+            .map(|()| used);
         }
         let (expiry, used) = expiry(word, next, allowed).ok_or(CommandError::SYNTAX)?;
-        if self.expiry != Expiry::Unsaid && (used > 1 || self.expiry != expiry) {
-            return Err(CommandError::SYNTAX);
-        }
-        self.expiry = expiry;
+        replace(&mut self.expiry, expiry, |old| match (old, expiry) {
+            (Expiry::At(old, _), Expiry::At(new, _)) => old == new,
+            _ => old == Expiry::Unsaid || old == expiry,
+        })?;
         Ok(used)
+    }
+}
+
+/// Sets an option, if it may take the place of what it is.
+fn replace<T: Copy>(option: &mut T, new: T, may: impl FnOnce(T) -> bool) -> CommandResult {
+    let old = std::mem::replace(option, new);
+    if may(old) { Ok(()) } else { Err(CommandError::SYNTAX) }
+}
+
+fn field_condition<'a>(word: &[u8], allowed: Allowed) -> Option<Condition<'a>> {
+    match word {
+        _ if !allowed.fields => None,
+        _ if is_word(word, "fnx") => Some(Condition::IfAbsent),
+        _ if is_word(word, "fxx") => Some(Condition::IfPresent),
+        _ => None,
     }
 }
 
@@ -111,7 +138,7 @@ fn expiry<'a>(word: &[u8], next: Option<&'a [u8]>, allowed: Allowed) -> Option<(
 }
 
 /// The Unix time in ms that an expiry argument means. It must be positive and fit.
-pub(super) fn expire_at(context: &Context<'_>, unit: ExpiryUnit, arg: &[u8]) -> CommandResult<u64> {
+pub(crate) fn expire_at(context: &Context<'_>, unit: ExpiryUnit, arg: &[u8]) -> CommandResult<u64> {
     let value = number::integer(arg)?;
     let invalid = || CommandError::invalid_expire(&context.command_name());
     if value <= 0 {
@@ -124,7 +151,7 @@ pub(super) fn expire_at(context: &Context<'_>, unit: ExpiryUnit, arg: &[u8]) -> 
 
 impl Expiry<'_> {
     /// The change that a SET makes.
-    pub(super) fn change(self, context: &Context<'_>) -> CommandResult<ExpireChange> {
+    pub(crate) fn change(self, context: &Context<'_>) -> CommandResult<ExpireChange> {
         Ok(match self {
             Expiry::Unsaid | Expiry::Persist => ExpireChange::Clear,
             Expiry::Keep => ExpireChange::Keep,

@@ -48,12 +48,26 @@ fn set_with(
         }
         return Ok(());
     }
-    store(context, key, value, expire);
-    log_expiring(context, key, value, expire);
+    match expire {
+        ExpireChange::At(at) if context.is_past(at as i64) => expire_instead(context, key),
+        _ => {
+            store(context, key, value, expire);
+            log_expiring(context, key, value, expire);
+        }
+    }
     if !options.get {
         context.reply.ok();
     }
     Ok(())
+}
+
+/// Deletes the key, as the time is over until which it was to be set.
+fn expire_instead(context: &mut Context<'_>, key: &Key<'_>) {
+    if context.expire_at_once(key) {
+        context.log_instead(&[context.engine.expiry_command(), key.bytes]);
+    } else {
+        context.log_nothing();
+    }
 }
 
 /// Notes a string that was set to expire with the time at which it does.
@@ -82,14 +96,14 @@ pub(super) fn write_value(context: &mut Context<'_>, key: &Key<'_>) -> CommandRe
 fn holds(context: &mut Context<'_>, key: &Key<'_>, condition: Condition<'_>) -> CommandResult<bool> {
     match condition {
         Condition::Always => Ok(true),
-        Condition::IfAbsent => Ok(!context.exists(key)),
-        Condition::IfPresent => Ok(context.exists(key)),
+        Condition::IfAbsent => Ok(!context.exists_to_write(key)),
+        Condition::IfPresent => Ok(context.exists_to_write(key)),
         Condition::IfEqual(want) => equals(context, key, want),
     }
 }
 
 fn equals(context: &mut Context<'_>, key: &Key<'_>, want: &[u8]) -> CommandResult<bool> {
-    context.peek(key, |entry| match entry {
+    context.look_up(key, |entry| match entry {
         None => Ok(false),
         Some(entry) => Ok(string_bytes(&entry.value())? == want),
     })
@@ -97,7 +111,7 @@ fn equals(context: &mut Context<'_>, key: &Key<'_>, want: &[u8]) -> CommandResul
 
 pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let absent = !context.exists(&key);
+    let absent = !context.exists_to_write(&key);
     if absent {
         store(context, &key, &args[2], ExpireChange::Clear);
     }
@@ -181,11 +195,11 @@ fn set_all(context: &mut Context<'_>, pairs: Args<'_>, expire: ExpireChange) {
 }
 
 fn any_exists(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
-    pairs.iter().step_by(2).any(|name| context.exists(&context.key(name)))
+    pairs.iter().step_by(2).any(|name| context.exists_to_write(&context.key(name)))
 }
 
 fn all_exist(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
-    pairs.iter().step_by(2).all(|name| context.exists(&context.key(name)))
+    pairs.iter().step_by(2).all(|name| context.exists_to_write(&context.key(name)))
 }
 
 pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

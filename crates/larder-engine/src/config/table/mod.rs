@@ -24,6 +24,8 @@ pub use memory::MAXMEMORY_POLICIES;
 const INT_MAX: i128 = i32::MAX as i128;
 /// `LLONG_MAX`.
 const LONG_MAX: i128 = i64::MAX as i128;
+/// `LLONG_MIN`.
+const LONG_MIN: i128 = i64::MIN as i128;
 /// `UINT_MAX`.
 const UINT_MAX: i128 = u32::MAX as i128;
 /// `ULLONG_MAX`.
@@ -46,6 +48,18 @@ pub(crate) struct Opt {
     /// Patterns of CONFIG GET skip it.
     pub(crate) hidden: bool,
     pub(crate) slot: Option<Slot>,
+    pub(crate) effect: Effect,
+}
+
+/// What becomes of an option's value. `docs/options.md` says it to users; a test compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Some part of the server reads it; a test looks for the reader.
+    Read,
+    /// It asks for what does not exist here, which is named: any value but the default is refused.
+    Absent(&'static str),
+    /// It shapes what never happens here, which is named: no value of it could be noticed.
+    Dormant(&'static str),
 }
 
 const fn option(name: &'static str, kind: Kind, default: &'static str) -> Opt {
@@ -59,6 +73,7 @@ const fn option(name: &'static str, kind: Kind, default: &'static str) -> Opt {
         sensitive: false,
         hidden: false,
         slot: None,
+        effect: Effect::Read,
     }
 }
 
@@ -128,6 +143,16 @@ impl Opt {
 
     const fn hot_unsigned(mut self, cell: fn(&Hot) -> &AtomicU64) -> Opt {
         self.slot = Some(Slot::Unsigned(cell));
+        self
+    }
+
+    const fn absent(mut self, what: &'static str) -> Opt {
+        self.effect = Effect::Absent(what);
+        self
+    }
+
+    const fn dormant(mut self, what: &'static str) -> Opt {
+        self.effect = Effect::Dormant(what);
         self
     }
 

@@ -3,11 +3,13 @@
 use super::*;
 
 const PERMISSIONS: Names = &[("no", 0), ("yes", 1), ("local", 2)];
+/// What options of threads of input and output shape: a worker reads, executes and writes itself.
+const IO_THREADS: &str = "threads of input and output, and replies that are not copied";
 const OUTPUT_LIMITS: &str = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60";
 
 pub(super) static OPTIONS: &[Opt] = &[
     special("bind", Special::Bind, "* -::*"),
-    text("bind-source-addr", ""),
+    text("bind-source-addr", "").dormant("connections of replicas"),
     int("port", 0, 65535, "6379"),
     text("unixsocket", "").immutable(),
     text("unixsocketgroup", "").immutable(),
@@ -16,7 +18,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("tcp-keepalive", 0, INT_MAX, "300").hot_int(|h| &h.tcp_keepalive_s),
     int("timeout", 0, INT_MAX, "0").hot_int(|h| &h.timeout_s),
     int("maxclients", 1, UINT_MAX, "10000").hot_int(|h| &h.maxclients),
-    int("max-new-connections-per-cycle", 1, 1000, "10"),
+    int("max-new-connections-per-cycle", 1, 1000, "10").hot_int(|h| &h.max_new_connections_per_cycle),
     int("socket-mark-id", 0, UINT_MAX, "0").immutable(),
     yes_no("mptcp", "no").immutable(),
     yes_no("protected-mode", "yes").hot_bool(|h| &h.protected_mode),
@@ -36,6 +38,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     option("maxmemory-clients", Kind::Int { bounds: (-100, LONG_MAX), unit: Unit::MemoryOrPercent }, "0")
         .hot_int(|h| &h.maxmemory_clients),
     int("tracking-table-max-keys", 0, LONG_MAX, "1000000").hot_unsigned(|h| &h.tracking_table_max_keys),
-    yes_no("import-mode", "no"),
+    yes_no("import-mode", "no").hot_bool(|h| &h.import_mode),
+    yes_no("io-threads-always-active", "no").hidden().dormant(IO_THREADS),
+    int("min-io-threads-avoid-copy-reply", 0, INT_MAX, "7").hidden().dormant(IO_THREADS),
+    int("min-string-size-avoid-copy-reply", 0, INT_MAX, "16384").hidden().dormant(IO_THREADS),
+    int("min-string-size-avoid-copy-reply-threaded", 0, INT_MAX, "65536").hidden().dormant(IO_THREADS),
     yes_no("extended-redis-compatibility", "no"),
 ];

@@ -7,13 +7,15 @@ pub(super) static OPTIONS: &[Opt] = &[
     checked_text("dbfilename", db_file_name, "dump.rdb").protected(),
     yes_no("rdbchecksum", "yes").immutable(),
     yes_no("rdbcompression", "yes"),
-    yes_no("rdb-del-sync-files", "no"),
+    yes_no("rdb-del-sync-files", "no").dormant("transfers to replicas"),
     yes_no("rdb-save-incremental-fsync", "yes"),
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11"),
     one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict"),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
-    one_of("sanitize-dump-payload", &[("no", 0), ("yes", 1), ("clients", 2)], "no"),
+    memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
+        .hidden()
+        .dormant("pauses of loading: clients are answered by threads of their own"),
     yes_no("stop-writes-on-bgsave-error", "yes").hot_bool(|h| &h.stop_writes_on_bgsave_error),
     yes_no("appendonly", "no"),
     checked_text("appendfilename", aof_file_name, "appendonly.aof").immutable(),
@@ -27,7 +29,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("aof-load-truncated", "yes"),
     yes_no("aof-use-rdb-preamble", "yes"),
     yes_no("aof-timestamp-enabled", "no").hot_bool(|h| &h.aof_timestamp_enabled),
-    yes_no("aof-disable-auto-gc", "no"),
+    yes_no("aof-disable-auto-gc", "no").hidden(),
 ];
 
 fn db_file_name(name: &str) -> Result<(), String> {

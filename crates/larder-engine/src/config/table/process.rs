@@ -2,7 +2,7 @@
 
 use super::*;
 
-const LOG_LEVELS: Names = &[("debug", 0), ("verbose", 1), ("notice", 2), ("warning", 3)];
+const LOG_LEVELS: Names = &[("debug", 0), ("verbose", 1), ("notice", 2), ("warning", 3), ("nothing", 4)];
 const SUPERVISED: Names = &[("upstart", 3), ("systemd", 2), ("auto", 1), ("no", 0)];
 const FACILITIES: Names = &[
     ("user", 8),
@@ -16,7 +16,8 @@ const FACILITIES: Names = &[
     ("local7", 184),
 ];
 const OOM_MODES: Names = &[("no", 0), ("yes", 1), ("relative", 1), ("absolute", 2)];
-const SHUTDOWN: Names = &[("default", 0), ("save", 2), ("nosave", 1), ("now", 4), ("force", 8)];
+const SHUTDOWN: Names =
+    &[("default", 0), ("save", 2), ("nosave", 1), ("now", 4), ("force", 8), ("safe", 16), ("failover", 32)];
 const TITLE: &str = "{title} {listen-addr} {server-mode}";
 /// What a process title may be made of.
 const TITLE_VARIABLES: [&str; 7] =
@@ -25,8 +26,7 @@ const TITLE_VARIABLES: [&str; 7] =
 pub(super) static OPTIONS: &[Opt] = &[
     // The default is the number of cores, see `Config::new`.
     int("threads", 1, 1024, "1").alias(&["io-threads"]).immutable(),
-    yes_no("io-threads-do-reads", "no").immutable(),
-    int("prefetch-batch-max-size", 0, 128, "16"),
+    int("prefetch-batch-max-size", 0, 128, "16").dormant("prefetching for threads of input and output"),
     yes_no("daemonize", "no").immutable(),
     one_of("supervised", SUPERVISED, "no").immutable(),
     text("pidfile", "").immutable(),
@@ -42,14 +42,16 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("set-proc-title", "yes").immutable(),
     checked_text("proc-title-template", title_template, TITLE),
     yes_no("crash-log-enabled", "yes"),
-    yes_no("crash-memcheck-enabled", "yes"),
-    text("ignore-warnings", ""),
-    text("locale-collate", ""),
+    yes_no("crash-memcheck-enabled", "no").absent("Testing memory in a crash"),
+    text("debug-context", "").hidden().immutable(),
+    yes_no("enable-debug-assert", "no").hidden().immutable().absent("Assertions for debugging"),
+    text("ignore-warnings", "").dormant("warnings that stop the start"),
+    checked_text("locale-collate", locale, "").dormant("orders of strings other than that of bytes"),
     text("availability-zone", ""),
     special("dir", Special::Dir, ".").protected(),
     option("shutdown-on-sigint", Kind::Flags(SHUTDOWN), "default"),
     option("shutdown-on-sigterm", Kind::Flags(SHUTDOWN), "default"),
-    int("shutdown-timeout", 0, INT_MAX, "10"),
+    int("shutdown-timeout", 0, INT_MAX, "10").dormant("waiting for replicas"),
     one_of("oom-score-adj", OOM_MODES, "no"),
     special("oom-score-adj-values", Special::OomScores, "0 200 800"),
     yes_no("disable-thp", "yes").immutable(),
@@ -59,7 +61,6 @@ pub(super) static OPTIONS: &[Opt] = &[
     text("aof-rewrite-cpulist", "").alias(&["aof_rewrite_cpulist"]).immutable(),
     text("bgsave-cpulist", "").alias(&["bgsave_cpulist"]).immutable(),
     int("hz", 0, INT_MAX, "10").hot_int(|h| &h.hz),
-    yes_no("dynamic-hz", "yes"),
     int("databases", 1, INT_MAX, "16").immutable().hot_int(|h| &h.databases),
     int("watchdog-period", 0, INT_MAX, "0").hidden(),
     yes_no("use-exit-on-panic", "no").hidden(),
@@ -79,4 +80,12 @@ fn title_template(template: &str) -> Result<(), String> {
         rest = after;
     }
     Ok(())
+}
+
+/// Strings are compared byte by byte, as in the locale C.
+fn locale(name: &str) -> Result<(), String> {
+    match name {
+        "" | "C" | "POSIX" => Ok(()),
+        _ => Err("Invalid locale name".to_string()),
+    }
 }

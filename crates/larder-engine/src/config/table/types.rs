@@ -18,7 +18,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .hot_int(|h| &h.hash_max_listpack_value),
     int("set-max-intset-entries", 0, LONG_MAX, "512").hot_int(|h| &h.set_max_intset_entries),
     int("set-max-listpack-entries", 0, LONG_MAX, "128").hot_int(|h| &h.set_max_listpack_entries),
-    memory("set-max-listpack-value", 0, LONG_MAX, "64").hot_int(|h| &h.set_max_listpack_value),
+    int("set-max-listpack-value", 0, LONG_MAX, "64").hot_int(|h| &h.set_max_listpack_value),
     int("zset-max-listpack-entries", 0, LONG_MAX, "128")
         .alias(&["zset-max-ziplist-entries"])
         .hot_int(|h| &h.zset_max_listpack_entries),

@@ -100,8 +100,8 @@ fn load_part(
     file.seek(SeekFrom::Start(0)).map_err(open)?;
     let mut rest = Vec::new();
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
-        let verify = shared.config.is_yes("rdbchecksum");
-        let rules = rdb::Rules { verify, overdue: Overdue::Keep, merge: false };
+        let checks = rdb::checks(engine);
+        let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false };
         (file, rest) = rdb::load(engine, file, rules)
             .map_err(|error| format!("Error reading the RDB preamble of the AOF file {name}: {error}"))?;
     }

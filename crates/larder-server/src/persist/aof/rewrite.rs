@@ -123,6 +123,9 @@ fn replace_base(
     let history: Vec<_> = state.manifest.history.iter().map(|part| place.path(&part.name)).collect();
     drop(state);
     let mut pace = Pace::of(&persist.engine);
+    if persist.shared.config.is_yes("aof-disable-auto-gc") {
+        return Ok(());
+    }
     history.iter().for_each(|path| forget_pages_of(path, &mut pace));
     forget_history(&mut file.state.lock())
 }

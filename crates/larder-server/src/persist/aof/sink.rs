@@ -76,6 +76,9 @@ impl Sink {
 
     /// Writes what the log holds; returns how many bytes. After an error the rest is still to be written.
     pub fn write(&self, engine: &Engine) -> io::Result<u64> {
+        if engine.flush_sleep_us() > 0 {
+            std::thread::sleep(std::time::Duration::from_micros(engine.flush_sleep_us()));
+        }
         let mut inner = self.inner.lock();
         let outcome = self.write_chunk(&mut inner).and_then(|rest| {
             inner.take(engine);

@@ -60,7 +60,9 @@ impl Writer {
     fn is_sync_due(&self) -> bool {
         let asked = self.persist.engine.append_log().take_sync_request();
         match self.persist.sync_policy() {
+            // Somebody else writes much to the disk, and a sync could take long.
             ALWAYS => true,
+            _ if !asked && self.persist.spares_syncs() => false,
             NEVER => asked || self.sync_fails,
             _ => asked || self.sync_fails || self.last_sync.elapsed() >= SYNC_EVERY,
         }
@@ -110,6 +112,13 @@ fn sync_all(left: &mut Vec<Arc<File>>, last: Option<&File>) -> io::Result<()> {
 impl Persist {
     fn sync_policy(&self) -> i64 {
         self.shared.config.hot.appendfsync.load(Relaxed)
+    }
+
+    /// The option `no-appendfsync-on-rewrite`, while a snapshot or a rewrite is written.
+    fn spares_syncs(&self) -> bool {
+        let state = self.engine.persistence();
+        self.shared.config.is_yes("no-appendfsync-on-rewrite")
+            && (state.save.lock().running_since_s.is_some() || state.log.lock().rewriting_since_s.is_some())
     }
 
     pub(super) fn log_write_failed(&self, error: &io::Error) {

@@ -23,7 +23,7 @@ const FRACTION_DIGITS: u32 = 17;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LongDouble {
     Finite { mantissa: BigInt, exponent: i64 },
-    Infinite,
+    Infinite(Sign),
 }
 
 impl LongDouble {
@@ -39,17 +39,55 @@ impl LongDouble {
             [b'+', rest @ ..] => (false, rest),
             _ => (false, text),
         };
-        if rest.eq_ignore_ascii_case(b"inf") || rest.eq_ignore_ascii_case(b"infinity") {
-            return Some(LongDouble::Infinite);
-        }
         let sign = if negative { Sign::Minus } else { Sign::Plus };
+        if rest.eq_ignore_ascii_case(b"inf") || rest.eq_ignore_ascii_case(b"infinity") {
+            return Some(LongDouble::Infinite(sign));
+        }
         if let [b'0', b'x' | b'X', hexadecimal @ ..] = rest {
             let (digits, exponent) = split(hexadecimal, b'p', 16)?;
             let last_digit = fraction_digits(hexadecimal, b'p') as i64 * 4;
-            return Some(round(sign, digits, exponent - last_digit, false));
+            let is_zero = digits == BigUint::ZERO;
+            return Self::in_range(round(sign, digits, exponent - last_digit, false), is_zero);
         }
         let (digits, exponent) = decimal(rest)?;
-        Some(from_decimal(sign, digits, exponent))
+        let is_zero = digits == BigUint::ZERO;
+        Self::in_range(from_decimal(sign, digits, exponent), is_zero)
+    }
+
+    /// A number that was read from digits, unless they mean one that is too large, or zero though they do not say so.
+    fn in_range(number: LongDouble, is_zero: bool) -> Option<LongDouble> {
+        match &number {
+            LongDouble::Infinite(_) => None,
+            LongDouble::Finite { mantissa, .. } if mantissa.sign() == Sign::NoSign && !is_zero => None,
+            LongDouble::Finite { .. } => Some(number),
+        }
+    }
+
+    /// The rounded product.
+    pub(crate) fn times(&self, factor: u32) -> LongDouble {
+        match self {
+            LongDouble::Finite { mantissa, exponent } => {
+                let (sign, magnitude) = (mantissa * factor).into_parts();
+                round(sign, magnitude, *exponent, false)
+            }
+            LongDouble::Infinite(sign) => LongDouble::Infinite(*sign),
+        }
+    }
+
+    /// The least integer that is not less, or the nearest there is.
+    pub(crate) fn ceil(&self) -> i64 {
+        let (sign, integer) = match self {
+            LongDouble::Infinite(sign) => (*sign, None),
+            // Larger than any integer of 64 bits.
+            LongDouble::Finite { mantissa, exponent } if *exponent > 64 => (mantissa.sign(), None),
+            LongDouble::Finite { mantissa, exponent: up @ 0.. } => (mantissa.sign(), Some(mantissa << *up)),
+            LongDouble::Finite { mantissa, exponent: down } => {
+                // A shift to the right rounds down.
+                (mantissa.sign(), Some(-(-mantissa >> down.unsigned_abs())))
+            }
+        };
+        let nearest = if sign == Sign::Minus { i64::MIN } else { i64::MAX };
+        integer.and_then(|integer| i64::try_from(integer).ok()).unwrap_or(nearest)
     }
 
     /// The rounded sum; `None` when it is not finite.
@@ -65,7 +103,7 @@ impl LongDouble {
         let sum = (a.clone() << (x - exponent) as u64) + (b.clone() << (y - exponent) as u64);
         let (sign, magnitude) = sum.into_parts();
         match round(sign, magnitude, exponent, false) {
-            LongDouble::Infinite => None,
+            LongDouble::Infinite(_) => None,
             finite => Some(finite),
         }
     }
@@ -123,7 +161,7 @@ fn from_decimal(sign: Sign, digits: BigUint, exponent: i64) -> LongDouble {
         return LongDouble::ZERO;
     }
     if exponent > DECIMAL_EXPONENT_MAX {
-        return LongDouble::Infinite;
+        return LongDouble::Infinite(sign);
     }
     let power = BigUint::from(10u8).pow(exponent.unsigned_abs() as u32);
     if exponent >= 0 {
@@ -149,7 +187,7 @@ fn round(sign: Sign, magnitude: BigUint, exponent: i64, sticky: bool) -> LongDou
         exponent += surplus;
     }
     if magnitude.bits() as i64 + exponent - 1 > EXPONENT_MAX {
-        return LongDouble::Infinite;
+        return LongDouble::Infinite(sign);
     }
     LongDouble::Finite { mantissa: BigInt::from_biguint(sign, magnitude), exponent }
 }
@@ -212,8 +250,45 @@ mod tests {
     }
 
     #[test]
+    fn timeouts_are_rounded_up() {
+        for (text, ms) in [
+            ("0", 0),
+            ("0.001", 1),
+            ("0.0011", 2),
+            ("1e-400", 1),
+            ("0x1p-3", 125),
+            ("-0.0001", 0),
+            ("-1", -1000),
+            ("9223372036854775", 9_223_372_036_854_775_000),
+            ("9223372036854775.807", i64::MAX),
+            ("1e4000", i64::MAX),
+            ("-1e4000", i64::MIN),
+            ("inf", i64::MAX),
+            ("-inf", i64::MIN),
+        ] {
+            assert_eq!(LongDouble::parse(text.as_bytes()).map(|n| n.times(1000).ceil()), Some(ms), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_number() {
-        for bad in ["", "nan", "abc", "1a", " 1", "1 ", "1e", "e1", ".", "1.2.3", "--1"] {
+        for bad in [
+            "1e5000",
+            "-1e5000",
+            "1e-5000",
+            "0x1p20000",
+            "",
+            "nan",
+            "abc",
+            "1a",
+            " 1",
+            "1 ",
+            "1e",
+            "e1",
+            ".",
+            "1.2.3",
+            "--1",
+        ] {
             assert_eq!(LongDouble::parse(bad.as_bytes()), None, "{bad}");
         }
     }

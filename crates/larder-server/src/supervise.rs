@@ -1,0 +1,109 @@
+//! What the supervisor of the process is told (`supervised`), and what `ps` shows of it (`proc-title-template`).
+
+use crate::log::Log;
+use crate::sys;
+use larder_engine::config::Config;
+use std::env;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// Who supervises the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Supervisor {
+    /// Nobody.
+    None,
+    /// systemd, by messages to the socket that it names.
+    Systemd,
+    /// upstart: the process stops itself once it is ready.
+    Upstart,
+}
+
+impl Supervisor {
+    /// As configured; what is asked for and is not there is logged.
+    pub fn of(config: &Config, log: &Log) -> Supervisor {
+        let (systemd, upstart) = (has("NOTIFY_SOCKET"), has("UPSTART_JOB"));
+        match config.value("supervised").as_str() {
+            "systemd" | "auto" if systemd => Supervisor::Systemd,
+            "upstart" | "auto" if upstart => Supervisor::Upstart,
+            "systemd" => {
+                log.warning("systemd supervision requested or auto-detected, but NOTIFY_SOCKET is not set!");
+                Supervisor::None
+            }
+            "upstart" => {
+                log.warning("upstart supervision requested, but UPSTART_JOB not found!");
+                Supervisor::None
+            }
+            _ => Supervisor::None,
+        }
+    }
+
+    /// The server is ready to serve.
+    pub fn ready(self, log: &Log) {
+        match self {
+            Supervisor::None => {}
+            Supervisor::Systemd => notify("STATUS=Ready to accept connections\nREADY=1\n", log),
+            Supervisor::Upstart => {
+                log.notice("supervised by upstart, will stop to signal readiness");
+                sys::stop_self();
+            }
+        }
+    }
+
+    /// The server does something that takes a while, or ends.
+    pub fn tell(self, status: &str, log: &Log) {
+        if self == Supervisor::Systemd {
+            notify(&format!("{status}\n"), log);
+        }
+    }
+}
+
+fn has(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// A message in systemd's protocol.
+fn notify(text: &str, log: &Log) {
+    let send = || -> io::Result<()> {
+        let name = env::var("NOTIFY_SOCKET").map_err(io::Error::other)?;
+        let address = match name.strip_prefix('@') {
+            Some(name) => SocketAddr::from_abstract_name(name)?,
+            None => SocketAddr::from_pathname(&name)?,
+        };
+        UnixDatagram::unbound()?.send_to_addr(text.as_bytes(), &address).map(drop)
+    };
+    if let Err(error) = send() {
+        log.warning(&format!("systemd supervision error: {}", crate::settings::system_text(&error)));
+    }
+}
+
+/// Shows the process under the title that the configuration describes.
+pub fn show_title(config: &Config, config_file: &str) {
+    if config.is_yes("set-proc-title") {
+        sys::title::set(&title(config, config_file));
+    }
+}
+
+fn title(config: &Config, config_file: &str) -> String {
+    let (port, socket) = (config.value("port"), config.value("unixsocket"));
+    let bind = config.value("bind");
+    let address = match bind.split(' ').next().unwrap_or_default() {
+        _ if port == "0" => socket.clone(),
+        "" => format!("*:{port}"),
+        first => format!("{}:{port}", first.trim_start_matches('-')),
+    };
+    let mut title = config.value("proc-title-template");
+    let variables = [
+        ("{title}", "larder-server"),
+        ("{listen-addr}", &address),
+        ("{server-mode}", ""),
+        ("{port}", &port),
+        ("{tls-port}", "0"),
+        ("{unixsocket}", &socket),
+        ("{config-file}", config_file),
+    ];
+    for (name, value) in variables {
+        title = title.replace(name, value);
+    }
+    title.trim_end().to_owned()
+}

@@ -1,0 +1,105 @@
+//! DEBUG subcommands that other test files do not use.
+
+use larder_testkit::{Client, Kind, Server};
+use std::time::{Duration, Instant};
+
+/// The whole server sleeps, whatever thread a client has.
+#[test]
+fn the_server_sleeps() {
+    let server = Server::larder(&["--io-threads", "4"]);
+    let mut clients: Vec<Client> = (0..8).map(|_| server.client()).collect();
+    clients.iter_mut().for_each(|client| assert_eq!(client.ask("PING").text(), "PONG"));
+    let mut first = clients.remove(0);
+    // The others send when it has begun: the command before it, in one go, has been answered then.
+    first.send_raw(b"PING\r\nDEBUG SLEEP 0.5\r\n").unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(100) {
+        std::thread::yield_now();
+    }
+    clients.iter_mut().for_each(|client| client.send(&["PING"]));
+    for client in &mut clients {
+        assert_eq!(client.read().unwrap().text(), "PONG");
+        assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
+    }
+    assert_eq!((first.read().unwrap().text(), first.read().unwrap().text()), ("PONG".into(), "OK".into()));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn switches_answer_as_valkeys() {
+    let lines = [
+        "DEBUG SET-SKIP-CHECKSUM-VALIDATION 1",
+        "DEBUG SET-SKIP-CHECKSUM-VALIDATION 0",
+        "DEBUG SET-SKIP-CHECKSUM-VALIDATION",
+        "DEBUG AOF-FLUSH-SLEEP 0",
+        "DEBUG AOF-FLUSH-SLEEP x",
+        "DEBUG AOF-FLUSH-SLEEP",
+        "DEBUG CLIENT-ENFORCE-REPLY-LIST 1",
+        "DEBUG CLIENT-ENFORCE-REPLY-LIST 0",
+        "DEBUG CLIENT-ENFORCE-REPLY-LIST",
+        "DEBUG HASHTABLE-CAN-ABORT-SHRINK 1",
+        "DEBUG HASHTABLE-CAN-ABORT-SHRINK",
+        "DEBUG PROTECT-CLIENT 99999",
+        "DEBUG PROTECT-CLIENT",
+        "DEBUG DELAY-RDB-CLIENT-FREE-SECONDS 0",
+        "DEBUG PAUSE-AFTER-FORK 0",
+        "DEBUG SLEEP x",
+        "PING",
+    ];
+    let servers = [Kind::Larder, Kind::Valkey].map(|kind| Server::of(kind, &[]));
+    let [ours, theirs] = servers.each_ref().map(|server| {
+        let mut client = server.client();
+        lines.map(|line| format!("{line}: {:?}", client.ask(line)))
+    });
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn checksums_may_be_skipped() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &[]);
+        let mut client = server.client();
+        client.ask("SET k hello");
+        let mut payload = client.ask("DUMP k").bytes().to_vec();
+        *payload.last_mut().unwrap() ^= 1;
+        let restore = |client: &mut Client| client.cmd(&[b"RESTORE", b"r".as_slice(), b"0", &payload]);
+        assert!(restore(&mut client).is_error(), "{}", kind.name());
+        client.ask("DEBUG SET-SKIP-CHECKSUM-VALIDATION 1");
+        assert_eq!(restore(&mut client).text(), "OK", "{}", kind.name());
+        assert_eq!(client.ask("GET r").text(), "hello");
+    }
+}
+
+/// CONFIG REWRITE of everything names each option that it can, and the file loads.
+#[test]
+fn all_options_are_written() {
+    let file = std::env::temp_dir().join(format!("larder-all-{}.conf", std::process::id()));
+    std::fs::write(&file, "timeout 5\n").unwrap();
+    let path = file.to_string_lossy().into_owned();
+    let program = Kind::Larder.program().to_string_lossy().into_owned();
+    let server = Server::start(&[&program, &path], &["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    assert_eq!(client.ask("DEBUG CONFIG-REWRITE-FORCE-ALL").text(), "OK");
+    let text = std::fs::read_to_string(&file).unwrap();
+    for line in
+        ["timeout 5", "maxmemory 0", "appendonly no", "hz 10", "tls-port 0", "lazyfree-lazy-expire yes"]
+    {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let again = Server::start(&[&program, &path], &[]);
+    assert_eq!(again.client().ask("PING").text(), "PONG");
+    std::fs::remove_file(file).unwrap();
+}
+
+/// A write to the log waits, and what is acknowledged is there all the same.
+#[test]
+fn the_log_may_be_slow() {
+    let server = Server::larder(&["--appendonly", "yes"]);
+    let mut client = server.client();
+    client.ask("DEBUG AOF-FLUSH-SLEEP 200000");
+    let begun = Instant::now();
+    client.ask("SET k v");
+    assert!(begun.elapsed() >= Duration::from_millis(200));
+    client.ask("DEBUG AOF-FLUSH-SLEEP 0");
+    assert_eq!(client.ask("GET k").text(), "v");
+}

@@ -1,0 +1,90 @@
+//! INFO: each figure of Valkey is there, in its section, and figures that only Larder has are known.
+
+use larder_testkit::{Client, Kind, Server};
+use std::collections::BTreeSet;
+
+/// Figures that Larder has not, and why.
+const ABSENT: [(&str, &str); 1] = [("Server gcc_version", "another compiler made it")];
+
+/// Figures and sections that Valkey has not.
+const OWN: [&str; 5] = [
+    "Memory lists_waiting_for_compression",
+    "Server larder_version",
+    "Server redis_mode",
+    "Server threads",
+    "Keysizes",
+];
+
+/// `Section name` of all figures; `db0` and the like stand for themselves.
+fn names(client: &mut Client, sections: &str) -> BTreeSet<String> {
+    let mut section = String::new();
+    let mut names = BTreeSet::new();
+    for line in client.cmd(&["INFO", sections]).text().lines() {
+        if let Some(title) = line.strip_prefix("# ") {
+            section = title.to_owned();
+            names.insert(section.clone());
+        } else if let Some((name, value)) = line.split_once(':') {
+            names.insert(format!("{section} {name}"));
+            // Named figures within a line.
+            let inner = value.split(',').filter_map(|part| part.split_once('=')).map(|(name, _)| name);
+            names.extend(inner.map(|inner| format!("{section} {name} {inner}")));
+        }
+    }
+    names
+}
+
+#[test]
+fn all_figures_have_their_names() {
+    let args = ["--appendonly", "yes", "--unixsocket", "s"];
+    let servers = [Kind::Larder, Kind::Valkey].map(|kind| Server::of(kind, &args));
+    for sections in ["everything", "all", "default"] {
+        let [ours, theirs] = servers.each_ref().map(|server| {
+            let mut client = server.client();
+            for command in [
+                "CONFIG RESETSTAT",
+                "CONFIG GET port",
+                "SET k v",
+                "GET k",
+                "HSETEX h EX 100 FIELDS 1 f v",
+                "LPUSH k v",
+                "NOSUCH",
+            ] {
+                client.ask(command);
+            }
+            names(&mut client, sections)
+        });
+        let is_own = |name: &&String| OWN.iter().any(|own| name.starts_with(own));
+        let missing: Vec<&String> = theirs
+            .difference(&ours)
+            .filter(|name| !ABSENT.iter().any(|(absent, _)| name == absent))
+            .collect();
+        let unknown: Vec<&String> = ours.difference(&theirs).filter(|name| !is_own(name)).collect();
+        assert!(
+            missing.is_empty() && unknown.is_empty(),
+            "{sections}: missing {missing:?}, unknown {unknown:?}"
+        );
+    }
+}
+
+#[test]
+fn figures_move() {
+    let server = Server::larder(&["--hz", "100"]);
+    let mut client = server.client();
+    client.ask("HSETEX h PX 1 FIELDS 1 f v");
+    client.ask("HSETEX g EX 100 FIELDS 2 f v g w");
+    let figure = |client: &mut Client, name: &str| {
+        let info = client.ask("INFO everything").text();
+        let line =
+            info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
+        line.unwrap_or_else(|| panic!("no {name}"))
+    };
+    while figure(&mut client, "expired_fields") != "1" {}
+    assert!(figure(&mut client, "db0").ends_with(",keys_with_volatile_items=1"));
+    client.ask("FLUSHALL");
+    let more = ["eventloop_cycles", "eventloop_duration_sum", "used_active_time_main_thread"];
+    for name in more {
+        assert!(figure(&mut client, name).parse::<f64>().unwrap() > 0.0, "{name}");
+    }
+    client.ask("CONFIG RESETSTAT");
+    assert_eq!(figure(&mut client, "expired_fields"), "0");
+}

@@ -1,0 +1,65 @@
+//! COUNT of the scanning commands: a step returns as many elements as were asked for, at every size. Queues page through
+//! their jobs this way.
+
+use larder_testkit::{Client, Server, words};
+use std::collections::HashSet;
+
+/// A whole scan: the elements of each step, where an element is `width` items of the reply.
+fn steps(client: &mut Client, scan: &str, count: usize, width: usize) -> Vec<Vec<Vec<u8>>> {
+    let (mut cursor, mut steps) = ("0".to_owned(), Vec::new());
+    loop {
+        let reply = client.cmd(&words(&format!("{} COUNT {count}", scan.replace("CURSOR", &cursor))));
+        let [next, items] = reply.items() else { panic!("{scan}: {reply:?}") };
+        steps.push(items.items().iter().step_by(width).map(|item| item.bytes().to_vec()).collect());
+        cursor = next.text();
+        if cursor == "0" {
+            return steps;
+        }
+    }
+}
+
+#[test]
+fn a_step_returns_as_many_elements_as_were_asked_for() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut client = server.client();
+    let value = "v".repeat(82);
+    // What Redis would keep in one piece is returned in one: these sizes, or the length of the elements, are beyond that.
+    for (size, ints) in [(72, 200), (600, 600), (1500, 1500)] {
+        client.cmd(&["FLUSHALL"]);
+        for n in 0..size.max(ints) {
+            let (name, number) = (format!("element-{n}-{value}"), n.to_string());
+            client.send(&["SADD", "ints", &number]);
+            client.send(&["SET", &format!("key-{n}"), "value"]);
+            if n < size {
+                client.send(&["HSET", "hash", &name, &value]);
+                client.send(&["SADD", "set", &name]);
+                client.send(&["ZADD", "zset", &number, &name]);
+            }
+            (0..if n < size { 5 } else { 2 }).for_each(|_| assert!(!client.read().unwrap().is_error()));
+        }
+        client.cmd(&["SADD", "ints", "not a number"]);
+        let scans = [
+            ("HSCAN hash CURSOR", 2, size),
+            ("SSCAN set CURSOR", 1, size),
+            ("SSCAN ints CURSOR", 1, ints + 1),
+            ("ZSCAN zset CURSOR", 2, size),
+            ("SCAN CURSOR", 1, size.max(ints) + 4),
+        ];
+        for (scan, width, len) in scans {
+            for count in [1, 10, 50, 1000] {
+                let steps = steps(&mut client, scan, count, width);
+                let (last, full) = steps.split_last().unwrap();
+                for step in full {
+                    assert!(
+                        (count..count + 3).contains(&step.len()),
+                        "{scan} COUNT {count} of {len}: {}",
+                        step.len()
+                    );
+                }
+                assert!(last.len() < count + 3, "{scan} COUNT {count} of {len}: {} at last", last.len());
+                let seen: HashSet<_> = steps.concat().into_iter().collect();
+                assert_eq!((seen.len(), steps.concat().len()), (len, len), "{scan} COUNT {count}: each once");
+            }
+        }
+    }
+}
