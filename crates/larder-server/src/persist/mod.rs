@@ -324,7 +324,7 @@ impl Persist {
         temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
         let started = Instant::now();
         let outcome = if keeps_log {
-            aof::load::load(&self.shared, &self.engine)
+            aof::load::load(&self.shared, &self.engine, &self.temporaries)
         } else {
             self.load_rdb(&self.rdb_path(), false)
         };
@@ -424,8 +424,10 @@ impl Persist {
     /// DEBUG LOADAOF: loads the append-only file again.
     pub fn load_log_again(self: &Arc<Self>) -> Result<(), String> {
         self.log.wait_until_written(&self.engine);
-        self.anew(true, |persist| aof::load::load(&persist.shared, &persist.engine).map(drop))
-            .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
+        self.anew(true, |persist| {
+            aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
+        })
+        .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
     }
 
     /// Replaces the keyspace by what `load` brings, while clients wait.

@@ -3,6 +3,7 @@
 use super::manifest::{Manifest, Part, Place};
 use super::place;
 use crate::persist::load as rdb;
+use crate::persist::temporary::Temporaries;
 use crate::shared::Shared;
 use larder_engine::{Engine, Overdue, Replay};
 use larder_resp::{Limits, Parsed, Parser};
@@ -19,11 +20,15 @@ const COMMANDS_PER_TICK: u64 = 1024;
 
 /// Loads the append-only file that the configuration names, if there is one; says what was loaded. The error is what the
 /// log should say.
-pub fn load(shared: &Shared, engine: &Arc<Engine>) -> Result<Option<&'static str>, String> {
+pub fn load(
+    shared: &Shared,
+    engine: &Arc<Engine>,
+    temporaries: &Temporaries,
+) -> Result<Option<&'static str>, String> {
     let place = place(&shared.config);
     let manifest = match Manifest::read(&place)? {
         Some(manifest) if !is_half_adopted(&place, &manifest) => manifest,
-        _ => match adopt_single_file(shared, &place)? {
+        _ => match adopt_single_file(shared, &place, temporaries)? {
             Some(manifest) => manifest,
             None => return Ok(None),
         },
@@ -52,13 +57,17 @@ fn is_half_adopted(place: &Place, manifest: &Manifest) -> bool {
 
 /// A file made before there were manifests moves into the directory and becomes the base. The manifest comes first: without
 /// it, nobody would look for the file in the directory.
-fn adopt_single_file(shared: &Shared, place: &Place) -> Result<Option<Manifest>, String> {
+fn adopt_single_file(
+    shared: &Shared,
+    place: &Place,
+    temporaries: &Temporaries,
+) -> Result<Option<Manifest>, String> {
     let single = Path::new(&place.stem);
     if !single.exists() {
         return Ok(None);
     }
     let manifest = Manifest::of_single_file(&place.stem);
-    let moved = manifest.write(place).and_then(|()| fs::rename(single, place.path(&place.stem)));
+    let moved = manifest.write(place, temporaries).and_then(|()| fs::rename(single, place.path(&place.stem)));
     moved.map_err(|error| {
         format!("Fatal error: can't upgrade the append only file {}: {error}", place.stem)
     })?;

@@ -12,6 +12,7 @@
 
 use crate::persist::files::{put_in_place, sync_dir};
 use crate::persist::pace::Pace;
+use crate::persist::temporary::Temporaries;
 use larder_resp::split_args;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -186,13 +187,16 @@ impl Manifest {
     }
 
     /// Writes the manifest, in place of the one that is there, for good.
-    pub fn write(&self, place: &Place) -> io::Result<()> {
+    pub fn write(&self, place: &Place, temporaries: &Temporaries) -> io::Result<()> {
         fs::create_dir_all(&place.dir)?;
-        let temporary = place.path(&format!("temp-{}.manifest", place.stem));
-        let mut file = File::create(&temporary)?;
-        file.write_all(self.text().as_bytes())?;
-        file.sync_all()?;
-        put_in_place(&temporary, &place.manifest(), &mut Pace::hurry())?;
+        // The working directory may be another one when the process ends.
+        let temporary = std::path::absolute(place.path(&format!("temp-{}.manifest", place.stem)))?;
+        temporaries.write(&temporary, |temporary| {
+            let mut file = File::create(temporary)?;
+            file.write_all(self.text().as_bytes())?;
+            file.sync_all()?;
+            put_in_place(temporary, &place.manifest(), &mut Pace::hurry())
+        })?;
         sync_dir(&place.dir)
     }
 

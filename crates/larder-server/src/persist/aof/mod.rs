@@ -12,6 +12,7 @@ mod sink;
 mod writer;
 
 use super::Persist;
+use super::temporary::Temporaries;
 use larder_engine::config::Config;
 use larder_engine::{Busy, Engine, LogLevel, MayWait, ScriptTurn, wall_s};
 use manifest::{Manifest, Place};
@@ -39,10 +40,10 @@ struct State {
 
 impl State {
     /// Changes the manifest on the disk, and what is known of it when that has worked.
-    fn change(&mut self, change: impl FnOnce(&mut Manifest)) -> io::Result<()> {
+    fn change(&mut self, temporaries: &Temporaries, change: impl FnOnce(&mut Manifest)) -> io::Result<()> {
         let mut manifest = self.manifest.clone();
         change(&mut manifest);
-        manifest.write(&self.place)?;
+        manifest.write(&self.place, temporaries)?;
         self.manifest = manifest;
         Ok(())
     }
@@ -100,7 +101,7 @@ impl AppendFile {
         }
         let last = manifest.increments.last().expect("there is one now");
         let file = open_increment(&place.path(&last.name))?;
-        manifest.write(&place)?;
+        manifest.write(&place, &persist.temporaries)?;
         let mut state = self.state.lock();
         *state = State { place, manifest, has_writer: state.has_writer };
         self.sink.push_next(file);

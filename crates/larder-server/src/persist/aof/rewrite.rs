@@ -6,6 +6,7 @@ use crate::persist::Persist;
 use crate::persist::files::{forget_pages_of, put_in_place};
 use crate::persist::pace::Pace;
 use crate::persist::snapshot;
+use crate::persist::temporary::Temporaries;
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -94,7 +95,7 @@ fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Re
     persist.say(LogLevel::Notice, &format!("Creating AOF incr file {} on background rewrite", part.name));
     if was_on {
         // Before anything is written there, the manifest must know of it.
-        state.change(|manifest| manifest.push_increment(part.clone()))?;
+        state.change(&persist.temporaries, |manifest| manifest.push_increment(part.clone()))?;
     }
     Ok((part, Some(opened)))
 }
@@ -113,7 +114,7 @@ fn replace_base(
     };
     let base = write_base(persist, snapshot, &place, &manifest)?;
     let mut state = file.state.lock();
-    state.change(|manifest| {
+    state.change(&persist.temporaries, |manifest| {
         let from = increment.seq;
         if begins {
             manifest.push_increment(increment);
@@ -127,7 +128,7 @@ fn replace_base(
         return Ok(());
     }
     history.iter().for_each(|path| forget_pages_of(path, &mut pace));
-    forget_history(&mut file.state.lock())
+    forget_history(&mut file.state.lock(), &persist.temporaries)
 }
 
 /// Writes a base and puts it in its place.
@@ -177,9 +178,9 @@ fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Resu
 }
 
 /// Deletes what the manifest lists as history.
-fn forget_history(state: &mut State) -> io::Result<()> {
+fn forget_history(state: &mut State, temporaries: &Temporaries) -> io::Result<()> {
     let place = state.place.clone();
-    state.change(|manifest| {
+    state.change(temporaries, |manifest| {
         manifest.history.retain(|part| {
             let removed = fs::remove_file(place.path(&part.name));
             removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
