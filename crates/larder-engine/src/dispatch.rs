@@ -124,7 +124,7 @@ fn admit(
     session: &mut Session,
     args: Args<'_>,
 ) -> Result<Found, Refusal> {
-    let Some(found) = find(engine, worker, args.get(0).unwrap_or(b"")) else {
+    let Some(found) = find(engine, worker, args.get(0).unwrap_or(b""), session.replays) else {
         return Err(refuse_unknown(engine, worker, session, args));
     };
     let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
@@ -163,23 +163,18 @@ fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
-/// Looks a command up; most often it is one that came shortly before.
+/// Looks a command up; most often it is one that came shortly before. An append-only file may call it by the name that
+/// it has lost: that is how the server itself writes commands.
 #[inline]
-fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8]) -> Option<Found> {
-    if !engine.renamed.is_empty() {
-        let meaning = engine.renamed.get(&name.to_ascii_lowercase());
-        return meaning.copied().unwrap_or_else(|| table().find(name));
+fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8], replays: bool) -> Option<Found> {
+    if !engine.names.are_original() {
+        let found = engine.names.find(name);
+        return found.or_else(|| replays.then(|| table().find(name))?);
     }
     worker.recent.find(name, |name| table().find(name))
 }
 
-/// The command of a name.
-pub(crate) fn find_named(engine: &Engine, name: &[u8]) -> Option<Found> {
-    let renamed = engine.renamed.get(&name.to_ascii_lowercase());
-    renamed.copied().unwrap_or_else(|| table().find(name))
-}
-
-/// The command that arguments call, if they can: it is known, and takes so many of them. An error is what a client hears.
+/// The command that arguments of an append-only file call, if they can: it is known, and takes so many of them. An error is what a client hears.
 pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
     let found = find(engine, worker, args.get(0).unwrap_or(b"")).ok_or_else(|| unknown_command(args))?;
     let found = subcommand(found, args)?;
@@ -210,7 +205,7 @@ pub(crate) fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
     }
     match table().find_sub(found, &args[1]) {
         Some(sub) => Ok(sub),
-        None => Err(unknown_subcommand(&args[1], found.command)),
+        None => Err(unknown_subcommand(&args[1], &args[0])),
     }
 }
 
@@ -328,10 +323,12 @@ pub(crate) fn unknown_command(args: Args<'_>) -> CommandError {
     CommandError::Text(text)
 }
 
-pub(crate) fn unknown_subcommand(name: &[u8], container: &Command) -> CommandError {
+pub(crate) fn unknown_subcommand(name: &[u8], container: &[u8]) -> CommandError {
     let mut text = b"ERR unknown subcommand '".to_vec();
     push_cut(&mut text, name, 128);
-    text.extend_from_slice(format!("'. Try {} HELP.", container.name.to_ascii_uppercase()).as_bytes());
+    text.extend_from_slice(b"'. Try ");
+    text.extend_from_slice(&container.to_ascii_uppercase());
+    text.extend_from_slice(b" HELP.");
     CommandError::Text(text)
 }
 

@@ -5,7 +5,6 @@ use crate::append_log::AppendLog;
 use crate::background::Background;
 use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
-use crate::command::Found;
 use crate::commandlog::CommandLogs;
 use crate::config::Config;
 use crate::departures::Departures;
@@ -16,6 +15,7 @@ use crate::host::Host;
 use crate::latency::LatencyMonitor;
 use crate::locks::{Busy, MayWait, ScriptTurn, Shards};
 use crate::mailbox::{Mail, Mailbox, Wake};
+use crate::names::Names;
 use crate::pause::Pause;
 use crate::persistence::Persistence;
 use crate::pubsub::PubSub;
@@ -23,13 +23,11 @@ use crate::registrations::StaleRegistrations;
 use crate::scripting::Scripts;
 use crate::shard::Key;
 use crate::stats::{Counter, ThreadStats};
-use crate::table::table;
 use crate::throttle::Throttle;
 use crate::tracking::Trackers;
 use crate::worker::Worker;
 use larder_resp::Reply;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -42,8 +40,8 @@ pub struct EngineOptions {
     pub host: Arc<dyn Host>,
     /// Number of workers that will be asked for.
     pub threads: usize,
-    /// `rename-command`: old and new names; an empty new name takes the command away.
-    pub renamed: Vec<(String, String)>,
+    /// What commands are called.
+    pub names: Names,
 }
 
 /// What the threads share. There is one a process, but nothing depends on that.
@@ -87,8 +85,8 @@ pub struct Engine {
     /// A copy of another engine's data, for a script that is debugged: there are no other clients.
     pub(crate) is_copy: bool,
     pub(crate) threads: usize,
-    /// Names that mean something else than the table says, in lower case.
-    pub(crate) renamed: HashMap<Vec<u8>, Option<Found>>,
+    /// What commands are called.
+    pub(crate) names: Names,
     pub(crate) rates: crate::cron::Rates,
     workers: RwLock<Vec<WorkerPost>>,
     next_client: AtomicU64,
@@ -116,25 +114,15 @@ impl Engine {
     /// An engine with an empty keyspace, and its background thread.
     pub fn new(options: EngineOptions) -> Arc<Engine> {
         let acl = Arc::new(Acl::new(&options.config));
-        let renamed = renamed(&options.renamed);
-        Engine::build(options, acl, renamed, false)
+        Engine::build(options, acl, false)
     }
 
-    /// An engine for a copy of the data, with the users of another one and its names of commands.
-    pub(crate) fn copied(
-        options: EngineOptions,
-        acl: Arc<Acl>,
-        renamed: HashMap<Vec<u8>, Option<Found>>,
-    ) -> Arc<Engine> {
-        Engine::build(options, acl, renamed, true)
+    /// An engine for a copy of the data, with the users of another one.
+    pub(crate) fn copied(options: EngineOptions, acl: Arc<Acl>) -> Arc<Engine> {
+        Engine::build(options, acl, true)
     }
 
-    fn build(
-        options: EngineOptions,
-        acl: Arc<Acl>,
-        renamed: HashMap<Vec<u8>, Option<Found>>,
-        is_copy: bool,
-    ) -> Arc<Engine> {
+    fn build(options: EngineOptions, acl: Arc<Acl>, is_copy: bool) -> Arc<Engine> {
         let startup_memory = options.host.memory().used;
         let gate = Gate::default();
         gate.read_options(&options.config.hot);
@@ -172,7 +160,7 @@ impl Engine {
             me: engine.clone(),
             lax_scripts: AtomicBool::new(false),
             threads: options.threads,
-            renamed,
+            names: options.names,
             rates: crate::cron::Rates::default(),
             workers: RwLock::new(Vec::new()),
             next_client: AtomicU64::new(1),
@@ -450,19 +438,6 @@ impl Engine {
     pub(crate) fn databases(&self) -> usize {
         self.config.hot.databases.load(Relaxed).max(1) as usize
     }
-}
-
-/// What names mean after renaming. Commands that the table lacks are left out.
-fn renamed(pairs: &[(String, String)]) -> HashMap<Vec<u8>, Option<Found>> {
-    let mut names = HashMap::new();
-    for (old, new) in pairs {
-        let Some(found) = table().find(old.as_bytes()) else { continue };
-        names.insert(old.to_ascii_lowercase().into_bytes(), None);
-        if !new.is_empty() {
-            names.insert(new.to_ascii_lowercase().into_bytes(), Some(found));
-        }
-    }
-    names
 }
 
 /// Forty random hexadecimal digits.

@@ -1,5 +1,6 @@
 //! From the command line and the configuration file to a loaded [`Config`]: all the files that takes.
 
+use larder_engine::Names;
 use larder_engine::config::{CommandLine, Config, FatalConfig, Loaded};
 use std::fs;
 use std::io::{self, Read};
@@ -11,8 +12,8 @@ pub struct Settings {
     pub config: Config,
     /// Full path of the configuration file.
     pub file: Option<PathBuf>,
-    /// `rename-command` lines: old and new names.
-    pub renamed: Vec<(String, String)>,
+    /// What commands are called.
+    pub names: Names,
     /// `user` lines: name and rules.
     pub users: Vec<Vec<String>>,
     /// Whether any configuration was given at all.
@@ -33,7 +34,7 @@ impl Settings {
         enter_dir(&config)?;
         check_log_file(&config.value("logfile"))?;
         let configured = file.is_some() || !whole.is_empty();
-        Ok(Settings { config, file, renamed: loaded.renamed, users: loaded.users, configured })
+        Ok(Settings { config, file, names: loaded.names, users: loaded.users, configured })
     }
 }
 

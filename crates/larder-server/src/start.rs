@@ -12,7 +12,7 @@ use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, shutdown, signals, sys};
 use larder_engine::config::{CommandLine, FatalConfig};
-use larder_engine::{Engine, EngineOptions, Host};
+use larder_engine::{Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 use std::io;
@@ -80,7 +80,7 @@ fn serve(settings: Settings) -> ExitCode {
         abort(&shared, &error);
         return ExitCode::FAILURE;
     }
-    match run(&shared, pidfile.as_ref(), settings.renamed, &settings.users) {
+    match run(&shared, pidfile.as_ref(), settings.names, &settings.users) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Aborted) => ExitCode::FAILURE,
     }
@@ -105,7 +105,7 @@ fn greet(log: &Log, settings: &Settings) {
 fn run(
     shared: &Arc<Shared>,
     pidfile: Option<&PathBuf>,
-    renamed: Vec<(String, String)>,
+    names: Names,
     users: &[Vec<String>],
 ) -> Result<(), Aborted> {
     let seed = shared.config.value("hash-seed");
@@ -118,7 +118,7 @@ fn run(
     if let Some(path) = pidfile {
         process::write_pidfile(path, &shared.log);
     }
-    let result = run_threads(shared, renamed, users);
+    let result = run_threads(shared, names, users);
     shutdown::clean_up(shared);
     result
 }
@@ -139,14 +139,10 @@ fn listen(shared: &Shared) -> Result<(), Aborted> {
     Ok(())
 }
 
-fn run_threads(
-    shared: &Arc<Shared>,
-    renamed: Vec<(String, String)>,
-    users: &[Vec<String>],
-) -> Result<(), Aborted> {
+fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Result<(), Aborted> {
     let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(shared)));
     let threads = shared.config.number("threads") as usize;
-    let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, renamed });
+    let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, names });
     engine.load_users(users).map_err(|error| {
         shared.log.warning(&error);
         Aborted

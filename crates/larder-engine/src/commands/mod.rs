@@ -60,7 +60,7 @@ pub(crate) fn families() -> impl Iterator<Item = &'static [Command]> {
 /// there is none.
 pub(crate) fn container(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args.get(1) {
-        Some(name) => Err(crate::dispatch::unknown_subcommand(name, context.found.command)),
+        Some(name) => Err(crate::dispatch::unknown_subcommand(name, args.at(0))),
         None => Err(CommandError::arity(context.found.command.name)),
     }
 }

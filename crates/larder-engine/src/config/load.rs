@@ -2,6 +2,7 @@
 
 use super::table::{OPTIONS, find};
 use super::{Config, special};
+use crate::names::Names;
 use std::fmt;
 
 /// `include` within `include`, at most.
@@ -61,8 +62,8 @@ impl std::error::Error for FatalConfig {}
 /// Directives that are no options: for the parts of the server they concern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// `rename-command old new`, in order.
-    pub renamed: Vec<(String, String)>,
+    /// What `rename-command` makes of the names of commands.
+    pub names: Names,
     /// `user name rule...`, in order.
     pub users: Vec<Vec<String>>,
     /// `loadmodule path arg...`, in order.
@@ -123,7 +124,7 @@ impl Config {
         }
         match (name.to_ascii_lowercase().as_str(), args) {
             (name, [_]) if FORGOTTEN.contains(&name) => {}
-            ("rename-command", [old, new]) => loaded.renamed.push((old.clone(), new.clone())),
+            ("rename-command", [old, new]) => loaded.names.rename(old, new)?,
             ("user", [_, ..]) => {
                 crate::acl::check_line(args, &loaded.users, self)?;
                 loaded.users.push(args.to_vec());

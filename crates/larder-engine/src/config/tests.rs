@@ -34,7 +34,7 @@ fn a_file() {
     assert_eq!(config.hot.hz.load(Relaxed), 20);
     assert_eq!(config.hot.output_limits[2].hard_bytes.load(Relaxed), 1 << 20);
     assert_eq!(loaded.users, [["default", "on"]]);
-    assert_eq!(loaded.renamed, [("FLUSHALL".to_string(), String::new())]);
+    assert!(loaded.names.find(b"flushall").is_none() && loaded.names.find(b"get").is_some());
 }
 
 #[test]
@@ -47,6 +47,9 @@ fn fatal_lines() {
         ("timeout \"a", "Unbalanced quotes in configuration line"),
         ("save 1", "Invalid save parameters"),
         ("user", "Bad directive or wrong number of arguments"),
+        ("rename-command nosuch a", "No such command in rename-command"),
+        ("rename-command config|get a", "No such command in rename-command"),
+        ("rename-command get set", "Target command name already exists"),
         ("x.y", "Module config specified without value"),
         ("sentinel a b", "sentinel directive while not in sentinel mode"),
         ("replicaof a b", "Invalid master port"),

@@ -406,7 +406,7 @@ impl Run<'_, '_> {
     /// What a client would be told in the place of the script, and what the script is told.
     fn refusal(&self, args: Args<'_>, error: &CommandError) -> (Vec<u8>, Vec<u8>) {
         let text = error.wire();
-        let found = args.get(0).and_then(|name| dispatch::find_named(self.context.engine, name));
+        let found = args.get(0).and_then(|name| self.context.engine.names.find(name));
         let found = found.and_then(|found| dispatch::subcommand(found, args).ok());
         let name = found.map(|found| found.full_name()).unwrap_or_default();
         let plain = text.strip_prefix(b"ERR ").unwrap_or(&text).to_vec();

@@ -4,8 +4,8 @@
 
 use larder_engine::config::Config;
 use larder_engine::{
-    ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, Host, HostMemory, LogLevel, Mail, Session,
-    ShutdownFlags, Worker,
+    ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, Host, HostMemory, LogLevel, Mail, Names,
+    Session, ShutdownFlags, Worker,
 };
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub fn engine() -> Arc<Engine> {
         config: Arc::new(config),
         host: Arc::new(NoHost),
         threads: 1,
-        renamed: Vec::new(),
+        names: Names::default(),
     })
 }
 

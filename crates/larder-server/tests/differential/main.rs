@@ -19,6 +19,7 @@ mod random;
 mod refusals;
 mod scripting;
 mod scripts;
+mod renaming;
 mod sets;
 mod sorted_sets;
 mod stage;

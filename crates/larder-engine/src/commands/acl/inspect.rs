@@ -5,6 +5,7 @@ use crate::acl::{self, Rights};
 use crate::command::Found;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::names::Names;
 use crate::table::table;
 use larder_resp::{Args, Reply};
 
@@ -90,7 +91,8 @@ pub(super) fn dryrun(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let user =
         context.engine.acl.find(args.at(2)).ok_or_else(|| quoting("User '", args.at(2), "' not found"))?;
     let command = args.from(3);
-    let found = lookup(command).ok_or_else(|| quoting("Command '", args.at(3), "' not found"))?;
+    let found = lookup(&context.engine.names, command)
+        .ok_or_else(|| quoting("Command '", args.at(3), "' not found"))?;
     if !found.command.accepts(command.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
@@ -102,8 +104,8 @@ pub(super) fn dryrun(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 /// The command that the arguments spell out. A container without subcommand is itself one.
-fn lookup(args: Args<'_>) -> Option<Found> {
-    let found = table().find(args.at(0))?;
+fn lookup(names: &Names, args: Args<'_>) -> Option<Found> {
+    let found = names.find(args.at(0))?;
     match args.get(1) {
         Some(sub) if !found.command.subcommands.is_empty() => table().find_sub(found, sub),
         _ => Some(found),

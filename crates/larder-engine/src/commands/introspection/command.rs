@@ -7,18 +7,25 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::glob;
 use crate::keys;
+use crate::names::Names;
 use crate::table::table;
 use larder_resp::{Args, Reply};
 
 pub(super) fn all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let commands: Vec<_> = table().commands().collect();
+    let commands: Vec<_> = callable(context).collect();
     context.reply.array(commands.len());
     commands.iter().for_each(|found| write_info(&mut context.reply, found));
     Ok(())
 }
 
+/// The commands that clients can call, without subcommands.
+fn callable<'e>(context: &Context<'e>) -> impl Iterator<Item = &'static Found> + use<'e> {
+    let names = &context.engine.names;
+    table().commands().filter(|found| names.has(found))
+}
+
 pub(super) fn count(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.count(table().commands().count());
+    context.reply.count(callable(context).count());
     Ok(())
 }
 
@@ -28,7 +35,7 @@ pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     }
     context.reply.array(args.len() - 2);
     for name in args.from(2).iter() {
-        match table().find_full(name) {
+        match context.engine.names.find_full(name) {
             Some(found) => write_info(&mut context.reply, &found),
             None => context.reply.null(),
         }
@@ -146,8 +153,8 @@ fn write_search(reply: &mut Reply<'_>, kind: &str, numbers: &[(&str, i32)], keyw
 
 pub(super) fn docs(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let found: Vec<Found> = match args.len() {
-        2 => table().commands().copied().collect(),
-        _ => args.from(2).iter().filter_map(|name| table().find_full(name)).collect(),
+        2 => callable(context).copied().collect(),
+        _ => args.from(2).iter().filter_map(|name| context.engine.names.find_full(name)).collect(),
     };
     context.reply.map(found.len());
     found.iter().for_each(|found| write_docs(&mut context.reply, found));
@@ -183,7 +190,8 @@ fn write_docs(reply: &mut Reply<'_>, found: &Found) {
 }
 
 pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let mut names: Vec<String> = table().all().iter().map(Found::full_name).collect();
+    let known = table().all().iter().filter(|found| context.engine.names.has(found));
+    let mut names: Vec<String> = known.map(Found::full_name).collect();
     match args.len() {
         2 => {}
         5 if is_word(&args[2], "filterby") => {
@@ -214,14 +222,14 @@ fn retain_category(names: &mut Vec<String>, category: &[u8]) {
 }
 
 pub(super) fn getkeys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let found = inner_keys(args.from(2))?;
+    let found = inner_keys(&context.engine.names, args.from(2))?;
     context.reply.array(found.len());
     found.iter().for_each(|(at, _)| context.reply.bulk(args.at(at + 2)));
     Ok(())
 }
 
 pub(super) fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let found = inner_keys(args.from(2))?;
+    let found = inner_keys(&context.engine.names, args.from(2))?;
     context.reply.array(found.len());
     for (at, flags) in found {
         context.reply.array(2);
@@ -232,11 +240,11 @@ pub(super) fn getkeysandflags(context: &mut Context<'_>, args: Args<'_>) -> Comm
 }
 
 /// The positions of the keys of the command that the arguments spell out, and what is done with them.
-fn inner_keys(args: Args<'_>) -> CommandResult<Vec<(usize, &'static str)>> {
+fn inner_keys(names: &Names, args: Args<'_>) -> CommandResult<Vec<(usize, &'static str)>> {
     const INVALID_COMMAND: CommandError = CommandError::Fixed("ERR Invalid command specified");
     const INVALID_COUNT: CommandError =
         CommandError::Fixed("ERR Invalid number of arguments specified for command");
-    let found = table().find(args.at(0)).ok_or(INVALID_COMMAND)?;
+    let found = names.find(args.at(0)).ok_or(INVALID_COMMAND)?;
     let found = match args.get(1) {
         Some(sub) if !found.command.subcommands.is_empty() => {
             table().find_sub(found, sub).ok_or(INVALID_COMMAND)?

@@ -136,9 +136,9 @@ impl Engine {
             config: Arc::clone(&self.config),
             host: Arc::new(CopyHost(Arc::clone(&self.host))),
             threads: 1,
-            renamed: Vec::new(),
+            names: self.names.clone(),
         };
-        Engine::copied(options, Arc::clone(&self.acl), self.renamed.clone())
+        Engine::copied(options, Arc::clone(&self.acl))
     }
 }
 
