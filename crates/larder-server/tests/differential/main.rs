@@ -4,6 +4,7 @@ mod acl;
 mod acl_random;
 mod bitmaps;
 mod changes;
+mod client_filters;
 mod debugger;
 mod details;
 mod eviction;

@@ -11,6 +11,7 @@ use crate::serve;
 use crate::session::{ClientShared, client_flags};
 use crate::worker::Flow;
 use larder_resp::{Args, Reply};
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -37,7 +38,8 @@ enum Criterion {
     Ip(Vec<u8>),
 }
 
-/// Which clients a command means: those that fit every criterion, each of which may be negated.
+/// Which clients a command means: those that fit every criterion, each of which may be negated. The last of a kind counts,
+/// but ids add up.
 pub(super) struct Filter {
     criteria: Vec<(bool, Criterion)>,
     skip_me: bool,
@@ -78,11 +80,31 @@ impl Filter {
         if name == b"id" {
             let ids = parse_ids(values)?;
             let used = 1 + ids.len();
-            self.criteria.push((negated, Criterion::Id(ids)));
+            self.add_ids(negated, ids);
             return Ok(used);
         }
-        self.criteria.push((negated, criterion(context, name, values.at(0))?));
+        let criterion = criterion(context, name, values.at(0), negated)?;
+        match self.of_kind(negated, &criterion) {
+            Some(earlier) => *earlier = criterion,
+            None => self.criteria.push((negated, criterion)),
+        }
         Ok(2)
+    }
+
+    fn add_ids(&mut self, negated: bool, ids: Vec<u64>) {
+        match self.of_kind(negated, &Criterion::Id(Vec::new())) {
+            Some(Criterion::Id(earlier)) => earlier.extend(ids),
+            _ => self.criteria.push((negated, Criterion::Id(ids))),
+        }
+    }
+
+    /// The criterion of the same kind that is there already.
+    fn of_kind(&mut self, negated: bool, kind: &Criterion) -> Option<&mut Criterion> {
+        let is_same = |there: &Criterion| discriminant(there) == discriminant(kind);
+        self.criteria
+            .iter_mut()
+            .find(|(not, there)| *not == negated && is_same(there))
+            .map(|(_, there)| there)
     }
 
     pub(super) fn accepts(&self, client: &ClientShared, me: u64, now_ms: u64) -> bool {
@@ -94,31 +116,32 @@ impl Filter {
     }
 }
 
-fn criterion(context: &Context<'_>, name: &[u8], value: &[u8]) -> CommandResult<Criterion> {
+fn criterion(context: &Context<'_>, name: &[u8], value: &[u8], negated: bool) -> CommandResult<Criterion> {
     Ok(match name {
         b"type" => Criterion::Type(client_type(value)?),
         b"user" => Criterion::User(user(context, value)?),
         b"addr" => Criterion::Addr(value.to_vec()),
         b"laddr" => Criterion::Laddr(value.to_vec()),
-        b"maxage" => Criterion::MaxAge(seconds(value, "maxage")?),
-        b"idle" => Criterion::Idle(seconds(value, "idle")?),
+        b"maxage" if !negated => Criterion::MaxAge(seconds(value, "maxage")?),
+        b"idle" if !negated => Criterion::Idle(seconds(value, "idle")?),
         b"name" => Criterion::Name(value.to_vec()),
-        b"flags" => Criterion::Flags(letters(value, FLAG_LETTERS, "flags")?),
+        b"flags" => Criterion::Flags(letters(value, FLAG_LETTERS, "flags", negated)?),
         b"lib-name" => Criterion::LibName(value.to_vec()),
         b"lib-ver" => Criterion::LibVer(value.to_vec()),
-        b"db" => Criterion::Db(database(context, value)?),
-        b"capa" => Criterion::Capa(letters(value, CAPABILITY_LETTERS, "capa")?),
+        b"db" => Criterion::Db(database(context, value, negated)?),
+        b"capa" => Criterion::Capa(letters(value, CAPABILITY_LETTERS, "capa", negated)?),
         b"ip" => Criterion::Ip(value.to_vec()),
         _ => return Err(CommandError::SYNTAX),
     })
 }
 
 /// A set of letters, all of them known.
-fn letters(value: &[u8], known: &[u8], name: &str) -> CommandResult<Vec<u8>> {
+fn letters(value: &[u8], known: &[u8], name: &str, negated: bool) -> CommandResult<Vec<u8>> {
     if value.iter().all(|letter| known.contains(letter)) {
         return Ok(value.to_vec());
     }
-    let text = format!("ERR Unknown {name} found in the provided filter: ");
+    let filter = if negated { format!("NOT-{}", name.to_ascii_uppercase()) } else { "provided".to_owned() };
+    let text = format!("ERR Unknown {name} found in the {filter} filter: ");
     Err(CommandError::Text([text.as_bytes(), value].concat()))
 }
 
@@ -149,7 +172,8 @@ fn seconds(value: &[u8], name: &str) -> CommandResult<u64> {
     positive.ok_or_else(|| CommandError::text(format!("ERR {name} should be greater than 0")))
 }
 
-fn database(context: &Context<'_>, value: &[u8]) -> CommandResult<u32> {
+fn database(context: &Context<'_>, value: &[u8], negated: bool) -> CommandResult<u32> {
+    let filter = if negated { "NOT-DB" } else { "DB" };
     let db = number::parse_i64(value);
     let db = db.ok_or(CommandError::Fixed("ERR DB is not an integer or out of range"))?;
     let count = context.engine.databases();
@@ -201,12 +225,12 @@ impl Criterion {
             Criterion::Laddr(laddr) => client.laddr.as_bytes() == laddr,
             Criterion::MaxAge(min) => age(client.created_ms) >= *min,
             Criterion::Idle(min) => age(client.last_active_ms.load(Relaxed)) >= *min,
-            Criterion::Name(name) => *client.names.lock().name == **name,
+            Criterion::Name(name) => is_given(&client.names.lock().name, name),
             Criterion::Flags(wanted) => {
                 wanted.iter().all(|letter| flag_letters(client).as_bytes().contains(letter))
             }
-            Criterion::LibName(name) => *client.names.lock().lib_name == **name,
-            Criterion::LibVer(version) => *client.names.lock().lib_ver == **version,
+            Criterion::LibName(name) => is_given(&client.names.lock().lib_name, name),
+            Criterion::LibVer(version) => is_given(&client.names.lock().lib_ver, version),
             Criterion::Db(db) => client.db.load(Relaxed) == *db,
             Criterion::Capa(wanted) => {
                 wanted.iter().all(|letter| capability_letters(client).as_bytes().contains(letter))
@@ -219,6 +243,11 @@ impl Criterion {
 pub(super) fn kill(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if args.len() == 3 {
         return kill_by_address(context, args.at(2));
+/// Whether a client has given itself this name. One without a name does not have the empty one.
+fn is_given(name: &[u8], wanted: &[u8]) -> bool {
+    !wanted.is_empty() && name == wanted
+}
+
     }
     let filter = Filter::parse(context, args.from(2), Filter::for_kill())?;
     let killed = kill_all(context, &filter);
