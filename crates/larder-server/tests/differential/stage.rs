@@ -15,11 +15,12 @@ struct Side {
     clients: BTreeMap<String, Actor>,
 }
 
-/// A connection; one in a transaction or in a blocking command cannot be asked for the end.
+/// A connection; one in a transaction, in a blocking command or closed by the server cannot be asked for the end.
 struct Actor {
     client: Client,
     in_multi: bool,
     waits: bool,
+    closed: bool,
     id: String,
 }
 
@@ -31,8 +32,8 @@ impl Side {
             if name.ends_with('3') {
                 client.ask("HELLO 3");
             }
-            let id = client.ask("CLIENT ID").text();
-            Actor { client, in_multi: false, waits: false, id }
+            let id = client.ask("CLIENT ID").int().to_string();
+            Actor { client, in_multi: false, waits: false, closed: false, id }
         })
     }
 
@@ -69,12 +70,16 @@ impl Side {
 impl Actor {
     fn gather(&mut self) -> Vec<Value> {
         let mut got = Vec::new();
-        if self.in_multi || self.waits {
+        if self.in_multi || self.waits || self.closed {
             return got;
         }
         self.client.send(&["PING", END]);
         loop {
-            let value = self.client.read().expect("the server answers");
+            let Ok(value) = self.client.read() else {
+                self.closed = true;
+                got.push(Value::Simple("closed".to_owned()));
+                return got;
+            };
             if value.text() == END || value.items().len() == 2 && value.items()[1].text() == END {
                 return got;
             }
