@@ -176,14 +176,15 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8], replays: bool) -
 
 /// The command that arguments of an append-only file call, if they can: it is known, and takes so many of them. An error is what a client hears.
 pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
-    let found = find(engine, worker, args.get(0).unwrap_or(b"")).ok_or_else(|| unknown_command(args))?;
+    let found =
+        find(engine, worker, args.get(0).unwrap_or(b""), true).ok_or_else(|| unknown_command(args))?;
     let found = subcommand(found, args)?;
     if found.command.accepts(args.len()) { Ok(found) } else { Err(CommandError::arity(&found.full_name())) }
 }
 
 /// The command or subcommand that arguments begin with, by the names that clients use.
 pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> Option<Found> {
-    let found = find(engine, worker, args.get(0)?)?;
+    let found = find(engine, worker, args.get(0)?, false)?;
     subcommand(found, args).ok()
 }
 
@@ -193,7 +194,7 @@ pub(crate) fn find_for_script(
     worker: &mut WorkerState,
     args: Args<'_>,
 ) -> CommandResult<Found> {
-    let found = args.get(0).and_then(|name| find(engine, worker, name));
+    let found = args.get(0).and_then(|name| find(engine, worker, name, false));
     let found = found.ok_or(scripting::UNKNOWN)?;
     subcommand(found, args)
 }
@@ -372,7 +373,7 @@ pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
 /// Counts an error that a script has returned.
 pub(crate) fn count_error(engine: &Engine, worker: &WorkerState, text: &[u8]) {
     worker.stats.errors.add(1);
-    engine.errors.count(&CommandError::Text(text.to_vec()).code());
+    engine.errors.count(&CommandError::Custom(text.to_vec()));
 }
 
 /// Counts a command that was refused before it ran.
@@ -386,7 +387,7 @@ pub(crate) fn count_refusal(
     if let Some(found) = found {
         worker.stats.commands[usize::from(found.id)].rejected.add(1);
     }
-    engine.errors.count(&error.code());
+    engine.errors.count(error);
 }
 
 /// Locks, runs, serves those who waited, counts.
@@ -501,7 +502,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
             crate::load::note_failure(context.engine, context.found, error);
         }
         if !matches!(error, CommandError::Counted(_)) {
-            context.engine.errors.count(&error.code());
+            context.engine.errors.count(error);
             context.worker.stats.errors.add(1);
         }
     }
@@ -513,8 +514,18 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         context.session.suspended = Some(Box::new(suspended));
         return true;
     }
-    record(context.engine, context.worker, context.session, context.found, args, took, result.is_err());
+    let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Failed };
+    record(context.engine, context.worker, context.session, context.found, args, took, outcome);
     result.is_ok()
+}
+
+/// What has become of a command, for its statistics.
+#[derive(Clone, Copy)]
+pub(crate) enum Outcome {
+    Done,
+    Failed,
+    /// Another client has ended its wait by an error.
+    Rejected,
 }
 
 /// A command of a client that waits.
@@ -530,10 +541,10 @@ pub(crate) fn record_suspended(
     worker: &WorkerState,
     session: &mut Session,
     suspended: &Suspended,
-    failed: bool,
+    outcome: Outcome,
 ) {
     let Suspended { found, args, took_ns } = suspended;
-    record(engine, worker, session, *found, args.as_args(), *took_ns, failed);
+    record(engine, worker, session, *found, args.as_args(), *took_ns, outcome);
 }
 
 /// Counts a command that was called, and logs it if it took long.
@@ -544,12 +555,14 @@ fn record(
     found: Found,
     args: Args<'_>,
     took_ns: u64,
-    failed: bool,
+    outcome: Outcome,
 ) {
     let command = &worker.stats.commands[usize::from(found.id)];
     command.record(took_ns, engine.config.hot.latency_tracking.load(Relaxed));
-    if failed {
-        command.failed.add(1);
+    match outcome {
+        Outcome::Done => {}
+        Outcome::Failed => command.failed.add(1),
+        Outcome::Rejected => command.rejected.add(1),
     }
     crate::commandlog::consider_time(engine, worker, session, found.command, args, took_ns);
 }

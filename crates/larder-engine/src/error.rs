@@ -14,6 +14,8 @@ pub enum CommandError {
     Text(Vec<u8>),
     /// The same, from a command that a script has called: it is in the statistics already.
     Counted(Vec<u8>),
+    /// An error that a script has made up, its code too.
+    Custom(Vec<u8>),
 }
 
 impl CommandError {
@@ -26,7 +28,9 @@ impl CommandError {
     pub fn wire(&self) -> Cow<'_, [u8]> {
         match self {
             CommandError::Fixed(text) => Cow::Borrowed(text.as_bytes()),
-            CommandError::Text(text) | CommandError::Counted(text) => Cow::Borrowed(text),
+            CommandError::Text(text) | CommandError::Counted(text) | CommandError::Custom(text) => {
+                Cow::Borrowed(text)
+            }
         }
     }
 

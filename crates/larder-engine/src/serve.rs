@@ -33,9 +33,10 @@ pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeou
 }
 
 fn register(session: &mut Session, waiter: &Arc<Waiter>) {
-    session.shared.set_flag(client_flags::BLOCKED, true);
-    *session.shared.waiter.lock() = Some(Arc::clone(waiter));
     session.waiter = Some(Arc::clone(waiter));
+    *session.shared.waiter.lock() = Some(Arc::clone(waiter));
+    // Whoever sees that the client waits can end its wait.
+    session.shared.set_flag(client_flags::BLOCKED, true);
 }
 
 /// Makes the client wait until everything up to a position of the log is on the disk. It is woken when `wakes_at` is;
@@ -151,7 +152,7 @@ fn refuse_group_readers(
 fn answer(engine: &Engine, waiter: &Waiter, mut bytes: Vec<u8>, result: CommandResult) {
     if let Err(error) = result {
         bytes.clear();
-        engine.errors.count(&error.code());
+        engine.errors.count(&error);
         Reply::new(&mut bytes, waiter.protocol).error(&error.wire());
     }
     engine.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply: bytes });

@@ -5,8 +5,10 @@ use crate::acl::{self, Access};
 use crate::blocking::Waiter;
 use crate::clock::Clock;
 use crate::context::WorkerState;
+use crate::dispatch::Outcome;
 use crate::effects::Effects;
 use crate::engine::Engine;
+use crate::error::CommandError;
 use crate::eviction::Evictor;
 use crate::mailbox::{Mail, Mailbox};
 use crate::recent::Recent;
@@ -233,11 +235,20 @@ impl Worker {
         self.state.mailbox.has_mail()
     }
 
-    /// The reply to a blocking command has been appended, an error if it `failed`: the connection goes on.
-    pub fn resume(&mut self, session: &mut Session, failed: bool) {
+    /// This reply to a blocking command has been appended: the connection goes on.
+    pub fn resume(&mut self, session: &mut Session, reply: &[u8]) {
+        let failed = reply.first() == Some(&b'-');
+        if failed {
+            self.state.stats.errors.add(1);
+        }
         if let Some(waiter) = end_wait(session) {
             self.leave_lines(&waiter);
-            self.record_suspended(session, failed);
+            let outcome = match failed {
+                true if reply.starts_with(b"-UNBLOCKED ") => Outcome::Rejected,
+                true => Outcome::Failed,
+                false => Outcome::Done,
+            };
+            self.record_suspended(session, outcome);
         }
     }
 
@@ -250,7 +261,7 @@ impl Worker {
         }
         end_wait(session);
         self.leave_lines(&waiter);
-        self.record_suspended(session, false);
+        self.record_suspended(session, Outcome::Done);
         serve::write_timeout(&waiter, self.engine.append_log.synced(), &mut Reply::new(out, waiter.protocol));
         true
     }
@@ -258,7 +269,7 @@ impl Worker {
     /// The input breaks the protocol; the server answers and closes.
     pub fn protocol_error(&mut self, session: &mut Session, text: &str) {
         self.state.stats.errors.add(1);
-        self.engine.errors.count("ERR");
+        self.engine.errors.count(&CommandError::Fixed("ERR "));
         let line = format!("Protocol error from client {}: {text}", session.shared.addr);
         self.engine.host.log(crate::host::LogLevel::Verbose, &line);
     }
@@ -283,9 +294,9 @@ impl Worker {
         }
     }
 
-    fn record_suspended(&self, session: &mut Session, failed: bool) {
+    fn record_suspended(&self, session: &mut Session, outcome: Outcome) {
         if let Some(suspended) = session.suspended.take() {
-            dispatch::record_suspended(&self.engine, &self.state, session, &suspended, failed);
+            dispatch::record_suspended(&self.engine, &self.state, session, &suspended, outcome);
         }
     }
 }

@@ -10,6 +10,9 @@ use crate::error::CommandError;
 use crate::session::Session;
 use larder_resp::Args;
 
+/// How the error begins that scripts get for a lack of rights, after its code.
+pub(crate) const FAILURE_IN_SCRIPT: &[u8] = b"ACL failure in script: ";
+
 /// Where a command comes from, for ACL LOG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -97,7 +100,7 @@ impl Denial {
         let refusal = self.refusal(user, found);
         let text = refusal.wire();
         let reason = text.strip_prefix(b"NOPERM ").unwrap_or(&text);
-        CommandError::Text([b"ERR ACL failure in script: ", reason].concat())
+        CommandError::Text([b"ERR ", FAILURE_IN_SCRIPT, reason].concat())
     }
 
     fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {

@@ -34,7 +34,9 @@ mod rule_error;
 mod selector;
 mod session;
 
-pub(crate) use check::{Origin, check, check_restricted, decide, is_free, may_read_all_keys};
+pub(crate) use check::{
+    FAILURE_IN_SCRIPT, Origin, check, check_restricted, decide, is_free, may_read_all_keys,
+};
 pub(crate) use commands::{CATEGORIES, categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};

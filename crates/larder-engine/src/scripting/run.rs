@@ -241,7 +241,7 @@ impl Run<'_, '_> {
             }
         };
         if let Err(error) = self.check(found, args) {
-            dispatch::count_refusal(engine, self.context.worker, Some(found), &error);
+            dispatch::count_refusal(engine, self.context.worker, Some(found), &counted_as(&error));
             return Err(error);
         }
         self.widen(found, args);
@@ -419,7 +419,7 @@ impl Run<'_, '_> {
         if *error == NOT_FROM_SCRIPTS {
             return (format!("ERR command '{name}' is not allowed on script mode").into_bytes(), plain);
         }
-        match plain.strip_prefix(b"ACL failure in script: ") {
+        match plain.strip_prefix(acl::FAILURE_IN_SCRIPT) {
             Some(reason) => ([b"NOPERM ", reason].concat(), [&*plain, b"\r\n"].concat()),
             None => (text.to_vec(), [b"-", &*text, b"\r\n"].concat()),
         }
@@ -622,6 +622,13 @@ fn raised(fields: &Fields, table: &Table) -> Result<CommandError> {
     counted_or_not(fields, table, text)
 }
 
+/// What a refusal is counted as: for the lack of a right, the error that a client would get.
+fn counted_as(error: &CommandError) -> CommandError {
+    let wire = error.wire();
+    let lacks_right = wire.strip_prefix(b"ERR ").is_some_and(|text| text.starts_with(acl::FAILURE_IN_SCRIPT));
+    if lacks_right { CommandError::Fixed("NOPERM ") } else { error.clone() }
+}
+
 /// An error that is no table.
 fn unhandled(program: &Program, message: &[u8]) -> CommandError {
     let mut text = b"ERR Error running script ".to_vec();
@@ -637,7 +644,7 @@ fn unhandled(program: &Program, message: &[u8]) -> CommandError {
 /// An error that came from a command is in the statistics already.
 fn counted_or_not(fields: &Fields, table: &Table, text: Vec<u8>) -> Result<CommandError> {
     let is_counted = table.raw_get::<Value>(&fields.ignore)? == Value::Boolean(true);
-    Ok(if is_counted { CommandError::Counted(text) } else { CommandError::Text(text) })
+    Ok(if is_counted { CommandError::Counted(text) } else { CommandError::Custom(text) })
 }
 
 fn add_place(text: &mut Vec<u8>, source: &[u8], line: &[u8]) {

@@ -129,7 +129,7 @@ impl Client {
         for item in mail {
             match item {
                 Mail::Unblocked { reply, .. } => {
-                    self.worker.resume(&mut self.session, reply.first() == Some(&b'-'));
+                    self.worker.resume(&mut self.session, &reply);
                     texts.push(text(&reply));
                 }
                 Mail::Message { message, .. } => texts.push(text(message.body())),

@@ -116,7 +116,7 @@ impl EventLoop {
         self.told = self.worker.engine().append_log().end();
         self.hold(connection, self.told);
         self.clear_deadline(slot, connection);
-        self.worker.resume(&mut connection.session, reply.first() == Some(&b'-'));
+        self.worker.resume(&mut connection.session, reply);
         Self::touch(connection);
         connection.flags.backlog = true;
         self.enlist(slot, &mut connection.flags);

@@ -175,10 +175,13 @@ fn seconds(value: &[u8], name: &str) -> CommandResult<u64> {
 fn database(context: &Context<'_>, value: &[u8], negated: bool) -> CommandResult<u32> {
     let filter = if negated { "NOT-DB" } else { "DB" };
     let db = number::parse_i64(value);
-    let db = db.ok_or(CommandError::Fixed("ERR DB is not an integer or out of range"))?;
+    let db =
+        db.ok_or_else(|| CommandError::text(format!("ERR {filter} is not an integer or out of range")))?;
     let count = context.engine.databases();
     let known = u32::try_from(db).ok().filter(|&db| (db as usize) < count);
-    known.ok_or_else(|| CommandError::text(format!("ERR DB number should be between 0 and {}", count - 1)))
+    known.ok_or_else(|| {
+        CommandError::text(format!("ERR {filter} number should be between 0 and {}", count - 1))
+    })
 }
 
 fn client_type(value: &[u8]) -> CommandResult<&'static str> {
@@ -240,14 +243,14 @@ impl Criterion {
     }
 }
 
-pub(super) fn kill(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    if args.len() == 3 {
-        return kill_by_address(context, args.at(2));
 /// Whether a client has given itself this name. One without a name does not have the empty one.
 fn is_given(name: &[u8], wanted: &[u8]) -> bool {
     !wanted.is_empty() && name == wanted
 }
 
+pub(super) fn kill(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if args.len() == 3 {
+        return kill_by_address(context, args.at(2));
     }
     let filter = Filter::parse(context, args.from(2), Filter::for_kill())?;
     let killed = kill_all(context, &filter);
@@ -306,7 +309,9 @@ fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
     let mut bytes = Vec::new();
     let mut reply = Reply::new(&mut bytes, waiter.protocol);
     if with_error {
-        reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK");
+        let error = CommandError::Fixed("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+        context.engine.errors.count(&error);
+        reply.error(&error.wire());
     } else {
         serve::write_timeout(&waiter, context.engine.append_log.synced(), &mut reply);
     }
