@@ -161,6 +161,11 @@ fn number(lua: &Lua, value: &Value) -> Option<f64> {
     lua.coerce_number(value.clone()).ok().flatten()
 }
 
+/// A number without its fraction; one that is none is too small for everything.
+fn whole(number: f64) -> i64 {
+    if number.is_nan() { i64::MIN } else { number as i64 }
+}
+
 fn sha1hex(lua: &Lua, args: &MultiValue) -> Result<String> {
     if args.len() != 1 {
         return Err(misuse(lua, "wrong number of arguments"));
@@ -177,7 +182,7 @@ fn log(lua: &Lua, args: &MultiValue) -> Result<()> {
     let Some(level) = number(lua, &args[0]) else {
         return Err(misuse(lua, "First argument must be a number (log level)."));
     };
-    let level = match level as i64 {
+    let level = match whole(level) {
         0 => LogLevel::Debug,
         1 => LogLevel::Verbose,
         2 => LogLevel::Notice,
@@ -203,7 +208,7 @@ fn set_repl(lua: &Lua, args: &MultiValue) -> Result<()> {
     if args.len() != 1 {
         return Err(misuse(lua, "server.set_repl() requires one argument."));
     }
-    match number(lua, &args[0]).unwrap_or(0.0) as i64 {
+    match whole(number(lua, &args[0]).unwrap_or(0.0)) {
         flags @ 0..=3 => ask(|caller| caller.set_logged(flags & 1 != 0)),
         _ => {
             Err(misuse(lua, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."))
@@ -215,15 +220,25 @@ fn acl_check_cmd(lua: &Lua, args: &MultiValue) -> Result<bool> {
     if args.is_empty() {
         return Err(misuse(lua, "Please specify at least one argument for this call"));
     }
-    let words =
-        args.iter().map(|arg| lua.coerce_string(arg.clone()).ok().flatten()).collect::<Option<Vec<_>>>();
+    let words: Option<Vec<Vec<u8>>> = args.iter().map(argument).collect();
     let Some(words) = words else {
         return Err(misuse(lua, "Command arguments must be strings or integers"));
     };
-    let words: Vec<_> = words.iter().map(LuaString::as_bytes).collect();
     let args: OwnedArgs = words.iter().map(|word| &**word).collect();
     let answer = ask(|caller| caller.may_execute(args.as_args()))?;
     answer.ok_or_else(|| misuse(lua, "Invalid command passed to server.acl_check_cmd()"))
+}
+
+/// An argument of a command as the command would get it.
+fn argument(value: &Value) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    match value {
+        Value::String(given) => text.extend_from_slice(&given.as_bytes()),
+        Value::Integer(n) => text.extend_from_slice(n.to_string().as_bytes()),
+        Value::Number(n) => push_number(*n, &mut text),
+        _ => return None,
+    }
+    Some(text)
 }
 
 /// What the hook does: asks whether the script may go on.

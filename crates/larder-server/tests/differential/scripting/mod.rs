@@ -1,6 +1,7 @@
 //! Scripts and functions: what they return, what they may do, and how they fail.
 
 mod functions;
+mod replies;
 mod rights;
 
 use crate::{Pair, compare, words};
