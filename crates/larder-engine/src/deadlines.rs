@@ -50,13 +50,14 @@ impl Context<'_> {
 
     /// Whether nothing expires for now, since another server says what does (`import-mode`).
     #[inline]
-    fn keeps_all(&self) -> bool {
+    pub(crate) fn keeps_all(&self) -> bool {
         self.engine.config.hot.import_mode.load(Relaxed)
     }
 
-    /// A key whose time is over has been looked up: it is deleted, unless data is imported and the command only reads.
+    /// A key whose time is over has been looked up: it is deleted, unless data is imported and the command only reads the
+    /// key, as GETEX does first.
     pub(crate) fn found_overdue(&mut self, key: &Key<'_>) {
-        if !self.keeps_all() || self.found.command.has(flags::WRITE) {
+        if !self.keeps_all() || self.found.command.has(flags::WRITE) && self.found.command.name != "getex" {
             self.expire(key);
         }
     }

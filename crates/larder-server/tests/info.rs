@@ -33,6 +33,26 @@ fn names(client: &mut Client, sections: &str) -> BTreeSet<String> {
     names
 }
 
+/// How long the keys that expire have on average.
+#[test]
+fn the_mean_time_to_live() {
+    let server = Server::larder(&[]);
+    let mut client = server.client();
+    let mut mean_s = |commands: &[&str]| {
+        commands.iter().for_each(|line| assert!(!client.ask(line).is_error(), "{line}"));
+        let info = client.ask("INFO keyspace").text();
+        let figure = info.split("avg_ttl=").nth(1).and_then(|rest| rest.split(',').next());
+        // Rounded up: a moment has passed.
+        figure.expect("there is a key").parse::<u64>().expect("a number").div_ceil(1000)
+    };
+    assert_eq!(mean_s(&["SET k v"]), 0);
+    assert_eq!(mean_s(&["SET a v EX 1000"]), 1000);
+    assert_eq!(mean_s(&["SET b v EX 4000", "EXPIRE a 2000"]), 3000);
+    assert_eq!(mean_s(&["SET b v", "COPY a c"]), 2000);
+    assert_eq!(mean_s(&["PERSIST a", "RENAME c d"]), 2000);
+    assert_eq!(mean_s(&["EXPIRE d 4000000", "DEL d"]), 0);
+}
+
 #[test]
 fn all_figures_have_their_names() {
     let args = ["--appendonly", "yes", "--unixsocket", "s"];

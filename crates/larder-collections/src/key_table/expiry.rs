@@ -18,6 +18,8 @@ pub(super) struct Expiry {
     pub soonest_ms: u64,
     /// Number of keys with an expiry.
     pub len: usize,
+    /// Their expiries together, for the mean.
+    pub sum_ms: u128,
     /// Position where the next sweep starts.
     pub sweep_at: u32,
 }
@@ -26,6 +28,11 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Number of keys with an expiry.
     pub fn expires_len(&self) -> usize {
         self.expiry.as_ref().map_or(0, |expiry| expiry.len)
+    }
+
+    /// The sum of the expiries in ms.
+    pub fn expires_sum_ms(&self) -> u128 {
+        self.expiry.as_ref().map_or(0, |expiry| expiry.sum_ms)
     }
 
     /// A time before which no key expires; None when no key does. May be too early, until a sweep has passed.
@@ -117,6 +124,8 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
         let records = || self.directory.iter().flat_map(|(_, segment)| segment.records());
         let len = records().filter(|(_, record)| record.expire_at_ms().is_some()).count();
         assert_eq!(self.expires_len(), len, "K2");
+        let sum_ms: u128 = records().filter_map(|(_, record)| record.expire_at_ms()).map(u128::from).sum();
+        assert_eq!(self.expires_sum_ms(), sum_ms, "K2");
         let Some(expiry) = &self.expiry else { return };
         assert_eq!(expiry.minima.len(), self.directory.slots(), "K3");
         for (slot, segment) in self.directory.iter() {
@@ -130,10 +139,13 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     fn note_change(&mut self, position: u32, before: Option<u64>, after: Option<u64>) {
         let slots = self.directory.slots();
         let expiry = self.expiry.get_or_insert_with(|| {
-            Box::new(Expiry { minima: vec![NEVER; slots], soonest_ms: NEVER, len: 0, sweep_at: 0 })
+            Box::new(Expiry { minima: vec![NEVER; slots], soonest_ms: NEVER, len: 0, sum_ms: 0, sweep_at: 0 })
         });
         expiry.len = expiry.len + usize::from(after.is_some()) - usize::from(before.is_some());
-        if let Some(ms) = after.map(|ms| ms.min(EXPIRY_MS_MAX)) {
+        let stored = |ms: Option<u64>| ms.map(|ms| ms.min(EXPIRY_MS_MAX));
+        expiry.sum_ms += u128::from(stored(after).unwrap_or(0));
+        expiry.sum_ms -= u128::from(stored(before).unwrap_or(0));
+        if let Some(ms) = stored(after) {
             let run = self.directory.run(self.directory.slot(position));
             expiry.minima[run.start] = expiry.minima[run.start].min(ms);
             expiry.soonest_ms = expiry.soonest_ms.min(ms);
@@ -190,15 +202,17 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     }
 
     fn remove_at(&mut self, slot: usize, index: usize, key: &mut Vec<u8>) -> OwnedValue<V> {
-        let removed = self.directory.update(slot, |records| {
+        let (removed, expire_at_ms) = self.directory.update(slot, |records| {
             let record = records.record_mut(index).expect("the slot was found due");
             key.extend_from_slice(record.record().key());
-            record.remove()
+            let expire_at_ms = record.record().expire_at_ms();
+            (record.remove(), expire_at_ms)
         });
         self.directory.count_bytes(-(long_key_heap_bytes(key) as isize));
         self.len -= 1;
         if let Some(expiry) = &mut self.expiry {
             expiry.len -= 1;
+            expiry.sum_ms -= u128::from(expire_at_ms.unwrap_or(0));
         }
         removed.value
     }

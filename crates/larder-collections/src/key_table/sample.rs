@@ -91,11 +91,12 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     pub fn remove_sampled(&mut self, sample: Sample, gone: SlotSet, mut each: impl FnMut(Gone<'_, V>)) {
         assert!(self.capture.is_none(), "a snapshot wants to know what goes");
         let position = self.directory.positions(sample.slot).start as u32;
-        let (mut long_key_bytes, mut expiring) = (0, 0);
+        let (mut long_key_bytes, mut expiring, mut sum_ms) = (0, 0, 0);
         self.directory.update(sample.slot, |records| {
             records.remove_several(gone, |record| {
                 long_key_bytes += long_key_heap_bytes(record.key);
                 expiring += usize::from(record.expire_at_ms.is_some());
+                sum_ms += u128::from(record.expire_at_ms.unwrap_or(0));
                 each(record);
             });
         });
@@ -103,6 +104,7 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
         self.len -= gone.len();
         if let Some(expiry) = &mut self.expiry {
             expiry.len -= expiring;
+            expiry.sum_ms -= sum_ms;
         }
         self.settle(position);
     }

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::typed::Typed;
+use crate::deadlines::NOTHING_IS_DUE;
 use crate::error::CommandResult;
 use crate::field_expiry::NEVER;
 use crate::notify::class;
@@ -24,7 +25,7 @@ impl<'a> Context<'a> {
         key: &Key<'_>,
         f: impl FnOnce(&mut Hash, &mut Reply<'a>) -> CommandResult<R>,
     ) -> CommandResult<Option<R>> {
-        let due_ms = self.due_ms();
+        let due_ms = if self.keeps_all() { NOTHING_IS_DUE } else { self.due_ms() };
         let (mut before, mut after, mut gone, mut is_emptied) = (NEVER, NEVER, Vec::new(), false);
         let done = self.with_value(key, |hash: &mut Hash, reply| {
             before = hash.soonest();

@@ -388,7 +388,9 @@ impl<'a> Context<'a> {
     }
 
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
-        if !self.is_there(key) {
+        // While data is imported, what is overdue is there until somebody deletes it.
+        let is_kept = self.keeps_all() && self.table(key).get(key.hash, key.bytes).is_some();
+        if !is_kept && !self.is_there(key) {
             return false;
         }
         self.remove_entry(key, lazily);

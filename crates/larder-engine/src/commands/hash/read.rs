@@ -41,8 +41,11 @@ pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    // While data is imported, fields are there until somebody deletes them, though they are not shown.
+    let counts_all = context.keeps_all();
     read(context, args, |hash, due_ms, reply| {
-        reply.count(hash.map_or(0, |hash| hash.live(due_ms)));
+        let len = |hash: &Hash| if counts_all { hash.len() } else { hash.live(due_ms) };
+        reply.count(hash.map_or(0, len));
         Ok(())
     })
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
-use larder_collections::hash::FieldExpiry;
+use larder_collections::hash::{FieldExpiry, Hash};
 use larder_resp::Args;
 
 pub(super) fn hset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -62,8 +62,10 @@ pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    let keeps_overdue = context.keeps_all();
     let removed = context.with_hash(&key, |hash, _| {
-        Ok(args.from(2).iter().filter(|name| hash.remove(name, due_ms)).count())
+        let may_go = |hash: &Hash, name: &[u8]| !keeps_overdue || hash.get(name, due_ms).is_some();
+        Ok(args.from(2).iter().filter(|name| may_go(hash, name) && hash.remove(name, due_ms)).count())
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {

@@ -548,17 +548,20 @@ fn latencystats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
 fn keyspace(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keyspace\r\n");
     for db in 0..context.engine.databases() {
-        let (mut keys, mut expires, mut with_fields) = (0, 0, 0);
+        let (mut keys, mut expires, mut with_fields, mut sum_ms) = (0, 0, 0, 0_u128);
         context.each_shard(|data| {
             let Some(table) = data.table(db) else { return };
             keys += table.len();
             expires += Table::expires_len(table);
+            sum_ms += table.expires_sum_ms();
             with_fields += data.field_expiry.len(db);
         })?;
         if keys > 0 {
+            let mean_ms = sum_ms.checked_div(expires as u128).unwrap_or(0);
+            let avg_ttl = mean_ms.saturating_sub(u128::from(context.now_ms()));
             let _ = write!(
                 text,
-                "db{db}:keys={keys},expires={expires},avg_ttl=0,keys_with_volatile_items={with_fields}\r\n"
+                "db{db}:keys={keys},expires={expires},avg_ttl={avg_ttl},keys_with_volatile_items={with_fields}\r\n"
             );
         }
     }

@@ -22,8 +22,10 @@ pub(super) fn usage(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         samples = u64::try_from(number::integer(&args[at + 1])?).map_err(|_| CommandError::SYNTAX)?;
     }
     let key = context.key(args.at(2));
-    let own = context.peek(&key, |entry| entry.map(|entry| value_bytes(entry, samples)));
-    let share = context.table(&key).share_bytes(key.hash, key.bytes);
+    // One that is overdue uses memory until it is deleted.
+    let table = context.table(&key);
+    let own = table.get(key.hash, key.bytes).map(|entry| value_bytes(entry, samples));
+    let share = table.share_bytes(key.hash, key.bytes);
     let bytes = own.zip(share).map(|(own, share)| own + share as u64);
     match bytes {
         Some(bytes) => context.reply.int(bytes as i64),
