@@ -1,5 +1,9 @@
 //! What options do that no other file tests. The list of all is docs/options.md.
 
+mod connections;
+mod data;
+mod process;
+
 use larder_testkit::{Client, Kind, Server, Value};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -66,6 +66,7 @@ pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
     context.engine.each_stats(ThreadStats::reset);
     context.engine.errors.reset();
     context.engine.rates.reset();
+    context.engine.expired_actively.store(0, Relaxed);
     context.engine.eviction.reset();
     context.engine.background.reset();
     context.engine.client_memory.evicted.store(0, Relaxed);

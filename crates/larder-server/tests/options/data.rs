@@ -1,0 +1,139 @@
+//! How data is kept and goes, and what is measured of commands.
+
+use crate::{figure, until};
+use larder_testkit::{Client, Kind, Server, Value};
+
+const KINDS: [Kind; 2] = [Kind::Larder, Kind::Valkey];
+
+#[test]
+fn keys_go_by_themselves_at_every_effort() {
+    for kind in KINDS {
+        let server = Server::of(kind, &["--active-expire-effort", "10"]);
+        let mut client = server.client();
+        let fill = "for i = 1, 20000 do redis.call('SET', i, 'v', 'PX', 1) end";
+        for effort in ["10", "1"] {
+            assert_eq!(client.ask(&format!("CONFIG SET active-expire-effort {effort}")).text(), "OK");
+            client.ask("CONFIG RESETSTAT");
+            client.cmd(&["EVAL", fill, "0"]);
+            until("expiry", || client.ask("DBSIZE").int() == 0);
+            assert_eq!(figure(&mut client, "stats", "expired_keys"), "20000", "{} {effort}", kind.name());
+        }
+        for wrong in ["0", "11", "x"] {
+            assert!(client.ask(&format!("CONFIG SET active-expire-effort {wrong}")).is_error(), "{wrong}");
+        }
+    }
+}
+
+/// A large value that is evicted, freed in the background or not.
+#[test]
+fn evicted_values_are_freed_in_the_background() {
+    for (value, freed) in [("yes", "1"), ("no", "0")] {
+        for kind in KINDS {
+            let server = Server::of(kind, &["--lazyfree-lazy-eviction", value]);
+            let mut client = server.client();
+            let fill = "for i = 1, 8000 do redis.call('HSET', KEYS[1], i, string.rep('x', 60)) end";
+            client.cmd(&["EVAL", fill, "1", "big"]);
+            client.ask("CONFIG RESETSTAT");
+            client.ask("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");
+            client.ask("SET small v");
+            client.ask("CONFIG SET maxmemory 0");
+            assert_eq!(client.ask("DBSIZE").int(), 0, "{}", kind.name());
+            until("freeing", || figure(&mut client, "memory", "lazyfree_pending_objects") == "0");
+            let lazily = figure(&mut client, "memory", "lazyfreed_objects");
+            assert_eq!(lazily, freed, "{} {value}", kind.name());
+        }
+    }
+}
+
+/// Inner blocks take less memory with any codec, and hold the same.
+#[test]
+fn inner_blocks_of_lists_are_compressed() {
+    let list = |depth: &str, codec: &str| {
+        let args = ["--list-compress-depth", depth, "--list-compress-codec", codec];
+        let server = Server::larder(&args);
+        let mut client = server.client();
+        let fill =
+            "for i = 1, 20000 do redis.call('RPUSH', KEYS[1], 'an element that is like the others '..i) end";
+        client.cmd(&["EVAL", fill, "1", "l"]);
+        until("packing", || figure(&mut client, "memory", "lists_waiting_for_compression") == "0");
+        (client.ask("MEMORY USAGE l SAMPLES 0").int(), client.ask("DEBUG DIGEST").text())
+    };
+    let (plain, digest) = list("0", "lzf");
+    let mut sizes = Vec::new();
+    for codec in ["lzf", "lz4", "zstd"] {
+        let (size, same) = list("1", codec);
+        assert!(size < plain / 2 && same == digest, "{codec}: {size} of {plain}");
+        assert!(!sizes.contains(&size), "{codec} is another codec's");
+        sizes.push(size);
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_order() {
+    let order = |seed: &str| {
+        let server = Server::larder(&["--hash-seed", seed]);
+        let mut client = server.client();
+        client.cmd(&[
+            "EVAL",
+            "for i = 1, 300 do redis.call('SET', i, 'v') redis.call('SADD', 's', 'm'..i) end",
+            "0",
+        ]);
+        (client.ask("KEYS *").to_string(), client.ask("SMEMBERS s").to_string())
+    };
+    let one = order("one seed");
+    assert_eq!(one, order("one seed"));
+    let other = order("another seed");
+    assert!(one.0 != other.0 && one.1 != other.1);
+}
+
+fn latencies(client: &mut Client) -> (bool, bool) {
+    client.ask("CONFIG RESETSTAT");
+    client.ask("SET k v");
+    let histogram = client.ask("LATENCY HISTOGRAM set");
+    let info = client.ask("INFO latencystats").text();
+    (!histogram.items().is_empty(), info.contains("latency_percentiles_usec_set:"))
+}
+
+#[test]
+fn times_of_commands_are_kept_if_wanted() {
+    for kind in KINDS {
+        let server = Server::of(kind, &["--latency-tracking", "no"]);
+        let mut client = server.client();
+        assert_eq!(latencies(&mut client), (false, false), "{}", kind.name());
+        client.ask("CONFIG SET latency-tracking yes");
+        assert_eq!(latencies(&mut client), (true, true), "{}", kind.name());
+        client.ask("CONFIG SET latency-tracking no");
+        assert_eq!(latencies(&mut client), (false, false), "{}", kind.name());
+    }
+}
+
+#[test]
+fn percentiles_are_those_that_are_wanted() {
+    let [ours, theirs] = KINDS.map(|kind| {
+        let server = Server::of(kind, &["--latency-tracking-info-percentiles", "50 99.99 0"]);
+        let mut client = server.client();
+        let mut shown = |value: Option<&str>| {
+            let set = ["CONFIG", "SET", "latency-tracking-info-percentiles"];
+            let answer = value.map(|value| client.cmd(&[&set[..], &[value]].concat()).to_string());
+            client.ask("SET k v");
+            let info = client.ask("INFO latencystats").text();
+            let line = info.lines().find(|line| line.contains("usec_set:")).unwrap_or_default().to_owned();
+            let names: Vec<String> = line
+                .split([':', ','])
+                .skip(1)
+                .filter_map(|part| part.split('=').next())
+                .map(str::to_owned)
+                .collect();
+            let value =
+                client.ask("CONFIG GET latency-tracking-info-percentiles").items().last().map(Value::text);
+            (answer, names, value)
+        };
+        ["", "100", "33.333 66.666", "101", "-1", "x", "50 x"]
+            .map(|value| shown(Some(value)))
+            .into_iter()
+            .chain([shown(None)])
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours[1].1, ["p100"]);
+}
