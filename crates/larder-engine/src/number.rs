@@ -88,7 +88,7 @@ pub(crate) fn parse_u64_of_c(text: &[u8]) -> Option<u64> {
     Some(if negative { number.wrapping_neg() } else { number })
 }
 
-/// The text of a floating-point number as Valkey writes scores: a whole number up to 2^62 as an integer, else the fewest digits
+/// The text of a floating-point number as Valkey writes scores, and numbers of scripts: a whole number up to 2^62 as an integer, else the fewest digits
 /// that give the same number when they are read, with an exponent where that is shorter by enough.
 pub struct ScoreText {
     bytes: [u8; ScoreText::CAPACITY],
@@ -96,7 +96,7 @@ pub struct ScoreText {
 }
 
 impl ScoreText {
-    /// Sign, 17 digits, point, exponent; or up to six zeros before or after the digits.
+    /// Sign, 17 digits, point, exponent; or up to seven zeros after the digits, six before.
     const CAPACITY: usize = 40;
     /// Digits that a double may need.
     const DIGITS: usize = 17;
@@ -167,7 +167,7 @@ impl ScoreText {
     fn place(&mut self, digits: &[u8], exponent: i32) {
         let zeros_after = exponent - (digits.len() as i32 - 1);
         match zeros_after {
-            0..7 => {
+            0..8 => {
                 self.push(digits);
                 (0..zeros_after).for_each(|_| self.push(b"0"));
             }
@@ -274,6 +274,8 @@ mod tests {
             (4_611_686_018_427_387_904.0, "4611686018427387904"),
             (9e18, "9e+18"),
             (1.5e21, "1.5e+21"),
+            (1.234_567_890_123e19, "12345678901230000000"),
+            (1.234_567_890_123e20, "1.234567890123e+20"),
             (12_345_678_901_234_567_890_123.0, "12345678901234568000000"),
             (0.0001, "0.0001"),
             (0.00001, "0.00001"),

@@ -1,5 +1,6 @@
 //! Lua values as replies, and as arguments. The other way is [`larder_lua::gateway`]'s.
 
+use crate::number::ScoreText;
 use larder_resp::Reply;
 use mlua::{Lua, LuaString, Result, Table, Value};
 
@@ -140,9 +141,7 @@ impl Writer<'_> {
 }
 
 fn reply_double(reply: &mut Reply<'_>, n: f64) -> Result<()> {
-    let mut text = Vec::new();
-    push_number(if n.is_nan() { f64::NAN.copysign(1.0) } else { n }, &mut text);
-    reply.double(&text);
+    reply.double(ScoreText::of(n).as_bytes());
     Ok(())
 }
 
@@ -151,51 +150,13 @@ fn truncated(n: f64) -> i64 {
     if n >= -(2_f64.powi(63)) && n < 2_f64.powi(63) { n as i64 } else { i64::MIN }
 }
 
-/// Appends a number as an argument: an integer in full up to 2^62, anything else with as few digits as tell it apart.
+/// Appends a number as an argument, as scores are written; zero has no sign there, and what is no number has one.
 pub(super) fn push_number(n: f64, to: &mut Vec<u8>) {
-    const INTEGER_MAX: f64 = (1_u64 << 62) as f64;
-    if n.fract() == 0.0 && n.abs() <= INTEGER_MAX {
-        to.extend_from_slice(itoa::Buffer::new().format(n as i64).as_bytes());
-    } else if n.is_nan() {
-        to.extend_from_slice(if n.is_sign_negative() { b"-nan" } else { b"nan" });
-    } else if n.is_infinite() {
-        to.extend_from_slice(if n < 0.0 { b"-inf" } else { b"inf" });
-    } else {
-        push_shortest(n, to);
-    }
-}
-
-/// The shortest digits of a number; with an exponent where they would need many zeros beside them.
-fn push_shortest(n: f64, to: &mut Vec<u8>) {
-    let text = format!("{:e}", n.abs());
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let count = digits.len() as i32;
-    // Zeros between the last digit and the point; negative when the point is further left.
-    let zeros = exponent - (count - 1);
-    if n < 0.0 {
+    if n.is_nan() && n.is_sign_negative() {
         to.push(b'-');
     }
-    if zeros >= 0 && exponent < count + 7 {
-        to.extend_from_slice(&digits);
-        to.extend(std::iter::repeat_n(b'0', zeros as usize));
-    } else if zeros < 0 && exponent >= 0 {
-        let (whole, fraction) = digits.split_at(exponent as usize + 1);
-        [whole, b".", fraction].iter().for_each(|part| to.extend_from_slice(part));
-    } else if zeros < 0 && (zeros > -7 || exponent > -4) {
-        to.extend_from_slice(b"0.");
-        to.extend(std::iter::repeat_n(b'0', (-exponent - 1) as usize));
-        to.extend_from_slice(&digits);
-    } else {
-        to.push(digits[0]);
-        if count > 1 {
-            to.push(b'.');
-            to.extend_from_slice(&digits[1..]);
-        }
-        to.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
-        to.extend_from_slice(exponent.abs().to_string().as_bytes());
-    }
+    // Without the sign of zero.
+    to.extend_from_slice(ScoreText::of(n + 0.0).as_bytes());
 }
 
 /// The SHA-1 of a text in hexadecimal digits.

@@ -225,6 +225,31 @@ fn values_that_are_returned() {
     run_by("return {'x', redis.pcall(unpack(ARGV))}", elements);
 }
 
+/// Numbers as arguments, as returned doubles and as scores: their texts, digit by digit.
+#[test]
+fn texts_of_numbers() {
+    let numbers = "0 -0 1.5 -1.5 0.1 1e-5 1e-7 1.5e-7 0.000123 0.00012 12345.678901234567 1234.5678901234567 \
+                   0.0001234567890123 3486771.32118802 1.5e19 1.5e21 1e21 1.234567890123e19 1.234567890123e20 \
+                   1.23456789012345e21 5.03070529775518e21 1e22 5e-324 1.7976931348623157e308 4611686018427387904 \
+                   9223372036854775808 -9223372036854775808 9e18 123456789012345678 1e15 1e17 1/0 -1/0";
+    let mut pair = Pair::with(Kind::Valkey, 1, OPTIONS);
+    for version in ["2", "3"] {
+        pair.reset(version);
+        for number in numbers.split_whitespace() {
+            for script in [
+                format!("return redis.call('echo', {number})"),
+                format!("return {{double = {number}}}"),
+                format!("redis.call('zadd', 'z', {number}, 'm') return 1"),
+            ] {
+                let (ours, theirs) = pair.both(&["EVAL", &script, "0"].map(|word| word.as_bytes().to_vec()));
+                assert_eq!(ours, theirs, "{script}");
+            }
+            let (ours, theirs) = pair.both(&words("ZSCORE z m"));
+            assert_eq!(ours, theirs, "{number} as a score");
+        }
+    }
+}
+
 /// Functions of the server with every kind of value, some of which are no argument.
 #[test]
 fn functions_of_the_server() {
