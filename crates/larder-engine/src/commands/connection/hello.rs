@@ -187,13 +187,11 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     let session = &mut *context.session;
     session.reply_mode = ReplyMode::On;
     session.no_touch = false;
-    let said = [
-        client_flags::NO_EVICT,
-        client_flags::NO_TOUCH,
-        client_flags::CAPA_REDIRECT,
-        client_flags::IMPORT_SOURCE,
-    ];
-    said.into_iter().for_each(|flag| session.shared.set_flag(flag, false));
+    let said = client_flags::NO_EVICT
+        | client_flags::NO_TOUCH
+        | client_flags::CAPA_REDIRECT
+        | client_flags::IMPORT_SOURCE;
+    session.shared.set_flag(said, false);
     let mut names = session.shared.names.lock();
     *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
     drop(names);
