@@ -1,5 +1,6 @@
 //! Lua values, and replies of commands, as a person reads them.
 
+use crate::monitor::quote;
 use larder_lua::inspect::Inspector;
 use mlua::{Function, Lua, Value};
 
@@ -139,10 +140,10 @@ fn add_reply<'r>(reply: &'r [u8], to: &mut Vec<u8>) -> &'r [u8] {
     let len = number.and_then(|number: i64| usize::try_from(number).ok());
     match (kind, len) {
         (b':', _) => to.extend_from_slice(line),
-        (b'+' | b'-', _) => quote(&reply[..end], to),
+        (b'+' | b'-', _) => quote(to, &reply[..end]),
         (b'$' | b'*', None) => to.extend_from_slice(b"NULL"),
         (b'$', Some(len)) => {
-            quote(rest.get(..len).unwrap_or(rest), to);
+            quote(to, rest.get(..len).unwrap_or(rest));
             return rest.get(len + 2..).unwrap_or_default();
         }
         (b'*', Some(len)) => return add_all(rest, len, b"[", b"]", to),
@@ -180,24 +181,6 @@ fn add_map<'r>(mut reply: &'r [u8], len: usize, to: &mut Vec<u8>) -> &'r [u8] {
     }
     to.push(b'}');
     reply
-}
-
-/// Text in quotes, with escapes for what cannot be printed.
-fn quote(text: &[u8], to: &mut Vec<u8>) {
-    to.push(b'"');
-    for &byte in text {
-        match byte {
-            b'\\' | b'"' => to.extend_from_slice(&[b'\\', byte]),
-            b'\n' => to.extend_from_slice(b"\\n"),
-            b'\r' => to.extend_from_slice(b"\\r"),
-            b'\t' => to.extend_from_slice(b"\\t"),
-            0x07 => to.extend_from_slice(b"\\a"),
-            0x08 => to.extend_from_slice(b"\\b"),
-            b' '..=b'~' => to.push(byte),
-            _ => to.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
-        }
-    }
-    to.push(b'"');
 }
 
 #[cfg(test)]
