@@ -420,15 +420,16 @@ impl<'a> Context<'a> {
         Some(removed)
     }
 
-    /// Removes a key that exists because a command gave it a time that is over; true if it existed.
-    pub(crate) fn expire_at_once(&mut self, key: &Key<'_>) -> bool {
-        let existed = self.remove(key, self.engine.config.hot.lazyfree_lazy_expire.load(Relaxed));
-        if existed {
-            self.worker.stats.dirty.add(1);
-            self.worker.stats.expired.add(1);
-            self.notify(class::EXPIRED, "expired", key);
+    /// Removes a key, if it exists, because the command gives it a time that is over. Only that is logged of the command.
+    pub(crate) fn expire_at_once(&mut self, key: &Key<'_>) {
+        if !self.remove(key, self.engine.config.hot.lazyfree_lazy_expire.load(Relaxed)) {
+            self.log_nothing();
+            return;
         }
-        existed
+        self.worker.stats.dirty.add(1);
+        self.worker.stats.expired.add(1);
+        self.notify(class::EXPIRED, "expired", key);
+        self.log_instead(&[self.engine.expiry_command(), key.bytes]);
     }
 
     /// Removes a key whose time is over.

@@ -96,7 +96,6 @@ fn expire_with(context: &mut Context<'_>, args: Args<'_>, base_ms: u64, unit_ms:
 pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u64>) {
     if at.is_some_and(|at| context.is_past(at as i64)) {
         context.expire_at_once(key);
-        context.log_instead(&[context.engine.expiry_command(), key.bytes]);
         return;
     }
     context.table(key).set_expire(key.hash, key.bytes, at);

@@ -49,7 +49,7 @@ fn set_with(
         return Ok(());
     }
     match expire {
-        ExpireChange::At(at) if context.is_past(at as i64) => expire_instead(context, key),
+        ExpireChange::At(at) if context.is_past(at as i64) => context.expire_at_once(key),
         _ => {
             store(context, key, value, expire);
             log_expiring(context, key, value, expire);
@@ -59,15 +59,6 @@ fn set_with(
         context.reply.ok();
     }
     Ok(())
-}
-
-/// Deletes the key, as the time is over until which it was to be set.
-fn expire_instead(context: &mut Context<'_>, key: &Key<'_>) {
-    if context.expire_at_once(key) {
-        context.log_instead(&[context.engine.expiry_command(), key.bytes]);
-    } else {
-        context.log_nothing();
-    }
 }
 
 /// Notes a string that was set to expire with the time at which it does.
