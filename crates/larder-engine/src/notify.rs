@@ -58,7 +58,7 @@ impl Context<'_> {
     /// After elements of a key were removed: it is gone if they were the last.
     #[inline]
     pub(crate) fn notify_emptied(&mut self, key: &Key<'_>) {
-        if self.engine.wants_events(class::GENERIC) && !self.is_there(key) {
+        if self.engine.wants_events(class::GENERIC) && !self.peek_exists(key) {
             self.notify(class::GENERIC, "del", key);
         }
     }

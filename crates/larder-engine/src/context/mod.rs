@@ -309,18 +309,21 @@ impl<'a> Context<'a> {
         self.peek(key, |entry| entry.map(|e| Kind::of(&e.value())))
     }
 
+    // Three ways to ask whether a key exists differ in what counts as a use of it: `exists` comes before the lookup that
+    // counts, `exists_to_write` is that lookup, and `peek_exists` leaves no trace.
+
     /// Whether a key exists, before it is used.
     pub(crate) fn exists(&mut self, key: &Key<'_>) -> bool {
         self.look_up_first(key, |entry| entry.is_some())
     }
 
-    /// Whether a key that is to be written exists.
+    /// Whether a key that is to be written exists: a use of it.
     pub(crate) fn exists_to_write(&mut self, key: &Key<'_>) -> bool {
         self.look_up(key, |entry| entry.is_some())
     }
 
-    /// The same for what is no use of the key.
-    pub(crate) fn is_there(&mut self, key: &Key<'_>) -> bool {
+    /// Whether a key exists, without a use of it.
+    pub(crate) fn peek_exists(&mut self, key: &Key<'_>) -> bool {
         self.peek(key, |entry| entry.is_some())
     }
 
@@ -344,7 +347,7 @@ impl<'a> Context<'a> {
         let options = self.worker.list_options;
         let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
         let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
-        let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.is_there(key);
+        let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.peek_exists(key);
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
@@ -390,7 +393,7 @@ impl<'a> Context<'a> {
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
         // While data is imported, what is overdue is there until somebody deletes it.
         let is_kept = self.keeps_all() && self.table(key).get(key.hash, key.bytes).is_some();
-        if !is_kept && !self.is_there(key) {
+        if !is_kept && !self.peek_exists(key) {
             return false;
         }
         self.remove_entry(key, lazily);

@@ -100,7 +100,7 @@ fn expire_watched(context: &mut Context<'_>, shard: usize, first: usize, second:
         let key = context.key(&name);
         for db in [first, second] {
             context.db = db;
-            context.is_there(&key);
+            context.peek_exists(&key);
         }
     }
     context.db = selected;

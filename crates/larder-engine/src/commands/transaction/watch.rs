@@ -30,7 +30,7 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
     }
     let key = context.key(name);
     // A key whose time is over is removed now, so that EXEC does not mistake its end for a change.
-    context.is_there(&key);
+    context.peek_exists(&key);
     let touched = match context.session.watched.first() {
         Some(first) => Arc::clone(&first.touched),
         None => Arc::new(Touched::default()),
