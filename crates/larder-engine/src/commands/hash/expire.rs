@@ -100,8 +100,8 @@ impl Change {
         }
     }
 
-    /// Notes it for the fields that it has changed, those that have expired among them, and for no other: which fields are there for a reader of the log does
-    /// not depend on its clock.
+    /// Notes it for the fields that it has changed, those that have expired among them, and for no other: which fields are
+    /// there for a reader of the log does not depend on its clock.
     fn log(self, context: &mut Context<'_>, key: &[u8], names: &[&[u8]]) {
         if matches!(self, Change::Delete) {
             context.worker.stats.expired_fields.add(names.len() as u64);
