@@ -189,7 +189,7 @@ impl Engine {
                 continue;
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
-            let lazily = self.config.hot.lazyfree_lazy_expire.load(Relaxed);
+            let lazily = self.expires_lazily();
             let second = self.log_second(due_ms);
             let removed = table.take_expired(due_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());

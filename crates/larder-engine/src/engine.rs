@@ -187,7 +187,12 @@ impl Engine {
 
     /// The command that the log deletes a key with whose time is over.
     pub(crate) fn expiry_command(&self) -> &'static [u8] {
-        if self.config.hot.lazyfree_lazy_expire.load(Relaxed) { b"UNLINK" } else { b"DEL" }
+        if self.expires_lazily() { b"UNLINK" } else { b"DEL" }
+    }
+
+    /// Whether large values whose time is over are freed in the background.
+    pub(crate) fn expires_lazily(&self) -> bool {
+        self.config.hot.lazyfree_lazy_expire.load(Relaxed)
     }
 
     /// Begins to log effects. `at_start` is called in the instant from which on everything is logged.

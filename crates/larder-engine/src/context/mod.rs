@@ -355,8 +355,7 @@ impl<'a> Context<'a> {
             if matches!(value, Value::Stream(_)) {
                 self.signal_ready(key);
             }
-            let lazily = self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed);
-            self.engine.background.discard(value, lazily);
+            self.engine.background.discard(value, self.replaces_lazily());
         }
         if is_new {
             self.notify(class::NEW, "new", key);
@@ -369,10 +368,14 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether large values that others replace are freed in the background.
+    fn replaces_lazily(&self) -> bool {
+        self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed)
+    }
+
     /// Removes a key; true if it existed.
     pub(crate) fn delete(&mut self, key: &Key<'_>) -> bool {
-        let lazily = self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed);
-        self.delete_as(key, lazily)
+        self.delete_as(key, self.replaces_lazily())
     }
 
     /// Removes a key; true if it existed. A large value is freed in the background if `lazily` says so.
@@ -387,7 +390,7 @@ impl<'a> Context<'a> {
 
     /// Removes a key for another to take its place, which is no event and no change of its own; true if it existed.
     pub(crate) fn make_room(&mut self, key: &Key<'_>) -> bool {
-        self.remove(key, self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed))
+        self.remove(key, self.replaces_lazily())
     }
 
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
@@ -425,7 +428,7 @@ impl<'a> Context<'a> {
 
     /// Removes a key, if it exists, because the command gives it a time that is over. Only that is logged of the command.
     pub(crate) fn expire_at_once(&mut self, key: &Key<'_>) {
-        if !self.remove(key, self.engine.config.hot.lazyfree_lazy_expire.load(Relaxed)) {
+        if !self.remove(key, self.engine.expires_lazily()) {
             self.log_nothing();
             return;
         }
@@ -437,7 +440,7 @@ impl<'a> Context<'a> {
 
     /// Removes a key whose time is over.
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
-        self.remove_entry(key, self.engine.config.hot.lazyfree_lazy_expire.load(Relaxed));
+        self.remove_entry(key, self.engine.expires_lazily());
         self.worker.stats.expired.add(1);
         self.log_also(&[self.engine.expiry_command(), key.bytes]);
         self.note_changed(key, 0);
