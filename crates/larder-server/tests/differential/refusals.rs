@@ -305,18 +305,6 @@ fn of_commands_for_the_server() {
         DEBUG AUXDATA
         DEBUG ERROR "x y"
         DEBUG LOG "abc"
-        DEBUG PROTOCOL string
-        DEBUG PROTOCOL integer
-        DEBUG PROTOCOL double
-        DEBUG PROTOCOL null
-        DEBUG PROTOCOL array
-        DEBUG PROTOCOL set
-        DEBUG PROTOCOL map
-        DEBUG PROTOCOL push
-        DEBUG PROTOCOL verbatim
-        DEBUG PROTOCOL true
-        DEBUG PROTOCOL false
-        DEBUG PROTOCOL nosuch
         DEBUG POPULATE 3
         DEBUG POPULATE 3 p 10
         DBSIZE
