@@ -99,6 +99,8 @@ hot! {
     min_replicas_max_lag: AtomicI64,
     /// Whether keys live on beyond their time, for clients that import.
     import_mode: AtomicBool,
+    /// 0: payloads and files of versions that are known whole; 1: of others as well.
+    rdb_version_check: AtomicI64,
     /// Index into [`MAXMEMORY_POLICIES`](super::MAXMEMORY_POLICIES).
     maxmemory_policy: AtomicI64,
     /// Keys sampled for one eviction.

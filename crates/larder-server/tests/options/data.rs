@@ -137,3 +137,22 @@ fn percentiles_are_those_that_are_wanted() {
     assert_eq!(ours, theirs);
     assert_eq!(ours[1].1, ["p100"]);
 }
+
+/// Payloads of later versions, when they are checked and when they are not.
+#[test]
+fn versions_of_payloads() {
+    for kind in KINDS {
+        let server = Server::of(kind, &[]);
+        let mut client = server.client();
+        client.ask("DEBUG SET-SKIP-CHECKSUM-VALIDATION 1");
+        // A string; version 99; no checksum.
+        let payload = b"\x00\x01v\x63\x00\0\0\0\0\0\0\0\0";
+        let mut restore = |value: &str| {
+            assert_eq!(client.ask(&format!("CONFIG SET rdb-version-check {value}")).text(), "OK");
+            client.cmd(&[&b"RESTORE"[..], b"k", b"0", payload, b"REPLACE"]).text()
+        };
+        let answers = ["strict", "relaxed", "strict"].map(&mut restore);
+        assert!(answers[0].contains("version or checksum"), "{}: {answers:?}", kind.name());
+        assert_eq!((answers[1].as_str(), &answers[2]), ("OK", &answers[0]), "{}", kind.name());
+    }
+}

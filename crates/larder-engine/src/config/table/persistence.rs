@@ -10,7 +10,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("rdb-del-sync-files", "no").dormant("transfers to replicas"),
     yes_no("rdb-save-incremental-fsync", "yes"),
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11"),
-    one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict"),
+    one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict").hot_int(|h| &h.rdb_version_check),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
