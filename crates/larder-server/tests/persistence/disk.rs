@@ -307,3 +307,41 @@ fn a_log_whose_manifest_fails_is_begun_again() {
     faulty.crash();
     assert_eq!(faulty.client().ask("EXISTS before meanwhile after"), Value::Int(3));
 }
+
+/// With an option for it, a large file is sent to the disk while it is written: then it matters that this fails.
+#[test]
+fn large_files_are_synced_little_by_little() {
+    for option in ["--rdb-save-incremental-fsync", "--aof-rewrite-incremental-fsync"] {
+        for value in ["yes", "no"] {
+            let faulty = Faulty::start(
+                Kind::Larder,
+                &[
+                    "--appendonly",
+                    "yes",
+                    "--rdbcompression",
+                    "no",
+                    "--list-compress-depth",
+                    "0",
+                    option,
+                    value,
+                ],
+            );
+            let mut client = faulty.client();
+            // More than is written between two of these calls.
+            client.ask("DEBUG POPULATE 40 big 1000000");
+            faulty.fail(&format!("range / {EIO}"));
+            let works = if option.starts_with("--rdb") {
+                client.ask("SAVE").text() == "OK"
+            } else {
+                client.ask("BGREWRITEAOF");
+                wait_for(
+                    &mut client,
+                    "INFO persistence",
+                    "aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0",
+                );
+                client.ask("INFO persistence").text().contains("aof_last_bgrewrite_status:ok")
+            };
+            assert_eq!(works, value == "no", "{option} {value}");
+        }
+    }
+}

@@ -79,6 +79,10 @@ int fdatasync(int fd) {
     return fault_of("sync", fd) == NONE ? (int)syscall(SYS_fdatasync, fd) : -1;
 }
 
+int sync_file_range(int fd, off64_t from, off64_t len, unsigned flags) {
+    return fault_of("range", fd) == NONE ? (int)syscall(SYS_sync_file_range, fd, from, len, flags) : -1;
+}
+
 int rename(const char *from, const char *to) {
     return fault("rename", from) == NONE ? (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0) : -1;
 }
