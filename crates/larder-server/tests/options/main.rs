@@ -60,6 +60,14 @@ fn what_is_missing_is_refused_by_name() {
         let answer = client.cmd(&["CONFIG", "SET", name, value]).text();
         assert!(answer.contains("not supported") || answer.contains("immutable"), "{name}: {answer}");
     }
+    // The number of threads, by both of its names, is one for the start.
+    for name in ["io-threads", "threads"] {
+        let answer = client.cmd(&["CONFIG", "SET", name, "3"]).text();
+        let error = format!(
+            "ERR CONFIG SET failed (possibly related to argument '{name}') - can't set immutable config"
+        );
+        assert_eq!(answer, error);
+    }
     let (code, text) = failed_start(&["--sentinel"]);
     assert!(code == Some(1) && text.contains("Sentinel mode is not supported"), "{text}");
     let (code, text) = failed_start(&["--locale-collate", "de_DE.UTF-8"]);
