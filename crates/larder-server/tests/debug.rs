@@ -103,3 +103,21 @@ fn the_log_may_be_slow() {
     client.ask("DEBUG AOF-FLUSH-SLEEP 0");
     assert_eq!(client.ask("GET k").text(), "v");
 }
+
+/// What ends or damages a server is refused by name, and nothing comes of it.
+#[test]
+fn what_does_damage_is_refused() {
+    let server = Server::larder(&[]);
+    let mut client = server.client();
+    for line in [
+        "DEBUG MALLCTL arenas.narenas",
+        "DEBUG MALLCTL-STR stats.allocated",
+        "DEBUG RESTART",
+        "DEBUG CRASH-AND-RECOVER 0",
+    ] {
+        let name = line.split(' ').nth(1).unwrap();
+        let answer = client.ask(line).text();
+        assert!(answer.starts_with(&format!("ERR DEBUG {name} is not done here")), "{answer}");
+    }
+    assert_eq!(client.ask("PING").text(), "PONG");
+}

@@ -204,11 +204,12 @@ fn popularity(reply: &mut Reply<'_>) {
     reply.int(90);
 }
 
-/// What would end or damage the server: test suites of the server it comes from do that on purpose, its users never.
+/// What would end or damage the server: test suites of the server it comes from do that on purpose, its users never. The
+/// allocator's own switches are among it: what is no text is read as an address, and threads rely on their arenas.
 pub(super) fn refused(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let name = String::from_utf8_lossy(args.at(1)).to_ascii_uppercase();
     Err(CommandError::text(format!(
-        "ERR DEBUG {name} is not done here: it would end the server or look into another allocator"
+        "ERR DEBUG {name} is not done here: it would end the server or damage it"
     )))
 }
 
