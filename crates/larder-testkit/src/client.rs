@@ -2,7 +2,7 @@
 
 use crate::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -37,6 +37,11 @@ impl Client {
     /// Connects to a port of this machine.
     pub fn connect(port: u16) -> io::Result<Self> {
         Self::over(TcpStream::connect(("127.0.0.1", port))?)
+    }
+
+    /// Connects to a port of an address of this machine.
+    pub fn connect_to(address: IpAddr, port: u16) -> io::Result<Self> {
+        Self::over(TcpStream::connect((address, port))?)
     }
 
     /// Connects to a unix socket.

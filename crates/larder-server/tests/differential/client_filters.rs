@@ -2,6 +2,7 @@
 
 use super::ORACLE;
 use larder_testkit::{Client, Kind, Server};
+use std::net::Ipv6Addr;
 
 /// The values that each filter is tried with, parted by commas.
 const FILTERS: &[(&str, &str)] = &[
@@ -130,6 +131,39 @@ impl Side {
         names.sort();
         Some(if reply.is_error() || command == "KILL" { reply.to_string() } else { names.join(",") })
     }
+}
+
+/// Clients by IPv4, by IPv6 and by the unix socket.
+#[test]
+fn of_addresses() {
+    let args = ["--bind", "127.0.0.1", "::1", "--unixsocket", "s"];
+    let [ours, theirs] = [Kind::Larder, ORACLE].map(|kind| {
+        let server = Server::of(kind, &args);
+        let six = Client::connect_to(Ipv6Addr::LOCALHOST.into(), server.port()).expect("it listens there");
+        let unix = Client::connect_unix(&server.dir().join("s")).expect("it listens there");
+        let mut side = Side { clients: vec![server.client(), six, unix], ids: Vec::new(), server };
+        for (client, name) in side.clients.iter_mut().zip(["four", "six", "unix"]) {
+            client.ask(&format!("CLIENT SETNAME {name}"));
+        }
+        let port = side.server.port();
+        let locals = [format!("LADDR [::1]:{port}"), format!("NOT-LADDR 127.0.0.1:{port}")];
+        [
+            "IP ::1",
+            "IP [::1]",
+            "IP 127.0.0.1",
+            "NOT-IP ::1",
+            "NOT-IP 127.0.0.1",
+            "IP s",
+            "NOT-IP s",
+            "FLAGS U",
+        ]
+        .into_iter()
+        .chain(locals.iter().map(String::as_str))
+        .map(|filter| side.ask("LIST", filter))
+        .collect::<Vec<_>>()
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours[0].as_deref(), Some("six"));
 }
 
 fn lines() -> impl Iterator<Item = String> {

@@ -12,6 +12,7 @@ use crate::session::{ClientShared, client_flags};
 use crate::worker::Flow;
 use larder_resp::{Args, Reply};
 use std::mem::discriminant;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -238,9 +239,16 @@ impl Criterion {
             Criterion::Capa(wanted) => {
                 wanted.iter().all(|letter| capability_letters(client).as_bytes().contains(letter))
             }
-            Criterion::Ip(ip) => client.addr.rsplit_once(':').is_some_and(|(host, _)| host.as_bytes() == ip),
+            Criterion::Ip(ip) => ip_of(client).is_some_and(|own| own.as_bytes() == ip),
         }
     }
+}
+
+/// The address that a client has come from, without the brackets of IPv6; one that uses the unix socket has none.
+fn ip_of(client: &ClientShared) -> Option<&str> {
+    let (host, _) = client.addr.rsplit_once(':')?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.parse::<IpAddr>().is_ok().then_some(host)
 }
 
 /// Whether a client has given itself this name. One without a name does not have the empty one.
