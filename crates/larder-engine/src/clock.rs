@@ -111,6 +111,8 @@ struct Cycles {
     steady: bool,
     /// Nanoseconds a cycle, times 2^32; 0 while it is not known.
     rate: u64,
+    /// The last measurement; it holds when the next agrees with it. A clock that jumped within one makes it any number.
+    measured: u64,
     /// The counter at the last tick, if it was read close enough to the clock.
     tick: Option<u64>,
     /// Where the measurement began, and from what time on it is to be taken.
@@ -121,9 +123,11 @@ struct Cycles {
 impl Cycles {
     /// How long the first measurement takes, in nanoseconds: good for one part in 50,000 and better with every other.
     const FIRST_NS: u64 = 10_000_000;
+    /// Two measurements agree when they differ by one part in so many.
+    const AGREEMENT: u64 = 1000;
 
     fn new(steady: bool) -> Self {
-        Cycles { steady, rate: 0, tick: None, origin: None, measure_at_ns: 0 }
+        Cycles { steady, rate: 0, measured: 0, tick: None, origin: None, measure_at_ns: 0 }
     }
 
     /// Nanoseconds since the last tick, if it can tell.
@@ -158,8 +162,14 @@ impl Cycles {
         });
         if reading.ns >= self.measure_at_ns {
             let (ns, cycles) = (reading.ns - origin.ns, reading.cycles.saturating_sub(origin.cycles));
-            self.rate = u64::try_from((u128::from(ns) << 32) / u128::from(cycles.max(1))).unwrap_or(0);
-            self.measure_at_ns = reading.ns + 2 * ns;
+            let rate = u64::try_from((u128::from(ns) << 32) / u128::from(cycles.max(1))).unwrap_or(0);
+            if rate.abs_diff(self.measured) <= rate / Self::AGREEMENT {
+                (self.rate, self.measure_at_ns) = (rate, reading.ns + 2 * ns);
+            } else {
+                (self.rate, self.origin) = (0, Some(reading));
+                self.measure_at_ns = reading.ns + Self::FIRST_NS;
+            }
+            self.measured = rate;
         }
     }
 }
@@ -199,8 +209,11 @@ mod tests {
     fn measured() -> Cycles {
         let mut cycles = Cycles::new(true);
         cycles.compare(at(0), 0);
+        cycles.compare(at(5 * MS), 0);
         assert_eq!(cycles.since_tick(|| 1), None, "nothing is known at first");
-        cycles.compare(at(11 * MS), 0);
+        cycles.compare(at(10 * MS), 5 * MS);
+        assert_eq!(cycles.since_tick(|| 1), None, "one measurement is not enough");
+        cycles.compare(at(20 * MS), 10 * MS);
         cycles
     }
 
@@ -208,7 +221,7 @@ mod tests {
     fn a_measured_counter_tells_the_time() {
         let cycles = measured();
         for ns in [0, 100, MS, 10_000 * MS, 1_000_000_000 * MS] {
-            let told = cycles.since_tick(|| at(11 * MS + ns).cycles).unwrap();
+            let told = cycles.since_tick(|| at(20 * MS + ns).cycles).unwrap();
             assert!(told.abs_diff(ns) <= 2 + ns / 10_000, "{told} for {ns}");
         }
         assert_eq!(cycles.since_tick(|| 0), Some(0), "a counter that went back");
@@ -217,21 +230,34 @@ mod tests {
     #[test]
     fn a_counter_that_disagrees_is_measured_anew() {
         let mut cycles = measured();
-        cycles.compare(at(12 * MS), 11 * MS);
+        cycles.compare(at(21 * MS), 20 * MS);
         assert!(cycles.rate > 0);
-        let elsewhere = Reading { cycles: at(13 * MS).cycles + 40_000, ..at(13 * MS) };
-        cycles.compare(elsewhere, 12 * MS);
-        assert_eq!(cycles.since_tick(|| elsewhere.cycles), None);
-        cycles.compare(Reading { cycles: at(24 * MS).cycles + 40_000, ..at(24 * MS) }, 13 * MS);
+        let elsewhere = |ms: u64| Reading { cycles: at(ms * MS).cycles + 40_000, ..at(ms * MS) };
+        cycles.compare(elsewhere(22), 21 * MS);
+        assert_eq!(cycles.since_tick(|| elsewhere(22).cycles), None);
+        cycles.compare(elsewhere(32), 22 * MS);
+        cycles.compare(elsewhere(42), 32 * MS);
         assert!(cycles.since_tick(|| 1).is_some(), "it has been steady since");
+    }
+
+    #[test]
+    fn a_clock_that_jumped_measures_nothing() {
+        let mut cycles = Cycles::new(true);
+        cycles.compare(at(0), 0);
+        let jumped = |ms: u64| Reading { ns: at(ms * MS).ns + 500 * MS, ..at(ms * MS) };
+        cycles.compare(jumped(1), 0);
+        cycles.compare(jumped(11), 501 * MS);
+        assert_eq!(cycles.since_tick(|| 1), None);
+        cycles.compare(jumped(21), 511 * MS);
+        assert!(cycles.since_tick(|| 1).is_some(), "two measurements agree");
     }
 
     #[test]
     fn a_moment_that_was_not_caught_is_left_to_the_clock() {
         let mut cycles = measured();
-        cycles.compare(Reading { is_close: false, ..at(12 * MS) }, 11 * MS);
-        assert_eq!(cycles.since_tick(|| at(12 * MS).cycles), None);
-        cycles.compare(at(13 * MS), 12 * MS);
+        cycles.compare(Reading { is_close: false, ..at(21 * MS) }, 20 * MS);
+        assert_eq!(cycles.since_tick(|| at(21 * MS).cycles), None);
+        cycles.compare(at(22 * MS), 21 * MS);
         assert!(cycles.since_tick(|| 1).is_some());
     }
 
