@@ -1,7 +1,9 @@
 //! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
 
 use crate::blocking::{Extreme, WaitMap, Waiter, Wish};
-use crate::commands::stream::{has_news, serve_group_reader, serve_reader};
+use crate::commands::stream::{
+    has_entries_after, has_news, no_group_to_read, serve_group_reader, serve_reader,
+};
 use crate::context::{Context, Kind};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -13,7 +15,6 @@ use crate::shard::Key;
 use crate::worker::Flow;
 use larder_collections::list::{List, ListOptions};
 use larder_collections::sorted_set::SortedSet;
-use larder_collections::stream::StreamId;
 use larder_packed::block::{Element, End};
 use larder_resp::Reply;
 use std::sync::Arc;
@@ -82,7 +83,7 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
         serve_readers(context, &key);
         while let Some(kind) = context.peek_kind(&key).filter(|&kind| kind != Kind::Stream) {
             let Some(waiter) = context.shard(&key).waiting.first(db, &bytes, kind) else { break };
-            serve_one(context, &key, &waiter);
+            serve_one(context, &waiter);
         }
     }
     context.ready.clear();
@@ -100,29 +101,53 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
         return refuse_group_readers(engine, waiting, db, key.bytes, of_another_type.as_ref());
     }
     for waiter in waiting.all(db, key.bytes, Kind::Stream) {
+        let news = news_for(context, &waiter);
+        // What a group reads counts as delivered, so the waiter must be claimed before.
+        if news.as_ref().is_ok_and(Vec::is_empty) || !waiter.take() {
+            continue;
+        }
         let mut bytes = Vec::new();
         let mut reply = Reply::new(&mut bytes, waiter.protocol);
-        let result = match &waiter.wish {
+        let result = news.and_then(|news| match &waiter.wish {
             Wish::Read { after, count } => {
-                let after = waiter.keys.iter().position(|name| **name == *key.bytes).map(|at| after[at]);
-                serve_reader(context, key, (after.unwrap_or(StreamId::MAX), *count), &mut reply)
+                let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, after[at])).collect();
+                serve_reader(context, &streams, *count, &mut reply)
             }
-            // What is read counts as delivered, so the waiter must be claimed before.
-            Wish::ReadGroup(read) => match has_news(context, key, read) {
-                Ok(true) if waiter.take() => {
-                    let result = serve_group_reader(context, key, read, &mut reply);
-                    answer(engine, &waiter, bytes, result.map(drop));
-                    continue;
-                }
-                Ok(_) => Ok(false),
-                gone => gone,
-            },
-            _ => Ok(false),
+            Wish::ReadGroup(read) => {
+                let keys: Vec<_> = news.into_iter().map(|(_, key)| key).collect();
+                serve_group_reader(context, &keys, read, &mut reply)
+            }
+            _ => Ok(()),
+        });
+        answer(engine, &waiter, bytes, result);
+    }
+}
+
+/// The streams that have something for a waiter, with their places in its command. Those whose shards are not held have
+/// nothing: whoever adds an entry serves those who wait for it before he lets go.
+fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<Vec<(usize, Key<'w>)>> {
+    let mut news = Vec::new();
+    for (at, name) in waiter.keys.iter().enumerate() {
+        let key = context.key(name);
+        if !context.holds(&key) {
+            continue;
+        }
+        match (context.peek_kind(&key), &waiter.wish) {
+            (Some(Kind::Stream), _) => {}
+            (None, Wish::ReadGroup(read)) => return Err(no_group_to_read(name, &read.group)),
+            _ => continue,
+        }
+        let has_any = match &waiter.wish {
+            Wish::Read { after, .. } => has_entries_after(context, &key, after[at]),
+            // A group delivers an entry once.
+            Wish::ReadGroup(read) => !waiter.keys[..at].contains(name) && has_news(context, &key, read)?,
+            _ => false,
         };
-        if result != Ok(false) && waiter.take() {
-            answer(engine, &waiter, bytes, result.map(drop));
+        if has_any {
+            news.push((at, key));
         }
     }
+    Ok(news)
 }
 
 /// Tells the consumers that wait for a stream which is no more.
@@ -142,7 +167,7 @@ fn refuse_group_readers(
         if let Wish::ReadGroup(read) = &waiter.wish
             && waiter.take()
         {
-            let gone = || crate::commands::stream::no_group_to_read(key, &read.group);
+            let gone = || no_group_to_read(key, &read.group);
             answer(engine, &waiter, Vec::new(), Err(error.cloned().unwrap_or_else(gone)));
         }
     }
@@ -158,14 +183,21 @@ fn answer(engine: &Engine, waiter: &Waiter, mut bytes: Vec<u8>, result: CommandR
     engine.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply: bytes });
 }
 
-/// Serves a waiter from a key of the type that it waits for, unless somebody else claims it first.
-fn serve_one(context: &mut Context<'_>, key: &Key<'_>, waiter: &Arc<Waiter>) {
+/// Serves a waiter, unless somebody else claims it first: from the first of its keys that has something, which may be another
+/// than the one that became ready first in a transaction or a script.
+fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     if !waiter.take() {
         return;
     }
+    let kind = waiter.wish.kind();
+    let ready = waiter.keys.iter().find_map(|name| {
+        let key = context.key(name);
+        (context.holds(&key) && context.peek_kind(&key) == Some(kind)).then_some(key)
+    });
+    let key = ready.expect("a key that it waits for is ready, and held");
     let mut bytes = Vec::new();
     let mut reply = Reply::new(&mut bytes, waiter.protocol);
-    let result = grant(context, key, waiter, &mut reply);
+    let result = grant(context, &key, waiter, &mut reply);
     answer(context.engine, waiter, bytes, result);
 }
 

@@ -48,6 +48,13 @@ pub struct ShardData {
 }
 
 impl ShardData {
+    /// A watched key may have changed.
+    pub(crate) fn touch_watched(&mut self, db: usize, key: &Key<'_>) {
+        let table = self.tables.get(db);
+        let exists = || table.is_some_and(|table| table.get(key.hash, key.bytes).is_some());
+        self.watched.touch(db, key.bytes, exists);
+    }
+
     /// The slice of database `db`, if it was ever written to.
     pub fn table(&self, db: usize) -> Option<&Table> {
         self.tables.get(db)

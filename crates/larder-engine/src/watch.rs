@@ -24,6 +24,8 @@ impl Touched {
 struct Watcher {
     db: usize,
     touched: Arc<Touched>,
+    /// The key was overdue when it began to be watched: that it is deleted then is no change.
+    overdue: bool,
 }
 
 /// The watched keys of one shard.
@@ -42,8 +44,10 @@ impl WatchMap {
         self.keys.len()
     }
 
-    pub(crate) fn add(&mut self, db: usize, key: &[u8], touched: &Arc<Touched>) {
-        self.keys.entry(key.into()).or_default().push(Watcher { db, touched: Arc::clone(touched) });
+    /// `overdue`: the key is there, and its time is over.
+    pub(crate) fn add(&mut self, db: usize, key: &[u8], touched: &Arc<Touched>, overdue: bool) {
+        let watcher = Watcher { db, touched: Arc::clone(touched), overdue };
+        self.keys.entry(key.into()).or_default().push(watcher);
     }
 
     pub(crate) fn remove(&mut self, db: usize, key: &[u8], touched: &Arc<Touched>) {
@@ -60,18 +64,21 @@ impl WatchMap {
         watched.map(|(key, _)| key.clone()).collect()
     }
 
-    /// The key has changed.
-    pub(crate) fn touch(&self, db: usize, key: &[u8]) {
-        for watcher in self.keys.get(key).into_iter().flatten().filter(|w| w.db == db) {
-            watcher.touched.set();
+    /// The key has changed; `exists` says whether it is there now.
+    pub(crate) fn touch(&mut self, db: usize, key: &[u8], exists: impl Fn() -> bool) {
+        for watcher in self.keys.get_mut(key).into_iter().flatten().filter(|w| w.db == db) {
+            if !std::mem::take(&mut watcher.overdue) || exists() {
+                watcher.touched.set();
+            }
         }
     }
 
     /// The whole database changes: marks the watchers of those keys that `changed` says of.
     pub(crate) fn touch_db(&self, db: usize, changed: impl Fn(&[u8]) -> bool) {
         for (key, watchers) in &self.keys {
-            if watchers.iter().any(|w| w.db == db) && changed(key) {
-                self.touch(db, key);
+            let of_db = || watchers.iter().filter(|w| w.db == db && !w.overdue);
+            if of_db().next().is_some() && changed(key) {
+                of_db().for_each(|watcher| watcher.touched.set());
             }
         }
     }
@@ -85,16 +92,28 @@ mod tests {
     fn only_watchers_of_the_key_and_database_are_touched() {
         let (a, b) = (Arc::new(Touched::default()), Arc::new(Touched::default()));
         let mut map = WatchMap::default();
-        map.add(0, b"k", &a);
-        map.add(1, b"k", &b);
-        map.touch(0, b"other");
+        map.add(0, b"k", &a, false);
+        map.add(1, b"k", &b, false);
+        map.touch(0, b"other", || true);
         assert!(!a.is_set());
-        map.touch(0, b"k");
+        map.touch(0, b"k", || false);
         assert!(a.is_set() && !b.is_set());
         map.touch_db(1, |key| key == b"k");
         assert!(b.is_set());
         map.remove(0, b"k", &a);
         map.remove(1, b"k", &b);
         assert!(map.is_empty());
+    }
+
+    #[test]
+    fn that_an_overdue_key_is_deleted_is_no_change() {
+        let touched = Arc::new(Touched::default());
+        let mut map = WatchMap::default();
+        map.add(0, b"k", &touched, true);
+        map.touch_db(0, |_| true);
+        map.touch(0, b"k", || false);
+        assert!(!touched.is_set());
+        map.touch(0, b"k", || false);
+        assert!(touched.is_set(), "it has come back meanwhile, and has gone again");
     }
 }

@@ -190,7 +190,8 @@ impl<'a> Context<'a> {
     /// The access word of a key that is put: a counter goes on from what the key was before.
     fn access_of_put(&mut self, key: &Key<'_>) -> u32 {
         let now_s = self.now_s();
-        if self.worker.access.counts {
+        // A client that does not touch keys leaves them as old as they were.
+        if self.worker.access.counts || self.session.no_touch {
             let touch = self.touch();
             if let Some(before) = self.peek(key, |entry| entry.map(|entry| entry.access())) {
                 return touch.after(before);
@@ -203,6 +204,11 @@ impl<'a> Context<'a> {
     #[inline]
     pub(crate) fn shard(&mut self, key: &Key<'_>) -> &mut ShardData {
         self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held")
+    }
+
+    /// Whether the shard of a key is held.
+    pub(crate) fn holds(&mut self, key: &Key<'_>) -> bool {
+        self.held.shard_mut(key.shard()).is_some()
     }
 
     /// The table of a key in the selected database.
@@ -532,6 +538,21 @@ impl<'a> Context<'a> {
             Ok(mut data) => Ok(f(&mut data)),
             Err(Busy) => Err(self.busy_error()),
         }
+    }
+
+    /// Calls `f` while a shard is held, whether it was before or is locked for the call; what `f` does to keys of the shard is
+    /// logged before it is let go. The error is that a script keeps it for too long.
+    pub(crate) fn with_shard_held(&mut self, at: usize, f: impl FnOnce(&mut Self)) -> CommandResult {
+        if self.held.shard_mut(at).is_some() {
+            f(self);
+            return Ok(());
+        }
+        assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
+        let Ok(data) = self.engine.shards.try_lock_one(at) else { return Err(self.busy_error()) };
+        self.held = Held::One(at, data);
+        self.flush_effects_after(f);
+        self.held = Held::None;
+        Ok(())
     }
 
     /// Calls `f` with one shard after the other, each held or locked for the call.

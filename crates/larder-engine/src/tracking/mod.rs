@@ -79,7 +79,7 @@ impl ShardData {
         told: &mut Invalidations,
     ) {
         if !self.watched.is_empty() {
-            self.watched.touch(db, key.bytes);
+            self.touch_watched(db, key);
         }
         if !self.read_keys.is_empty() {
             self.invalidate(engine, key, writer, told);

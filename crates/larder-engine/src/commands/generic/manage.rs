@@ -126,8 +126,8 @@ pub(super) fn move_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Err(CommandError::SAME_OBJECT);
     }
     let key = context.key(args.at(1));
-    let free = in_db(context, target_db, |context| !context.exists(&key));
-    let parcel = if free { take(context, &key) } else { None };
+    let moves = context.exists(&key) && in_db(context, target_db, |context| !context.exists(&key));
+    let parcel = if moves { take(context, &key) } else { None };
     let moved = parcel.is_some();
     if let Some(parcel) = parcel {
         context.modified_by(&key, 0);

@@ -158,7 +158,7 @@ fn pack<'a>(context: &mut Context<'_>, name: &'a [u8]) -> Option<Traveller<'a>> 
     let captured = context.peek(&key, |entry| entry.map(|entry| Captured::of(&entry)))?;
     let touched = Arc::new(Touched::default());
     let db = context.db;
-    context.shard(&key).watched.add(db, name, &touched);
+    context.shard(&key).watched.add(db, name, &touched, false);
     if !context.in_exec {
         context.engine.departures.add(db, name);
     }

@@ -12,7 +12,7 @@ use crate::shard::{SHARDS, ShardData};
 use crate::{glob, number};
 use larder_resp::{Args, Reply};
 
-/// Tries of RANDOMKEY before it looks at every shard.
+/// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (`import-mode`), or that have gone meanwhile.
 const RANDOM_TRIES: usize = 100;
 
 pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -93,25 +93,44 @@ fn step(
     let mut visited = 0;
     // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
     while seen < scan.count && cursor.shard < SHARDS && visited <= SHARDS {
-        cursor = context.with_shard(cursor.shard, |data| {
+        let shard = cursor.shard;
+        let mut overdue = Vec::new();
+        cursor = context.with_shard(shard, |data| {
             let Some(table) = data.table(db) else { return cursor.advance(0) };
             let left = scan.count - seen;
             let next = table.scan(cursor.position, left, |entry| {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
-                if !is_due(&entry, due_ms)
-                    && scan.takes(entry.key())
-                    && wanted.is_none_or(|wanted| is_word(wanted, kind()))
-                {
+                if !scan.takes(entry.key()) || wanted.is_some_and(|wanted| !is_word(wanted, kind())) {
+                    return;
+                }
+                if is_due(&entry, due_ms) {
+                    overdue.push(entry.key().to_vec());
+                } else {
                     items.bulk(entry.key());
                     count += 1;
                 }
             });
             cursor.advance(next)
         })?;
+        delete_overdue(context, shard, &overdue)?;
         visited += 1;
     }
     Ok((cursor.encode(), count))
+}
+
+/// Deletes keys of a shard that a walk has found to be overdue, as any command does that comes across one.
+fn delete_overdue(context: &mut Context<'_>, shard: usize, names: &[Vec<u8>]) -> CommandResult {
+    if names.is_empty() {
+        return Ok(());
+    }
+    context.with_shard_held(shard, |context| {
+        for name in names {
+            let key = context.key(name);
+            // Looking it up deletes it, unless it was written anew since the walk came by.
+            context.peek(&key, |_| ());
+        }
+    })
 }
 
 pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
@@ -122,10 +141,12 @@ pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
 
 /// A key drawn uniformly: a shard by its number of keys, then a key of the shard.
 fn random_key(context: &mut Context<'_>) -> CommandResult<Option<Vec<u8>>> {
-    for _ in 0..RANDOM_TRIES {
+    let mut missed = 0;
+    while missed < RANDOM_TRIES {
         match draw(context)? {
             Draw::Empty => break,
-            Draw::Missed => {}
+            Draw::Deleted if !context.keeps_all() => {}
+            Draw::Deleted | Draw::Missed => missed += 1,
             Draw::Key(key) => return Ok(Some(key)),
         }
     }
@@ -135,7 +156,9 @@ fn random_key(context: &mut Context<'_>) -> CommandResult<Option<Vec<u8>>> {
 enum Draw {
     /// The database has no keys.
     Empty,
-    /// A key whose time is over, or one that has gone in between.
+    /// A key whose time was over.
+    Deleted,
+    /// One that has gone in between.
     Missed,
     Key(Vec<u8>),
 }
@@ -157,9 +180,13 @@ fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     });
     let shard = shard.expect("the number drawn is below the sum");
     let mut rng = context.worker.rng.fork();
-    let key = context.with_shard(shard, |data| {
+    let drawn = context.with_shard(shard, |data| {
         let entry = data.table(db)?.random(&mut rng)?;
-        (!is_due(&entry, due_ms)).then(|| entry.key().to_vec())
+        Some((entry.key().to_vec(), is_due(&entry, due_ms)))
     })?;
-    Ok(key.map_or(Draw::Missed, Draw::Key))
+    match drawn {
+        Some((key, true)) => delete_overdue(context, shard, &[key]).map(|()| Draw::Deleted),
+        Some((key, false)) => Ok(Draw::Key(key)),
+        None => Ok(Draw::Missed),
+    }
 }

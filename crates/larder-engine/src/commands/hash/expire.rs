@@ -153,7 +153,9 @@ fn note_change(context: &mut Context<'_>, args: Args<'_>, changes: usize, events
 
 fn tell_change(context: &mut Context<'_>, args: Args<'_>, changes: usize, events: &[&str]) {
     let key = context.key(args.at(1));
-    context.modified_by(&key, changes);
+    if changes > 0 {
+        context.modified_by(&key, changes);
+    }
     events.iter().for_each(|event| context.notify(class::HASH, event, &key));
     context.notify_emptied(&key);
 }
@@ -348,6 +350,9 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     };
     if set {
         let changes = if expiry.is_none() { deleted.len() } else { pairs.len() / 2 };
+        if expiry.is_none() && !is_there {
+            context.notify(class::NEW, "new", &key);
+        }
         tell_change(context, args, changes, events);
     }
     match expiry {

@@ -1,6 +1,7 @@
 //! Setting and removing fields.
 
 use crate::context::Context;
+use crate::deadlines::NOTHING_IS_DUE;
 use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use larder_collections::hash::{FieldExpiry, Hash};
@@ -23,7 +24,8 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
     if !pairs.len().is_multiple_of(2) {
         return Err(CommandError::arity(&context.command_name()));
     }
-    let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
+    let (key, limits, due_ms) =
+        (context.key(args.at(1)), context.hash_limits(), due_ms_of_overwritten(context));
     let added = context.with_hash_or_new(&key, room(pairs), |hash, _| {
         let mut added = 0;
         for at in (0..pairs.len()).step_by(2) {
@@ -75,4 +77,13 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     }
     context.reply.count(removed);
     Ok(())
+}
+
+/// Up to when the fields that are overwritten are overdue, and so count as new: in Valkey, those whose time is this very
+/// millisecond are, which no other command takes for over.
+fn due_ms_of_overwritten(context: &Context<'_>) -> u64 {
+    match context.due_ms() {
+        NOTHING_IS_DUE => NOTHING_IS_DUE,
+        due_ms => due_ms + 1,
+    }
 }

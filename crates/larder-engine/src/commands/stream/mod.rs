@@ -13,7 +13,9 @@ mod table;
 
 pub(crate) use effects::claim;
 pub(crate) use id::IdText;
-pub(crate) use read::{GroupRead, has_news, no_group_to_read, serve_group_reader, serve_reader};
+pub(crate) use read::{
+    GroupRead, has_entries_after, has_news, no_group_to_read, serve_group_reader, serve_reader,
+};
 pub(crate) use table::TABLE;
 
 use crate::context::{Context, Kind};

@@ -10,7 +10,9 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::number;
 use crate::shard::Key;
+use larder_collections::key_table::ValueRef;
 use larder_collections::stream::{ConsumerId, Group, Order, Pending, Stream, StreamId};
+use larder_collections::value::Value;
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
@@ -176,20 +178,19 @@ fn start_of(
 ) -> CommandResult<After> {
     let key = context.key(name);
     let group = request.group.as_ref().map(|read| &read.group);
-    let (last, entry) = context.read_value(&key, |stream: Option<&Stream>, _| {
+    let last = context.read_value(&key, |stream: Option<&Stream>, _| {
         if let Some(group) = group
             && stream.and_then(|stream| stream.group(group)).is_none()
         {
             return Err(no_group_to_read(name, group));
         }
-        // Most ids are numbers, or leave it to the group: the last entry need not be looked for.
-        let entry = if arg == b"+" { stream.and_then(Stream::last_entry_id) } else { None };
-        Ok((stream.map_or(StreamId::ZERO, Stream::last_id), entry))
+        Ok(stream.map_or(StreamId::ZERO, Stream::last_id))
     })?;
     let id = match (arg, group.is_some()) {
         (b">", true) => return Ok(After::Delivered),
         (b"$", false) => last,
-        (b"+", false) => entry.and_then(StreamId::previous).unwrap_or(last),
+        // The last entry, if it is still there.
+        (b"+", false) => last.previous().unwrap_or(last),
         (b"$" | b"+", true) => return Err(meaningless(arg)),
         (b">", false) => {
             return Err(CommandError::Fixed(
@@ -398,15 +399,23 @@ fn history(
     Ok(())
 }
 
-/// Serves a client that waited for entries behind `after`; false if there are none.
+/// Serves a client that waited for entries: those after an id in each of the streams, all of which have some.
 pub(crate) fn serve_reader(
     context: &mut Context<'_>,
-    key: &Key<'_>,
-    (after, count): (StreamId, u64),
+    streams: &[(Key<'_>, StreamId)],
+    count: u64,
     reply: &mut Reply<'_>,
-) -> CommandResult<bool> {
-    open(reply, 1);
-    write_after(context, key, after, count, reply)
+) -> CommandResult {
+    open(reply, streams.len());
+    streams.iter().try_for_each(|(key, after)| write_after(context, key, *after, count, reply).map(drop))
+}
+
+/// Whether a stream has an entry after an id.
+pub(crate) fn has_entries_after(context: &mut Context<'_>, key: &Key<'_>, after: StreamId) -> bool {
+    context.peek(key, |entry| match entry.map(|entry| entry.value()) {
+        Some(ValueRef::Out(value)) => matches!(&*value, Value::Stream(stream) if has_after(stream, after)),
+        _ => false,
+    })
 }
 
 /// Whether there is something to deliver to a consumer that waits; an error if its group is gone.
@@ -418,13 +427,13 @@ pub(crate) fn has_news(context: &mut Context<'_>, key: &Key<'_>, read: &GroupRea
     })
 }
 
-/// Serves a consumer that waited, and for which there is something.
+/// Serves a consumer that waited: all the streams have something for it.
 pub(crate) fn serve_group_reader(
     context: &mut Context<'_>,
-    key: &Key<'_>,
+    keys: &[Key<'_>],
     read: &GroupRead,
     reply: &mut Reply<'_>,
-) -> CommandResult<bool> {
-    open(reply, 1);
-    deliver(context, key, read, reply)
+) -> CommandResult {
+    open(reply, keys.len());
+    keys.iter().try_for_each(|key| deliver(context, key, read, reply).map(drop))
 }

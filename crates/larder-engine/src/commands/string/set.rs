@@ -11,6 +11,10 @@ use larder_resp::Args;
 
 /// Sets a string and tells everybody.
 fn store(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: ExpireChange) {
+    if expire == ExpireChange::Keep {
+        // The deadline of a key whose time is over is not kept: looking the key up deletes it.
+        context.peek_exists(key);
+    }
     context.put_string(key, value, expire);
     context.modified(key);
     context.notify(class::STRING, "set", key);

@@ -1,6 +1,7 @@
 //! WATCH and UNWATCH.
 
 use crate::context::Context;
+use crate::deadlines::is_due;
 use crate::error::CommandResult;
 use crate::transaction::{self, Watched};
 use crate::watch::Touched;
@@ -29,14 +30,14 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
         return;
     }
     let key = context.key(name);
-    // A key whose time is over is removed now, so that EXEC does not mistake its end for a change.
-    context.peek_exists(&key);
+    let due_ms = context.due_ms();
+    let overdue = context.table(&key).get(key.hash, key.bytes).is_some_and(|entry| is_due(&entry, due_ms));
     let touched = match context.session.watched.first() {
         Some(first) => Arc::clone(&first.touched),
         None => Arc::new(Touched::default()),
     };
-    context.shard(&key).watched.add(db, name, &touched);
-    context.session.watched.push(Watched { db, key: name.into(), touched });
+    context.shard(&key).watched.add(db, name, &touched, overdue);
+    context.session.watched.push(Watched { db, key: name.into(), touched, overdue });
 }
 
 pub(super) fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
