@@ -69,6 +69,13 @@ pub(crate) fn c_string(text: &[u8]) -> &[u8] {
     text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
+/// The same at the end of an error, whose line ends are cut.
+pub(crate) fn last_word(text: &[u8]) -> &[u8] {
+    let text = c_string(text);
+    let end = text.iter().rposition(|byte| !b"\r\n".contains(byte));
+    &text[..end.map_or(0, |end| end + 1)]
+}
+
 /// An unsigned number as `string2ull` of Valkey reads it: what `strtoull` takes in full, but for small negative numbers.
 pub(crate) fn parse_u64_of_c(text: &[u8]) -> Option<u64> {
     let text = c_string(text);

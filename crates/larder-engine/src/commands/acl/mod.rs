@@ -51,5 +51,6 @@ fn wrong_count(args: Args<'_>) -> CommandError {
 
 /// The error when an argument appears in its text.
 fn quoting(before: &str, arg: &[u8], after: &str) -> CommandError {
+    let arg = crate::number::c_string(arg);
     CommandError::Text([b"ERR ", before.as_bytes(), arg, after.as_bytes()].concat())
 }

@@ -46,17 +46,16 @@ fn is_printable(text: &[u8]) -> bool {
 pub(super) fn setinfo(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (option, value) = (args.at(2), args.at(3));
     let names = &mut *context.session.shared.names.lock();
-    let (field, name) = if is_word(option, "lib-name") {
-        (&mut names.lib_name, "lib-name")
+    let field = if is_word(option, "lib-name") {
+        &mut names.lib_name
     } else if is_word(option, "lib-ver") {
-        (&mut names.lib_ver, "lib-ver")
+        &mut names.lib_ver
     } else {
         return Err(unrecognized(option));
     };
     if !is_printable(value) {
-        return Err(CommandError::text(format!(
-            "ERR {name} cannot contain spaces, newlines or special characters."
-        )));
+        let rest = b" cannot contain spaces, newlines or special characters.";
+        return Err(CommandError::Text([b"ERR ", option, rest].concat()));
     }
     *field = value.into();
     context.reply.ok();

@@ -6,7 +6,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::notify::class;
 use crate::number;
 use crate::shard::Key;
-use larder_collections::key_table::Entry;
+use larder_collections::key_table::{EXPIRY_MS_MAX, Entry};
 use larder_resp::Args;
 
 /// Under which condition a time to live is set.
@@ -49,6 +49,8 @@ impl Conditions {
 
     /// Whether a key that expires at `old` may be made to expire at `new`. No expiry counts as infinitely late.
     pub(crate) fn hold(self, old: Option<u64>, new: i64) -> bool {
+        // The deadline that is there was cut to what a table can store.
+        let new = new.min(EXPIRY_MS_MAX as i64);
         let later = old.is_some_and(|old| new > old as i64);
         let sooner = old.is_none_or(|old| new < old as i64);
         !(self.nx && old.is_some() || self.xx && old.is_none() || self.gt && !later || self.lt && !sooner)
@@ -56,7 +58,7 @@ impl Conditions {
 }
 
 fn unsupported(arg: &[u8]) -> CommandError {
-    CommandError::Text([b"ERR Unsupported option ", number::c_string(arg)].concat())
+    CommandError::Text([b"ERR Unsupported option ", number::last_word(arg)].concat())
 }
 
 pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

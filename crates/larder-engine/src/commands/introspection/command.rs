@@ -244,6 +244,8 @@ fn inner_keys(names: &Names, args: Args<'_>) -> CommandResult<Vec<(usize, &'stat
     const INVALID_COMMAND: CommandError = CommandError::Fixed("ERR Invalid command specified");
     const INVALID_COUNT: CommandError =
         CommandError::Fixed("ERR Invalid number of arguments specified for command");
+    const INVALID_ARGUMENTS: CommandError =
+        CommandError::Fixed("ERR Invalid arguments specified for command");
     let found = names.find(args.at(0)).ok_or(INVALID_COMMAND)?;
     let found = match args.get(1) {
         Some(sub) if !found.command.subcommands.is_empty() => {
@@ -258,12 +260,17 @@ fn inner_keys(names: &Names, args: Args<'_>) -> CommandResult<Vec<(usize, &'stat
     if !found.command.accepts(args.len()) {
         return Err(INVALID_COUNT);
     }
+    // Keys that may be left out (those that PFMERGE reads) must be there to be told.
+    let begins = |spec: &KeySpec| !matches!(spec.begin, Begin::Index(at) if at as usize >= args.len());
+    if !found.command.keys.iter().all(begins) {
+        return Err(INVALID_ARGUMENTS);
+    }
     let mut keys = Vec::new();
     let valid = keys::positions(found.command, args, |at, flags| keys.push((at, flags)));
     keys.retain(|&(_, flags)| is_key(flags));
     match valid {
         Err(_) if found.command.has(flags::NO_MANDATORY_KEYS) => Ok(Vec::new()),
-        Err(_) => Err(CommandError::Fixed("ERR Invalid arguments specified for command")),
+        Err(_) => Err(INVALID_ARGUMENTS),
         Ok(()) => Ok(keys),
     }
 }

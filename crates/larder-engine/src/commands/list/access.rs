@@ -118,7 +118,9 @@ pub(super) fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         Ok(before - list.len())
     })?;
     if let Some(removed) = trimmed {
-        context.modified_by(&key, removed as usize);
+        if removed > 0 {
+            context.modified_by(&key, removed as usize);
+        }
         context.notify(class::LIST, "ltrim", &key);
         context.notify_emptied(&key);
     }

@@ -8,8 +8,8 @@ use crate::commands::is_word;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::glob;
 use crate::scripting::{self, Clash, Libraries, Library, load_library};
+use crate::{glob, number};
 use larder_rdb::dump;
 use larder_resp::Args;
 use std::sync::Arc;
@@ -18,8 +18,9 @@ pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut replace = false;
     for word in args.iter().take(args.len() - 1).skip(2) {
         if !is_word(word, "replace") {
-            let word = String::from_utf8_lossy(word);
-            return Err(CommandError::text(format!("ERR Unknown option given: {word}")));
+            return Err(CommandError::Text(
+                [b"ERR Unknown option given: ", number::last_word(word)].concat(),
+            ));
         }
         replace = true;
     }
@@ -93,7 +94,7 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
                     Some(args.get(at).ok_or(CommandError::Fixed("ERR library name argument was not given"))?);
             }
             () => {
-                let word = String::from_utf8_lossy(word);
+                let word = String::from_utf8_lossy(number::c_string(word));
                 return Err(CommandError::text(format!("ERR Unknown argument {word}")));
             }
         }
