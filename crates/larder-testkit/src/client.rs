@@ -77,6 +77,13 @@ impl Client {
         self.send_raw(&request).expect("the server takes the request");
     }
 
+    /// Sends several commands at once.
+    pub fn send_all<A: AsRef<[u8]>>(&mut self, commands: &[&[A]]) {
+        let mut request = Vec::new();
+        commands.iter().for_each(|args| encode(&mut request, args));
+        self.send_raw(&request).expect("the server takes the request");
+    }
+
     /// Sends bytes as they are.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)

@@ -1,6 +1,6 @@
 //! Random sequences over the whole command table.
 
-use super::rules::{LEX_KEY, Rule, lex_key, rule_of};
+use super::rules::{LEX_KEY, Rule, lex_key, rule_of, subscribes};
 use super::step::Step;
 use fastrand::Rng;
 use larder_testkit::syntax::{self, Generator, Vocabulary};
@@ -18,6 +18,37 @@ const SCRIPTS: &[&str] = &[
     "#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))",
 ];
 
+const LIBRARIES: &[&str] = &[
+    "#!lua name=one\nserver.register_function('call', function(_, args) return server.call(unpack(args)) end)
+    server.register_function{function_name = 'read', callback = function(_, args) return server.call(unpack(args)) end,
+        flags = {'no-writes'}}",
+    "#!lua name=two\nserver.register_function('try', function(_, args) return server.pcall(unpack(args)) end)",
+];
+
+/// What a sequence is like.
+#[derive(Clone, Debug)]
+pub struct Style {
+    /// How many commands it has.
+    pub len: Range<usize>,
+    /// After how many commands, on average, another connection goes on.
+    pub stretch: u32,
+    /// In how many of a thousand steps time passes.
+    pub advances: u32,
+    /// In how many of a thousand a connection is told to wait no longer.
+    pub unblocks: u32,
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// By itself.
+    Free,
+    /// In a transaction or a script.
+    Within,
+    /// In the arguments of a command that does not run it.
+    Named,
+}
+
 /// Makes sequences of commands that can be compared.
 pub struct Sequences {
     commands: Vec<syntax::Command>,
@@ -29,20 +60,29 @@ impl Sequences {
     pub fn of(mut commands: Vec<syntax::Command>) -> Sequences {
         commands.retain(|command| {
             let name: Vec<Vec<u8>> = command.name.iter().map(|word| word.clone().into_bytes()).collect();
-            rule_of(&name) != Rule::Never
+            rule_of(&name) != Rule::Never && !subscribes(&name)
         });
         assert!(commands.len() > 200, "most commands can be compared: {}", commands.len());
         Sequences { commands, vocabulary: Vocabulary { near: true, ..Vocabulary::default() } }
     }
 
-    /// The sequence of a seed, with so many commands.
-    pub fn sequence(&self, seed: u64, len: Range<usize>) -> Vec<Step> {
+    /// The sequence of a seed.
+    pub fn sequence(&self, seed: u64, style: &Style) -> Vec<Step> {
         let mut rng = Rng::with_seed(seed);
         let mut steps = Vec::new();
-        for connection in 0..CONNECTIONS {
-            if rng.bool() {
+        let mut is_resp3 = [false; CONNECTIONS];
+        for (connection, is_resp3) in is_resp3.iter_mut().enumerate() {
+            *is_resp3 = rng.bool();
+            if *is_resp3 {
                 steps.push(Step::Send { connection, args: words("HELLO 3") });
             }
+        }
+        // All events of the keyspace, and their order.
+        if rng.u8(..3) == 0 {
+            let connection = CONNECTIONS - 1;
+            steps.push(Step::Send { connection, args: words("HELLO 3") });
+            is_resp3[connection] = true;
+            steps.push(Step::Send { connection, args: words("PSUBSCRIBE __key*") });
         }
         // A few commands that are used much, so that their data meets.
         let favourites: Vec<usize> = (0..6).map(|_| rng.usize(..self.commands.len())).collect();
@@ -51,23 +91,32 @@ impl Sequences {
                 steps.push(Step::Send { connection: 0, args: words(line) });
             }
         }
-        let len = rng.usize(len);
+        let len = rng.usize(style.len.clone());
         let (mut connection, mut in_multi) = (0, 0);
         for _ in 0..len {
-            if in_multi == 0 && rng.u8(..3) == 0 {
+            if in_multi == 0 && rng.u32(..style.stretch) == 0 {
                 connection = rng.usize(..CONNECTIONS);
             }
+            if rng.u32(..1000) < style.advances {
+                steps.push(Step::Advance { ms: [1, 10, 100, 1000, 100_000][rng.usize(..5)] });
+                continue;
+            }
+            if rng.u32(..1000) < style.unblocks {
+                steps.push(Step::Unblock { connection: rng.usize(..CONNECTIONS) });
+                continue;
+            }
             let args = match rng.u8(..100) {
-                0..=4 => {
-                    steps.push(Step::Advance { ms: [1, 10, 100, 1000, 100_000][rng.usize(..5)] });
-                    continue;
-                }
-                5..=8 if in_multi == 0 => {
+                0..=3 if in_multi == 0 => {
                     in_multi = rng.usize(1..6);
                     words("MULTI")
                 }
-                9 if in_multi == 0 => words(["WATCH s1 l1", "WATCH h1", "UNWATCH"][rng.usize(..3)]),
-                10..=15 => self.script(&mut rng),
+                4 if in_multi == 0 => words(["WATCH s1 l1", "WATCH h1", "UNWATCH"][rng.usize(..3)]),
+                11..=13 => self.about(&mut rng),
+                14 if in_multi == 0 => {
+                    listen(connection, is_resp3[connection], &mut rng, &mut steps);
+                    continue;
+                }
+                5..=10 => self.script(&mut rng),
                 _ if in_multi == 1 => {
                     in_multi = 0;
                     words(if rng.u8(..8) == 0 { "DISCARD" } else { "EXEC" })
@@ -76,19 +125,29 @@ impl Sequences {
                     in_multi = in_multi.saturating_sub(1).max(usize::from(in_multi > 0));
                     let favourite = favourites[rng.usize(..favourites.len())];
                     let at = if rng.u8(..3) == 0 { favourite } else { rng.usize(..self.commands.len()) };
-                    self.call(at, &mut rng)
+                    self.call(at, if in_multi > 0 { Place::Within } else { Place::Free }, &mut rng)
                 }
             };
+            if args[0].eq_ignore_ascii_case(b"RESET") {
+                is_resp3[connection] = false;
+            }
             steps.push(Step::Send { connection, args });
         }
         steps
     }
 
-    fn call(&self, at: usize, rng: &mut Rng) -> Vec<Vec<u8>> {
-        loop {
-            let nearly = rng.u8(..4) == 0;
+    /// A call of a command. Within something, not one of SCAN: it deletes overdue keys, in each server those that its step
+    /// comes by.
+    fn call(&self, at: usize, place: Place, rng: &mut Rng) -> Vec<Vec<u8>> {
+        let mut command = &self.commands[at];
+        for tries in 0.. {
+            assert!(tries < 10_000, "no call of {:?} can be compared", command.name);
+            let nearly = rng.u8(..4) == 0 && place != Place::Named;
+            if place != Place::Free && command.name == ["SCAN"] {
+                command = &self.commands[rng.usize(..self.commands.len())];
+                continue;
+            }
             let mut generator = Generator::new(&self.vocabulary, rng);
-            let command = &self.commands[at];
             let mut call = if nearly { generator.nearly_valid(command) } else { generator.valid(command) };
             if let Some(key) = lex_key(&call).and_then(|at| call.get_mut(at)) {
                 *key = LEX_KEY.to_vec();
@@ -97,14 +156,77 @@ impl Sequences {
                 return call;
             }
         }
+        unreachable!("it tries until it has one")
+    }
+
+    /// A command that has another one in its arguments, and does not run it; or that changes what there is of scripts.
+    fn about(&self, rng: &mut Rng) -> Vec<Vec<u8>> {
+        let head = match rng.u8(..12) {
+            0..=2 => words("COMMAND GETKEYS"),
+            3 | 4 => words("COMMAND GETKEYSANDFLAGS"),
+            5..=7 => words("ACL DRYRUN default"),
+            8 | 9 => {
+                let replace = if rng.bool() { "REPLACE " } else { "" };
+                let mut load = words(&format!("FUNCTION LOAD {replace}"));
+                load.push(LIBRARIES[rng.usize(..LIBRARIES.len())].into());
+                return load;
+            }
+            10 => {
+                return words(
+                    ["FUNCTION DELETE one", "FUNCTION DELETE two", "FUNCTION LIST"][rng.usize(..3)],
+                );
+            }
+            _ => {
+                let script = SCRIPTS[rng.usize(..SCRIPTS.len())];
+                return vec![b"SCRIPT".to_vec(), b"LOAD".to_vec(), script.into()];
+            }
+        };
+        let call = self.call(rng.usize(..self.commands.len()), Place::Named, rng);
+        head.into_iter().chain(call).collect()
     }
 
     /// A script that calls a command.
     fn script(&self, rng: &mut Rng) -> Vec<Vec<u8>> {
-        let call = self.call(rng.usize(..self.commands.len()), rng);
-        let name = if rng.u8(..6) == 0 { "EVAL_RO" } else { "EVAL" };
-        let mut args = vec![name.into(), SCRIPTS[rng.usize(..SCRIPTS.len())].into(), b"0".to_vec()];
+        let call = self.call(rng.usize(..self.commands.len()), Place::Within, rng);
+        let script = SCRIPTS[rng.usize(..SCRIPTS.len())];
+        let hash = || sha1_smol::Sha1::from(script).hexdigest();
+        let (name, what): (&str, Vec<u8>) = match rng.u8(..12) {
+            0 => ("EVAL_RO", script.into()),
+            1 => ("EVALSHA", hash().into()),
+            2 => ("EVALSHA_RO", hash().into()),
+            3 | 4 => ("FCALL", ["call", "try", "read"][rng.usize(..3)].into()),
+            5 => ("FCALL_RO", ["call", "read"][rng.usize(..2)].into()),
+            _ => ("EVAL", script.into()),
+        };
+        let mut args = vec![name.into(), what, b"0".to_vec()];
         args.extend(call);
         args
+    }
+}
+
+/// A connection begins to listen, or listens no more. In the older protocol it can do little else while it listens, so that
+/// does not last.
+fn listen(connection: usize, is_resp3: bool, rng: &mut Rng, steps: &mut Vec<Step>) {
+    const BEGINS: [&str; 5] =
+        ["SUBSCRIBE c1 c2", "PSUBSCRIBE c*", "SSUBSCRIBE c1", "SUBSCRIBE c1 c1", "PSUBSCRIBE __key*@0__:*"];
+    const ENDS: [&str; 6] = [
+        "UNSUBSCRIBE",
+        "PUNSUBSCRIBE",
+        "SUNSUBSCRIBE",
+        "UNSUBSCRIBE c2 none",
+        "PUNSUBSCRIBE c* *",
+        "SUNSUBSCRIBE c1 c3",
+    ];
+    let other = rng.usize(..CONNECTIONS);
+    let mut send = |connection: usize, line: &str| steps.push(Step::Send { connection, args: words(line) });
+    if is_resp3 && rng.bool() {
+        return send(connection, ENDS[rng.usize(..ENDS.len())]);
+    }
+    send(connection, BEGINS[rng.usize(..BEGINS.len())]);
+    if !is_resp3 {
+        ["PUBLISH c1 hello", "SPUBLISH c1 there", "INCR s1", "PING"]
+            .iter()
+            .for_each(|line| send(other, line));
+        ENDS[..3].iter().for_each(|line| send(connection, line));
     }
 }

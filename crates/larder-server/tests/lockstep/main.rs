@@ -14,11 +14,10 @@ mod rules;
 mod runner;
 mod step;
 
-use generate::Sequences;
+use generate::{Sequences, Style};
 use larder_testkit::{seed, syntax};
-use runner::{Difference, Lockstep};
+use runner::{Difference, Lockstep, Pace};
 use std::collections::HashSet;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use step::{Step, from_text, to_text};
@@ -26,10 +25,10 @@ use step::{Step, from_text, to_text};
 /// Sequences of a run that every change is tested with.
 const SEQUENCES: u64 = 1000;
 
-/// Commands of a sequence: few, so that many begin anew.
-const COMMANDS: Range<usize> = 10..60;
-/// The same for long runs, which should not spend their time on beginnings.
-const COMMANDS_LONG: Range<usize> = 100..1000;
+/// Few commands, so that many sequences begin anew, on connections that meet often.
+const SHORT: Style = Style { len: 10..60, stretch: 3, advances: 50, unblocks: 5 };
+/// Long runs should spend their time neither on beginnings nor on waiting for each reply, or for the clock.
+const LONG: Style = Style { len: 100..2000, stretch: 30, advances: 10, unblocks: 20 };
 
 /// Differences after which a run stops.
 const DIFFERENCES_MAX: usize = 60;
@@ -41,15 +40,17 @@ fn lockstep(name: &str, threads: &str) -> (Lockstep, PathBuf) {
 
 /// A difference as a file of `found`, and what tells it from others: the command and its error.
 fn report(lockstep: &mut Lockstep, seed: u64, steps: Vec<Step>) -> ((String, String), String) {
-    let short = minimise::minimise(steps, |steps| lockstep.run(steps).is_some());
+    // What needs batches to differ is rare, and says so.
+    let pace = if lockstep.run(&steps, Pace::Single).is_some() { Pace::Single } else { Pace::Batches };
+    let short = minimise::minimise(steps, |steps| lockstep.run(steps, pace).is_some());
     let name = short.iter().rev().find_map(|step| match step {
         Step::Send { args, .. } => Some(String::from_utf8_lossy(&args[0]).to_uppercase()),
-        Step::Advance { .. } => None,
+        Step::Unblock { .. } | Step::Advance { .. } => None,
     });
-    let Some(Difference { at, what }) = lockstep.run(&short) else {
+    let Some(Difference { at, what }) = lockstep.run(&short, pace) else {
         return Default::default();
     };
-    let text = format!("# SEED={seed}, after step {}:\n#     {what}\n{}", at + 1, to_text(&short));
+    let text = format!("# SEED={seed}, {pace:?}, after step {}:\n#     {what}\n{}", at + 1, to_text(&short));
     let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
     ((name.unwrap_or_default(), kind), text)
 }
@@ -58,7 +59,8 @@ fn report(lockstep: &mut Lockstep, seed: u64, steps: Vec<Step>) -> ((String, Str
 fn fuzz(
     lockstep: &mut Lockstep,
     first: u64,
-    len: Range<usize>,
+    style: &Style,
+    pace: Pace,
     mut goes_on: impl FnMut(u64) -> bool,
 ) -> Vec<String> {
     let sequences = Sequences::of(syntax::commands(lockstep.oracle()));
@@ -66,8 +68,8 @@ fn fuzz(
     let mut kinds = HashSet::new();
     let mut seed = first;
     while goes_on(seed - first) && found.len() < DIFFERENCES_MAX {
-        let steps = sequences.sequence(seed, len.clone());
-        if let Some(difference) = lockstep.run(&steps) {
+        let steps = sequences.sequence(seed, style);
+        if let Some(difference) = lockstep.run(&steps, pace) {
             if difference.what.contains("does not answer") {
                 panic!("SEED={seed}: {}\n{}", difference.what, to_text(&steps));
             }
@@ -86,7 +88,7 @@ fn fuzz(
 #[test]
 fn sequences_agree() {
     let (mut lockstep, dir) = lockstep("short", "1");
-    let found = fuzz(&mut lockstep, seed(1_000_000), COMMANDS, |done| done < SEQUENCES);
+    let found = fuzz(&mut lockstep, seed(1_000_000), &SHORT, Pace::Single, |done| done < SEQUENCES);
     let _ = std::fs::remove_dir_all(dir);
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
 }
@@ -98,7 +100,7 @@ fn sequences_agree_for_long() {
     let end = Instant::now() + larder_testkit::fuzz::time().unwrap_or(Duration::from_secs(60));
     let threads = std::env::var("THREADS").unwrap_or_else(|_| "1".to_owned());
     let (mut lockstep, dir) = lockstep("long", &threads);
-    let found = fuzz(&mut lockstep, seed(1), COMMANDS_LONG, |_| Instant::now() < end);
+    let found = fuzz(&mut lockstep, seed(1), &LONG, Pace::Batches, |_| Instant::now() < end);
     let _ = std::fs::remove_dir_all(dir);
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
 }
@@ -115,7 +117,7 @@ fn what_was_found_agrees() {
     for file in files {
         let steps = from_text(&std::fs::read_to_string(&file).expect("a file of text"));
         assert!(!steps.is_empty(), "{} has steps", file.display());
-        if let Some(Difference { at, what }) = lockstep.run(&steps) {
+        if let Some(Difference { at, what }) = lockstep.run(&steps, Pace::Single) {
             panic!("{} differs after step {}: {what}", file.display(), at + 1);
         }
     }

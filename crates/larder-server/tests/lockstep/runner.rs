@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::generate::CONNECTIONS;
-use super::rules::{FAR_TIME_MS, Rule, normal, rule_of, rule_of_reply};
+use super::rules::{FAR_TIME_MS, Rule, normal, rule_of, rule_of_reply, subscribes};
 use super::step::Step;
 use larder_testkit::{Client, Kind, Server, Value};
 use std::path::Path;
@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take for what takes no time.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a message may take that another thread sends.
+const MESSAGE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What is known of every key but its value.
 const KEYSPACE: &str = "
@@ -24,14 +27,34 @@ const KEYSPACE: &str = "
             local is_empty = redis.call('TYPE', key).ok == 'hash' and #redis.call('HKEYS', key) == 0
             local deadline = math.min(redis.call('PEXPIRETIME', key), 2 ^ 47)
             local encoding = redis.call('OBJECT', 'ENCODING', key)
-            encoding = ({skiplist = 'listpack', int = 'embstr'})[encoding] or encoding
+            encoding = ({skiplist = 'listpack', hashtable = 'listpack', int = 'embstr'})[encoding] or encoding
             if not is_empty then all[#all + 1] = db .. ' ' .. key .. ' ' .. idle .. ' ' .. encoding .. ' ' .. deadline end
         end
     end
     return all";
 
+/// Hashes whose fields have all expired: Larder has none of these, Valkey keeps them until its own expiry comes by.
+const SWEEP: &str = "
+    local swept = 0
+    for db = 0, 15 do
+        redis.call('SELECT', db)
+        for _, key in ipairs(redis.call('KEYS', '*')) do
+            if redis.call('TYPE', key).ok == 'hash' and #redis.call('HKEYS', key) == 0 then
+                swept = swept + redis.call('DEL', key)
+            end
+        end
+    end
+    return swept";
+
+/// How a difference of this kind is told.
+const STILL_WAITS: &str = "the other still waits";
+const SERVED_ANYWAY: &str = "Larder serves a client that has another key of a wrong type";
+
 /// Steps of a scan, at most.
 const SCAN_STEPS_MAX: usize = 1000;
+
+/// Commands sent at once, at most: the replies to them must fit where they wait until they are read.
+const BATCH_MAX: usize = 64;
 
 /// Where the servers differ.
 #[derive(Clone, Debug)]
@@ -42,12 +65,23 @@ pub struct Difference {
     pub what: String,
 }
 
+/// How many commands are under way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// One.
+    Single,
+    /// Those that follow each other on one connection.
+    Batches,
+}
+
 /// Both servers, on one clock.
 pub struct Lockstep {
     sides: [Side; 2],
     clock: Clock,
     /// Commands sent to each.
     pub commands: u64,
+    /// A hash has been deleted whose fields had all expired.
+    swept: bool,
 }
 
 /// One server and the connections to it. The first side is Larder, the second the one that it is compared with.
@@ -57,6 +91,8 @@ struct Side {
     admin: Client,
     clients: Vec<Client>,
     ids: Vec<i64>,
+    /// The messages that each has received.
+    messages: Vec<Vec<Value>>,
 }
 
 /// What is known of a connection, the same on both sides.
@@ -81,12 +117,14 @@ impl Lockstep {
             command.push(&program);
             let server = Server::start(&command, &[&["--enable-debug-command", "yes"], own].concat());
             let mut admin = server.client();
-            assert_eq!(admin.ask("DEBUG SET-ACTIVE-EXPIRE 0").text(), "OK");
-            Side { kind, server, admin, clients: Vec::new(), ids: Vec::new() }
+            for line in ["DEBUG SET-ACTIVE-EXPIRE 0", "CONFIG SET notify-keyspace-events KEAn"] {
+                assert_eq!(admin.ask(line).text(), "OK", "{line}");
+            }
+            Side { kind, server, admin, clients: Vec::new(), ids: Vec::new(), messages: Vec::new() }
         };
         // Larder counts on from the last reading of the time of day; Valkey reads it in its periodic work.
-        let sides = [side(Kind::Larder, 1000, larder), side(Kind::Valkey, 1, &["--hz", "500"])];
-        Lockstep { sides, clock, commands: 0 }
+        let sides = [side(Kind::Larder, 1_000_000, larder), side(Kind::Valkey, 1, &["--hz", "500"])];
+        Lockstep { sides, clock, commands: 0, swept: false }
     }
 
     /// Both clients of the tests' own, for questions before the start.
@@ -95,30 +133,83 @@ impl Lockstep {
     }
 
     /// Runs a sequence from a clean state on. The first difference, if there is one.
-    pub fn run(&mut self, steps: &[Step]) -> Option<Difference> {
+    pub fn run(&mut self, steps: &[Step], pace: Pace) -> Option<Difference> {
         self.reset();
+        self.swept = false;
         let mut states = vec![State::default(); CONNECTIONS];
-        for (at, step) in steps.iter().enumerate() {
-            let result = match step {
+        let mut at = 0;
+        while at < steps.len() {
+            let mut len = 1;
+            let result = match &steps[at] {
                 Step::Advance { ms } => {
-                    self.clock.advance(*ms);
-                    let wall_us = self.clock.wall_us();
-                    self.sides.iter_mut().try_for_each(|side| side.wait_for_time(wall_us))
+                    // Valkey ends a wait when more than the time is over, Larder when the time is.
+                    let waits = states.iter().any(|state| state.blocked.is_some());
+                    self.advance(ms + u64::from(waits))
                 }
-                Step::Send { connection, .. } if states[*connection].blocked.is_some() => Ok(()),
-                Step::Send { connection, args } => self.send(*connection, args, &mut states[*connection]),
+                Step::Send { connection, .. } if states[*connection].blocked.is_some() => {
+                    at += 1;
+                    continue;
+                }
+                Step::Unblock { connection } if states[*connection].blocked.is_some() => {
+                    self.unblock(*connection)
+                }
+                Step::Unblock { .. } => {
+                    at += 1;
+                    continue;
+                }
+                Step::Send { connection, .. } => {
+                    let commands = match pace {
+                        Pace::Single => batch(&steps[at..=at]),
+                        Pace::Batches => batch(&steps[at..]),
+                    };
+                    len = commands.len();
+                    self.send(*connection, &commands, &mut states[*connection])
+                }
             };
             let result = result.and_then(|()| self.settle(&mut states));
             if let Err(what) = result {
-                return Some(Difference { at, what });
+                // Larder serves those who wait for a key also when STORE replaces what it held, and when another of their
+                // keys has got another type: what follows differs then.
+                let stores = steps[at..at + len].iter().any(stores);
+                if stores && what.ends_with(STILL_WAITS) || what == SERVED_ANYWAY {
+                    return None;
+                }
+                // So it does when the difference is one that is known: it may show elsewhere first.
+                if self.settle(&mut states).is_err_and(|what| what == SERVED_ANYWAY) || self.sweep()[1] > 0 {
+                    return None;
+                }
+                return Some(Difference { at: at + len - 1, what });
             }
+            at += len;
         }
-        self.compare_data().err().map(|what| Difference { at: steps.len(), what })
+        let result = self.compare_messages(&states).and_then(|()| self.compare_data());
+        result.err().map(|what| Difference { at: steps.len(), what })
+    }
+
+    fn unblock(&mut self, connection: usize) -> Result<(), String> {
+        let [larder, other] = self.both(|side| side.unblock(connection));
+        same(&larder, &other)
+    }
+
+    fn advance(&mut self, ms: u64) -> Result<(), String> {
+        self.clock.advance(ms);
+        let wall_us = self.clock.wall_us();
+        self.sides.iter_mut().try_for_each(|side| side.wait_for_time(wall_us))?;
+        self.sweep();
+        Ok(())
+    }
+
+    /// Deletes hashes whose fields have all expired; returns how many there were.
+    fn sweep(&mut self) -> [i64; 2] {
+        let swept = self.both(|side| side.admin.cmd(&["EVAL", SWEEP, "0"]).int());
+        self.swept |= swept != [0, 0];
+        swept
     }
 
     fn reset(&mut self) {
         for side in &mut self.sides {
             side.clients.clear();
+            side.messages = vec![Vec::new(); CONNECTIONS];
             side.clients.extend((0..CONNECTIONS).map(|_| side.server.client()));
             side.ids = side.clients.iter_mut().map(|client| client.ask("CLIENT ID").int()).collect();
             for line in ["FLUSHALL SYNC", "SCRIPT FLUSH", "FUNCTION FLUSH"] {
@@ -132,48 +223,125 @@ impl Lockstep {
         [ask(larder), ask(other)]
     }
 
-    fn send(&mut self, connection: usize, args: &[Vec<u8>], state: &mut State) -> Result<(), String> {
-        self.commands += 1;
-        for side in &mut self.sides {
-            side.clients[connection].send(args);
+    /// Sends commands at once; only the last may block.
+    fn send(&mut self, connection: usize, commands: &[&[Vec<u8>]], state: &mut State) -> Result<(), String> {
+        self.commands += commands.len() as u64;
+        if ends_listening(commands[0]) && state.queue.is_none() {
+            // Larder drops what is on its way to a connection that listens no more.
+            let [larder, other] = self.both(|side| side.replies_until_ping(connection));
+            same(&Value::Array(larder?), &Value::Array(other?))?;
         }
-        let may_block = state.queue.is_none() && may_block(args);
-        let mut replies = Vec::new();
+        if subscribes(commands[0]) {
+            // Its replies are as many as the channels. In a transaction they would come in the midst of those of EXEC.
+            return if state.queue.is_none() { self.subscribe(connection, commands[0]) } else { Ok(()) };
+        }
         for side in &mut self.sides {
-            replies.push(if may_block {
-                side.reply_or_block(connection)?
+            side.clients[connection].send_all(commands);
+        }
+        for args in commands {
+            let [larder, other] = if may_block(args) {
+                self.both(|side| side.reply_or_block(connection))
             } else {
-                Some(side.reply(connection)?)
-            });
+                self.both(|side| side.reply(connection).map(Some))
+            };
+            let result = match (larder?, other?) {
+                (Some(larder), Some(other)) => self.compare(connection, args, &larder, &other, state),
+                (None, None) => {
+                    state.blocked = Some(args.to_vec());
+                    Ok(())
+                }
+                (Some(larder), None) => Err(format!("Larder answers {larder}, the other waits")),
+                (None, Some(other)) => Err(format!("Larder waits, the other answers {other}")),
+            };
+            result.map_err(
+                |what| if commands.len() == 1 { what } else { format!("{}: {what}", name_of(args)) },
+            )?;
         }
-        let [larder, other] = &replies[..] else { unreachable!("there are two sides") };
-        match (larder, other) {
-            (Some(larder), Some(other)) => self.compare(connection, args, larder, other, state),
-            (None, None) => {
-                state.blocked = Some(args.to_vec());
-                Ok(())
+        Ok(())
+    }
+
+    fn subscribe(&mut self, connection: usize, args: &[Vec<u8>]) -> Result<(), String> {
+        self.sides.iter_mut().for_each(|side| side.clients[connection].send(args));
+        let [larder, other] = self.both(|side| side.replies_until_ping(connection));
+        // All channels are left in any order.
+        let rule = if args.len() == 1 { Rule::Shape } else { Rule::Same };
+        let [larder, other] = [larder?, other?].map(|replies| normal(&Value::Array(replies), rule));
+        same(&larder, &other)
+    }
+
+    /// All messages that the connections have received, those on the way too.
+    fn compare_messages(&mut self, states: &[State]) -> Result<(), String> {
+        if self.sweep() != [0, 0] || self.swept {
+            // When such a hash is deleted, and by what, differs.
+            return Ok(());
+        }
+        for (connection, state) in states.iter().enumerate() {
+            if state.blocked.is_some() {
+                continue;
             }
-            (Some(larder), None) => Err(format!("Larder answers {larder}, the other waits")),
-            (None, Some(other)) => Err(format!("Larder waits, the other answers {other}")),
+            if state.queue.is_some() {
+                self.sides.iter_mut().for_each(|side| side.clients[connection].send(&["DISCARD"]));
+                let [larder, other] = self.both(|side| side.reply(connection));
+                same(&larder?, &other?)?;
+            }
+            let deadline = Instant::now() + MESSAGE_PATIENCE;
+            loop {
+                let [larder, other] = self.both(|side| side.replies_until_ping(connection));
+                same(&Value::Array(larder?), &Value::Array(other?))?;
+                let [ours, theirs] =
+                    [0, 1].map(|side: usize| in_order(&self.sides[side].messages[connection]));
+                // What another thread sends may be on its way.
+                if ours.len() < theirs.len() && Instant::now() < deadline {
+                    continue;
+                }
+                let at = ours
+                    .iter()
+                    .zip(&theirs)
+                    .position(|(a, b)| a != b)
+                    .unwrap_or(ours.len().min(theirs.len()));
+                if ours.len() != at || theirs.len() != at {
+                    return Err(format!(
+                        "message {at} of {} and {}: Larder {:?}\n      other:  {:?}",
+                        ours.len(),
+                        theirs.len(),
+                        ours.get(at),
+                        theirs.get(at)
+                    ));
+                }
+                break;
+            }
         }
+        Ok(())
     }
 
     /// Reads what those get who waited and do not any more.
     fn settle(&mut self, states: &mut [State]) -> Result<(), String> {
-        for (connection, state) in states.iter_mut().enumerate() {
+        let waiting: Vec<usize> =
+            (0..states.len()).filter(|&connection| states[connection].blocked.is_some()).collect();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        self.sides.iter_mut().for_each(|side| side.ask_who_waits(&waiting));
+        let [ours, theirs] = self.both(|side| side.who_waits(&waiting));
+        for ((connection, ours), theirs) in waiting.into_iter().zip(ours).zip(theirs) {
+            let state = &mut states[connection];
             let Some(args) = state.blocked.clone() else { continue };
-            if self.sides[1].is_blocked(connection) {
-                if !self.sides[0].is_blocked(connection) {
+            if theirs {
+                if !ours {
                     let reply = self.sides[0].reply(connection)?;
-                    return Err(format!(
-                        "connection {connection}: Larder answers {reply}, the other still waits"
-                    ));
+                    return Err(format!("connection {connection}: Larder answers {reply}, {STILL_WAITS}"));
                 }
                 continue;
             }
+            // Valkey writes the reply to a wait that is over when its loop goes round once more, which can take a second.
+            self.both(|side| side.admin.ask("PING"));
             let [larder, other] = self.both(|side| side.reply(connection));
+            let (larder, other) = (larder?, other?);
             state.blocked = None;
-            self.compare(connection, &args, &larder?, &other?, state)?;
+            if is_wrong_type(&other) && !larder.is_error() {
+                return Err(SERVED_ANYWAY.to_owned());
+            }
+            self.compare(connection, &args, &larder, &other, state)?;
         }
         Ok(())
     }
@@ -203,7 +371,7 @@ impl Lockstep {
             }
             return same(larder, other);
         }
-        if is("DISCARD") || is("RESET") {
+        if (is("DISCARD") || is("RESET")) && !other.is_error() {
             state.queue = None;
         }
         if is("MULTI") && !other.is_error() {
@@ -244,16 +412,115 @@ fn same(larder: &Value, other: &Value) -> Result<(), String> {
     if larder == other { Ok(()) } else { Err(format!("Larder: {larder:?}\n      other:  {other:?}")) }
 }
 
+/// The commands at the beginning of the steps that one connection can send at once. What waits, or asks further when it is
+/// compared, is the last of them.
+fn batch(steps: &[Step]) -> Vec<&[Vec<u8>]> {
+    let mut commands: Vec<&[Vec<u8>]> = Vec::new();
+    let mut first = None;
+    for step in steps.iter().take(BATCH_MAX) {
+        let Step::Send { connection, args } = step else { break };
+        if *first.get_or_insert(connection) != connection {
+            break;
+        }
+        if ends_listening(args) && !commands.is_empty() {
+            break;
+        }
+        commands.push(args);
+        if subscribes(args) || may_block(args) || rule_of(args) == Rule::Scan {
+            break;
+        }
+    }
+    commands
+}
+
+/// Whether a step may put a collection in the place of what a key holds.
+fn stores(step: &Step) -> bool {
+    let has_word = |arg: &Vec<u8>| arg.to_ascii_uppercase().windows(5).any(|part| part == b"STORE");
+    matches!(step, Step::Send { args, .. } if is_one(args, &["EXEC"]) || args.iter().any(has_word))
+}
+
+/// Whether something comes from a channel, and answers nothing.
+fn is_message(value: &Value) -> bool {
+    let is_one = |items: &[Value]| {
+        items.len() >= 3 && ["message", "pmessage", "smessage"].contains(&&*items[0].text())
+    };
+    matches!(value, Value::Push(items) | Value::Array(items) if is_one(items))
+}
+
+/// Whether a command may take channels from its connection.
+fn ends_listening(args: &[Vec<u8>]) -> bool {
+    subscribes(args) || is_one(args, &["RESET"])
+}
+
+/// A message without the pattern that let it through: when there are several, they come in any order.
+fn without_pattern(value: Value) -> Value {
+    match value {
+        Value::Push(mut items) | Value::Array(mut items) if items.len() == 4 => {
+            items.remove(1);
+            Value::Push(items)
+        }
+        value => value,
+    }
+}
+
+/// Messages as they came, but those of keys that have expired come last, and in order: walks come across them in any. Those
+/// of fields that have expired are left out: they are told when a server takes the fields out.
+fn in_order(messages: &[Value]) -> Vec<Value> {
+    let of_expiry = |message: &&Value| message.items().iter().any(|item| item.bytes().ends_with(b"expired"));
+    let of_fields = |message: &&Value| message.items().iter().any(|item| item.bytes().ends_with(b"hexpired"));
+    let (mut expired, others): (Vec<&Value>, Vec<&Value>) =
+        messages.iter().filter(|message| !of_fields(message)).partition(of_expiry);
+    expired.sort_by_key(|message| format!("{message:?}"));
+    others.into_iter().chain(expired).cloned().collect()
+}
+
+fn is_wrong_type(reply: &Value) -> bool {
+    matches!(reply, Value::Error(text) if text.starts_with("WRONGTYPE"))
+}
+
+fn is_one(args: &[Vec<u8>], names: &[&str]) -> bool {
+    names.iter().any(|name| args[0].eq_ignore_ascii_case(name.as_bytes()))
+}
+
+fn name_of(args: &[Vec<u8>]) -> String {
+    args.iter().take(3).map(|arg| arg.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
+}
+
 /// Whether a command may make its client wait.
 fn may_block(args: &[Vec<u8>]) -> bool {
     const NAMES: [&str; 8] =
         ["BLPOP", "BRPOP", "BLMOVE", "BRPOPLPUSH", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP"];
-    let is = |name: &&str| args[0].eq_ignore_ascii_case(name.as_bytes());
-    NAMES.iter().any(is) || ["XREAD", "XREADGROUP"].iter().any(is)
+    is_one(args, &NAMES) || is_one(args, &["XREAD", "XREADGROUP"])
 }
 
 impl Side {
+    /// The next reply; messages that come before it are put aside.
     fn reply(&mut self, connection: usize) -> Result<Value, String> {
+        loop {
+            let value = self.read(connection)?;
+            if !is_message(&value) {
+                return Ok(value);
+            }
+            self.messages[connection].push(without_pattern(value));
+        }
+    }
+
+    /// All replies up to that to a PING, which is sent now.
+    fn replies_until_ping(&mut self, connection: usize) -> Result<Vec<Value>, String> {
+        const WORD: &[u8] = b"until here";
+        self.clients[connection].send(&[b"PING", WORD]);
+        let mut replies = Vec::new();
+        loop {
+            let reply = self.reply(connection)?;
+            // A connection that listens gets an array in the older protocol.
+            if reply.bytes() == WORD || reply.items().get(1).is_some_and(|item| item.bytes() == WORD) {
+                return Ok(replies);
+            }
+            replies.push(reply);
+        }
+    }
+
+    fn read(&mut self, connection: usize) -> Result<Value, String> {
         let kind = self.kind;
         self.clients[connection].read().map_err(|error| {
             let tail: String = self
@@ -271,11 +538,16 @@ impl Side {
     fn reply_or_block(&mut self, connection: usize) -> Result<Option<Value>, String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if self.clients[connection].has_reply() {
-                return self.reply(connection).map(Some);
-            }
+            // Asked first: by the time that this is answered, the command is mostly done.
             if self.is_blocked(connection) {
                 return Ok(None);
+            }
+            if self.clients[connection].has_reply() {
+                let value = self.read(connection)?;
+                if !is_message(&value) {
+                    return Ok(Some(value));
+                }
+                self.messages[connection].push(without_pattern(value));
             }
             if Instant::now() > deadline {
                 return Err(format!("{:?} neither answers nor waits", self.kind));
@@ -283,9 +555,32 @@ impl Side {
         }
     }
 
+    fn unblock(&mut self, connection: usize) -> Value {
+        self.admin.ask(&format!("CLIENT UNBLOCK {}", self.ids[connection]))
+    }
+
     fn is_blocked(&mut self, connection: usize) -> bool {
-        let list = self.admin.ask(&format!("CLIENT LIST ID {}", self.ids[connection])).text();
-        list.split(' ').any(|word| word.strip_prefix("flags=").is_some_and(|flags| flags.contains('b')))
+        self.ask_who_waits(&[connection]);
+        self.who_waits(&[connection])[0]
+    }
+
+    fn ask_who_waits(&mut self, connections: &[usize]) {
+        let ids: Vec<String> =
+            connections.iter().map(|&connection| self.ids[connection].to_string()).collect();
+        let mut args = vec!["CLIENT", "LIST", "ID"];
+        args.extend(ids.iter().map(String::as_str));
+        self.admin.send(&args);
+    }
+
+    /// Which of the connections wait, after it has been asked.
+    fn who_waits(&mut self, connections: &[usize]) -> Vec<bool> {
+        let list = self.admin.read().expect("the server replies").text();
+        let waits = |&connection: &usize| {
+            let id = format!("id={} ", self.ids[connection]);
+            let line = list.lines().find(|line| line.starts_with(&id)).expect("the connection is there");
+            line.split(' ').any(|word| word.strip_prefix("flags=").is_some_and(|flags| flags.contains('b')))
+        };
+        connections.iter().map(waits).collect()
     }
 
     /// All steps of a scan from its beginning on.

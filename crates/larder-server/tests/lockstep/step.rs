@@ -13,6 +13,11 @@ pub enum Step {
         /// The command.
         args: Vec<Vec<u8>>,
     },
+    /// A connection that waits is told to wait no longer.
+    Unblock {
+        /// Which one.
+        connection: usize,
+    },
     /// Time passes.
     Advance {
         /// So many ms.
@@ -28,6 +33,9 @@ pub fn to_text(steps: &[Step]) -> String {
             Step::Send { connection, args } => {
                 let args: Vec<String> = args.iter().map(|arg| quote(arg)).collect();
                 let _ = writeln!(text, "{connection}> {}", args.join(" "));
+            }
+            Step::Unblock { connection } => {
+                let _ = writeln!(text, "unblock {connection}");
             }
             Step::Advance { ms } => {
                 let _ = writeln!(text, "advance {ms}");
@@ -45,6 +53,9 @@ pub fn from_text(text: &str) -> Vec<Step> {
 fn step_of(line: &str) -> Step {
     if let Some(ms) = line.strip_prefix("advance ") {
         return Step::Advance { ms: ms.parse().expect("a number of ms") };
+    }
+    if let Some(connection) = line.strip_prefix("unblock ") {
+        return Step::Unblock { connection: connection.parse().expect("a connection's number") };
     }
     let (connection, command) = line.split_once("> ").expect("a connection and a command");
     Step::Send { connection: connection.parse().expect("a connection's number"), args: words(command) }
@@ -78,6 +89,7 @@ fn steps_are_read_as_they_are_written() {
     let steps = vec![
         Step::Send { connection: 2, args: vec![b"SET".to_vec(), b"".to_vec(), b"\xff \"\\\r\n".to_vec()] },
         Step::Advance { ms: 7 },
+        Step::Unblock { connection: 1 },
         Step::Send { connection: 0, args: vec![b"PING".to_vec()] },
     ];
     assert_eq!(from_text(&format!("# found so\n{}", to_text(&steps))), steps);
