@@ -394,6 +394,16 @@ impl<'a> Context<'a> {
         existed
     }
 
+    /// Removes a key that an empty result would have replaced: whether its time is over does not matter.
+    pub(crate) fn delete_target(&mut self, key: &Key<'_>) {
+        if self.table(key).get(key.hash, key.bytes).is_none() {
+            return;
+        }
+        self.remove_entry(key, self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed));
+        self.modified_by(key, 1);
+        self.notify(class::GENERIC, "del", key);
+    }
+
     /// Removes a key for another to take its place, which is no event and no change of its own; true if it existed.
     pub(crate) fn make_room(&mut self, key: &Key<'_>) -> bool {
         self.remove(key, self.replaces_lazily())

@@ -39,7 +39,7 @@ pub(super) fn bitop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let target = context.key(args.at(2));
     context.reply.count(len);
     if len == 0 {
-        context.delete(&target);
+        context.delete_target(&target);
     } else {
         // A target that is one of the sources is shared with our clone of it, and not written to.
         context.rebuild_string(&target, len, |result| match operation {

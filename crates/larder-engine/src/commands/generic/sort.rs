@@ -348,7 +348,7 @@ fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>],
     let target = context.key(target);
     context.reply.int(list.len() as i64);
     if Typed::is_empty(&list) {
-        context.delete(&target);
+        context.delete_target(&target);
     } else {
         let len = list.len() as usize;
         context.put_value(&target, list);

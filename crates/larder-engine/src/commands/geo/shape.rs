@@ -31,10 +31,19 @@ pub(super) struct Bounds {
 }
 
 impl Shape {
-    /// The polygon with these vertices, measured from the mean of them.
+    /// The polygon with these vertices, measured from the point of the sphere below their mean in space.
     pub fn polygon(vertices: Vec<Position>) -> Shape {
-        let mean = |of: fn(&Position) -> f64| vertices.iter().map(of).sum::<f64>() / vertices.len() as f64;
-        let center = Position { longitude: mean(|v| v.longitude), latitude: mean(|v| v.latitude) };
+        let (mut x, mut y, mut z) = (0.0, 0.0, 0.0);
+        for vertex in &vertices {
+            let (longitude, latitude) = (radians(vertex.longitude), radians(vertex.latitude));
+            x += latitude.cos() * longitude.cos();
+            y += latitude.cos() * longitude.sin();
+            z += latitude.sin();
+        }
+        let count = vertices.len() as f64;
+        let (x, y, z) = (x / count, y / count, z / count);
+        let latitude = z.atan2((x * x + y * y).sqrt());
+        let center = Position { longitude: degrees(y.atan2(x)), latitude: degrees(latitude) };
         Shape { center, area: Area::Polygon(vertices) }
     }
 

@@ -105,7 +105,7 @@ fn store(
     let target = context.key(args.at(1));
     context.reply.int(result.len() as i64);
     if result.is_empty() {
-        context.delete(&target);
+        context.delete_target(&target);
     } else {
         context.put_value(&target, result);
         context.modified(&target);

@@ -38,7 +38,7 @@ impl Result {
         self.zeros.iter().flatten().for_each(|member| self.set.negate_zero(member));
         let len = self.set.len();
         if len == 0 {
-            context.delete(key);
+            context.delete_target(key);
         } else {
             context.put_value(key, self.set);
             context.modified(key);
