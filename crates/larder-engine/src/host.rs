@@ -58,6 +58,21 @@ pub struct ShutdownFlags {
     pub force: bool,
 }
 
+/// Commands for another server.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// Host and port.
+    pub address: &'a str,
+    /// The words of AUTH, if there is one among the commands: who has the same may use the same connection.
+    pub credentials: &'a [&'a [u8]],
+    /// For connecting, and for each time that nothing is sent or comes.
+    pub timeout: Duration,
+    /// The commands, which say themselves what database they are for.
+    pub request: &'a [u8],
+    /// How many replies will come, of one line each.
+    pub replies: usize,
+}
+
 /// The process around the engine.
 pub trait Host: Send + Sync {
     /// Who supervises the process, as INFO shows it.
@@ -91,15 +106,13 @@ pub trait Host: Send + Sync {
     fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), String>;
     /// Empties the keyspace and loads the append-only file. The error is for the client.
     fn reload_log(&self) -> Result<(), String>;
-    /// Connects to another server, sends it commands, and returns the first line of each of `replies` replies, which all
-    /// are one line long. The error says what could not be done: `connecting to the client`, and so on.
-    fn exchange(
-        &self,
-        address: &str,
-        timeout: Duration,
-        request: &[u8],
-        replies: usize,
-    ) -> Result<Vec<String>, &'static str>;
+    /// Sends commands to another server, and returns the lines that it replies. The error says what could not be done:
+    /// `connecting to the client`, and so on.
+    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str>;
+    /// How many connections to other servers are kept for the next exchange.
+    fn kept_connections(&self) -> usize {
+        0
+    }
     /// Accesses memory that is nobody's, which ends the process.
     fn segfault(&self) {
         std::process::abort();

@@ -76,7 +76,7 @@ pub use crash::panic_if_armed;
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use hash::set_hash_seed;
-pub use host::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+pub use host::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
 pub use larder_lua::STACK_BYTES_MIN;
 pub use load::{Loader, Overdue, Replay};
 pub use locks::{Busy, MayWait, ScriptTurn, spawn_background, spawn_background_with_stack};

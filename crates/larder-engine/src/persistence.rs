@@ -51,7 +51,7 @@ pub struct SaveState {
     pub failed: bool,
     /// How long the last one took, in seconds.
     pub last_took_s: Option<u64>,
-    /// How many succeeded.
+    /// How many were begun, for SAVE or in the background.
     pub saves: u64,
 }
 

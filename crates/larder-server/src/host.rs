@@ -6,11 +6,10 @@ use crate::settings::{self, system_text};
 use crate::shared::Shared;
 use crate::supervise::Supervisor;
 use crate::{memory, process, sys};
-use larder_engine::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+use larder_engine::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 /// The process around the engine.
 pub struct ServerHost {
@@ -117,7 +116,7 @@ impl Host for ServerHost {
     }
 
     fn save(&self) -> Result<(), String> {
-        self.persist().save_now()
+        self.persist().save_for_client()
     }
 
     fn save_in_background(&self, now: bool) {
@@ -140,14 +139,12 @@ impl Host for ServerHost {
         self.persist().load_log_again()
     }
 
-    fn exchange(
-        &self,
-        address: &str,
-        timeout: Duration,
-        request: &[u8],
-        replies: usize,
-    ) -> Result<Vec<String>, &'static str> {
-        crate::peer::exchange(address, timeout, request, replies)
+    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
+        self.shared.peers.exchange(exchange)
+    }
+
+    fn kept_connections(&self) -> usize {
+        self.shared.peers.len()
     }
 
     fn segfault(&self) {

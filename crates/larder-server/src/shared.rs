@@ -3,6 +3,7 @@
 
 use crate::listen::{Listener, Place};
 use crate::log::Log;
+use crate::peer::Peers;
 use crate::persist::Persist;
 use crate::supervise::Supervisor;
 use crate::worker::NewConnection;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub listeners: Mutex<Listeners>,
     /// Saving and loading; there once the engine is.
     pub persist: OnceLock<Arc<Persist>>,
+    /// Connections to other servers.
+    pub peers: Peers,
     /// Who supervises the process; told before anything is served.
     pub supervisor: OnceLock<Supervisor>,
     /// Held by whoever shuts the server down.
@@ -79,6 +82,7 @@ impl Shared {
             posts: OnceLock::new(),
             listeners: Mutex::default(),
             persist: OnceLock::new(),
+            peers: Peers::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),
             stopping: AtomicBool::new(false),

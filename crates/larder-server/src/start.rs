@@ -255,6 +255,7 @@ fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
         engine.sleep_along();
         engine.cron();
         persist.cron();
+        shared.peers.close_idle();
     }
 }
 

@@ -42,13 +42,7 @@ impl Host for NoHost {
     fn reload_log(&self) -> Result<(), String> {
         Err("there are no files".to_owned())
     }
-    fn exchange(
-        &self,
-        _address: &str,
-        _timeout: std::time::Duration,
-        _request: &[u8],
-        _replies: usize,
-    ) -> Result<Vec<String>, &'static str> {
+    fn exchange(&self, _exchange: &larder_engine::Exchange<'_>) -> Result<Vec<String>, &'static str> {
         Err("connecting to the client")
     }
     fn memory(&self) -> HostMemory {

@@ -165,6 +165,7 @@ impl Persist {
     /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
     /// takes that no shard is held; or else one soon.
     pub fn save_in_background(&self, now: bool) {
+        self.count_save();
         // While a script runs for long, it is a little later.
         let turn = if now { self.engine.take_turn(None).ok() } else { None };
         let snapshot = turn.and_then(|turn| self.engine.snapshot(&turn, || ()));
@@ -174,6 +175,17 @@ impl Persist {
     /// Has the append-only file rewritten in the background. The state says already that it is.
     pub fn rewrite_in_background(&self) {
         let _ = self.jobs.lock().send(Job::Rewrite);
+    }
+
+    /// SAVE: as [`Persist::save_now`].
+    pub fn save_for_client(&self) -> Result<(), String> {
+        self.count_save();
+        self.save_now()
+    }
+
+    /// Counts a snapshot that was asked for. Valkey counts those of SAVE and in the background, when they begin.
+    fn count_save(&self) {
+        self.engine.persistence().save.lock().saves += 1;
     }
 
     /// Writes a snapshot on this thread and records the outcome; the state says already that one is being written.
@@ -200,7 +212,6 @@ impl Persist {
         if let Ok(changes) = &outcome {
             state.last_success_s = wall_s();
             state.changes = *changes;
-            state.saves += 1;
         }
         self.engine.gate().set_snapshot_failed(state.failed);
         drop(state);

@@ -1,8 +1,8 @@
 //! MIGRATE between Larder and redis-server.
 
 use crate::samples::fill;
-use crate::{digest, ok};
-use larder_testkit::{Client, Server, Value};
+use crate::{digest, ok, wait_for};
+use larder_testkit::{Client, Kind, Server, Value};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
@@ -92,6 +92,66 @@ fn writes_that_come_between_are_not_lost() {
     writing.join().expect("the writer ends");
     let left = mover.ask("GET count").text().parse::<u64>().unwrap_or(0);
     assert_eq!(moved + left, 3000);
+}
+
+/// How many connections a server has accepted.
+fn accepted(client: &mut Client) -> u64 {
+    let stats = client.ask("INFO stats").text();
+    let count = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    count.and_then(|count| count.parse().ok()).expect("INFO has it")
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let (source, target) = (Server::of(kind, &[]), Server::larder(&[]));
+        let (mut client, mut there) = (source.client(), target.client());
+        let port = port(&target);
+        let mut go = |key: &str, db: u32| {
+            client.cmd(&["SET", key, "v"]);
+            client.ask(&format!("MIGRATE 127.0.0.1 {port} {key} {db} 5000"))
+        };
+        let before = accepted(&mut there);
+        for number in 0..20 {
+            assert_eq!(go(&format!("key:{number}"), number % 2 * 3), ok());
+        }
+        assert_eq!(accepted(&mut there) - before, 1, "{}", kind.name());
+        assert_eq!(there.ask("DBSIZE").int(), 10);
+        // An error of the target is a reply like any other.
+        assert!(go("key:0", 0).text().contains("BUSYKEY"));
+        assert!(go("key:0", 99).text().contains("out of range"));
+        assert_eq!(go("key:20", 0), ok());
+        assert_eq!((accepted(&mut there) - before, there.ask("DBSIZE").int()), (1, 11), "{}", kind.name());
+        // One that the target has closed is replaced.
+        assert_eq!(there.ask("CLIENT KILL TYPE normal").int(), 1);
+        assert_eq!(go("key:22", 0), ok());
+        assert_eq!(accepted(&mut there) - before, 2, "{}", kind.name());
+        assert!(client.ask("INFO stats").text().contains("migrate_cached_sockets:1\r\n"));
+        wait_for(&mut client, "INFO stats", "migrate_cached_sockets:0\r\n");
+        assert_eq!(there.ask("CLIENT KILL TYPE normal").int(), 0, "it is closed after ten seconds");
+    }
+}
+
+/// Who does not give the password does not speak over the connection of one who did.
+#[test]
+fn a_connection_is_used_again_with_the_same_password_only() {
+    let (source, target) = (Server::larder(&[]), Server::larder(&["--requirepass", "secret"]));
+    let (mut client, mut there) = (source.client(), target.client());
+    there.ask("AUTH secret");
+    let before = accepted(&mut there);
+    let port = port(&target);
+    for (with, moves, connections) in [
+        ("AUTH secret", true, 1),
+        ("AUTH2 default secret", true, 2),
+        ("", false, 3),
+        ("AUTH wrong", false, 4),
+        ("AUTH secret", true, 4),
+    ] {
+        client.ask("SET k v");
+        let reply = client.ask(&format!("MIGRATE 127.0.0.1 {port} k 0 5000 REPLACE {with}"));
+        assert_eq!(reply == ok(), moves, "{with}: {reply}");
+        assert_eq!(accepted(&mut there) - before, connections, "{with}");
+    }
 }
 
 /// While a key is on its way, it is read and not changed; what has been put off then finds what has become of it.

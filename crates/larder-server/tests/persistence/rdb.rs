@@ -2,7 +2,7 @@
 
 use crate::samples::{ROUNDS, fill};
 use crate::{carry, digest, ok, tool, wait_for};
-use larder_testkit::{Server, Value};
+use larder_testkit::{Kind, Server, Value};
 
 #[test]
 fn a_restart_brings_everything_back() {
@@ -28,6 +28,36 @@ fn a_restart_brings_everything_back() {
         assert_eq!(client.ask("DEBUG RELOAD"), ok());
         assert_eq!(digest(&server), before);
     }
+}
+
+/// Those of SAVE and in the background count, when they begin; those that come with something else do not.
+#[test]
+fn snapshots_are_counted_as_valkey_counts_them() {
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &["--save", "3600 1000000"]);
+        let mut client = server.client();
+        client.ask("SET a 1");
+        let mut counts = Vec::new();
+        let mut run = |line: &str| {
+            client.ask(line);
+            let info = client.ask("INFO persistence").text();
+            counts.push(format!("{line}: {:?}", info.lines().find(|line| line.starts_with("rdb_saves"))));
+            wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
+        };
+        for line in ["FLUSHALL", "SET a 1", "SAVE", "DEBUG RELOAD", "BGSAVE"] {
+            run(line);
+        }
+        // Not even root can make a file where a directory is.
+        let in_the_way = server.dir().join(format!("temp-{}.rdb", server.pid()));
+        std::fs::create_dir(&in_the_way).expect("it is writable");
+        for line in ["SAVE", "BGSAVE", "SHUTDOWN SAVE"] {
+            run(line);
+        }
+        // For the server to end it must be able to save.
+        std::fs::remove_dir(&in_the_way).expect("it is empty");
+        counts
+    });
+    assert_eq!(ours, theirs);
 }
 
 #[test]

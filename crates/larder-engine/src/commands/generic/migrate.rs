@@ -10,6 +10,7 @@ use crate::commands::is_word;
 use crate::context::Context;
 use crate::effects::encode;
 use crate::error::{CommandError, CommandResult};
+use crate::host::Exchange;
 use crate::locks::{Held, ScriptTurn};
 use crate::number;
 use crate::watch::Touched;
@@ -187,7 +188,13 @@ fn send(context: &mut Context<'_>, request: &Request<'_>, travellers: &mut [Trav
     let mut version = target_version(context.engine);
     loop {
         let (bytes, lines) = encode_all(context, request, travellers, version);
-        let replies = context.engine.host.exchange(&request.address, request.timeout, &bytes, lines);
+        let replies = context.engine.host.exchange(&Exchange {
+            address: &request.address,
+            credentials: &request.auth,
+            timeout: request.timeout,
+            request: &bytes,
+            replies: lines,
+        });
         let replies = replies.map_err(|what| CommandError::text(format!("IOERR error or timeout {what}")))?;
         let (head, restored) = replies.split_at(lines - travellers.iter().filter(|t| !t.arrived).count());
         let refusal = |line: &String| line.strip_prefix('-').map(str::to_owned);

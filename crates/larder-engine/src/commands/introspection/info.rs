@@ -377,7 +377,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "pubsubshard_channels": engine.pubsub.len(Space::ShardChannels),
         "latest_fork_usec": 0,
         "total_forks": 0,
-        "migrate_cached_sockets": 0,
+        "migrate_cached_sockets": engine.host.kept_connections(),
         "slave_expires_tracked_keys": 0,
         "active_defrag_hits": 0,
         "active_defrag_misses": 0,

@@ -9,7 +9,7 @@
 use super::Mode;
 use crate::acl::Access;
 use crate::engine::{Engine, EngineOptions};
-use crate::host::{CpuTimes, Host, HostMemory, LogLevel, ShutdownFlags};
+use crate::host::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
 use crate::load::{Loader, Overdue};
 use crate::locks::MayWait;
 use crate::scripting::beside::Beside;
@@ -20,7 +20,6 @@ use larder_resp::{OwnedArgs, Protocol};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::time::Duration;
 
 /// The EVAL of a client that wants it debugged on a copy, and who the client is: all that its thread needs.
 pub struct Twin {
@@ -186,13 +185,7 @@ impl Host for CopyHost {
         Err(REFUSED.to_owned())
     }
 
-    fn exchange(
-        &self,
-        _address: &str,
-        _timeout: Duration,
-        _request: &[u8],
-        _replies: usize,
-    ) -> Result<Vec<String>, &'static str> {
+    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
         Err("connecting to the client")
     }
 
