@@ -33,6 +33,9 @@ use temporary::Temporaries;
 /// A snapshot that failed is not tried again by itself for so many seconds.
 const RETRY_S: u64 = 5;
 
+/// Why a snapshot is not to be had now.
+const SCRIPT_BUSY: &str = "a script runs for too long";
+
 /// How RDB files are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -240,7 +243,7 @@ impl Persist {
         path: &Path,
     ) -> io::Result<u64> {
         let urgent = may_wait.is_none();
-        let busy = |Busy| io::Error::other("a script runs for too long");
+        let busy = |Busy| io::Error::other(SCRIPT_BUSY);
         let _reading = match may_wait {
             Some(_) => self.snapshot_turn.lock(),
             None => self.engine.wait_for(&self.snapshot_turn).map_err(busy)?,
@@ -423,25 +426,48 @@ impl Persist {
     /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
     /// there are an error unless both are to be merged.
     pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), String> {
-        if save {
-            self.claim_save()?;
-            self.save_now()
-                .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())?;
-        }
+        let prepare = || {
+            if save {
+                self.claim_save()?;
+                // As with SAVE, the reason is in the log only.
+                self.save_now().map_err(|_| String::new())?;
+            }
+            Ok(())
+        };
+        self.quiesce(prepare)?;
         self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path(), merge).map(drop))
             .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())
     }
 
     /// DEBUG LOADAOF: loads the append-only file again.
     pub fn load_log_again(self: &Arc<Self>) -> Result<(), String> {
-        self.log.wait_until_written(&self.engine);
+        self.quiesce(|| {
+            self.log.wait_until_written(&self.engine);
+            Ok(())
+        })?;
         self.anew(true, |persist| {
             aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
         })
         .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
     }
 
-    /// Replaces the keyspace by what `load` brings, while clients wait.
+    /// Gets ready to replace the keyspace: no write comes between what `prepare` does and the state of loading, in which
+    /// there are none.
+    fn quiesce(&self, prepare: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        let turn = self.shared.shutdown_turn.lock();
+        if self.shared.is_stopping() {
+            return Err(String::new());
+        }
+        self.engine.close_gate();
+        let prepared = prepare();
+        self.engine.gate().set_loading(prepared.is_ok());
+        self.engine.gate().set_closing(false);
+        drop(turn);
+        self.engine.retry_put_off();
+        prepared
+    }
+
+    /// Replaces the keyspace by what `load` brings, while clients wait. The state is that of loading already.
     fn anew(
         self: &Arc<Self>,
         flush: bool,
@@ -449,7 +475,6 @@ impl Persist {
     ) -> Result<(), String> {
         let log = self.engine.append_log();
         let logs = log.is_on();
-        self.engine.gate().set_loading(true);
         log.set_on(false);
         self.begin_load();
         let cleared = if flush { self.clear() } else { Ok(()) };
@@ -523,8 +548,8 @@ impl Persist {
             return;
         }
         self.claim_save_soon();
-        if self.save_now().is_err() {
-            // A script that runs for long is in the way, or the disk: it is tried again.
+        // A disk that fails is the business of the next snapshot, as with Valkey.
+        if self.save_now().is_err_and(|text| text.ends_with(SCRIPT_BUSY)) {
             self.engine.persistence().save.lock().scheduled = true;
         }
     }

@@ -287,6 +287,7 @@ fn it_can_be_switched_on_and_off() {
     // The log is closed by another thread; a second rewrite passes only behind that.
     client.ask("BGSAVE");
     wait_for(&mut client, "INFO persistence", "rdb_saves:1");
+    wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
     client.ask("SET after 1");
     server.kill();
     assert!(server.start_again(LOGGED));
@@ -305,6 +306,7 @@ fn switched_off_and_on_at_once_it_goes_on() {
     // The thread that closes the log saves, too: it has come to the end of its work.
     client.ask("BGSAVE SCHEDULE");
     wait_for(&mut client, "INFO persistence", "rdb_saves:1");
+    wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
     assert!(client.ask("INFO persistence").text().contains("aof_enabled:1"));
     wait_for(&mut client, "INFO persistence", "aof_rewrite_scheduled:0");
     wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:0");

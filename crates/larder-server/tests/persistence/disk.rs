@@ -14,14 +14,14 @@ const EIO: i32 = 5;
 const SERVERS: [Kind; 2] = [Kind::Larder, Kind::Redis];
 
 /// A server and what is wrong with its disk.
-struct Faulty {
-    server: Server,
+pub(super) struct Faulty {
+    pub server: Server,
     faults: PathBuf,
-    args: Vec<&'static str>,
+    pub args: Vec<&'static str>,
 }
 
 impl Faulty {
-    fn start(kind: Kind, args: &[&'static str]) -> Faulty {
+    pub fn start(kind: Kind, args: &[&'static str]) -> Faulty {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let faults = std::env::temp_dir().join(format!("larder-faults-{}-{number}", std::process::id()));
@@ -35,18 +35,18 @@ impl Faulty {
     }
 
     /// What fails from now on; see `faulty_disk.c`.
-    fn fail(&self, faults: &str) {
+    pub fn fail(&self, faults: &str) {
         // Not even for a moment is there half of it.
         let whole = self.faults.with_extension("new");
         fs::write(&whole, faults).and_then(|()| fs::rename(&whole, &self.faults)).expect("it is writable");
     }
 
-    fn heal(&self) {
+    pub fn heal(&self) {
         let _ = fs::remove_file(&self.faults);
     }
 
     /// kill -9, and a start on a disk that works.
-    fn crash(&mut self) {
+    pub fn crash(&mut self) {
         self.server.kill();
         self.restart();
     }
@@ -56,7 +56,7 @@ impl Faulty {
         assert!(self.server.start_again(&self.args), "{}", self.server.log());
     }
 
-    fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         self.server.client()
     }
 }

@@ -4,6 +4,7 @@ mod aof;
 mod crash;
 mod deadlines;
 mod disk;
+mod failing;
 mod faults;
 mod functions;
 mod hostile;
@@ -13,6 +14,7 @@ mod replay;
 #[path = "../common/samples.rs"]
 mod samples;
 mod states;
+mod switching;
 
 use larder_testkit::{Client, Server, Value};
 use std::fs;

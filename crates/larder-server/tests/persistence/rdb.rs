@@ -114,6 +114,7 @@ fn a_save_point_starts_a_snapshot() {
     client.ask("SET a 1");
     client.ask("SET b 1");
     wait_for(&mut client, "INFO persistence", "rdb_saves:1");
+    wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
     assert!(server.dir().join("dump.rdb").exists());
 }
 

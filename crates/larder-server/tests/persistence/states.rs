@@ -86,6 +86,7 @@ fn prepare(kind: Kind, state: State) -> (Server, Vec<&'static str>) {
     let mut server = Server::of(kind, &args);
     let mut client = server.client();
     fill(&mut client);
+    wait_until_logged(&mut client);
     match state {
         State::Off | State::Points | State::On => {}
         State::Rewriting | State::Saving | State::Switching => {
@@ -113,14 +114,28 @@ fn prepare(kind: Kind, state: State) -> (Server, Vec<&'static str>) {
     (server, args)
 }
 
+/// Waits until what was acknowledged is in the log, if there is one: Valkey holds writes back in its memory for up to two seconds
+/// while a sync of the log is under way, and a kill -9 loses them.
+fn wait_until_logged(client: &mut Client) {
+    let reply = client.ask("WAITAOF 1 0 30000");
+    assert!(reply.is_error() || reply.items()[0].int() == 1, "the log is not written: {reply}");
+}
+
+/// Waits until a log that was switched on has its base.
+fn wait_until_rewritten(client: &mut Client) {
+    for sign in ["aof_rewrite_scheduled:0", "aof_rewrite_in_progress:0"] {
+        crate::wait_for(client, "INFO persistence", sign);
+    }
+}
+
 /// Sends a signal.
-fn signal(server: &Server, name: &str) {
+pub(super) fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([&format!("-{}", &name[3..]), &server.pid().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
 /// Sends a command on a connection of its own; the reply, or that the connection was closed.
-fn send(server: &Server, event: &str) -> String {
+pub(super) fn send(server: &Server, event: &str) -> String {
     let mut client = server.client();
     let words: Vec<&str> = event.split(' ').collect();
     client.send(&words);
@@ -155,6 +170,13 @@ fn outcome(kind: Kind, state: State, event: &str) -> Outcome {
         Some(status) => format!("ended: {:?}", status.code()),
         None => figures(&server, state, event),
     };
+    if ended.is_none() && event == "CONFIG SET appendonly yes" && matches!(state, State::Off | State::Points)
+    {
+        wait_until_rewritten(&mut server.client());
+    }
+    if ended.is_none() && event == "FLUSHALL" && matches!(state, State::On | State::Rewriting) {
+        wait_until_logged(&mut server.client());
+    }
     server.kill();
     let left = if ended.is_some() && event != "SIGKILL" { temporaries(&server) } else { Vec::new() };
     if event == "CONFIG SET appendonly yes" && ended.is_none() && state != State::Loading {

@@ -121,7 +121,7 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         .engine
         .host
         .reload(save, flush, merge)
-        .map_err(|text| CommandError::text(format!("ERR {text}")))?;
+        .map_err(|text| CommandError::text(format!("ERR {text}").trim_end().to_owned()))?;
     context.reply.ok();
     Ok(())
 }

@@ -150,6 +150,7 @@ impl AppendFile {
         self.need_writer(&mut state, persist).map_err(|error| error.to_string())?;
         let mut log = persist.engine.persistence().log.lock();
         (log.enabled, log.rewrite_scheduled, log.waits_for_base) = (true, true, true);
+        persist.engine.gate().set_log_failed(!log.write_error.is_empty());
         Ok(())
     }
 
@@ -170,6 +171,7 @@ impl AppendFile {
             return;
         }
         (log.rewrite_scheduled, log.waits_for_base) = (false, false);
+        persist.engine.gate().set_log_failed(false);
         drop(log);
         if let Ok(turn) = persist.engine.take_turn(Some(may_wait)) {
             persist.engine.stop_log(&turn);

@@ -137,14 +137,18 @@ impl Persist {
 
     /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
     fn log_fails(&self, error: &io::Error, text: &str, fatal: &str) {
-        if self.sync_policy() == ALWAYS {
+        let is_kept = self.engine.persistence().log.lock().enabled;
+        if self.sync_policy() == ALWAYS && is_kept {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
             crate::shutdown::exit_at_once(&self.shared, 1);
         }
         let why = crate::settings::system_text(error);
-        let before = std::mem::replace(&mut self.engine.persistence().log.lock().write_error, why.clone());
-        self.engine.gate().set_log_failed(true);
+        let mut state = self.engine.persistence().log.lock();
+        let before = std::mem::replace(&mut state.write_error, why.clone());
+        // What is left of a log that was switched off stops nobody.
+        self.engine.gate().set_log_failed(state.enabled);
+        drop(state);
         if before != why {
             self.say(LogLevel::Warning, text);
         }
@@ -155,8 +159,8 @@ impl Persist {
         let mut state = self.engine.persistence().log.lock();
         if !state.write_error.is_empty() {
             state.write_error.clear();
-            drop(state);
             self.engine.gate().set_log_failed(false);
+            drop(state);
             self.say(LogLevel::Warning, "AOF write error looks solved, the server can write again.");
         }
     }
