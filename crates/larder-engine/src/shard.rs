@@ -5,9 +5,11 @@
 //! that wait for them: whoever changes a key holds the lock that both need. How shards are locked: [`locks`](crate::locks).
 
 use crate::blocking::WaitMap;
+use crate::deadlines::is_due;
 use crate::field_expiry::FieldExpiries;
+use crate::hash::hash;
 use crate::tracking::ReadKeys;
-use crate::watch::WatchMap;
+use crate::watch::{Presence, WatchMap};
 use larder_collections::key_table::KeyTable;
 use larder_collections::value::Value;
 
@@ -48,6 +50,22 @@ pub struct ShardData {
 }
 
 impl ShardData {
+    /// All keys of a database go, or those of another come into their place: before they do.
+    pub(crate) fn touch_watched_db(&mut self, db: usize, replaced_by: Option<usize>, due_ms: u64) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let tables = &self.tables;
+        let presence =
+            |db: usize, key: &[u8]| match tables.get(db).and_then(|table| table.get(hash(key), key)) {
+                None => Presence::Absent,
+                Some(entry) if is_due(&entry, due_ms) => Presence::Overdue,
+                Some(_) => Presence::There,
+            };
+        let after = |key: &[u8]| replaced_by.map_or(Presence::Absent, |other| presence(other, key));
+        self.watched.touch_db(db, |key| presence(db, key) != Presence::Absent, after);
+    }
+
     /// A watched key may have changed.
     pub(crate) fn touch_watched(&mut self, db: usize, key: &Key<'_>) {
         let table = self.tables.get(db);

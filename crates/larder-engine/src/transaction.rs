@@ -45,8 +45,6 @@ pub struct Watched {
     pub(crate) db: usize,
     pub(crate) key: Box<[u8]>,
     pub(crate) touched: Arc<Touched>,
-    /// The key was overdue already.
-    pub(crate) overdue: bool,
 }
 
 /// Whether the command is put into the queue instead of being executed.
@@ -117,7 +115,8 @@ pub(crate) fn is_touched(engine: &Engine, held: &mut Held<'_>, watched: &[Watche
         let key = engine.key(&w.key);
         let shard = held.shard_mut(key.shard()).expect("the shards of watched keys are held");
         let entry = shard.table(w.db).and_then(|table| table.get(key.hash, key.bytes));
-        w.touched.is_set() || !w.overdue && entry.is_some_and(|entry| is_due(&entry, due_ms))
+        let is_over = entry.is_some_and(|entry| is_due(&entry, due_ms));
+        w.touched.is_set() || is_over && !shard.watched.is_overdue(w.db, &w.key, &w.touched)
     })
 }
 

@@ -58,12 +58,6 @@ impl WatchMap {
         }
     }
 
-    /// The keys that are watched in a database.
-    pub(crate) fn keys_of(&self, db: usize) -> Vec<Box<[u8]>> {
-        let watched = self.keys.iter().filter(|(_, watchers)| watchers.iter().any(|w| w.db == db));
-        watched.map(|(key, _)| key.clone()).collect()
-    }
-
     /// The key has changed; `exists` says whether it is there now.
     pub(crate) fn touch(&mut self, db: usize, key: &[u8], exists: impl Fn() -> bool) {
         for watcher in self.keys.get_mut(key).into_iter().flatten().filter(|w| w.db == db) {
@@ -73,15 +67,43 @@ impl WatchMap {
         }
     }
 
-    /// The whole database changes: marks the watchers of those keys that `changed` says of.
-    pub(crate) fn touch_db(&self, db: usize, changed: impl Fn(&[u8]) -> bool) {
-        for (key, watchers) in &self.keys {
-            let of_db = || watchers.iter().filter(|w| w.db == db && !w.overdue);
-            if of_db().next().is_some() && changed(key) {
-                of_db().for_each(|watcher| watcher.touched.set());
+    /// Whether a key was overdue when it began to be watched, and has not changed since.
+    pub(crate) fn is_overdue(&self, db: usize, key: &[u8], touched: &Arc<Touched>) -> bool {
+        let watchers = self.keys.get(key).into_iter().flatten();
+        watchers.filter(|w| w.db == db && Arc::ptr_eq(&w.touched, touched)).any(|w| w.overdue)
+    }
+
+    /// All keys of a database are replaced: marks those who watch one that was there, or is there now. Between a key that is
+    /// overdue and none there is no difference.
+    pub(crate) fn touch_db(
+        &mut self,
+        db: usize,
+        was_there: impl Fn(&[u8]) -> bool,
+        is_there: impl Fn(&[u8]) -> Presence,
+    ) {
+        for (key, watchers) in &mut self.keys {
+            let (was_there, now) = (was_there(key), is_there(key));
+            for watcher in
+                watchers.iter_mut().filter(|w| w.db == db && (was_there || now != Presence::Absent))
+            {
+                if now == Presence::There || was_there && !watcher.overdue {
+                    watcher.touched.set();
+                }
+                watcher.overdue = now == Presence::Overdue;
             }
         }
     }
+}
+
+/// What there is of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// Nothing.
+    Absent,
+    /// A value whose time is over, and which has not been deleted.
+    Overdue,
+    /// A value.
+    There,
 }
 
 #[cfg(test)]
@@ -98,7 +120,7 @@ mod tests {
         assert!(!a.is_set());
         map.touch(0, b"k", || false);
         assert!(a.is_set() && !b.is_set());
-        map.touch_db(1, |key| key == b"k");
+        map.touch_db(1, |key| key == b"k", |_| Presence::Absent);
         assert!(b.is_set());
         map.remove(0, b"k", &a);
         map.remove(1, b"k", &b);
@@ -106,13 +128,26 @@ mod tests {
     }
 
     #[test]
+    fn an_overdue_key_in_the_place_of_none_is_no_change() {
+        let touched = Arc::new(Touched::default());
+        let mut map = WatchMap::default();
+        map.add(0, b"k", &touched, false);
+        map.touch_db(0, |_| false, |_| Presence::Absent);
+        map.touch_db(0, |_| false, |_| Presence::Overdue);
+        assert!(map.is_overdue(0, b"k", &touched) && !touched.is_set());
+        map.touch_db(0, |_| true, |_| Presence::There);
+        assert!(touched.is_set());
+    }
+
+    #[test]
     fn that_an_overdue_key_is_deleted_is_no_change() {
         let touched = Arc::new(Touched::default());
         let mut map = WatchMap::default();
         map.add(0, b"k", &touched, true);
-        map.touch_db(0, |_| true);
+        map.touch_db(0, |_| true, |_| Presence::Overdue);
+        assert!(map.is_overdue(0, b"k", &touched) && !touched.is_set(), "as overdue as before");
         map.touch(0, b"k", || false);
-        assert!(!touched.is_set());
+        assert!(!map.is_overdue(0, b"k", &touched) && !touched.is_set());
         map.touch(0, b"k", || false);
         assert!(touched.is_set(), "it has come back meanwhile, and has gone again");
     }

@@ -49,14 +49,14 @@ fn parse_mode(context: &Context<'_>, args: Args<'_>) -> CommandResult<bool> {
 /// Empties databases. All shards are held.
 fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
     let (mut old, mut removed, engine) = (Vec::new(), 0, context.engine);
+    let due_ms = context.due_ms();
     for shard in 0..SHARDS {
         let data = context.shard_of_all(shard);
         for &db in databases {
             data.field_expiry.forget(db);
-            let Some(table) = data.table(db).filter(|table| !table.is_empty()) else { continue };
-            let exists = |key: &[u8], hash: u64| table.get(hash, key).is_some();
-            data.watched.touch_db(db, |key| exists(key, crate::hash::hash(key)));
-            removed += table.len() as u64;
+            let Some(len) = data.table(db).map(|table| table.len()).filter(|&len| len > 0) else { continue };
+            data.touch_watched_db(db, None, due_ms);
+            removed += len as u64;
             old.extend(data.depart(db));
             for name in data.waiting.keys_of(db) {
                 crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
@@ -88,37 +88,14 @@ pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(())
 }
 
-/// Takes out watched keys whose time is over: one that comes into the place of a key that was not there is no change.
-fn expire_watched(context: &mut Context<'_>, shard: usize, first: usize, second: usize) {
-    let selected = context.db;
-    let data = context.shard_of_all(shard);
-    if data.watched.is_empty() {
-        return;
-    }
-    let names = [first, second].map(|db| data.watched.keys_of(db)).concat();
-    for name in names {
-        let key = context.key(&name);
-        for db in [first, second] {
-            context.db = db;
-            context.peek_exists(&key);
-        }
-    }
-    context.db = selected;
-}
-
 /// Exchanges two databases for all connections. All shards are held.
 fn swap(context: &mut Context<'_>, first: usize, second: usize) {
     for shard in 0..SHARDS {
-        expire_watched(context, shard, first, second);
+        let due_ms = context.due_ms();
         let data = context.shard_of_all(shard);
+        data.touch_watched_db(first, Some(second), due_ms);
+        data.touch_watched_db(second, Some(first), due_ms);
         data.swap_tables(first, second);
-        let (a, b) = (data.table(first), data.table(second));
-        let exists = |key: &[u8]| {
-            let hash = crate::hash::hash(key);
-            [a, b].into_iter().flatten().any(|table| table.get(hash, key).is_some())
-        };
-        data.watched.touch_db(first, exists);
-        data.watched.touch_db(second, exists);
         let waiting = |db: usize| data.waiting.keys_of(db).into_iter().map(move |key| (db, key));
         let ready: Vec<_> = waiting(first).chain(waiting(second)).collect();
         context.ready.extend(ready);

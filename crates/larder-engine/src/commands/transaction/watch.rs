@@ -37,7 +37,7 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
         None => Arc::new(Touched::default()),
     };
     context.shard(&key).watched.add(db, name, &touched, overdue);
-    context.session.watched.push(Watched { db, key: name.into(), touched, overdue });
+    context.session.watched.push(Watched { db, key: name.into(), touched });
 }
 
 pub(super) fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
