@@ -210,6 +210,11 @@ impl Engine {
         drop(held);
     }
 
+    /// The log is not kept any more: no reply is held back for what of it is not on the disk.
+    pub fn log_is_over(&self) {
+        self.append_log.set_synced(self.append_log.end());
+    }
+
     /// Everything in the log up to a position is on the disk: those who wait for that are told.
     pub fn log_is_safe(&self, position: u64) {
         self.append_log.set_synced(position);

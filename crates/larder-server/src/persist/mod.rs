@@ -380,7 +380,11 @@ impl Persist {
         if yes {
             self.log.enable(self)
         } else {
-            // Not here: a transaction that holds shards may have asked for it.
+            // From now on a log that fails stops nobody. Under the lock: see where it fails.
+            let log = self.engine.persistence().log.lock();
+            self.engine.gate().set_log_failed(false);
+            drop(log);
+            // The rest not here: a transaction that holds shards may have asked for it.
             let _ = self.jobs.lock().send(Job::StopLog);
             Ok(())
         }

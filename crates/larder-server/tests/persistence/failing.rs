@@ -100,11 +100,19 @@ fn outcome(kind: Kind, files: Files, fault: &str, event: &str) -> Vec<String> {
         Some(status) => format!("ended: {:?}", status.code()),
         None => figures(&mut faulty.client(), files, &reply, event),
     };
+    if ended.is_none() && event != "SIGKILL" && files == Files::Log && fault == RENAMES {
+        // Valkey holds writes back in its memory while a sync is under way; an error says that the log is off.
+        let reply = faulty.client().ask("WAITAOF 1 0 30000");
+        assert!(reply.is_error() || reply.items()[0].int() == 1, "the log is not written: {reply}");
+    }
     if event == "CONFIG SET appendonly yes" && files != Files::Log {
         faulty.args.extend(["--appendonly", "yes"]);
     }
     faulty.crash();
-    vec![reply, after, faulty.client().ask("DBSIZE").int().to_string()]
+    let keys = faulty.client().ask("DBSIZE").int().to_string();
+    // Whether the write that follows at once is still in a log that ends is a matter of time.
+    let is_told = event != "CONFIG SET appendonly no" || files != Files::Log;
+    if is_told { vec![reply, after, keys] } else { vec![reply, after] }
 }
 
 /// What a server that lives says of itself, and to a write.
@@ -114,6 +122,8 @@ fn figures(client: &mut Client, files: Files, reply: &str, event: &str) -> Strin
         _ if event.starts_with("BGSAVE") => {
             wait_for(client, "INFO persistence", "rdb_last_bgsave_status:err");
         }
+        // Another thread closes the log a little later.
+        "CONFIG SET appendonly no" => wait_for(client, "INFO persistence", "aof_enabled:0"),
         "BGREWRITEAOF" if begun => wait_for(client, "INFO persistence", "aof_last_bgrewrite_status:err"),
         "CONFIG SET appendonly yes" if files != Files::Log => {
             wait_for(client, "INFO persistence", "aof_last_bgrewrite_status:err");

@@ -177,6 +177,9 @@ impl AppendFile {
             persist.engine.stop_log(&turn);
         }
         self.wait_until_written(&persist.engine);
+        // On a disk that fails, what was acknowledged by `appendfsync always` at the last moment would be held back for good.
+        persist.engine.log_is_over();
+        persist.shared.wake_holders();
     }
 
     /// Waits until everything that is in the log is on the disk.

@@ -1,7 +1,7 @@
 //! The thread that syncs the log of effects, and writes what no worker has written.
 
 use crate::persist::Persist;
-use larder_engine::LogLevel;
+use larder_engine::{LogLevel, LogState};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -137,8 +137,8 @@ impl Persist {
 
     /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
     fn log_fails(&self, error: &io::Error, text: &str, fatal: &str) {
-        let is_kept = self.engine.persistence().log.lock().enabled;
-        if self.sync_policy() == ALWAYS && is_kept {
+        let is_kept = |state: &LogState| state.enabled && self.shared.config.is_yes("appendonly");
+        if self.sync_policy() == ALWAYS && is_kept(&self.engine.persistence().log.lock()) {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
             crate::shutdown::exit_at_once(&self.shared, 1);
@@ -147,7 +147,7 @@ impl Persist {
         let mut state = self.engine.persistence().log.lock();
         let before = std::mem::replace(&mut state.write_error, why.clone());
         // What is left of a log that was switched off stops nobody.
-        self.engine.gate().set_log_failed(state.enabled);
+        self.engine.gate().set_log_failed(is_kept(&state));
         drop(state);
         if before != why {
             self.say(LogLevel::Warning, text);
