@@ -1,6 +1,6 @@
 //! Writing a snapshot as an RDB file.
 
-use super::Options;
+use super::{Options, temporary};
 use crate::sys;
 use larder_engine::{Content, Engine, Record, Snapshot, wall_s};
 use larder_rdb::Version;
@@ -27,7 +27,8 @@ const SMALL_PIECE_BYTES: usize = 64 << 10;
 
 /// Writes a snapshot to `path` and has it on the disk. The file is not complete until this has returned Ok.
 pub fn write(engine: &Engine, snapshot: &Snapshot, options: &Options, path: &Path) -> io::Result<u64> {
-    let file = Syncing { file: File::create(path)?, at: 0, begun: 0, done: 0, on: options.incremental_sync };
+    let file =
+        Syncing { file: temporary::open(path)?, at: 0, begun: 0, done: 0, on: options.incremental_sync };
     let file = write_to(engine, snapshot, options, BufWriter::with_capacity(BUFFER_BYTES, file))?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?.file;
     file.sync_all()?;

@@ -4,7 +4,7 @@
 //! Tested by `tests/persistence/states.rs`.
 
 use parking_lot::Mutex;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,12 +31,13 @@ impl Temporaries {
         outcome
     }
 
-    /// Notes a file that is going to be made.
+    /// Makes an empty file and notes it. Who fills it opens it by [`open`]: one that was taken away stays away.
     pub fn add(&self, path: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
         if state.closed {
             return Err(io::Error::other("the server ends"));
         }
+        File::create(path)?;
         state.paths.push(path.to_owned());
         Ok(())
     }
@@ -54,6 +55,11 @@ impl Temporaries {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Opens a file that [`Temporaries::add`] has made, empty.
+pub fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).truncate(true).open(path)
 }
 
 /// Takes away what processes that are no more have left in a directory.

@@ -12,7 +12,7 @@
 
 use crate::persist::files::{put_in_place, sync_dir};
 use crate::persist::pace::Pace;
-use crate::persist::temporary::Temporaries;
+use crate::persist::temporary::{self, Temporaries};
 use larder_resp::split_args;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -192,7 +192,7 @@ impl Manifest {
         // The working directory may be another one when the process ends.
         let temporary = std::path::absolute(place.path(&format!("temp-{}.manifest", place.stem)))?;
         temporaries.write(&temporary, |temporary| {
-            let mut file = File::create(temporary)?;
+            let mut file = temporary::open(temporary)?;
             file.write_all(self.text().as_bytes())?;
             file.sync_all()?;
             put_in_place(temporary, &place.manifest(), &mut Pace::hurry())

@@ -6,7 +6,7 @@ use crate::persist::Persist;
 use crate::persist::files::{forget_pages_of, put_in_place};
 use crate::persist::pace::Pace;
 use crate::persist::snapshot;
-use crate::persist::temporary::Temporaries;
+use crate::persist::temporary::{self, Temporaries};
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -156,7 +156,7 @@ pub fn write_base(
 /// Writes a snapshot as commands.
 fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Result<()> {
     let mut pace = Pace::of(engine);
-    let mut to = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut to = BufWriter::with_capacity(1 << 20, temporary::open(path)?);
     if engine.config().is_yes("aof-timestamp-enabled") {
         writeln!(to, "#TS:{}\r", wall_s())?;
     }
