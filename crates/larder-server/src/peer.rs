@@ -1,7 +1,8 @@
 //! Talking to another server as its client.
 //!
 //! A connection over which everything went well is kept for the next exchange with the same server and credentials: MIGRATE is
-//! called for one key after the other. One that fails is closed, and so is one that nobody has used for [`IDLE_MAX`].
+//! called for one key after the other. One that fails is closed, and so is one that nobody has used for [`IDLE_MAX`]. The server may
+//! end a connection at the moment in which it is used again: if it has answered nothing, a new one is tried once, as Valkey does.
 //! Tested by `tests/persistence/migrate.rs`.
 
 use larder_engine::Exchange;
@@ -35,11 +36,24 @@ struct Kept {
 impl Peers {
     /// Sends commands and reads the replies, each of which is one line.
     pub fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
-        let stream = match self.take(exchange) {
-            Some(stream) => stream,
-            None => connect(exchange)?,
-        };
-        let lines = talk(&stream, exchange)?;
+        if let Some(stream) = self.take(exchange) {
+            match talk(&stream, exchange) {
+                Err(failure) if failure.ended_unanswered => {}
+                outcome => return self.settle(exchange, stream, outcome),
+            }
+        }
+        let stream = connect(exchange)?;
+        let outcome = talk(&stream, exchange);
+        self.settle(exchange, stream, outcome)
+    }
+
+    fn settle(
+        &self,
+        exchange: &Exchange<'_>,
+        stream: TcpStream,
+        outcome: Result<Vec<String>, Failure>,
+    ) -> Result<Vec<String>, &'static str> {
+        let lines = outcome.map_err(|failure| failure.text)?;
         self.keep(exchange, stream);
         Ok(lines)
     }
@@ -108,28 +122,48 @@ fn connect(exchange: &Exchange<'_>) -> Result<TcpStream, &'static str> {
     Ok(stream)
 }
 
-fn talk(stream: &TcpStream, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
+/// What an exchange fails with.
+struct Failure {
+    text: &'static str,
+    /// The connection has ended, in time, without a byte of a reply.
+    ended_unanswered: bool,
+}
+
+fn talk(stream: &TcpStream, exchange: &Exchange<'_>) -> Result<Vec<String>, Failure> {
     // Replies are read meanwhile: a target that cannot get rid of them would stop reading.
     thread::scope(|scope| {
         let reader = scope.spawn(|| read_lines(stream, exchange.replies));
         let mut writer = stream;
-        let written = writer.write_all(exchange.request).map_err(|_| "writing to target instance");
+        let written = writer.write_all(exchange.request);
         if written.is_err() {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
-        let lines = reader.join().unwrap_or(Err("reading from target instance"));
-        written.and(lines)
+        let lines = reader
+            .join()
+            .unwrap_or(Err(Failure { text: "reading from target instance", ended_unanswered: false }));
+        written.map_err(|error| Failure {
+            text: "writing to target instance",
+            ended_unanswered: !is_timeout(&error)
+                && matches!(&lines, Err(failure) if failure.ended_unanswered),
+        })?;
+        lines
     })
 }
 
-fn read_lines(stream: &TcpStream, count: usize) -> Result<Vec<String>, &'static str> {
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn read_lines(stream: &TcpStream, count: usize) -> Result<Vec<String>, Failure> {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     while lines.len() < count {
         let mut line = Vec::new();
         let read = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
         if read.is_err() || line.last() != Some(&b'\n') {
-            return Err("reading from target instance");
+            let is_first = lines.is_empty() && line.is_empty();
+            let ended_unanswered = is_first && !read.is_err_and(|error| is_timeout(&error));
+            return Err(Failure { text: "reading from target instance", ended_unanswered });
         }
         lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
     }

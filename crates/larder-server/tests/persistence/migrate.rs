@@ -4,7 +4,7 @@ use crate::samples::fill;
 use crate::{digest, ok, wait_for};
 use larder_testkit::{Client, Kind, Server, Value};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 fn port(server: &Server) -> String {
@@ -132,6 +132,66 @@ fn a_connection_is_used_again() {
     }
 }
 
+/// Reads up to a RESTORE; what answers it and a SELECT before it.
+fn read_restore(stream: &mut TcpStream) -> &'static [u8] {
+    let mut seen = Vec::new();
+    let contains = |seen: &[u8], word: &[u8]| seen.windows(word.len()).any(|part| part == word);
+    while !contains(&seen, b"RESTORE") {
+        let mut part = [0; 4096];
+        let n = stream.read(&mut part).expect("it sends");
+        assert!(n > 0, "it closed the connection");
+        seen.extend_from_slice(&part[..n]);
+    }
+    if contains(&seen, b"SELECT") { b"+OK\r\n+OK\r\n" } else { b"+OK\r\n" }
+}
+
+/// A target that ends a connection just when it is used again is asked once more, over a new one; not a third time, and not when
+/// it takes too long.
+#[test]
+fn a_connection_that_ends_when_it_is_used_again_is_replaced() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let target = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let port = target.local_addr().expect("it has one").port().to_string();
+        let server = Server::of(kind, &[]);
+        let mut client = server.client();
+        let migrate = |client: &mut Client, timeout_ms: &str| {
+            client.ask("SET k v");
+            client.send(&["MIGRATE", "127.0.0.1", &port, "k", "0", timeout_ms]);
+        };
+        let accept = || {
+            let (mut stream, _) = target.accept().expect("it connects");
+            (read_restore(&mut stream), stream)
+        };
+        migrate(&mut client, "20000");
+        let (answer, mut stream) = accept();
+        stream.write_all(answer).expect("it reads");
+        assert_eq!(client.read().expect("an answer"), ok());
+
+        migrate(&mut client, "20000");
+        read_restore(&mut stream);
+        drop(stream);
+        let (answer, mut stream) = accept();
+        stream.write_all(answer).expect("it reads");
+        assert_eq!(client.read().expect("an answer"), ok(), "{}", kind.name());
+
+        migrate(&mut client, "20000");
+        read_restore(&mut stream);
+        drop(stream);
+        drop(accept());
+        assert!(client.read().expect("an answer").text().starts_with("IOERR"), "{}", kind.name());
+
+        migrate(&mut client, "20000");
+        let (answer, mut stream) = accept();
+        stream.write_all(answer).expect("it reads");
+        assert_eq!(client.read().expect("an answer"), ok());
+        migrate(&mut client, "100");
+        read_restore(&mut stream);
+        assert!(client.read().expect("an answer").text().starts_with("IOERR"), "{}", kind.name());
+        target.set_nonblocking(true).expect("it can be");
+        assert!(target.accept().is_err(), "{} tried again", kind.name());
+    }
+}
+
 /// Who does not give the password does not speak over the connection of one who did.
 #[test]
 fn a_connection_is_used_again_with_the_same_password_only() {
@@ -173,12 +233,7 @@ fn a_key_on_its_way_is_not_changed() {
             }
             mover.send(&["MIGRATE", "127.0.0.1", &port.to_string(), "k", "0", "20000"]);
             let (mut stream, _) = target.accept().expect("it connects");
-            let mut seen = Vec::new();
-            while !seen.windows(7).any(|part| part == b"RESTORE") {
-                let mut part = [0; 4096];
-                let n = stream.read(&mut part).expect("it sends");
-                seen.extend_from_slice(&part[..n]);
-            }
+            read_restore(&mut stream);
             let command = if write == "MULTI" { "EXEC" } else { write };
             writer.send(&command.split(' ').collect::<Vec<_>>());
             // Others are served, and see the key.
