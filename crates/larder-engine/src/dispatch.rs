@@ -174,7 +174,8 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8], replays: bool) -
     worker.recent.find(name, |name| table().find(name))
 }
 
-/// The command that arguments of an append-only file call, if they can: it is known, and takes so many of them. An error is what a client hears.
+/// The command that arguments of an append-only file call, if they can: it is known, and takes so many of them. An error is
+/// what a client hears.
 pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
     let found =
         find(engine, worker, args.get(0).unwrap_or(b""), true).ok_or_else(|| unknown_command(args))?;

@@ -95,8 +95,8 @@ pub(crate) fn parse_u64_of_c(text: &[u8]) -> Option<u64> {
     Some(if negative { number.wrapping_neg() } else { number })
 }
 
-/// The text of a floating-point number as Valkey writes scores, and numbers of scripts: a whole number up to 2^62 as an integer, else the fewest digits
-/// that give the same number when they are read, with an exponent where that is shorter by enough.
+/// The text of a floating-point number as Valkey writes scores, and numbers of scripts: a whole number up to 2^62 as an
+/// integer, else the fewest digits that give the same number when they are read, with an exponent where that is shorter by enough.
 pub struct ScoreText {
     bytes: [u8; ScoreText::CAPACITY],
     len: usize,

@@ -132,15 +132,15 @@ fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<
         if !context.holds(&key) {
             continue;
         }
-        match (context.peek_kind(&key), &waiter.wish) {
-            (Some(Kind::Stream), _) => {}
-            (None, Wish::ReadGroup(read)) => return Err(no_group_to_read(name, &read.group)),
-            _ => continue,
-        }
         let has_any = match &waiter.wish {
             Wish::Read { after, .. } => has_entries_after(context, &key, after[at]),
             // A group delivers an entry once.
-            Wish::ReadGroup(read) => !waiter.keys[..at].contains(name) && has_news(context, &key, read)?,
+            Wish::ReadGroup(_) if waiter.keys[..at].contains(name) => false,
+            // A key that has got another type says so when its own turn comes.
+            Wish::ReadGroup(read) => match context.peek_kind(&key) {
+                Some(Kind::Stream) | None => has_news(context, &key, read)?,
+                Some(_) => false,
+            },
             _ => false,
         };
         if has_any {

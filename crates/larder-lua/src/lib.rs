@@ -3,8 +3,8 @@
 //!
 //! What scripts share with Redis is a contract of many small things: names, texts of errors with their positions, how
 //! numbers are written, limits. This crate holds all of it that needs no server. It is Lua 5.1 with the corrections of
-//! `larder-lua-sys` (by `mlua`), with a sandbox made of proxies, since stock Lua has no read-only tables; `cjson`, `cmsgpack`, `struct` and `bit` are
-//! written here, over the safe interface of `mlua`.
+//! `larder-lua-sys` (by `mlua`), with a sandbox made of proxies, since stock Lua has no read-only tables;
+//! `cjson`, `cmsgpack`, `struct` and `bit` are written here, over the safe interface of `mlua`.
 //!
 //! Order of use: [`interpreter`], then the caller sets `redis` and whatever else in [`mlua::Lua::globals`], then
 //! [`seal`], then [`compile`] and [`reseed`] for each script.

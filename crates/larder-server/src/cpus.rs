@@ -9,16 +9,23 @@ use std::sync::OnceLock;
 
 /// Binds the calling thread as the option `name` says; an empty list leaves it where it is.
 pub fn bind(config: &Config, name: &str, log: &Log) {
-    let list = config.value(name);
-    if list.is_empty() {
-        return;
-    }
-    let Some(cpus) = parse(&list).and_then(Cpus::of) else {
-        return log.warning(&format!("{name}: '{list}' is no list of processors"));
-    };
-    if let Err(error) = cpus.bind_this_thread() {
+    if let Some(Err(error)) = configured(config, name, log).map(|cpus| cpus.bind_this_thread()) {
+        let list = config.value(name);
         log.warning(&format!("{name}: can't run on {list}: {}", crate::settings::system_text(&error)));
     }
+}
+
+/// The processors that an option names, if it names any; what is no list is logged.
+fn configured(config: &Config, name: &str, log: &Log) -> Option<Cpus> {
+    let list = config.value(name);
+    if list.is_empty() {
+        return None;
+    }
+    let cpus = parse(&list).and_then(Cpus::of);
+    if cpus.is_none() {
+        log.warning(&format!("{name}: '{list}' is no list of processors"));
+    }
+    cpus
 }
 
 /// Where the threads of the engine that work in the background run, if `bio-cpulist` says so.
@@ -26,13 +33,9 @@ static BACKGROUND: OnceLock<Cpus> = OnceLock::new();
 
 /// Reads `bio-cpulist`, for threads that start later.
 pub fn keep_for_background(config: &Config, log: &Log) {
-    let list = config.value("bio-cpulist");
-    if list.is_empty() {
-        return;
-    }
-    match parse(&list).and_then(Cpus::of) {
-        Some(cpus) => drop(BACKGROUND.set(cpus)),
-        None => log.warning(&format!("bio-cpulist: '{list}' is no list of processors")),
+    if let Some(cpus) = configured(config, "bio-cpulist", log) {
+        // The start reads it once.
+        let _ = BACKGROUND.set(cpus);
     }
 }
 

@@ -238,7 +238,8 @@ impl Hash {
         self.table.soonest()
     }
 
-    /// Takes out up to `max` fields whose time has come, after showing them to `visit`; returns how many. Fewer than `max`: there are no more.
+    /// Takes out up to `max` fields whose time has come, after showing them to `visit`; returns how many. Fewer than
+    /// `max`: there are no more.
     pub fn take_due(&mut self, now_ms: u64, max: usize, mut visit: impl FnMut(Field<'_>)) -> usize {
         self.table.take_due(now_ms, max, |row| visit(Field::of(row)))
     }

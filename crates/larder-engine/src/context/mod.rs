@@ -374,6 +374,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether a key has a value, overdue or not.
+    fn is_stored(&mut self, key: &Key<'_>) -> bool {
+        self.table(key).get(key.hash, key.bytes).is_some()
+    }
+
     /// Whether large values that others replace are freed in the background.
     fn replaces_lazily(&self) -> bool {
         self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed)
@@ -396,10 +401,10 @@ impl<'a> Context<'a> {
 
     /// Removes a key that an empty result would have replaced: whether its time is over does not matter.
     pub(crate) fn delete_target(&mut self, key: &Key<'_>) {
-        if self.table(key).get(key.hash, key.bytes).is_none() {
+        if !self.is_stored(key) {
             return;
         }
-        self.remove_entry(key, self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed));
+        self.remove_entry(key, self.replaces_lazily());
         self.modified_by(key, 1);
         self.notify(class::GENERIC, "del", key);
     }
@@ -411,7 +416,7 @@ impl<'a> Context<'a> {
 
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
         // While data is imported, what is overdue is there until somebody deletes it.
-        let is_kept = self.keeps_all() && self.table(key).get(key.hash, key.bytes).is_some();
+        let is_kept = self.keeps_all() && self.is_stored(key);
         if !is_kept && !self.peek_exists(key) {
             return false;
         }

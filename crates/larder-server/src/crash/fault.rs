@@ -144,7 +144,8 @@ fn set_handler(
     handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void),
     flags: libc::c_int,
 ) {
-    // SAFETY: an all-zero `sigaction` is valid; the handler has the form that SA_SIGINFO asks for, and does only what a handler may.
+    // SAFETY: an all-zero `sigaction` is valid; the handler has the form that SA_SIGINFO asks for, and does only what a handler
+    // may.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;

@@ -212,8 +212,9 @@ pub fn rule_of(args: &[Vec<u8>]) -> Rule {
         return Rule::Never;
     }
     // Valkey takes a key of such a name for the word.
-    let key = upper(1).unwrap_or_default();
-    if matches!(&*name, "HSETEX" | "HGETEX") && ["FIELDS", "FNX", "FXX"].contains(&&*key) {
+    const WORDS: &[&str] =
+        &["FIELDS", "FNX", "FXX", "NX", "XX", "EX", "PX", "EXAT", "PXAT", "KEEPTTL", "PERSIST"];
+    if matches!(&*name, "HSETEX" | "HGETEX") && upper(1).is_some_and(|key| WORDS.contains(&&*key)) {
         return Rule::Never;
     }
     // Valkey breaks the protocol.

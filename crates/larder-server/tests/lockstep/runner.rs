@@ -136,7 +136,7 @@ impl Lockstep {
     /// Runs a sequence from a clean state on. The first difference, if there is one.
     pub fn run(&mut self, steps: &[Step], pace: Pace) -> Option<Difference> {
         self.reset();
-        self.swept = false;
+        let fields_expire = steps.iter().any(fields_may_expire);
         let mut states = vec![State::default(); CONNECTIONS];
         let mut at = 0;
         while at < steps.len() {
@@ -179,10 +179,10 @@ impl Lockstep {
                     return None;
                 }
                 // A field that is taken out after its time is a change of its key, for who watches it.
-                if steps.iter().any(fields_may_expire) && what == ABORTED {
+                if fields_expire && what == ABORTED {
                     return None;
                 }
-                // So it does when the difference is one that is known: it may show elsewhere first.
+                // What is known to differ may show elsewhere first.
                 if self.settle(&mut states).is_err_and(|what| what == SERVED_ANYWAY) || self.sweep()[1] > 0 {
                     return None;
                 }
@@ -190,8 +190,7 @@ impl Lockstep {
             }
             at += len;
         }
-        let with_deletions = !steps.iter().any(fields_may_expire);
-        let result = self.compare_messages(&states, with_deletions).and_then(|()| self.compare_data());
+        let result = self.compare_messages(&states, !fields_expire).and_then(|()| self.compare_data());
         result.err().map(|what| Difference { at: steps.len(), what })
     }
 
@@ -216,6 +215,7 @@ impl Lockstep {
     }
 
     fn reset(&mut self) {
+        self.swept = false;
         for side in &mut self.sides {
             side.clients.clear();
             side.messages = vec![Vec::new(); CONNECTIONS];
@@ -278,8 +278,8 @@ impl Lockstep {
         same(&larder, &other)
     }
 
-    /// All messages that the connections have received, those on the way too.
-    /// Without those of deletions, if it depends on the server when a key is deleted.
+    /// All messages that the connections have received, those on the way too; without those of deletions, if it depends on the
+    /// server when a key is deleted.
     fn compare_messages(&mut self, states: &[State], with_deletions: bool) -> Result<(), String> {
         if self.sweep() != [0, 0] || self.swept {
             // When such a hash is deleted, and by what, differs.

@@ -1,10 +1,9 @@
 //! The events of `states.rs` on a disk that fails: the column of the table in `docs/design/persistence.md`, compared with Valkey.
 
 use crate::disk::Faulty;
-use crate::states::{send, signal};
+use crate::states::{run_event, send, wait_until_logged};
 use crate::wait_for;
 use larder_testkit::{Client, Kind};
-use std::time::{Duration, Instant};
 
 /// What the server keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,32 +77,13 @@ fn prepare(kind: Kind, files: Files, fault: &str) -> Faulty {
 /// The reply, how it ended or what it says, and the keys after the next start on a disk that works.
 fn outcome(kind: Kind, files: Files, fault: &str, event: &str) -> Vec<String> {
     let mut faulty = prepare(kind, files, fault);
-    let mut reply = String::new();
-    match event {
-        "SIGKILL" => faulty.server.kill(),
-        _ if event.starts_with("SIG") => signal(&faulty.server, event),
-        _ => reply = send(&faulty.server, event),
-    }
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let ended = loop {
-        if let Some(status) = faulty.server.has_ended() {
-            break Some(status);
-        }
-        let refused = faulty.server.log().contains("Errors trying to shut down");
-        if refused || !(event.starts_with("SIG") || reply == "closed") {
-            break None;
-        }
-        assert!(Instant::now() < deadline, "{files:?} {event}: {}", faulty.server.log());
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let (reply, ended) = run_event(&mut faulty.server, event);
     let after = match ended {
         Some(status) => format!("ended: {:?}", status.code()),
         None => figures(&mut faulty.client(), files, &reply, event),
     };
     if ended.is_none() && event != "SIGKILL" && files == Files::Log && fault == RENAMES {
-        // Valkey holds writes back in its memory while a sync is under way; an error says that the log is off.
-        let reply = faulty.client().ask("WAITAOF 1 0 30000");
-        assert!(reply.is_error() || reply.items()[0].int() == 1, "the log is not written: {reply}");
+        wait_until_logged(&mut faulty.client());
     }
     if event == "CONFIG SET appendonly yes" && files != Files::Log {
         faulty.args.extend(["--appendonly", "yes"]);

@@ -3,7 +3,7 @@
 
 use larder_testkit::{Client, Kind, Server};
 use std::fs;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Keys that are there before anything happens.
@@ -116,7 +116,7 @@ fn prepare(kind: Kind, state: State) -> (Server, Vec<&'static str>) {
 
 /// Waits until what was acknowledged is in the log, if there is one: Valkey holds writes back in its memory for up to two seconds
 /// while a sync of the log is under way, and a kill -9 loses them.
-fn wait_until_logged(client: &mut Client) {
+pub(super) fn wait_until_logged(client: &mut Client) {
     let reply = client.ask("WAITAOF 1 0 30000");
     assert!(reply.is_error() || reply.items()[0].int() == 1, "the log is not written: {reply}");
 }
@@ -129,7 +129,7 @@ fn wait_until_rewritten(client: &mut Client) {
 }
 
 /// Sends a signal.
-pub(super) fn signal(server: &Server, name: &str) {
+fn signal(server: &Server, name: &str) {
     let sent = Command::new("kill").args([&format!("-{}", &name[3..]), &server.pid().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
@@ -142,30 +142,35 @@ pub(super) fn send(server: &Server, event: &str) -> String {
     client.read().map_or_else(|_| "closed".to_owned(), |reply| reply.text())
 }
 
-fn outcome(kind: Kind, state: State, event: &str) -> Outcome {
-    let (mut server, mut args) = prepare(kind, state);
+/// What is replied to an event, and how the server ended, if it did.
+pub(super) fn run_event(server: &mut Server, event: &str) -> (String, Option<ExitStatus>) {
     let start = server.log().len();
     let mut reply = String::new();
     if event == "SIGKILL" {
         server.kill();
     } else if event.starts_with("SIG") {
-        event.split(' ').for_each(|name| signal(&server, name));
+        event.split(' ').for_each(|name| signal(server, name));
     } else {
-        reply = send(&server, event);
+        reply = send(server, event);
     }
     // A signal is followed by the end, or by a line in the log that says why not.
     let deadline = Instant::now() + Duration::from_secs(30);
-    let ended = loop {
+    loop {
         if let Some(status) = server.has_ended() {
-            break Some(status);
+            return (reply, Some(status));
         }
         let refused = server.log()[start..].contains("Errors trying to shut down");
         if refused || !(event.starts_with("SIG") || reply == "closed") {
-            break None;
+            return (reply, None);
         }
-        assert!(Instant::now() < deadline, "{state:?} {event}: {}", server.log());
+        assert!(Instant::now() < deadline, "{event}: {}", server.log());
         std::thread::sleep(Duration::from_millis(5));
-    };
+    }
+}
+
+fn outcome(kind: Kind, state: State, event: &str) -> Outcome {
+    let (mut server, mut args) = prepare(kind, state);
+    let (reply, ended) = run_event(&mut server, event);
     let after = match ended {
         Some(status) => format!("ended: {:?}", status.code()),
         None => figures(&server, state, event),

@@ -37,7 +37,8 @@ const SHAPE_AT: usize = 8;
 const _: () = assert!(LANES * (ENTRY_BYTES_MAX + 2) < 1 << 16);
 const _: () = assert!(HEADER_BYTES == SHAPE_AT + 4 && GROUP_BYTES == 34);
 
-/// A segment's bytes behind its count of references, which other threads may be changing. Entries are opaque; see the head of the [module](super) for the layout and the invariants.
+/// A segment's bytes behind its count of references, which other threads may be changing. Entries are opaque; see the
+/// head of the [module](super) for the layout and the invariants.
 #[repr(transparent)]
 pub struct Page([u8]);
 
