@@ -73,16 +73,21 @@ fn fill(client: &mut Client, policy: &str) {
     assert!(pipe(client, commands).iter().all(|reply| *reply == Value::Simple("OK".to_owned())));
 }
 
-/// The share of the keys that went which are among those that should.
-fn accuracy(kind: Kind, policy: &str, samples: u32) -> f64 {
-    let server =
-        Server::of(kind, &["--maxmemory-policy", policy, "--maxmemory-samples", &samples.to_string()]);
+/// The share of the keys that went which are among those that should. Clients send commands until they have gone.
+fn accuracy(kind: Kind, policy: &str, samples: u32, more: &[&str], clients: usize) -> f64 {
+    let samples = samples.to_string();
+    let args = [&["--maxmemory-policy", policy, "--maxmemory-samples", &samples], more].concat();
+    let server = Server::of(kind, &args);
     let mut client = server.client();
+    let mut others: Vec<Client> = (0..clients).map(|_| server.client()).collect();
     let before = number(&mut client, "used_memory");
     fill(&mut client, policy);
     let limit = before + (number(&mut client, "used_memory") - before) * 8 / 10;
     client.ask(&format!("CONFIG SET maxmemory {limit}"));
-    wait_below(&mut client, limit + 4096);
+    wait_until("memory to fall", || {
+        others.iter_mut().for_each(|other| drop(other.ask("PING")));
+        number(&mut client, "used_memory") <= limit + 4096
+    });
     let exist = pipe(&mut client, (0..KEYS).map(|n| words(&format!("EXISTS key:{n}"))));
     let gone: Vec<usize> = (0..KEYS).filter(|&n| exist[n] == Value::Int(0)).collect();
     assert!(gone.len() > KEYS / 20, "{} have gone", gone.len());
@@ -94,12 +99,22 @@ fn accuracy(kind: Kind, policy: &str, samples: u32) -> f64 {
 fn the_right_keys_go_more_often_than_with_redis() {
     for policy in ["allkeys-lru", "allkeys-lfu", "volatile-ttl"] {
         for samples in [5, 10] {
-            let ours = accuracy(Kind::Larder, policy, samples);
-            let theirs = accuracy(Kind::Redis, policy, samples);
+            let ours = accuracy(Kind::Larder, policy, samples, &[], 0);
+            let theirs = accuracy(Kind::Redis, policy, samples, &[], 0);
             println!("{policy}, {samples} samples: {ours:.3}, redis-server {theirs:.3}");
             assert!(ours >= theirs - 0.01, "{policy}, {samples} samples: {ours:.3} < {theirs:.3}");
         }
     }
+}
+
+/// Threads that evict a little each, one after the other, choose as well as one alone.
+#[test]
+fn threads_share_the_sweep() {
+    let alone = accuracy(Kind::Larder, "allkeys-lru", 5, &[], 0);
+    let few = ["--io-threads", "4", "--maxmemory-eviction-tenacity", "1"];
+    let together = accuracy(Kind::Larder, "allkeys-lru", 5, &few, 8);
+    println!("alone {alone:.3}, together {together:.3}");
+    assert!(together >= alone - 0.04, "alone {alone:.3}, together {together:.3}");
 }
 
 /// With every policy, under writes of new keys by two connections, the limit is kept.

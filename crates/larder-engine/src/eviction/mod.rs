@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 use pool::{Candidate, Policy, Pool};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use sweep::{Look, Sweep};
+use sweep::{Look, Rounds, Sweep};
 
 /// Who evicts makes so much more room than it must: several evictions in a row cost less than one at a time.
 const AHEAD_BYTES: u64 = 4 << 10;
@@ -69,6 +69,7 @@ pub(crate) struct Eviction {
     exceeded_since_us: AtomicU64,
     /// Microseconds for which there was too much before.
     exceeded_us: AtomicU64,
+    rounds: Rounds,
     /// For the timer.
     timer: Mutex<Evictor>,
 }

@@ -3,7 +3,9 @@
 //! Where a segment has enough keys, as it has in all but small databases, a part of them goes at once: one of
 //! `maxmemory-samples`, the worst. That is one fetch of the segment, one look at each key and one copy of those that stay for
 //! a dozen evictions. Every segment has its turn in each round, and its keys are a random choice: so the keys that go are
-//! those that should, but for how much chance gives one segment more of them than another.
+//! those that should, but for how much chance gives one segment more of them than another. The threads share the rounds: each
+//! takes the next shard that nobody has taken ([`Rounds`]). If each made its own, some segments would have a second turn before
+//! others had a first, and keys would go that are better than many that stay.
 //!
 //! Small segments, few keys that expire among others, and tables of which a snapshot is taken fill the pool, as does
 //! `volatile-ttl`, whose samples are not random.
@@ -17,7 +19,7 @@ use crate::shard::{Key, SHARDS, ShardData, Table};
 use crate::tracking::Invalidations;
 use larder_collections::key_table::{Old, Sample, SampleFrom, SlotSet};
 use larder_collections::value::Value;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// More samples than this are not asked for: the pool is too small to profit.
 const SAMPLES_MAX: i64 = 64;
@@ -39,6 +41,18 @@ pub(super) enum Look {
     Candidates,
     /// There is nothing to evict.
     Nothing,
+}
+
+/// Which shard is next in the round that the threads share.
+#[derive(Default)]
+pub(super) struct Rounds {
+    taken: AtomicUsize,
+}
+
+impl Rounds {
+    fn take_shard(&self) -> usize {
+        self.taken.fetch_add(1, Relaxed) % SHARDS
+    }
 }
 
 /// Where a sweep stands, and what it uses again and again.
@@ -78,9 +92,11 @@ impl Evictor {
         // Keys looked at for one that is evicted.
         let per_key = engine.config.hot.maxmemory_samples.load(Relaxed).clamp(1, SAMPLES_MAX) as usize;
         let mut looked = 0;
-        // Where the sweep stands may be in the middle of a shard, of which the beginning comes last.
-        for _ in 0..=SHARDS {
-            let shard = *self.sweep.shard.get_or_insert_with(|| self.rng.usize(..SHARDS));
+        let rounds = &engine.eviction.rounds;
+        // Other threads may have taken the shards that have keys: at last all are looked at. Where the sweep stands may be in the
+        // middle of a shard, of which the beginning comes last.
+        for moves in 0..=2 * SHARDS {
+            let shard = *self.sweep.shard.get_or_insert_with(|| rounds.take_shard());
             let Ok(mut data) = engine.shards.try_lock_one(shard) else { break };
             while let Some((db, sample)) = self.sweep.next(&mut data, policy.sample_from()) {
                 let table = data.table_mut(db);
@@ -98,7 +114,7 @@ impl Evictor {
                 }
             }
             drop(data);
-            self.sweep.begin_shard((shard + 1) % SHARDS);
+            self.sweep.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
         }
         self.candidates(policy, 1)
     }
