@@ -175,13 +175,14 @@ mod tests {
     #[test]
     fn optional_addresses_may_be_missing() {
         let log = Log::new("/dev/null", 3);
-        let place =
-            |bind: &str| Place { bind: bind.to_string(), port: free_port(), backlog: 5, ..Place::default() };
+        let port = larder_testkit::Port::reserve();
+        let place = |bind: &str| Place {
+            bind: bind.to_string(),
+            port: port.number(),
+            backlog: 5,
+            ..Place::default()
+        };
         assert_eq!(tcp(&place("-192.0.2.1 127.0.0.1"), &log).unwrap().len(), 1);
         assert!(tcp(&place("192.0.2.1"), &log).is_err());
-    }
-
-    fn free_port() -> u16 {
-        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
     }
 }

@@ -1,7 +1,6 @@
 //! Crashes: whatever thread panics or is hit by a signal, the process ends with a report in the log.
 
 use larder_testkit::{Client, Server, words};
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -18,15 +17,6 @@ fn has_report(log: &str, parts: &[&str]) {
     for part in parts {
         assert!(report.contains(part), "no {part:?} in:\n{report}");
     }
-}
-
-/// The number of a thread, by its name.
-fn thread_of(server: &Server, name: &str) -> Option<i32> {
-    let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).expect("the process is there");
-    let named = |task: &fs::DirEntry| {
-        fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
-    };
-    tasks.flatten().find(named).and_then(|task| task.file_name().to_str()?.parse().ok())
 }
 
 #[test]
@@ -89,7 +79,8 @@ fn signals_in_any_thread_are_reported() {
     ];
     for (at, name) in names.into_iter().enumerate() {
         let mut server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);
-        let thread = thread_of(&server, name).unwrap_or_else(|| panic!("no thread {name}"));
+        let thread = server.thread(name);
+        let thread: i32 = thread.file_name().and_then(|id| id.to_str()?.parse().ok()).expect("its id");
         let signal = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT][at % 5];
         let pid = i32::try_from(server.pid()).expect("a process id fits");
         // SAFETY: takes no pointers.

@@ -6,6 +6,7 @@ mod client;
 pub mod fuzz;
 mod kind;
 pub mod mutate;
+mod port;
 pub mod preload;
 mod process;
 mod server;
@@ -15,6 +16,7 @@ mod words;
 
 pub use client::Client;
 pub use kind::{Kind, peer_path, version};
+pub use port::Port;
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
 pub use server::Server;
 pub use value::Value;

@@ -1,8 +1,7 @@
 //! Server processes that end with the test that started them.
 
-use crate::{Client, Kind};
+use crate::{Client, Kind, Port};
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Server {
     command: Vec<String>,
     child: Child,
-    port: u16,
+    port: Port,
     dir: PathBuf,
 }
 
@@ -57,9 +56,9 @@ impl Server {
     }
 
     fn try_start(command: &[&str], args: &[&str]) -> Option<Self> {
-        let (port, dir) = (free_port(), fresh_dir());
+        let (port, dir) = (Port::reserve(), fresh_dir());
         let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-        let child = spawn(&command, port, &dir, args);
+        let child = spawn(&command, port.number(), &dir, args);
         let mut server = Server { command, child, port, dir };
         server.wait_ready().then_some(server)
     }
@@ -68,17 +67,17 @@ impl Server {
     /// when it ends instead of answering.
     pub fn start_again(&mut self, args: &[&str]) -> bool {
         assert!(self.child.try_wait().expect("the child can be asked").is_some(), "it has not ended");
-        self.child = spawn(&self.command, self.port, &self.dir, args);
+        self.child = spawn(&self.command, self.port(), &self.dir, args);
         self.wait_ready()
     }
 
     /// The same, but only waits until it accepts connections: it may be loading. True when it does.
     pub fn start_again_without_waiting(&mut self, args: &[&str]) -> bool {
         assert!(self.child.try_wait().expect("the child can be asked").is_some(), "it has not ended");
-        self.child = spawn(&self.command, self.port, &self.dir, args);
+        self.child = spawn(&self.command, self.port(), &self.dir, args);
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline && self.has_ended().is_none() {
-            if Client::connect(self.port).is_ok() {
+            if Client::connect(self.port()).is_ok() {
                 return true;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -116,7 +115,7 @@ impl Server {
             if self.child.try_wait().expect("the child can be asked").is_some() {
                 return false;
             }
-            if let Ok(mut client) = Client::connect(self.port)
+            if let Ok(mut client) = Client::connect(self.port())
                 && client.send_raw(b"PING\r\n").is_ok()
                 && client.read().is_ok_and(|reply| !reply.text().starts_with("LOADING"))
             {
@@ -134,7 +133,7 @@ impl Server {
 
     /// The TCP port.
     pub fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     /// The server's own directory.
@@ -160,9 +159,25 @@ impl Server {
         }
     }
 
+    /// The folder under /proc of the thread of a name, as soon as there is one: threads may get their names after the server has
+    /// begun to answer.
+    pub fn thread(&self, name: &str) -> PathBuf {
+        let deadline = Instant::now() + PATIENCE;
+        let is_named =
+            |task: &PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim() == name);
+        loop {
+            let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).expect("the process is there");
+            if let Some(task) = tasks.flatten().map(|task| task.path()).find(is_named) {
+                return task;
+            }
+            assert!(Instant::now() < deadline, "no thread {name}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// A new connection.
     pub fn client(&self) -> Client {
-        Client::connect(self.port).expect("the server accepts")
+        Client::connect(self.port()).expect("the server accepts")
     }
 
     /// Asks the server to end (SIGTERM) and returns how it did.
@@ -190,7 +205,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
         if std::thread::panicking() {
-            eprintln!("--- log of the server on port {}:\n{}", self.port, self.log());
+            eprintln!("--- log of the server on port {}:\n{}", self.port(), self.log());
         }
         let _ = fs::remove_dir_all(&self.dir);
     }
@@ -210,12 +225,6 @@ fn spawn(command: &[String], port: u16, dir: &Path, args: &[&str]) -> Child {
         .stderr(log)
         .spawn()
         .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]))
-}
-
-/// A port that nobody listens on at the moment.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback has a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
 }
 
 fn fresh_dir() -> PathBuf {

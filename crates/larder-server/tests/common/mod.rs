@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -120,8 +120,12 @@ pub fn temp_dir() -> PathBuf {
     dir
 }
 
+/// A port that no other test has until this process ends.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let port = larder_testkit::Port::reserve();
+    let number = port.number();
+    std::mem::forget(port);
+    number
 }
 
 /// A client that keeps replies as their raw bytes.

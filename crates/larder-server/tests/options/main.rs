@@ -197,19 +197,13 @@ fn threads_run_where_they_are_told_to() {
     let args: Vec<String> = lists.iter().flat_map(|name| [format!("--{name}"), "0".to_owned()]).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let server = Server::larder(&[&args[..], &["--io-threads", "2"]].concat());
-    let allowed = |name: &str| {
-        let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
-        let mut found = tasks.filter_map(|task| {
-            let path = task.ok()?.path();
-            let comm = fs::read_to_string(path.join("comm")).ok()?;
-            let status = fs::read_to_string(path.join("status")).ok()?;
-            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-            (comm.trim() == name).then(|| list.trim().to_owned())
+    for name in ["worker-0", "worker-1", "larder-free", "larder-pack"] {
+        let thread = server.thread(name);
+        until(name, || {
+            let status = fs::read_to_string(thread.join("status")).unwrap();
+            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            list.map(str::trim) == Some("0")
         });
-        found.next().unwrap_or_else(|| panic!("no thread {name}"))
-    };
-    for thread in ["worker-0", "worker-1", "larder-free", "larder-pack"] {
-        assert_eq!(allowed(thread), "0", "{thread}");
     }
     let server = Server::larder(&["--server-cpulist", "x-1"]);
     server.wait_for_log("server-cpulist: 'x-1' is no list of processors");
