@@ -126,11 +126,12 @@ impl Engine {
                 return;
             }
             client.kill.store(true, Relaxed);
-            let bytes = client.counted.load(Relaxed);
+            let bytes = client.counted.swap(0, Relaxed);
             left -= bytes as i64;
-            self.uncount_client(&client);
+            // First, so that no thread evicts keys in place of what is about to go.
             client.closing.store(bytes, Relaxed);
             self.client_memory.closing.fetch_add(bytes as i64, Relaxed);
+            self.client_memory.total.fetch_sub(bytes as i64, Relaxed);
             if self.clients.find(client.id).is_none() {
                 // It went by itself just now, perhaps before there was something to take back.
                 self.uncount_client(&client);
