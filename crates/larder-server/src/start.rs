@@ -152,12 +152,18 @@ fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Res
     assert!(shared.persist.set(Arc::clone(&persist)).is_ok(), "it is made once");
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
     let keeps_log = shared.config.is_yes("appendonly");
-    engine.gate().set_loading(keeps_log || persist.has_data(keeps_log));
+    let is_to_load = persist.is_to_load(keeps_log);
+    engine.gate().set_loading(is_to_load);
+    persist.sweep_temporaries();
     introduce(shared, threads);
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
-    load(shared, &persist, keeps_log)?;
+    // Without data clients are served already: what they have saved is not loaded again.
+    if is_to_load {
+        load(shared, &persist, keeps_log)?;
+    }
+    persist.end_load().map_err(|error| cannot_log(shared, &error))?;
     announce(shared);
     cron(shared, &engine, &persist);
     // One that has panicked has ended the process.
@@ -173,10 +179,12 @@ fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), 
     } else {
         Ok(())
     };
-    opened.and_then(|()| persist.end_load()).map_err(|error| {
-        shared.log.warning(&format!("Can't open or create the append-only file: {error}"));
-        Aborted
-    })
+    opened.map_err(|error| cannot_log(shared, &error))
+}
+
+fn cannot_log(shared: &Shared, error: &str) -> Aborted {
+    shared.log.warning(&format!("Can't open or create the append-only file: {error}"));
+    Aborted
 }
 
 /// Says what runs here: with a picture for those who look at a terminal, or want it.

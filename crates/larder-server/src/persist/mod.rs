@@ -325,17 +325,21 @@ impl Persist {
         self.save_in_background(false);
     }
 
-    /// Whether anything is there to be loaded at the start: the append-only file if it is kept, or else the RDB file.
-    pub fn has_data(&self, keeps_log: bool) -> bool {
-        if keeps_log { aof::exists(&self.shared.config) } else { self.rdb_path().exists() }
+    /// Whether anything is to be loaded at the start: the append-only file if it is kept, or else the RDB file.
+    pub fn is_to_load(&self, keeps_log: bool) -> bool {
+        keeps_log || self.rdb_path().exists()
+    }
+
+    /// Takes away what processes that were killed have left. For the time before there are clients, who may save.
+    pub fn sweep_temporaries(&self) {
+        temporary::sweep(Path::new("."));
+        temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
     }
 
     /// Loads the append-only file if it is kept, else the RDB file. `keeps_log` is what the configuration said before there
     /// were clients, who may change it.
     pub fn load(&self, keeps_log: bool) -> Result<(), NotLoaded> {
         self.begin_load();
-        temporary::sweep(Path::new("."));
-        temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
         let started = Instant::now();
         let outcome = if keeps_log {
             aof::load::load(&self.shared, &self.engine, &self.temporaries)

@@ -50,11 +50,6 @@ impl Place {
     fn manifest(&self) -> PathBuf {
         self.path(&format!("{}.manifest", self.stem))
     }
-
-    /// Whether there is a manifest.
-    pub fn has_manifest(&self) -> bool {
-        self.manifest().exists()
-    }
 }
 
 /// The files that an append-only file is made of.

@@ -54,12 +54,6 @@ fn place(config: &Config) -> Place {
     Place { dir: PathBuf::from(config.value("appenddirname")), stem: config.value("appendfilename") }
 }
 
-/// Whether there is an append-only file to load.
-pub fn exists(config: &Config) -> bool {
-    let place = place(config);
-    place.has_manifest() || PathBuf::from(&place.stem).exists()
-}
-
 /// The turn of the scripts. Without the proof that it may wait, the caller gives up when one runs for too long.
 fn turn_of<'e>(engine: &'e Engine, may_wait: Option<&MayWait>) -> io::Result<ScriptTurn<'e>> {
     engine.take_turn(may_wait).map_err(|Busy| io::Error::other("a script runs for too long"))
