@@ -51,9 +51,9 @@ fn flags(command: &Command, spec: &KeySpec, args: Args<'_>) -> &'static str {
     }
 }
 
-/// Whether SET tells something of the old value.
+/// Whether SET replies with the old value. (That IFEQ tells something of it too does not count for Valkey.)
 pub fn set_reads(args: Args<'_>) -> bool {
-    args.iter().skip(3).any(|arg| is_word(arg, "get") || is_word(arg, "ifeq"))
+    args.iter().skip(3).any(|arg| is_word(arg, "get"))
 }
 
 /// Whether BITFIELD has nothing but GETs. In doubt, no.

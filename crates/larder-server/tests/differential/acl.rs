@@ -441,6 +441,7 @@ fn what_commands_do_with_keys() {
     run_script(
         r##"
         COMMAND GETKEYSANDFLAGS get k
+        COMMAND GETKEYSANDFLAGS set k v IFEQ old
         COMMAND GETKEYSANDFLAGS mset a 1 b 2
         COMMAND GETKEYSANDFLAGS lmove a b left left
         COMMAND GETKEYSANDFLAGS rename a b

@@ -178,8 +178,9 @@ impl Lockstep {
                 if stores && what.ends_with(STILL_WAITS) || what == SERVED_ANYWAY {
                     return None;
                 }
-                // A field that is taken out after its time is a change of its key, for who watches it.
-                if fields_expire && what == ABORTED {
+                // A field that is taken out after its time is a change of its key, for who watches it, and a hash of which all
+                // fields are overdue may be there or not.
+                if fields_expire && (what.ends_with(ABORTED) || what.contains("WRONGTYPE")) {
                     return None;
                 }
                 // What is known to differ may show elsewhere first.
