@@ -371,3 +371,17 @@ fn temporary_files_of_a_killed_server_go() {
     assert!(temporaries(&server).is_empty());
     assert_eq!(server.client().ask("DBSIZE").int() as usize, KEYS);
 }
+
+/// They go before anybody is served, who may write such a file.
+#[test]
+fn temporary_files_are_gone_when_the_server_answers() {
+    /// No process has this number: `pid_max` is not above it.
+    const NOBODY: u32 = 1 << 22;
+    let mut server = Server::larder(&[]);
+    server.kill();
+    for number in NOBODY..NOBODY + 5000 {
+        fs::write(server.dir().join(format!("temp-{number}.rdb")), "").expect("it is writable");
+    }
+    assert!(server.start_again(&[]));
+    assert!(temporaries(&server).is_empty());
+}
