@@ -174,12 +174,10 @@ fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Res
 /// Loads the data, while clients that come are told to wait, and begins to log.
 fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
     persist.load(keeps_log).map_err(|persist::NotLoaded| Aborted)?;
-    let opened = if keeps_log {
-        persist.append_file().open(persist).map_err(|error| error.to_string())
-    } else {
-        Ok(())
-    };
-    opened.map_err(|error| cannot_log(shared, &error))
+    if keeps_log {
+        persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error.to_string()))?;
+    }
+    Ok(())
 }
 
 fn cannot_log(shared: &Shared, error: &str) -> Aborted {

@@ -53,6 +53,11 @@ impl Rounds {
     fn take_shard(&self) -> usize {
         self.taken.fetch_add(1, Relaxed) % SHARDS
     }
+
+    /// How many shards threads have taken so far.
+    fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
 }
 
 /// Where a sweep stands, and what it uses again and again.
@@ -93,8 +98,9 @@ impl Evictor {
         let per_key = engine.config.hot.maxmemory_samples.load(Relaxed).clamp(1, SAMPLES_MAX) as usize;
         let mut looked = 0;
         let rounds = &engine.eviction.rounds;
-        // Other threads may have taken the shards that have keys: at last all are looked at. Where the sweep stands may be in the
-        // middle of a shard, of which the beginning comes last.
+        let taken_before = rounds.taken();
+        // Where the sweep stands may be in the middle of a shard, of which the beginning comes last. If other threads have taken
+        // shards meanwhile, which may be those that have keys, all are looked at once more.
         for moves in 0..=2 * SHARDS {
             let shard = *self.sweep.shard.get_or_insert_with(|| rounds.take_shard());
             let Ok(mut data) = engine.shards.try_lock_one(shard) else { break };
@@ -114,6 +120,9 @@ impl Evictor {
                 }
             }
             drop(data);
+            if moves == SHARDS && rounds.taken() == taken_before + SHARDS {
+                break;
+            }
             self.sweep.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
         }
         self.candidates(policy, 1)

@@ -162,17 +162,19 @@ fn a_connection_that_ends_when_it_is_used_again_is_replaced() {
             let (mut stream, _) = target.accept().expect("it connects");
             (read_restore(&mut stream), stream)
         };
+        let accept_and_answer = |client: &mut Client| {
+            let (answer, mut stream) = accept();
+            stream.write_all(answer).expect("it reads");
+            assert_eq!(client.read().expect("an answer"), ok(), "{}", kind.name());
+            stream
+        };
         migrate(&mut client, "20000");
-        let (answer, mut stream) = accept();
-        stream.write_all(answer).expect("it reads");
-        assert_eq!(client.read().expect("an answer"), ok());
+        let mut stream = accept_and_answer(&mut client);
 
         migrate(&mut client, "20000");
         read_restore(&mut stream);
         drop(stream);
-        let (answer, mut stream) = accept();
-        stream.write_all(answer).expect("it reads");
-        assert_eq!(client.read().expect("an answer"), ok(), "{}", kind.name());
+        let mut stream = accept_and_answer(&mut client);
 
         migrate(&mut client, "20000");
         read_restore(&mut stream);
@@ -181,9 +183,7 @@ fn a_connection_that_ends_when_it_is_used_again_is_replaced() {
         assert!(client.read().expect("an answer").text().starts_with("IOERR"), "{}", kind.name());
 
         migrate(&mut client, "20000");
-        let (answer, mut stream) = accept();
-        stream.write_all(answer).expect("it reads");
-        assert_eq!(client.read().expect("an answer"), ok());
+        let mut stream = accept_and_answer(&mut client);
         migrate(&mut client, "100");
         read_restore(&mut stream);
         assert!(client.read().expect("an answer").text().starts_with("IOERR"), "{}", kind.name());

@@ -90,8 +90,8 @@ pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 /// Exchanges two databases for all connections. All shards are held.
 fn swap(context: &mut Context<'_>, first: usize, second: usize) {
+    let due_ms = context.due_ms();
     for shard in 0..SHARDS {
-        let due_ms = context.due_ms();
         let data = context.shard_of_all(shard);
         data.touch_watched_db(first, Some(second), due_ms);
         data.touch_watched_db(second, Some(first), due_ms);

@@ -56,7 +56,7 @@ fn place(config: &Config) -> Place {
 
 /// The turn of the scripts. Without the proof that it may wait, the caller gives up when one runs for too long.
 fn turn_of<'e>(engine: &'e Engine, may_wait: Option<&MayWait>) -> io::Result<ScriptTurn<'e>> {
-    engine.take_turn(may_wait).map_err(|Busy| io::Error::other("a script runs for too long"))
+    engine.take_turn(may_wait).map_err(|Busy| io::Error::other(super::SCRIPT_BUSY))
 }
 
 /// Whether files can be made where the log is to be.
