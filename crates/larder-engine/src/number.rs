@@ -1,6 +1,9 @@
 //! Reading and printing numbers exactly as Redis does.
 
+mod digits;
+
 use crate::error::{CommandError, CommandResult};
+use digits::Digits;
 
 /// Parses a canonical decimal integer: no blanks, no plus sign, no leading zeros, no `-0`.
 pub fn parse_i64(text: &[u8]) -> Option<i64> {
@@ -96,17 +99,15 @@ pub(crate) fn parse_u64_of_c(text: &[u8]) -> Option<u64> {
 }
 
 /// The text of a floating-point number as Valkey writes scores, and numbers of scripts: a whole number up to 2^62 as an
-/// integer, else the fewest digits that give the same number when they are read, with an exponent where that is shorter by enough.
+/// integer, else the digits that Grisu2 finds ([`Digits`]), with an exponent where that is shorter by enough.
 pub struct ScoreText {
     bytes: [u8; ScoreText::CAPACITY],
     len: usize,
 }
 
 impl ScoreText {
-    /// Sign, 17 digits, point, exponent; or up to seven zeros after the digits, six before.
+    /// Sign, 18 digits, point, exponent; or up to seven zeros after the digits, six before.
     const CAPACITY: usize = 40;
-    /// Digits that a double may need.
-    const DIGITS: usize = 17;
     /// Up to 2^62, whole numbers are written as integers.
     const INTEGER_MAX: f64 = (1_u64 << 62) as f64;
 
@@ -127,7 +128,7 @@ impl ScoreText {
             }
             text.push(itoa::Buffer::new().format(value as i64).as_bytes());
         } else {
-            text.shortest(value);
+            text.digits(value);
         }
         text
     }
@@ -138,7 +139,7 @@ impl ScoreText {
             return ScoreText::of(value);
         }
         let mut text = ScoreText { bytes: [0; Self::CAPACITY], len: 0 };
-        text.shortest(value);
+        text.digits(value);
         text
     }
 
@@ -152,22 +153,12 @@ impl ScoreText {
         self.len += bytes.len();
     }
 
-    fn shortest(&mut self, value: f64) {
-        let mut scientific = ScoreText { bytes: [0; Self::CAPACITY], len: 0 };
-        let printed = std::io::Write::write_fmt(&mut scientific, format_args!("{:e}", value.abs()));
-        printed.expect("17 digits, a point and an exponent fit");
-        let text = scientific.as_bytes();
-        let e = text.iter().position(|&b| b == b'e').expect("it is printed with an exponent");
-        let exponent: i32 =
-            std::str::from_utf8(&text[e + 1..]).ok().and_then(|e| e.parse().ok()).unwrap_or(0);
-        let mut digits = [b'0'; Self::DIGITS];
-        digits[0] = text[0];
-        let used = if e > 2 { e - 1 } else { 1 };
-        digits[1..used].copy_from_slice(&text[2.min(e)..e]);
+    fn digits(&mut self, value: f64) {
+        let digits = Digits::of(value);
         if value < 0.0 {
             self.push(b"-");
         }
-        self.place(&digits[..used], exponent);
+        self.place(digits.as_bytes(), digits.exponent());
     }
 
     /// Writes the digits with the point where the exponent of the first one says.
@@ -200,17 +191,6 @@ impl ScoreText {
                 self.push(itoa::Buffer::new().format(exponent.abs()).as_bytes());
             }
         }
-    }
-}
-
-impl std::io::Write for ScoreText {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.push(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 

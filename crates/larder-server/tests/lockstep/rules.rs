@@ -67,6 +67,8 @@ const RULES: &[(&str, Rule)] = &[
     ("EXPIRETIME", FAR_S),
     ("HEXPIRETIME", FAR_S),
     ("OBJECT FREQ", Rule::Shape),
+    // In Valkey a queued argument that has become a value is counted twice until the transaction ends.
+    ("OBJECT REFCOUNT", Rule::Shape),
     // SORT of Valkey turns any sorted set that it reads into a skiplist, and scripts leave some integers as text.
     ("OBJECT ENCODING", Rule::Encoding),
     ("ACL DRYRUN", Rule::Same),

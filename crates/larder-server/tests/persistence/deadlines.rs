@@ -98,7 +98,8 @@ fn state(client: &mut Client) -> BTreeMap<String, String> {
                 "stream" => format!("{:?} {:?}", reply.items()[1], reply.items().last()),
                 _ => format!("{reply:?}"),
             };
-            if !(kind == "hash" && value.is_empty()) {
+            // A hash without fields, or what has gone since the names were read, is no key.
+            if !(kind == "none" || kind == "hash" && value.is_empty()) {
                 state.insert(format!("{db}/{name}"), format!("{value} expires: {expires}"));
             }
         }
