@@ -153,7 +153,11 @@ fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Res
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
     let keeps_log = shared.config.is_yes("appendonly");
     let is_to_load = persist.is_to_load(keeps_log);
-    engine.gate().set_loading(is_to_load);
+    if is_to_load {
+        engine.gate().set_loading(true);
+    } else {
+        persist.start_empty();
+    }
     persist.sweep_temporaries();
     introduce(shared, threads);
     let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
@@ -162,8 +166,8 @@ fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Res
     // Without data clients are served already: what they have saved is not loaded again.
     if is_to_load {
         load(shared, &persist, keeps_log)?;
+        persist.end_load().map_err(|error| cannot_log(shared, &error))?;
     }
-    persist.end_load().map_err(|error| cannot_log(shared, &error))?;
     announce(shared);
     cron(shared, &engine, &persist);
     // One that has panicked has ended the process.

@@ -330,6 +330,11 @@ impl Persist {
         keeps_log || self.rdb_path().exists()
     }
 
+    /// There is nothing to load: what clients change is to be kept from the first one on.
+    pub fn start_empty(&self) {
+        self.loaded.store(true, Release);
+    }
+
     /// Takes away what processes that were killed have left. For the time before there are clients, who may save.
     pub fn sweep_temporaries(&self) {
         temporary::sweep(Path::new("."));
@@ -368,8 +373,9 @@ impl Persist {
 
     /// Lets clients in after loading. A CONFIG SET of the log that was under way when loading began takes effect.
     pub fn end_load(self: &Arc<Self>) -> Result<(), String> {
-        self.engine.gate().set_loading(false);
+        // In this order: what a client changes from now on must be kept if the server ends.
         self.loaded.store(true, Release);
+        self.engine.gate().set_loading(false);
         let wanted = self.shared.config.is_yes("appendonly");
         let is_kept = self.engine.persistence().log.lock().enabled;
         if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }

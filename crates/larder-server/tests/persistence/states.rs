@@ -393,3 +393,17 @@ fn temporary_files_are_gone_when_the_server_answers() {
     assert!(server.start_again(&[]));
     assert!(temporaries(&server).is_empty());
 }
+
+/// What a client has written before the server has said that it is ready is saved when it ends.
+#[test]
+fn the_first_write_is_saved_at_the_end() {
+    const SAVES: &[&str] = &["--save", "3600 1", "--threads", "2"];
+    for _ in 0..10 {
+        let mut server = Server::larder(SAVES);
+        assert_eq!(server.client().ask("SET first 1"), crate::ok());
+        let (_, ended) = run_event(&mut server, "SIGTERM");
+        assert!(ended.is_some_and(|status| status.success()), "{}", server.log());
+        assert!(server.start_again(SAVES));
+        assert_eq!(server.client().ask("EXISTS first").int(), 1, "{}", server.log());
+    }
+}
