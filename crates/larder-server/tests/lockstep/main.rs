@@ -71,9 +71,11 @@ fn fuzz(
         let steps = sequences.sequence(seed, style);
         if let Some(difference) = lockstep.run(&steps, pace) {
             if difference.what.contains("does not answer") {
-                panic!("SEED={seed}: {}\n{}", difference.what, to_text(&steps));
+                let Difference { at, what } = &difference;
+                panic!("SEED={seed}, after step {}: {what}\n{}", at + 1, to_text(&steps[..=*at]));
             }
-            let (kind, text) = report(lockstep, seed, steps);
+            // What comes after it need not be left out one by one.
+            let (kind, text) = report(lockstep, seed, steps[..steps.len().min(difference.at + 1)].to_vec());
             if kinds.insert(kind) {
                 println!("{text}");
                 found.push(text);

@@ -170,9 +170,7 @@ impl Lockstep {
                 }
             };
             let result = result.and_then(|()| self.settle(&mut states));
-            if steps[at..at + len].iter().any(fields_may_expire) {
-                self.sweep();
-            }
+            let swept = steps[at..at + len].iter().any(fields_may_expire) && self.sweep()[1] > 0;
             if let Err(what) = result {
                 // Larder serves those who wait for a key also when STORE replaces what it held, and when another of their
                 // keys has got another type: what follows differs then.
@@ -187,7 +185,8 @@ impl Lockstep {
                     return None;
                 }
                 // What is known to differ may show elsewhere first.
-                if self.settle(&mut states).is_err_and(|what| what == SERVED_ANYWAY) || self.sweep()[1] > 0 {
+                let is_served = self.settle(&mut states).is_err_and(|what| what == SERVED_ANYWAY);
+                if is_served || swept || self.sweep()[1] > 0 {
                     return None;
                 }
                 return Some(Difference { at: at + len - 1, what });
@@ -352,6 +351,15 @@ impl Lockstep {
                     return Err(format!("connection {connection}: Larder answers {reply}, {STILL_WAITS}"));
                 }
                 continue;
+            }
+            // A thread of Larder may need a moment.
+            let deadline = Instant::now() + MESSAGE_PATIENCE;
+            while ours && self.sides[0].is_blocked(connection) {
+                if Instant::now() > deadline {
+                    self.sides[1].admin.ask("PING");
+                    let reply = self.sides[1].reply(connection)?;
+                    return Err(format!("connection {connection}: Larder waits, the other answers {reply}"));
+                }
             }
             // Valkey writes the reply to a wait that is over when its loop goes round once more, which can take a second.
             self.both(|side| side.admin.ask("PING"));
