@@ -356,6 +356,8 @@ impl Lockstep {
             let deadline = Instant::now() + MESSAGE_PATIENCE;
             while ours && self.sides[0].is_blocked(connection) {
                 if Instant::now() > deadline {
+                    // Whoever looks at those who wait once more begins with the next.
+                    state.blocked = None;
                     self.sides[1].admin.ask("PING");
                     let reply = self.sides[1].reply(connection)?;
                     return Err(format!("connection {connection}: Larder waits, the other answers {reply}"));
