@@ -170,7 +170,8 @@ impl Lockstep {
                 }
             };
             let result = result.and_then(|()| self.settle(&mut states));
-            let swept = steps[at..at + len].iter().any(fields_may_expire) && self.sweep()[1] > 0;
+            let no_field_may_live = fields_expire && steps[at..at + len].iter().any(takes_fields);
+            let swept = no_field_may_live && self.sweep()[1] > 0;
             if let Err(what) = result {
                 // Larder serves those who wait for a key also when STORE replaces what it held, and when another of their
                 // keys has got another type: what follows differs then.
@@ -467,7 +468,7 @@ fn batch(steps: &[Step]) -> Vec<&[Vec<u8>]> {
             break;
         }
         commands.push(args);
-        if fields_may_expire(step) || subscribes(args) || may_block(args) || rule_of(args) == Rule::Scan {
+        if takes_fields(step) || subscribes(args) || may_block(args) || rule_of(args) == Rule::Scan {
             break;
         }
     }
@@ -492,9 +493,19 @@ fn number_of(item: &Value) -> Value {
 
 /// Whether a step may give fields of a hash a deadline.
 fn fields_may_expire(step: &Step) -> bool {
+    has_word(step, &["HEXPIRE", "HPEXPIRE", "HSETEX", "HGETEX"])
+}
+
+/// Whether a hash may have none but overdue fields after a step, in a sequence where fields have deadlines.
+fn takes_fields(step: &Step) -> bool {
+    fields_may_expire(step) || has_word(step, &["HDEL", "HGETDEL"])
+}
+
+/// Whether an argument begins with one of these.
+fn has_word(step: &Step, words: &[&str]) -> bool {
     let is_one = |arg: &Vec<u8>| {
-        let name = arg.to_ascii_uppercase();
-        ["HEXPIRE", "HPEXPIRE", "HSETEX", "HGETEX"].iter().any(|begin| name.starts_with(begin.as_bytes()))
+        let arg = arg.to_ascii_uppercase();
+        words.iter().any(|word| arg.starts_with(word.as_bytes()))
     };
     matches!(step, Step::Send { args, .. } if args.iter().any(is_one))
 }
