@@ -81,6 +81,8 @@ pub struct Waiter {
     pub(crate) client: u64,
     pub(crate) worker: usize,
     pub(crate) protocol: Protocol,
+    /// What serves it leaves the access times of keys as they are.
+    pub(crate) no_touch: bool,
     pub(crate) db: usize,
     pub(crate) keys: Vec<Box<[u8]>>,
     pub(crate) wish: Wish,
@@ -92,11 +94,12 @@ impl Waiter {
         client: u64,
         worker: usize,
         protocol: Protocol,
+        no_touch: bool,
         db: usize,
         keys: Vec<Box<[u8]>>,
         wish: Wish,
     ) -> Self {
-        Waiter { client, worker, protocol, db, keys, wish, taken: AtomicBool::new(false) }
+        Waiter { client, worker, protocol, no_touch, db, keys, wish, taken: AtomicBool::new(false) }
     }
 
     /// Claims the waiter; true for the one caller that comes first.
@@ -219,7 +222,7 @@ mod tests {
     use super::*;
 
     fn waiter(client: u64, wish: Wish) -> Arc<Waiter> {
-        Arc::new(Waiter::new(client, 0, Protocol::Resp2, 0, vec![b"k".as_slice().into()], wish))
+        Arc::new(Waiter::new(client, 0, Protocol::Resp2, false, 0, vec![b"k".as_slice().into()], wish))
     }
 
     #[test]

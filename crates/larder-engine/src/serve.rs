@@ -24,7 +24,8 @@ pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeou
     let (db, now) = (context.db, context.worker.clock.mono_ms());
     let owned = keys.iter().map(|&key| key.into()).collect();
     let (session, worker) = (&mut *context.session, context.worker.index);
-    let waiter = Arc::new(Waiter::new(session.shared.id, worker, session.protocol, db, owned, wish));
+    let (id, protocol, no_touch) = (session.shared.id, session.protocol, session.no_touch);
+    let waiter = Arc::new(Waiter::new(id, worker, protocol, no_touch, db, owned, wish));
     register(session, &waiter);
     for bytes in keys {
         let key = context.key(bytes);
@@ -106,20 +107,17 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
         if news.as_ref().is_ok_and(Vec::is_empty) || !waiter.take() {
             continue;
         }
-        let mut bytes = Vec::new();
-        let mut reply = Reply::new(&mut bytes, waiter.protocol);
-        let result = news.and_then(|news| match &waiter.wish {
-            Wish::Read { after, count } => {
+        answer_with(context, &waiter, |context, reply| match (&waiter.wish, news?) {
+            (Wish::Read { after, count }, news) => {
                 let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, after[at])).collect();
-                serve_reader(context, &streams, *count, &mut reply)
+                serve_reader(context, &streams, *count, reply)
             }
-            Wish::ReadGroup(read) => {
+            (Wish::ReadGroup(read), news) => {
                 let keys: Vec<_> = news.into_iter().map(|(_, key)| key).collect();
-                serve_group_reader(context, &keys, read, &mut reply)
+                serve_group_reader(context, &keys, read, reply)
             }
             _ => Ok(()),
         });
-        answer(engine, &waiter, bytes, result);
     }
 }
 
@@ -195,9 +193,19 @@ fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
         (context.holds(&key) && context.peek_kind(&key) == Some(kind)).then_some(key)
     });
     let key = ready.expect("a key that it waits for is ready, and held");
+    answer_with(context, waiter, |context, reply| grant(context, &key, waiter, reply));
+}
+
+/// Answers a waiter, who is claimed, with what is written for it, as if it executed its command itself.
+fn answer_with<'c>(
+    context: &mut Context<'c>,
+    waiter: &Waiter,
+    write: impl FnOnce(&mut Context<'c>, &mut Reply<'_>) -> CommandResult,
+) {
     let mut bytes = Vec::new();
-    let mut reply = Reply::new(&mut bytes, waiter.protocol);
-    let result = grant(context, &key, waiter, &mut reply);
+    let no_touch = std::mem::replace(&mut context.session.no_touch, waiter.no_touch);
+    let result = write(context, &mut Reply::new(&mut bytes, waiter.protocol));
+    context.session.no_touch = no_touch;
     answer(context.engine, waiter, bytes, result);
 }
 

@@ -9,8 +9,10 @@ impl Stream {
         if added == 0 {
             return Some(0);
         }
+        let deleted = self.max_deleted_id();
+        let is_exact = self.is_empty() || deleted == StreamId::ZERO || group.last_id > deleted;
         let read = match group.entries_read {
-            Some(read) if self.is_empty() || group.last_id >= self.max_deleted_id() => Some(read),
+            Some(read) if is_exact => Some(read),
             _ => self.entries_up_to(group.last_id),
         };
         read.map(|read| added.wrapping_sub(read) as i64)

@@ -204,7 +204,7 @@ impl<'a> Parser<'a, '_> {
                 self.sides(next)?;
                 Ok(3)
             }
-            (_, None | Some(Area::Polygon(_))) if is_word(word, "bypolygon") && left >= 1 => {
+            (_, None | Some(Area::Polygon(_))) if is_word(word, "bypolygon") && left >= 2 => {
                 self.polygon(next)
             }
             _ if is_word(word, "storedist") && self.verb == Verb::SearchStore => {

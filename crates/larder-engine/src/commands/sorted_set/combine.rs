@@ -88,8 +88,9 @@ impl Source {
         Ok(Source { members, weight: 1.0 })
     }
 
+    /// Infinity without weight is no number.
     fn weighted(&self, score: f64) -> f64 {
-        not_nan(self.weight * score)
+        self.weight * score
     }
 }
 
@@ -99,6 +100,7 @@ fn not_nan(value: f64) -> f64 {
 }
 
 impl Aggregate {
+    /// What is no number is neither less nor more than `a`.
     fn apply(self, a: f64, b: f64) -> f64 {
         match self {
             Aggregate::Sum => not_nan(a + b),
@@ -216,7 +218,7 @@ impl Request {
         let mut all: HashMap<Vec<u8>, f64, KeyedState> = HashMap::default();
         for source in &self.sources {
             source.members.visit(|score, member| {
-                let score = source.weighted(score);
+                let score = not_nan(source.weighted(score));
                 match all.get_mut(member) {
                     Some(total) => *total = self.aggregate.apply(*total, score),
                     None => {
@@ -233,7 +235,7 @@ impl Request {
         let mut entries = Vec::new();
         let Some((first, others)) = self.sources.split_first() else { return entries };
         first.members.visit(|score, member| {
-            let mut total = Some(first.weighted(score));
+            let mut total = Some(not_nan(first.weighted(score)));
             for other in others {
                 total = total
                     .zip(other.members.score(member))
