@@ -45,6 +45,12 @@ impl Faulty {
         let _ = fs::remove_file(&self.faults);
     }
 
+    /// [`crash`](Self::crash), when what is in the log's buffer is in its file: Valkey holds it back while a sync is under way.
+    pub fn crash_when_written(&mut self) {
+        wait_for(&mut self.client(), "INFO persistence", "aof_buffer_length:0");
+        self.crash();
+    }
+
     /// kill -9, and a start on a disk that works.
     pub fn crash(&mut self) {
         self.server.kill();
@@ -119,7 +125,7 @@ fn a_log_that_cannot_be_written_refuses_writes_and_heals() {
                 faulty.heal();
                 wait_for(&mut client, "INFO persistence", "aof_last_write_status:ok");
                 replies.push(client.ask("SET after 1"));
-                faulty.crash();
+                faulty.crash_when_written();
                 replies.push(faulty.client().ask("EXISTS before unlucky after"));
                 replies.push(faulty.client().ask("EXISTS refused"));
                 replies
@@ -236,14 +242,14 @@ fn a_rewrite_on_a_disk_that_fails_leaves_files_that_work() {
                 replies.push(client.ask(&format!("RPUSH list {number}")));
             }
             replies.push(client.ask("LRANGE list 0 -1"));
-            faulty.crash();
+            faulty.crash_when_written();
             let mut client = faulty.client();
             replies.push(client.ask("LRANGE list 0 -1"));
             replies.push(client.ask("BGREWRITEAOF"));
             wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:0");
             wait_for(&mut client, "INFO persistence", "aof_last_bgrewrite_status:ok");
             replies.push(client.ask("RPUSH list last"));
-            faulty.crash();
+            faulty.crash_when_written();
             replies.push(faulty.client().ask("LRANGE list 0 -1"));
             replies
         });
