@@ -6,7 +6,6 @@
 //! part in waking it, which on loopback is the server's processor time, would be measured with each of them.
 
 use crate::resp::Replies;
-use crate::session;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
@@ -68,7 +67,11 @@ impl Fleet {
 
 impl Member {
     fn connect(port: u16) -> io::Result<Self> {
-        Ok(Member { stream: session::connect(port)?, request: Vec::new(), replies: Replies::default() })
+        Ok(Member {
+            stream: crate::connect::connect(port)?,
+            request: Vec::new(),
+            replies: Replies::default(),
+        })
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {

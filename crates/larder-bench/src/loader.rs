@@ -19,7 +19,7 @@ pub struct Loader {
 impl Loader {
     /// Connects.
     pub fn connect(port: u16) -> io::Result<Self> {
-        let stream = crate::session::connect(port)?;
+        let stream = crate::connect::connect(port)?;
         let replies = stream.try_clone()?;
         let reader = std::thread::spawn(move || read_all(replies));
         Ok(Loader { stream, buffer: Vec::with_capacity(2 * FLUSH_AT), commands: 0, reader })

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod connect;
 mod context;
 mod data;
 mod figure;

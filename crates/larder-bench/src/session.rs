@@ -1,12 +1,12 @@
 //! A server under measurement.
 
+use crate::connect::TIMEOUT;
 use crate::figure::Cost;
 use crate::fleet::Fleet;
 use crate::loader::Loader;
 use crate::rival::Rival;
 use larder_testkit::{Client, Server, Value};
 use std::io;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,18 +19,6 @@ const SETTLED_AFTER: Duration = Duration::from_millis(2);
 const QUIET_AT_MOST: Duration = Duration::from_secs(30);
 /// The longest wait for compression.
 const COMPRESSED_AT_MOST: Duration = Duration::from_secs(300);
-
-/// How long a server may keep a connection waiting.
-const TIMEOUT: Duration = Duration::from_secs(300);
-
-/// Connects; neither a read nor a write will hang for ever.
-pub fn connect(port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    Ok(stream)
-}
 
 /// A fresh server and a connection to it.
 pub struct Session {

@@ -3,15 +3,12 @@
 //! Locks may be held by the thread that has crashed. Nothing here waits for a shard; what waits for another lock may not return, so
 //! the parts that need the least come first, and the one who reports gives up after a while.
 
-use crate::command::Command;
-use crate::commands::connection::describe_for_log;
+use crate::clients::describe::describe_for_log;
 use crate::engine::Engine;
-use crate::load::Replay;
-use crate::redaction;
-use larder_resp::{Args, OwnedArgs};
-use parking_lot::Mutex;
+use crate::snapshot::load::Replay;
+use larder_resp::OwnedArgs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The sections of INFO that go into a report, the most useful first.
 const SECTIONS: [&str; 12] = [
@@ -30,16 +27,11 @@ const SECTIONS: [&str; 12] = [
 ];
 /// Connections in a report.
 const CLIENTS_MAX: usize = 1000;
-/// Bytes kept of each argument where arguments may be shown.
-const ARG_BYTES_MAX: usize = 128;
-/// And so many arguments.
-const ARGS_MAX: usize = 32;
-
 impl Engine {
     /// The client whose command a thread executes, and the command. The thread goes by its name.
     pub fn crash_client(&self, thread: &str) -> String {
         let worker = thread.strip_prefix("worker-").and_then(|index| index.parse::<usize>().ok());
-        let Some(stats) = worker.and_then(|index| self.stats_of(index)) else { return String::new() };
+        let Some(stats) = worker.and_then(|index| self.stats.try_of(index)) else { return String::new() };
         let Some((client, argc)) = stats.current.get() else { return String::new() };
         let Some(client) = self.clients.find(client) else { return format!("id={client}\nargc: {argc}\n") };
         let mut text = self.crash_line(&client);
@@ -78,40 +70,10 @@ impl Engine {
         self.clients.snapshot().iter().take(CLIENTS_MAX).map(|client| self.crash_line(client)).collect()
     }
 
-    fn crash_line(&self, client: &crate::session::ClientShared) -> String {
+    fn crash_line(&self, client: &crate::clients::session::ClientShared) -> String {
         let hides = self.config.hot.hide_user_data_from_log.load(Relaxed);
         let mut line = describe_for_log(client, crate::clock::wall_ms(), hides);
         line.push(b'\n');
         String::from_utf8_lossy(&line).into_owned()
-    }
-}
-
-/// The arguments of a command as a report shows them.
-pub(crate) fn arguments(command: &Command, args: Args<'_>) -> Vec<u8> {
-    let mut text = Vec::new();
-    for (at, arg) in redaction::visible(command, args).take(ARGS_MAX).enumerate() {
-        text.extend_from_slice(format!("argv[{at}]: ").as_bytes());
-        crate::monitor::quote(&mut text, &arg[..arg.len().min(ARG_BYTES_MAX)]);
-        text.push(b'\n');
-    }
-    text
-}
-
-static IS_ARMED: AtomicBool = AtomicBool::new(false);
-static ARMED: Mutex<String> = Mutex::new(String::new());
-
-/// Has the thread of this name panic when it next comes by [`panic_if_armed`]: DEBUG PANIC.
-pub(crate) fn arm(thread: &str) {
-    thread.clone_into(&mut ARMED.lock());
-    IS_ARMED.store(true, Relaxed);
-}
-
-/// Panics if this thread was asked to. Every thread of the server calls it where it begins a piece of work.
-#[inline]
-pub fn panic_if_armed() {
-    if IS_ARMED.load(Relaxed) {
-        let name = std::thread::current().name().unwrap_or_default().to_owned();
-        let is_me = *ARMED.lock() == name;
-        assert!(!is_me, "DEBUG PANIC was called");
     }
 }

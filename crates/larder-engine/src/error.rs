@@ -68,6 +68,7 @@ macro_rules! fixed {
 fixed! {
     WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value";
     SYNTAX = "ERR syntax error";
+    UNKNOWN_IN_SCRIPT = "ERR Unknown command called from script";
     NOT_INTEGER = "ERR value is not an integer or out of range";
     NOT_FLOAT = "ERR value is not a valid float";
     NOT_POSITIVE = "ERR value is out of range, must be positive";

@@ -1,26 +1,31 @@
 //! A worker: one thread's handle on the engine. It takes commands one by one and writes their replies.
 
-use crate::access::AccessRules;
-use crate::acl::{self, Access};
-use crate::blocking::Waiter;
+use crate::aof::effects::Effects;
+use crate::clients::access::Access;
+use crate::clients::login;
+use crate::clients::registrations::Registration;
+use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::clock::Clock;
+use crate::command::lookup_cache::Recent;
+use crate::commands;
 use crate::context::WorkerState;
-use crate::dispatch::Outcome;
-use crate::effects::Effects;
+use crate::context::beside::Beside;
+use crate::context::flow::Flow;
+use crate::delivery::invalidation::Invalidation;
+use crate::delivery::invalidations::Invalidations;
+use crate::delivery::mailbox::{Mail, Mailbox, Wake};
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::eviction::Evictor;
-use crate::mailbox::{Mail, Mailbox};
-use crate::recent::Recent;
-use crate::registrations::Registration;
-use crate::scripting::{Beside, Twin};
-use crate::serve;
-use crate::session::{ClientShared, ConnInfo, Session, client_flags};
-use crate::shard::{Key, Table};
-use crate::stats::ThreadStats;
-use crate::thresholds::{Thresholds, list_options};
-use crate::tracking::{self, Invalidation, Invalidations};
-use crate::{commands, dispatch, transaction};
+use crate::execution::dispatch::{self, Outcome};
+use crate::execution::tracking as execution_tracking;
+use crate::execution::{blocking, transaction};
+use crate::keyspace::access::AccessRules;
+use crate::keyspace::encoding_limits::{Thresholds, list_options};
+use crate::keyspace::key::Key;
+use crate::keyspace::shard::Table;
+use crate::keyspace::waiting::Waiter;
+use crate::stats::counters::ThreadStats;
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,32 +35,19 @@ pub const PREFETCH_MAX: usize = 16;
 /// A keyspace of fewer keys is in the cache anyway.
 const PREFETCH_KEYS_MIN: u64 = 20_000;
 
-/// What becomes of the connection after a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// The next command.
-    Next,
-    /// Closed once the output is sent.
-    CloseAfterFlush,
-    /// Closed at once.
-    CloseNow,
-    /// Waits for keys; its further commands wait in the input buffer.
-    Blocked {
-        /// When it gives up, on the clock of [`Worker::now_ms`].
-        deadline_ms: Option<u64>,
-    },
-    /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
-    Retry,
-    /// The command was not executed: it may run a script, and is to be given to [`Worker::execute_script`].
-    Script,
-    /// The command was not executed: it is a script to be debugged on a copy of the data, see [`Worker::twin`].
-    Debug,
-}
-
 /// One thread's handle on the engine.
 pub struct Worker {
     pub(crate) engine: Arc<Engine>,
     pub(crate) state: WorkerState,
+}
+
+impl Engine {
+    /// The next worker. `index` counts from 0 in the order of the calls; `wake` makes its event loop look at its mail.
+    pub fn worker(self: &Arc<Self>, index: usize, wake: Wake) -> Worker {
+        let (mailbox, stats) = (self.mailboxes.add(wake), self.stats.add());
+        assert_eq!(self.stats.len(), index + 1, "workers are made in order");
+        Worker::new(Arc::clone(self), index, mailbox, stats)
+    }
 }
 
 impl Worker {
@@ -66,15 +58,16 @@ impl Worker {
         stats: Arc<ThreadStats>,
     ) -> Self {
         let state = WorkerState {
+            handlers: crate::commands::handlers(),
             index,
             stats,
             mailbox,
             clock: Clock::new(engine.started),
             rng: fastrand::Rng::new(),
-            list_options: list_options(&engine),
+            list_options: list_options(&engine.config.hot),
             access: AccessRules::load(&engine.config.hot),
             evictor: Evictor::default(),
-            thresholds: Thresholds::load(&engine),
+            thresholds: Thresholds::load(&engine.config.hot),
             scratch: Vec::new(),
             invalidations: Invalidations::default(),
             recent: Recent::default(),
@@ -146,11 +139,6 @@ impl Worker {
         dispatch::execute_script(&self.engine, &mut self.state, session, args, out, beside)
     }
 
-    /// A command that [`Worker::execute`] has answered with [`Flow::Debug`], for a thread of its own.
-    pub fn twin(&self, session: &Session, args: Args<'_>) -> Twin {
-        Twin::new(&self.engine, session, args.to_owned())
-    }
-
     /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].
     pub fn spare(&self) -> Worker {
         let (mailbox, stats) = (Arc::clone(&self.state.mailbox), Arc::clone(&self.state.stats));
@@ -217,17 +205,17 @@ impl Worker {
 
     /// Tells a client that keys have changed, if it still wants to know; or has another one told.
     pub fn invalidate(&mut self, session: &mut Session, what: &Arc<Invalidation>, out: &mut Vec<u8>) {
-        tracking::invalidate(&self.engine, self.state.index, session, what, out);
+        execution_tracking::invalidate(&self.engine, self.state.index, session, what, out);
     }
 
     /// Tells a client that keys have changed for another.
     pub fn invalidate_for_other(&self, session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
-        tracking::invalidate_for_other(session, what, out);
+        execution_tracking::invalidate_for_other(session, what, out);
     }
 
     /// Whether a connection may go on after the rights of its user have changed; if not, it is to be closed.
     pub fn may_stay(&mut self, session: &mut Session) -> bool {
-        acl::may_stay(&self.engine.acl, session)
+        login::may_stay(&self.engine.acl, session)
     }
 
     /// Whether there are messages for this worker's clients: it must not sleep before it has looked at them.
@@ -262,7 +250,11 @@ impl Worker {
         end_wait(session);
         self.leave_lines(&waiter);
         self.record_suspended(session, Outcome::Done);
-        serve::write_timeout(&waiter, self.engine.append_log.synced(), &mut Reply::new(out, waiter.protocol));
+        blocking::write_timeout(
+            &waiter,
+            self.engine.append_log.synced(),
+            &mut Reply::new(out, waiter.protocol),
+        );
         true
     }
 
@@ -282,7 +274,7 @@ impl Worker {
         }
         transaction::forget(&self.engine, &mut session);
         commands::pubsub::forget(&self.engine, &mut session);
-        tracking::turn_off(&self.engine, &mut session);
+        crate::clients::tracking::turn_off(&self.engine.trackers, &mut session);
         self.engine.clients.remove(&session.shared);
         self.engine.uncount_client(&session.shared);
     }
@@ -290,7 +282,7 @@ impl Worker {
     /// Takes a waiter out of the lines of all its keys.
     fn leave_lines(&self, waiter: &Arc<Waiter>) {
         for at in 0..waiter.keys.len() {
-            self.engine.forget(Registration::Waiting(Arc::clone(waiter), at));
+            self.engine.stale.forget(&self.engine.shards, Registration::Waiting(Arc::clone(waiter), at));
         }
     }
 

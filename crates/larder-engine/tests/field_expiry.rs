@@ -3,6 +3,7 @@
 
 mod support;
 
+use larder_engine::Cron;
 use support::{Client, engine};
 
 const MISMATCH: &str = "-ERR numfields should be greater than 0 and match the provided number of fields";
@@ -155,7 +156,7 @@ fn fields_expire_for_readers_at_once_and_are_then_taken_out() {
     assert_eq!(c.ask("HINCRBY h field:5 2"), ":2");
     assert_eq!(c.ask("HLEN h"), ":2");
     c.ask("DEBUG SET-ACTIVE-EXPIRE 1");
-    engine.cron();
+    Cron::new(&engine).tick();
     assert_eq!(c.ask("EXISTS renamed"), ":0");
     assert_eq!(c.ask("HLEN copy"), ":1");
     assert!(c.ask("MEMORY USAGE copy")[1..].parse::<u64>().expect("a number") < 300);
@@ -171,13 +172,13 @@ fn a_watched_hash_whose_fields_expire_has_changed() {
     c.ask("SELECT 1");
     c.ask("WATCH h");
     pass(&mut c, "HLEN h", ":0");
-    engine.cron();
+    Cron::new(&engine).tick();
     c.ask("MULTI");
     c.ask("PING");
     assert_eq!(c.ask("EXEC"), "*-1");
     assert_eq!(c.ask("EXISTS h"), ":0");
     c.ask("HSETEX h PX 1 FIELDS 1 a 1");
     c.ask("FLUSHALL");
-    engine.cron();
+    Cron::new(&engine).tick();
     assert_eq!(c.ask("DBSIZE"), ":0");
 }

@@ -13,9 +13,6 @@ use mlua::{Lua, MultiValue, Table, Value};
 use settings::Settings;
 use std::rc::Rc;
 
-/// Containers in one another that are followed at most, whatever the settings say.
-const DEPTH_MAX: usize = 2500;
-
 /// Adds the library to the globals.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().set("cjson", instance(lua)?)

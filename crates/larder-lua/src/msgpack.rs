@@ -4,8 +4,7 @@ mod pack;
 mod unpack;
 
 use crate::arguments::Arguments;
-use crate::errors::fail;
-use mlua::{Lua, MultiValue, Value};
+use mlua::{Lua, MultiValue};
 
 /// Adds the library to the globals.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
@@ -44,17 +43,4 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
         })?,
     )?;
     lua.globals().set("cmsgpack", library)
-}
-
-/// `stack overflow (what)`, as Lua says it when a function wants too many slots.
-fn stack_overflow(lua: &Lua, what: &str) -> mlua::Error {
-    fail(lua, &format!("stack overflow ({what})"))
-}
-
-/// Whether a key counts as an index of an array, and which.
-fn index(key: &Value) -> Option<i64> {
-    match key {
-        Value::Integer(number) if (1..=i64::from(i32::MAX)).contains(number) => Some(*number),
-        _ => None,
-    }
 }

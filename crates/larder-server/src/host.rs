@@ -2,8 +2,8 @@
 
 use crate::listen::{self, CannotListen, Place};
 use crate::persist::Persist;
+use crate::server::Server;
 use crate::settings::{self, system_text};
-use crate::shared::Shared;
 use crate::supervise::Supervisor;
 use crate::{memory, process, sys};
 use larder_engine::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
@@ -13,19 +13,19 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The process around the engine.
 pub struct ServerHost {
-    shared: Arc<Shared>,
+    server: Arc<Server>,
 }
 
 impl ServerHost {
     /// Speaks for the process.
-    pub fn new(shared: Arc<Shared>) -> ServerHost {
-        ServerHost { shared }
+    pub fn new(server: Arc<Server>) -> ServerHost {
+        ServerHost { server }
     }
 
     /// Listens by TCP anew. The old sockets must go first, since the new ones may want the same port; when the new
     /// ones fail, the old ones come back.
     fn listen_again(&self, failure: &str) -> Result<(), String> {
-        let (shared, wanted) = (&self.shared, Place::of(&self.shared.config));
+        let (shared, wanted) = (&self.server.shared, Place::of(&self.server.shared.config));
         let mut listeners = shared.listeners.lock();
         let before = listeners.close_tcp();
         match listen::tcp(&wanted, &shared.log) {
@@ -41,27 +41,27 @@ impl ServerHost {
 
     /// There before the first command.
     fn persist(&self) -> &Arc<Persist> {
-        self.shared.persist.get().expect("made with the engine")
+        self.server.persist().expect("made with the engine")
     }
 
     fn enter_dir(&self) -> Result<(), String> {
-        let dir = self.shared.config.value("dir");
+        let dir = self.server.shared.config.value("dir");
         let entered = std::env::set_current_dir(&dir).and_then(|()| std::env::current_dir());
         let full = entered.map_err(|error| system_text(&error))?;
-        self.shared.config.store_own("dir", &full.to_string_lossy())
+        self.server.shared.config.store_own("dir", &full.to_string_lossy())
     }
 }
 
 impl Host for ServerHost {
     fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), String> {
-        let Some(path) = &self.shared.config_file else {
+        let Some(path) = &self.server.shared.config_file else {
             return Err("The server is running without a config file".to_string());
         };
-        settings::rewrite(&self.shared.config, path, users, all).map_err(|error| {
-            self.shared.log.warning(&format!("CONFIG REWRITE failed: {}", system_text(&error)));
+        settings::rewrite(&self.server.shared.config, path, users, all).map_err(|error| {
+            self.server.shared.log.warning(&format!("CONFIG REWRITE failed: {}", system_text(&error)));
             format!("Rewriting config file: {}", system_text(&error))
         })?;
-        self.shared.log.notice("CONFIG REWRITE executed with success.");
+        self.server.shared.log.notice("CONFIG REWRITE executed with success.");
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl Host for ServerHost {
     }
 
     fn apply_config(&self, name: &str, value: &str) -> Result<(), String> {
-        let config = &self.shared.config;
+        let config = &self.server.shared.config;
         match name {
             "port" => self.listen_again("Unable to listen on this port. Check server logs."),
             "bind" => self.listen_again("Failed to bind to specified addresses."),
@@ -97,11 +97,11 @@ impl Host for ServerHost {
             }
             "appendonly" => self.persist().keep_log(value == "yes"),
             "loglevel" => {
-                self.shared.log.set_level(config.number("loglevel"));
+                self.server.shared.log.set_level(config.number("loglevel"));
                 Ok(())
             }
             "log-format" | "log-timestamp-format" => {
-                let log = &self.shared.log;
+                let log = &self.server.shared.log;
                 log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
                 Ok(())
             }
@@ -112,7 +112,7 @@ impl Host for ServerHost {
     }
 
     fn shutdown(&self, flags: ShutdownFlags) -> Result<(), String> {
-        crate::shutdown::shut_down(&self.shared, flags)
+        crate::shutdown::shut_down(&self.server, flags)
     }
 
     fn save(&self) -> Result<(), String> {
@@ -140,11 +140,11 @@ impl Host for ServerHost {
     }
 
     fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
-        self.shared.peers.exchange(exchange)
+        self.server.shared.peers.exchange(exchange)
     }
 
     fn kept_connections(&self) -> usize {
-        self.shared.peers.len()
+        self.server.shared.peers.len()
     }
 
     fn segfault(&self) {
@@ -169,7 +169,7 @@ impl Host for ServerHost {
 
     fn cpu(&self) -> CpuTimes {
         let (sys, user) = sys::cpu_seconds();
-        let thread = self.shared.posts().first().map_or(0, |post| post.thread.load(Relaxed));
+        let thread = self.server.shared.posts().first().map_or(0, |post| post.thread.load(Relaxed));
         let (first_sys, first_user) = sys::thread_cpu_seconds(thread);
         CpuTimes { sys, user, first_sys, first_user }
     }
@@ -183,7 +183,7 @@ impl Host for ServerHost {
     }
 
     fn supervisor(&self) -> &'static str {
-        match self.shared.supervisor() {
+        match self.server.shared.supervisor() {
             Supervisor::None => "no",
             Supervisor::Systemd => "systemd",
             Supervisor::Upstart => "upstart",
@@ -191,10 +191,14 @@ impl Host for ServerHost {
     }
 
     fn config_file(&self) -> String {
-        self.shared.config_file.as_ref().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+        self.server
+            .shared
+            .config_file
+            .as_ref()
+            .map_or_else(String::new, |path| path.to_string_lossy().into_owned())
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        self.shared.log.write(level, text);
+        self.server.shared.log.write(level, text);
     }
 }

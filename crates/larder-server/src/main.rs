@@ -13,6 +13,7 @@ mod memory;
 mod peer;
 mod persist;
 mod process;
+mod server;
 mod settings;
 mod shared;
 mod shutdown;

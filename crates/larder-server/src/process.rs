@@ -2,6 +2,7 @@
 
 use crate::log::Log;
 use crate::settings::system_text;
+use crate::shared::Shared;
 use crate::sys;
 use larder_engine::config::Config;
 use std::path::PathBuf;
@@ -82,4 +83,17 @@ pub fn apply_oom_score(config: &Config) -> Result<(), String> {
     };
     std::fs::write(OOM_SCORE, score.clamp(OOM_SCORE_MIN, OOM_SCORE_MAX).to_string())
         .map_err(|_| "Failed to apply new oom_score_adj configuration, check server logs.".to_string())
+}
+
+/// Takes away what a running process has in the file system: the pidfile, sockets.
+pub fn clean_up(shared: &Shared) {
+    if let Some(path) = pidfile(&shared.config) {
+        shared.log.notice("Removing the pid file.");
+        let _ = std::fs::remove_file(path);
+    }
+    for path in shared.listeners.lock().close_all() {
+        shared.log.notice("Removing the unix socket file.");
+        let _ = std::fs::remove_file(path);
+    }
+    shared.log.warning("Larder is now ready to exit, bye bye...");
 }

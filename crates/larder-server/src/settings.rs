@@ -1,7 +1,8 @@
 //! From the command line and the configuration file to a loaded [`Config`]: all the files that takes.
 
 use larder_engine::Names;
-use larder_engine::config::{CommandLine, Config, FatalConfig, Loaded};
+use larder_engine::config::{CommandLine, Config, FatalConfig};
+use larder_engine::config_file::Loaded;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ impl Settings {
         let text = line.config_file.as_deref().map(read_text).transpose()?;
         let stdin = line.from_stdin.then(read_stdin);
         let whole = line.whole_text(text.as_deref(), stdin.as_deref());
-        let loaded = config.load(&whole, &mut include)?;
+        let loaded = Loaded::load(&config, &whole, &mut include)?;
         check_supported(&loaded)?;
         enter_dir(&config)?;
         check_log_file(&config.value("logfile"))?;

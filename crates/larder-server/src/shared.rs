@@ -1,14 +1,13 @@
 //! What the threads of the server share, beside the engine: the log, the way to each worker, the listeners, and
 //! whether it is time to stop.
 
+use crate::connection::Arrival;
 use crate::listen::{Listener, Place};
 use crate::log::Log;
 use crate::peer::Peers;
-use crate::persist::Persist;
 use crate::supervise::Supervisor;
-use crate::worker::NewConnection;
-use larder_engine::ShutdownFlags;
 use larder_engine::config::Config;
+use larder_engine::{Engine, ShutdownFlags};
 use mio::{Interest, Registry, Token, Waker};
 use parking_lot::{Condvar, Mutex};
 use std::io;
@@ -31,8 +30,8 @@ pub struct Shared {
     posts: OnceLock<Vec<Post>>,
     /// Where worker 0 accepts connections.
     pub listeners: Mutex<Listeners>,
-    /// Saving and loading; there once the engine is.
-    pub persist: OnceLock<Arc<Persist>>,
+    /// The engine, once it is made.
+    pub engine: OnceLock<Arc<Engine>>,
     /// Connections to other servers.
     pub peers: Peers,
     /// Who supervises the process; told before anything is served.
@@ -49,7 +48,7 @@ pub struct Post {
     /// Wakes its event loop.
     pub waker: Arc<Waker>,
     /// Connections it is to take over.
-    pub arrivals: Mutex<Vec<NewConnection>>,
+    pub arrivals: Mutex<Vec<Arrival>>,
     /// It holds replies back until the log is safe.
     pub holds: AtomicBool,
     /// Its thread, as the kernel counts; 0 until it runs.
@@ -81,7 +80,7 @@ impl Shared {
             connections: AtomicUsize::new(0),
             posts: OnceLock::new(),
             listeners: Mutex::default(),
-            persist: OnceLock::new(),
+            engine: OnceLock::new(),
             peers: Peers::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),

@@ -6,17 +6,19 @@
 
 use crate::persist::Persist;
 use crate::process;
+use crate::server::Server;
 use crate::shared::Shared;
 use larder_engine::ShutdownFlags;
 use std::sync::Arc;
 
 /// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on. While data is loaded
 /// there is nothing to save, and no time to lose: this does not return then.
-pub fn shut_down(shared: &Shared, flags: ShutdownFlags) -> Result<(), String> {
-    let persist = shared.persist.get().filter(|persist| persist.is_loaded());
+pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), String> {
+    let shared = &server.shared;
+    let persist = server.persist().filter(|persist| persist.is_loaded());
     let Some(persist) = persist else {
         shared.log.warning("Received shutdown signal during loading, exiting now.");
-        exit_at_once(shared, 0);
+        exit_at_once(server, 0);
     };
     // Another one may be under way.
     let _turn = shared.shutdown_turn.lock();
@@ -48,37 +50,29 @@ fn saves_at_end(flags: ShutdownFlags, shared: &Shared) -> bool {
 }
 
 /// Ends the process without waiting for anything. No file stays that is not whole.
-pub fn exit_at_once(shared: &Shared, code: i32) -> ! {
-    clean_up(shared);
+pub fn exit_at_once(server: &Server, code: i32) -> ! {
+    clean_up(server);
     std::process::exit(code);
 }
 
-/// Takes away what only a running server has: temporary files, the pidfile, sockets in the file system.
-pub fn clean_up(shared: &Shared) {
-    if let Some(persist) = shared.persist.get() {
+/// Takes away what only a running server has.
+pub fn clean_up(server: &Server) {
+    if let Some(persist) = server.persist() {
         persist.abandon();
     }
-    if let Some(path) = process::pidfile(&shared.config) {
-        shared.log.notice("Removing the pid file.");
-        let _ = std::fs::remove_file(path);
-    }
-    for path in shared.listeners.lock().close_all() {
-        shared.log.notice("Removing the unix socket file.");
-        let _ = std::fs::remove_file(path);
-    }
-    shared.log.warning("Larder is now ready to exit, bye bye...");
+    process::clean_up(&server.shared);
 }
 
 /// Follows a signal that asks the server to end. The thread that catches signals goes on: another one may come.
-pub fn begin(shared: &Arc<Shared>, flags: ShutdownFlags) {
-    if shared.persist.get().is_none_or(|persist| !persist.is_loaded()) {
-        let _ = shut_down(shared, flags);
+pub fn begin(server: &Arc<Server>, flags: ShutdownFlags) {
+    if server.persist().is_none_or(|persist| !persist.is_loaded()) {
+        let _ = shut_down(server, flags);
         return;
     }
-    let own = Arc::clone(shared);
+    let own = Arc::clone(server);
     // What cannot be saved keeps the server alive; the log says why.
     let begun = larder_engine::spawn_background("shutdown", move |_| drop(shut_down(&own, flags)));
     if let Err(error) = begun {
-        shared.log.warning(&format!("Can't shut down: {error}"));
+        server.shared.log.warning(&format!("Can't shut down: {error}"));
     }
 }

@@ -1,6 +1,6 @@
 //! SIGTERM and SIGINT ask the server to stop; a second SIGINT makes it.
 
-use crate::shared::Shared;
+use crate::server::Server;
 use crate::shutdown;
 use larder_engine::ShutdownFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -9,19 +9,20 @@ use std::io;
 use std::sync::Arc;
 
 /// Catches signals on a thread of their own from now on.
-pub fn watch(shared: Arc<Shared>) -> io::Result<()> {
+pub fn watch(server: Arc<Server>) -> io::Result<()> {
     // SIGHUP is caught to be ignored.
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".into()).stack_size(128 * 1024).spawn(move || {
         for signal in signals.forever() {
             larder_engine::panic_if_armed();
-            follow(&shared, signal);
+            follow(&server, signal);
         }
     })?;
     Ok(())
 }
 
-fn follow(shared: &Arc<Shared>, signal: i32) {
+fn follow(server: &Arc<Server>, signal: i32) {
+    let shared = &server.shared;
     let (name, option) = match signal {
         SIGTERM => ("SIGTERM", "shutdown-on-sigterm"),
         SIGINT => ("SIGINT", "shutdown-on-sigint"),
@@ -29,11 +30,11 @@ fn follow(shared: &Arc<Shared>, signal: i32) {
     };
     if (shared.is_stopping() || shared.shutdown_turn.is_locked()) && signal == SIGINT {
         shared.log.warning("You insist... exiting now.");
-        shutdown::exit_at_once(shared, 1);
+        shutdown::exit_at_once(server, 1);
     }
     shared.log.signal(&format!("Received {name} scheduling shutdown..."));
     let flags = shutdown_flags(shared.config.number(option));
-    shutdown::begin(shared, flags);
+    shutdown::begin(server, flags);
 }
 
 /// The bits of the option `shutdown-on-...`.

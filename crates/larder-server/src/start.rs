@@ -6,13 +6,14 @@ use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place};
 use crate::log::Log;
 use crate::persist::{self, Persist};
+use crate::server::Server;
 use crate::settings::Settings;
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, shutdown, signals, sys};
 use larder_engine::config::{CommandLine, FatalConfig};
-use larder_engine::{Engine, EngineOptions, Host, Names};
+use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 use std::io;
@@ -113,13 +114,14 @@ fn run(
         shared.log.warning("hash-seed has no effect: something has been hashed before it was read");
     }
     // Before anybody can know of the server.
-    signals::watch(Arc::clone(shared)).map_err(|error| abort(shared, &error))?;
+    let server = Arc::new(Server::new(Arc::clone(shared)));
+    signals::watch(Arc::clone(&server)).map_err(|error| abort(shared, &error))?;
     listen(shared)?;
     if let Some(path) = pidfile {
         process::write_pidfile(path, &shared.log);
     }
-    let result = run_threads(shared, names, users);
-    shutdown::clean_up(shared);
+    let result = run_threads(&server, names, users);
+    shutdown::clean_up(&server);
     result
 }
 
@@ -139,8 +141,9 @@ fn listen(shared: &Shared) -> Result<(), Aborted> {
     Ok(())
 }
 
-fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Result<(), Aborted> {
-    let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(shared)));
+fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Result<(), Aborted> {
+    let shared = &server.shared;
+    let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(server)));
     let threads = shared.config.number("threads") as usize;
     let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, names });
     engine.load_users(users).map_err(|error| {
@@ -149,7 +152,7 @@ fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Res
     })?;
     let persist =
         Persist::start(Arc::clone(shared), Arc::clone(&engine)).map_err(|error| abort(shared, &error))?;
-    assert!(shared.persist.set(Arc::clone(&persist)).is_ok(), "it is made once");
+    server.complete(Arc::clone(&persist));
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
     let keeps_log = shared.config.is_yes("appendonly");
     let is_to_load = persist.is_to_load(keeps_log);
@@ -160,7 +163,7 @@ fn run_threads(shared: &Arc<Shared>, names: Names, users: &[Vec<String>]) -> Res
     }
     persist.sweep_temporaries();
     introduce(shared, threads);
-    let workers = start_workers(shared, &engine, threads).map_err(|error| abort(shared, &error))?;
+    let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
@@ -216,7 +219,7 @@ fn announce(shared: &Shared) {
 /// Makes all event loops before any of them runs, so that each can reach the others.
 fn start_workers(
     shared: &Arc<Shared>,
-    engine: &Arc<Engine>,
+    persist: &Arc<Persist>,
     threads: usize,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let mut loops = Vec::new();
@@ -232,11 +235,11 @@ fn start_workers(
             busy_since_ms: AtomicU64::new(0),
         });
         // A failed wake leaves the mail to the next event.
-        let worker = engine.worker(index, Box::new(move || drop(waker.wake())));
+        let worker = persist.engine().worker(index, Box::new(move || drop(waker.wake())));
         if index == 0 {
             shared.listeners.lock().set_registry(poll.registry().try_clone()?)?;
         }
-        loops.push(EventLoop::new(index, Arc::clone(shared), poll, worker));
+        loops.push(EventLoop::new(index, Arc::clone(shared), Arc::clone(persist), poll, worker));
     }
     shared.set_posts(posts);
     loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop)).collect()
@@ -255,7 +258,8 @@ fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()
 }
 
 /// Does what is due ten times a second or so, until the server stops.
-fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
+fn cron(shared: &Shared, engine: &Arc<Engine>, persist: &Persist) {
+    let mut cron = Cron::new(engine);
     loop {
         let hz = shared.config.hot.hz.load(Relaxed).max(1) as u64;
         if shared.wait_for_stop(Duration::from_micros(1_000_000 / hz)) {
@@ -263,7 +267,7 @@ fn cron(shared: &Shared, engine: &Engine, persist: &Persist) {
         }
         larder_engine::panic_if_armed();
         engine.sleep_along();
-        engine.cron();
+        cron.tick();
         persist.cron();
         shared.peers.close_idle();
     }

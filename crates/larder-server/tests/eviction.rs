@@ -146,6 +146,26 @@ fn the_limit_is_kept_under_writes() {
 }
 
 /// Values of any size: the big ones are freed in the background, and not more is evicted while that takes.
+/// Room for a hundred kilobytes is room for keys, though the allocator takes memory from the system in larger pieces.
+#[test]
+fn a_little_room_is_enough() {
+    for threads in ["1", "4"] {
+        for policy in ["noeviction", "allkeys-lru"] {
+            let server = Server::larder(&["--threads", threads, "--maxmemory-policy", policy]);
+            let mut client = server.client();
+            client.ask("PING");
+            let limit = number(&mut client, "used_memory") + 100_000;
+            assert_eq!(client.ask(&format!("CONFIG SET maxmemory {limit}")).text(), "OK");
+            for n in 0..100 {
+                let reply = client.ask(&format!("SET key:{n} {}", "x".repeat(20)));
+                assert_eq!(reply.text(), "OK", "{policy}, {threads} threads, key {n}");
+            }
+            let left = client.ask("DBSIZE");
+            assert!(left.int() >= 50, "{policy}, {threads} threads: {left:?} of 100 keys are left");
+        }
+    }
+}
+
 #[test]
 fn big_values_count_as_soon_as_they_are_on_their_way() {
     let server = Server::larder(&["--maxmemory-policy", "allkeys-random"]);

@@ -4,6 +4,7 @@
 
 mod client;
 pub mod fuzz;
+pub mod imports;
 mod kind;
 pub mod mutate;
 mod port;

@@ -1,6 +1,6 @@
 //! The report as JSON: every run of every figure.
 
-use super::{Cell, Group, Report, Row};
+use super::parts::{Cell, Group, Report, Row};
 use std::fmt::Write;
 
 /// Renders a report.
@@ -90,7 +90,7 @@ fn string(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::group;
+    use super::super::parts::tests::group;
     use super::*;
     use crate::machine::Machine;
 

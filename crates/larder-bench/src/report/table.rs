@@ -1,6 +1,6 @@
 //! The table of a group, aligned.
 
-use super::{Group, Row};
+use super::parts::{Group, Row};
 use crate::figure::Target;
 use crate::rival::LARDER;
 
@@ -99,7 +99,7 @@ fn align(lines: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::group;
+    use super::super::parts::tests::group;
     use super::*;
     use crate::rival::REDIS;
 

@@ -1,10 +1,11 @@
 //! Copying a long list: element by element, in ranges, and by COPY.
 
+use crate::connect::connect;
 use crate::context::Context;
 use crate::data;
 use crate::figure::{Target, median};
 use crate::resp::{self, Replies};
-use crate::session::{Session, connect};
+use crate::session::Session;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::figure::Target;
 use crate::machine;
-use crate::session::{self, Session};
+use crate::session::Session;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ pub fn run(context: &mut Context) -> io::Result<()> {
 }
 
 fn connect(session: &mut Session, count: usize) -> io::Result<Vec<TcpStream>> {
-    let crowd = (0..count).map(|_| session::connect(session.port())).collect::<io::Result<_>>()?;
+    let crowd = (0..count).map(|_| crate::connect::connect(session.port())).collect::<io::Result<_>>()?;
     let deadline = Instant::now() + Duration::from_secs(30);
     while session.info("connected_clients")?.is_some_and(|clients| clients <= count as u64) {
         if Instant::now() > deadline {
@@ -68,7 +68,7 @@ fn connect(session: &mut Session, count: usize) -> io::Result<Vec<TcpStream>> {
 /// Round trips of GET on one connection, in microseconds, sorted.
 fn latencies(context: &Context, session: &Session) -> io::Result<Vec<f64>> {
     context.stage("latency");
-    let mut stream = session::connect(session.port())?;
+    let mut stream = crate::connect::connect(session.port())?;
     let mut times = Vec::new();
     for _ in 0..context.scaled(REQUESTS, 500) {
         let start = Instant::now();

@@ -3,10 +3,11 @@
 //! Servers are not pinned here: their background threads, or children, may use every core, as they would.
 
 use super::memory::{self, Shape};
+use crate::connect::connect;
 use crate::context::Context;
 use crate::figure::{Target, median};
 use crate::resp;
-use crate::session::{Session, connect};
+use crate::session::Session;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};

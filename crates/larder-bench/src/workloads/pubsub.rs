@@ -1,11 +1,12 @@
 //! PUBLISH to 50 subscribers by name, to as many by pattern, and to nobody.
 
 use super::operations::CONNECTIONS;
+use crate::connect::connect;
 use crate::context::Context;
 use crate::figure::Target;
 use crate::fleet::Fleet;
 use crate::resp;
-use crate::session::{Session, connect};
+use crate::session::Session;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 

@@ -7,8 +7,8 @@
 //!        +----------+----------+----------+
 //! ```
 
-use super::REGISTERS;
 use super::estimate::Histogram;
+use super::layout::REGISTERS;
 
 const MASK: u32 = 63;
 

@@ -1,7 +1,7 @@
 //! From registers to a number: Otmar Ertl's improved estimator ("New cardinality estimation algorithms for HyperLogLog
 //! sketches", arXiv:1702.01284), which needs only how often each value occurs.
 
-use super::{INDEX_BITS, REGISTERS};
+use super::layout::{INDEX_BITS, REGISTERS};
 
 /// Values that six bits can hold.
 const VALUES: usize = 64;

@@ -1,6 +1,6 @@
 //! From an element to its register: MurmurHash64A with the seed that everybody's HyperLogLogs use.
 
-use super::{INDEX_BITS, REGISTERS};
+use super::layout::{INDEX_BITS, REGISTERS};
 
 const SEED: u64 = 0xadc8_3b19;
 const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;

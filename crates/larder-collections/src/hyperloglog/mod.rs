@@ -31,22 +31,21 @@
 mod dense;
 mod estimate;
 mod hash;
+mod layout;
 mod sparse;
 #[cfg(test)]
 mod tests;
 
+pub use layout::{Corrupted, REGISTERS};
 pub use sparse::Run;
 
 use larder_packed::bytes::SharedBytes;
+use layout::HEADER;
 
-/// Number of registers.
-pub const REGISTERS: usize = 1 << INDEX_BITS;
 /// Bytes of a dense string.
 pub const DENSE_BYTES: usize = HEADER + REGISTERS * REGISTER_BITS / 8;
 
-const INDEX_BITS: u32 = 14;
 const REGISTER_BITS: usize = 6;
-const HEADER: usize = 16;
 const MAGIC: &[u8] = b"HYLL";
 const ENCODING_AT: usize = 4;
 const COUNT_AT: usize = 8;
@@ -60,10 +59,6 @@ pub enum Encoding {
     /// Runs of equal ones.
     Sparse,
 }
-
-/// The runs of a sparse string do not cover the registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Corrupted;
 
 /// All registers, one byte each: what several HyperLogLogs are merged in.
 pub struct Registers(Box<[u8; REGISTERS]>);

@@ -11,7 +11,7 @@
 //! the five runs from the one before on.
 
 use super::estimate::Histogram;
-use super::{Corrupted, HEADER, REGISTERS};
+use super::layout::{Corrupted, HEADER, REGISTERS};
 use larder_packed::bytes::SharedBytes;
 
 /// The runs of an empty one.

@@ -43,16 +43,11 @@ mod stats;
 mod tests;
 
 use larder_packed::int_block::{Insert, IntBlock};
-use node::{Leaf, Node};
+use node::{FANOUT, FANOUT_MIN, Leaf, Node};
 use std::sync::Arc;
 
 pub use iter::{Blocks, CURSOR_END, Iter};
 pub use seek::Seeker;
-
-/// Most children of a node.
-const FANOUT: usize = 128;
-/// Fewest children of a node that is not the root: less than a split leaves, so that splits and merges do not take turns.
-const FANOUT_MIN: usize = 32;
 
 /// See the module's comment. Cloning is O(1).
 #[derive(Clone, Debug)]

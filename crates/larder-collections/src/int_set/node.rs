@@ -1,9 +1,13 @@
 //! Nodes of the tree: leaves with blocks, inner nodes with children, and what they know of them by heart.
 
-use super::{FANOUT, FANOUT_MIN};
 use larder_packed::int_block::IntBlock;
 use std::hint::select_unpredictable;
 use std::sync::Arc;
+
+/// Most children of a node.
+pub(super) const FANOUT: usize = 128;
+/// Fewest children of a node that is not the root: less than a split leaves, so that splits and merges do not take turns.
+pub(super) const FANOUT_MIN: usize = 32;
 
 /// Children are added to a node's vectors in steps of this: doubling them would waste a quarter on average.
 const ROOM_STEP: usize = 16;

@@ -12,6 +12,7 @@
 //! values, are what the walk has not visited of the table as it was at the start.
 
 use super::hash::{KeyHash, position};
+use super::parts::Capture;
 use super::{Entry, ExpireChange, INLINE_KIND_MAX, InlineBytes, KeyTable, NewValue, OwnedValue, ValueRef};
 use larder_packed::segment::Thin;
 
@@ -49,13 +50,6 @@ impl<V: Thin + Clone, H: KeyHash> CapturedKeys<V, H> {
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_, V>> {
         self.0.iter().filter(|entry| !matches!(entry.value(), ValueRef::Inline { kind: ABSENT, .. }))
     }
-}
-
-pub(super) struct Capture<V: Thin, H: KeyHash> {
-    label: usize,
-    /// Everything at positions before this has been visited; 2^32 at the end.
-    reached: u64,
-    held: KeyTable<V, H>,
 }
 
 impl<V: Thin + Clone, H: KeyHash> Capture<V, H> {

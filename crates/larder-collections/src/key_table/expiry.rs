@@ -4,25 +4,12 @@
 //! 8 bytes per slot of the directory, 0.3 per key. A minimum is lowered by writes and otherwise left alone, so after a
 //! delete or PERSIST it is too early; the sweep then looks at the segment once for nothing and makes it exact.
 
+use super::parts::Expiry;
 use super::{EXPIRY_MS_MAX, KeyHash, KeyTable};
 use larder_packed::segment::{OwnedValue, Records, Thin, long_key_heap_bytes};
 
 /// No expiry.
 pub(super) const NEVER: u64 = u64::MAX;
-
-/// The expiries of a table that has, or had, some.
-pub(super) struct Expiry {
-    /// By the first slot of each segment's run: at most its earliest expiry in ms. The other slots have `NEVER`.
-    pub minima: Vec<u64>,
-    /// At most the least of the minima.
-    pub soonest_ms: u64,
-    /// Number of keys with an expiry.
-    pub len: usize,
-    /// Their expiries together, for the mean.
-    pub sum_ms: u128,
-    /// Position where the next sweep starts.
-    pub sweep_at: u32,
-}
 
 impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// Number of keys with an expiry.

@@ -38,6 +38,7 @@ mod capture;
 mod entry;
 mod expiry;
 mod hash;
+mod parts;
 mod sample;
 mod shape;
 mod stats;
@@ -53,52 +54,13 @@ pub use larder_packed::segment::{
     Borrowed, EXPIRY_MS_MAX, Gone, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue,
     Old, OutMut, OwnedValue, Record as Entry, Removed, SlotSet, Thin, ValueRef,
 };
+pub use parts::{DEPTH_SLACK, ExpireChange, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 pub use sample::{Sample, SampleFrom};
 pub use stats::TableStats;
 
-use capture::Capture;
-use expiry::Expiry;
 use hash::Place;
 use larder_packed::segment::{Directory, RecordMut, long_key_heap_bytes};
 use std::marker::PhantomData;
-
-/// A segment of so many records is split. Fewer leave more headers and more air, more make inserts move more bytes.
-pub const SEGMENT_SLOTS_MAX: usize = 128;
-/// A segment of so many bytes is split.
-pub const SEGMENT_BYTES_MAX: usize = 4096;
-/// How much deeper than the average a segment may lie.
-pub const DEPTH_SLACK: u32 = 4;
-
-/// A hash table from byte strings to short strings and to `V`s, with expiries and access words.
-pub struct KeyTable<V: Thin, H: KeyHash> {
-    directory: Directory<V>,
-    len: usize,
-    expiry: Option<Box<Expiry>>,
-    capture: Option<Box<Capture<V, H>>>,
-    sample_bits: u8,
-    hash: PhantomData<fn() -> H>,
-}
-
-/// What a put does to the expiry of its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpireChange {
-    /// It stays; a new key has none.
-    Keep,
-    /// The key has none afterwards.
-    Clear,
-    /// The key expires at this time, in milliseconds, cut to [`EXPIRY_MS_MAX`].
-    At(u64),
-}
-
-impl ExpireChange {
-    fn apply(self, before: Option<u64>) -> Option<u64> {
-        match self {
-            ExpireChange::Keep => before,
-            ExpireChange::Clear => None,
-            ExpireChange::At(ms) => Some(ms),
-        }
-    }
-}
 
 impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// An empty table; allocates nothing.

@@ -6,8 +6,8 @@
 //! A writer that came in between has copied the block, as it was shared; the result is then dropped.
 //!
 //! Blocks within `compress_depth` of either end stay plain. When pops run through whole blocks at an end, some more
-//! blocks there are kept plain so that the popping thread finds them ready: [`AHEAD_MIN`] at first, and twice as many
-//! whenever it comes to a block that is still compressed, up to [`AHEAD_BYTES_MAX`] or an eighth of the list. The
+//! blocks there are kept plain so that the popping thread finds them ready: [`AHEAD_MIN`](super::ahead) at first, and twice as many
+//! whenever it comes to a block that is still compressed, up to [`AHEAD_BYTES_MAX`](super::ahead) or an eighth of the list. The
 //! background refills that stock when half of it is used up, and pushing block after block takes it back, one by one.
 //! It leaves the part of it that is next to be popped ([`LEFT_TO_POPS`]) until the rest is there: where the pops are
 //! faster, they would come to each block before its result.
@@ -17,101 +17,19 @@
 //! by 8 % more than 8 KB do. So that there are neighbours, a single new block beside a plain end waits for the next.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use larder_packed::block::{Block, End, Kind};
+use larder_packed::block::{Block, Kind};
 use larder_packed::codec::Codec;
 
+use super::ahead::Ahead;
 use super::directory::ListTree;
 use super::tree::Tree;
 use super::{List, ListOptions};
 
-/// Blocks that are decompressed ahead of pops at an end, to begin with.
-const AHEAD_MIN: u32 = 4;
-/// So much is decompressed ahead of pops that are faster than the background: about what the second cache holds. With more,
-/// pops wait less often for the background and longer for memory (`docs/design/list.md`).
-const AHEAD_BYTES_MAX: usize = 2 << 20;
 /// One in so many blocks of the stock, those nearest to the end, is decompressed last.
 const LEFT_TO_POPS: usize = 8;
 /// Neighbours whose plain sizes sum up to at most this are compressed as one.
 const UNIT_BYTES: usize = 16 << 10;
-
-/// How many blocks are kept plain at either end beyond the depth, see the module's comment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ahead {
-    front: u32,
-    back: u32,
-}
-
-impl Ahead {
-    fn of(&mut self, end: End) -> &mut u32 {
-        if end == End::Front { &mut self.front } else { &mut self.back }
-    }
-
-    /// A block was used up by pops, and `next` comes after it, in a list of so many inner blocks.
-    pub(super) fn block_popped(&mut self, end: End, next: &Block, blocks: usize) {
-        let ahead = self.of(end);
-        if next.is_compressed() {
-            let affordable = (AHEAD_BYTES_MAX / next.size_bytes().max(1)).min(blocks / 8) as u32;
-            *ahead = (*ahead * 2).min(affordable);
-        }
-        *ahead = (*ahead).max(AHEAD_MIN);
-    }
-
-    /// A block was opened by a push.
-    pub(super) fn block_pushed(&mut self, end: End) {
-        *self.of(end) = self.of(end).saturating_sub(1);
-    }
-
-    /// So many blocks that are still plain are no reason to decompress more.
-    fn low(self) -> Ahead {
-        Ahead { front: self.front.div_ceil(2), back: self.back.div_ceil(2) }
-    }
-
-    /// So many blocks may be plain: a little more than are wanted, so that a block on the border is not packed and
-    /// unpacked in turns.
-    fn high(self) -> Ahead {
-        let high = |ahead: u32| ahead + ahead.div_ceil(4);
-        Ahead { front: high(self.front), back: high(self.back) }
-    }
-}
-
-/// Whether the background is to be asked for help, remembered while the inner blocks stay the same: the question comes
-/// after every write, and need not be asked twice.
-#[derive(Debug)]
-pub(super) struct WorkCache(AtomicU32);
-
-/// Nothing is remembered.
-const UNKNOWN: u32 = u32::MAX;
-
-impl WorkCache {
-    pub(super) fn forget(&mut self) {
-        *self.0.get_mut() = UNKNOWN;
-    }
-
-    /// True when `compute` says so, and it has not been asked for this depth since the blocks changed.
-    #[inline]
-    fn is_news(&self, depth: u32, compute: impl FnOnce() -> bool) -> bool {
-        let known = self.0.load(Ordering::Relaxed);
-        if known == depth & UNKNOWN >> 1 {
-            return false;
-        }
-        self.0.store(depth & UNKNOWN >> 1, Ordering::Relaxed);
-        compute()
-    }
-}
-
-impl Default for WorkCache {
-    fn default() -> Self {
-        WorkCache(AtomicU32::new(UNKNOWN))
-    }
-}
-
-impl Clone for WorkCache {
-    fn clone(&self) -> Self {
-        WorkCache::default()
-    }
-}
 
 /// Blocks to compress as one, or a block to decompress before it is needed.
 #[derive(Debug)]

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction, Limit};
 
-use super::compress::{Ahead, WorkCache};
-use super::scan::{ORIGIN_FIRST, fresh_salt};
+use super::ahead::{Ahead, WorkCache};
 use super::tree::Tree;
+
+/// Label of the first element of a new directory.
+const ORIGIN_FIRST: u64 = 1 << 40;
 
 /// The opaque content of [`super::List::Tree`].
 #[derive(Clone, Debug)]
@@ -232,4 +234,9 @@ impl ListTree {
         assert!(!self.head.is_empty() || self.len == 0, "L3: head is empty");
         assert_eq!(self.len, self.head.len() as u64 + self.inner.sum().len + tail, "L1: len");
     }
+}
+
+/// A number that tells the cursors of one list from those of another.
+fn fresh_salt() -> u32 {
+    fastrand::u32(..)
 }

@@ -30,6 +30,7 @@
 //!
 //! Tested by the model test in `tests` beside this file.
 
+mod ahead;
 mod blocks;
 mod compress;
 mod directory;

@@ -32,9 +32,6 @@ use larder_packed::block::Element;
 use super::List;
 use super::directory::ListTree;
 
-/// Label of the first element of a new directory.
-pub(super) const ORIGIN_FIRST: u64 = 1 << 40;
-
 const LABEL_BITS: u32 = 41;
 const CHECK_BITS: u32 = 12;
 
@@ -92,11 +89,6 @@ impl ListTree {
         let mixed = (label ^ u64::from(self.salt) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed ^ mixed >> 29) % mask(CHECK_BITS) + 1
     }
-}
-
-/// A number that tells the cursors of one list from those of another.
-pub(super) fn fresh_salt() -> u32 {
-    fastrand::u32(..)
 }
 
 const fn mask(bits: u32) -> u64 {

@@ -1,7 +1,7 @@
 //! Making a sorted set of entries that are all known, as files bring them: one encoding instead of one for each entry.
 
-use super::edit::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
 use super::index::tag_of;
+use super::limits::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
 use super::score::key_of;
 use super::zeros::is_negative_zero;
 use super::{Form, SortedSet};

@@ -4,31 +4,12 @@ use std::sync::Arc;
 
 use larder_packed::leaf::{Leaf, Target};
 
+use super::limits::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
+use super::stats::SortedSetEncoding;
 use super::tree::{LEAF_BYTES_MAX, Spot, Tree, Way};
 use super::zeros::is_negative_zero;
-use super::{Form, SortedSet, SortedSetEncoding, key_of, score_of, tag_of};
+use super::{Form, SortedSet, key_of, score_of, tag_of};
 use crate::key_table::KeyHash;
-
-/// A set of one leaf takes at most so many bytes.
-pub(super) const PACKED_BYTES_MAX: usize = 4096;
-
-/// Longer members cannot be stored: two of them share a leaf for a moment, whose offsets have 32 bits.
-pub const MEMBER_LEN_MAX: usize = 1 << 30;
-
-/// Up to where OBJECT ENCODING calls a sorted set small.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most members.
-    pub entries: u64,
-    /// Bytes of the longest member.
-    pub member_len: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { entries: 128, member_len: 64 }
-    }
-}
 
 impl<H: KeyHash> SortedSet<H> {
     /// Adds a member or changes its score: `decide` gets the old score, if the member is there, and returns the new one,

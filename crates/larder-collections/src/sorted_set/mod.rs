@@ -37,6 +37,7 @@
 mod build;
 mod edit;
 mod index;
+mod limits;
 mod node;
 mod range;
 mod scan;
@@ -60,7 +61,7 @@ use index::tag_of;
 use score::{key_of, score_of};
 use tree::{Spot, Tree};
 
-pub use edit::{Limits, MEMBER_LEN_MAX};
+pub use limits::{Limits, MEMBER_LEN_MAX};
 pub use range::{Bound, Order};
 pub use stats::SortedSetEncoding;
 
@@ -143,7 +144,7 @@ impl<H: KeyHash> SortedSet<H> {
         match &self.form {
             Form::Packed(leaf) => {
                 leaf.check_invariants();
-                assert!(leaf.heap_bytes() <= edit::PACKED_BYTES_MAX || leaf.len() == 1, "T1: leaf size");
+                assert!(leaf.heap_bytes() <= limits::PACKED_BYTES_MAX || leaf.len() == 1, "T1: leaf size");
             }
             Form::Tree(tree) => {
                 tree.check_invariants();

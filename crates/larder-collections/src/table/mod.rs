@@ -37,6 +37,7 @@
 mod change;
 mod expiry;
 mod node;
+mod place;
 mod stats;
 mod thin;
 mod tree;
@@ -48,21 +49,16 @@ mod tests;
 pub use larder_packed::segment::{
     FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, VALUE_INLINE_MAX,
 };
+pub use place::{DEPTH_SLACK, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 pub use thin::TableKind;
 
 use crate::key_table::{KeyHash, position};
 use crate::member_hash::MemberHash;
 use larder_packed::segment::Rows;
+use place::Place;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tree::Tree;
-
-/// A segment of so many entries is split. Fewer make clones cheaper to write to, more leave less air.
-pub const SEGMENT_SLOTS_MAX: usize = 128;
-/// A segment of so many bytes is split.
-pub const SEGMENT_BYTES_MAX: usize = 4096;
-/// How much deeper than the average a segment may lie.
-pub const DEPTH_SLACK: u32 = 4;
 
 /// A table of entries of a layout, each found by its key. Clones are O(1) and independent.
 pub struct Table<L: Layout, H: KeyHash = MemberHash> {
@@ -73,20 +69,6 @@ pub struct Table<L: Layout, H: KeyHash = MemberHash> {
 enum Shape<L: Layout> {
     Small { rows: Rows<L>, mark: bool },
     Tree(Arc<Tree<L>>),
-}
-
-/// Where a hash belongs in a table.
-#[derive(Clone, Copy)]
-struct Place {
-    position: u32,
-    tag: u8,
-}
-
-impl Place {
-    #[inline]
-    fn of(hash: u64) -> Self {
-        Place { position: position(hash), tag: (hash as u8).max(1) }
-    }
 }
 
 impl<L: Layout, H: KeyHash> Table<L, H> {

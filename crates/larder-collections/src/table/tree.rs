@@ -1,7 +1,7 @@
 //! A table of more than one segment, or of entries that expire: the directory's root and its counts.
 
 use super::node::{Child, Leaf, POSITION_BITS};
-use super::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
+use super::place::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 use crate::key_table::{KeyHash, position};
 use larder_packed::segment::{Layout, Row, Rows};
 use std::cmp::Ordering;

@@ -2,12 +2,9 @@
 
 use super::needs;
 use super::selector::Selector;
-use super::session::refresh;
-use super::{Reason, Rights, log};
-use crate::command::{Found, flags};
-use crate::engine::Engine;
+use super::{Reason, Rights};
+use crate::command::spec::{Found, flags};
 use crate::error::CommandError;
-use crate::session::Session;
 use larder_resp::Args;
 
 /// How the error begins that scripts get for a lack of rights, after its code.
@@ -25,12 +22,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Of what a client sends.
-    pub(crate) fn of_client(session: &Session) -> Origin {
-        if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
-    }
-
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Origin::Lua => "lua",
             Origin::Multi => "multi",
@@ -103,7 +95,7 @@ impl Denial {
         CommandError::Text([b"ERR ", FAILURE_IN_SCRIPT, reason].concat())
     }
 
-    fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
+    pub(crate) fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
         match self {
             Denial::Command => found.full_name().into_bytes(),
             Denial::Channel(at) | Denial::Database(at) | Denial::Key(at) => {
@@ -112,7 +104,7 @@ impl Denial {
         }
     }
 
-    fn reason(self) -> Reason {
+    pub(crate) fn reason(self) -> Reason {
         match self {
             Denial::Command => Reason::Command,
             Denial::Database(_) => Reason::Database,
@@ -120,48 +112,6 @@ impl Denial {
             Denial::Channel(_) => Reason::Channel,
         }
     }
-}
-
-/// Whether the connection may do everything. Takes its rights anew if they may have changed.
-#[inline]
-pub(crate) fn is_free(engine: &Engine, session: &mut Session) -> bool {
-    session.access.is_free(&engine.acl) || look_closer(engine, session)
-}
-
-fn look_closer(engine: &Engine, session: &mut Session) -> bool {
-    refresh(&engine.acl, session);
-    session.access.is_free(&engine.acl)
-}
-
-/// Whether the connection may run a command now; if not, ACL LOG notes it. To be called for every command: those of
-/// clients, those of a transaction when it runs, those of scripts.
-pub(crate) fn check(
-    engine: &Engine,
-    session: &mut Session,
-    found: Found,
-    args: Args<'_>,
-    origin: Origin,
-) -> Result<(), Denial> {
-    if is_free(engine, session) {
-        return Ok(());
-    }
-    check_restricted(engine, session, found, args, origin)
-}
-
-/// The same for a connection that may not do everything, whose rights are fresh.
-pub(crate) fn check_restricted(
-    engine: &Engine,
-    session: &Session,
-    found: Found,
-    args: Args<'_>,
-    origin: Origin,
-) -> Result<(), Denial> {
-    let databases = engine.databases();
-    decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
-        let object = denial.object(found, args);
-        let user = session.access.user().name();
-        log::note(engine, session, denial.reason(), origin, &object, user);
-    })
 }
 
 /// Whether these rights allow a command of a connection that has selected `db` of so many databases: one of the selectors must
@@ -210,11 +160,16 @@ fn try_selector(
     Ok(())
 }
 
-/// Whether the connection may read every key with this command: what SORT asks for its patterns.
-pub(crate) fn may_read_all_keys(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> bool {
-    let databases = engine.databases();
+/// Whether these rights allow to read every key with a command: what SORT asks for its patterns.
+pub(crate) fn allow_to_read_all_keys(
+    rights: &Rights,
+    found: Found,
+    args: Args<'_>,
+    db: usize,
+    databases: usize,
+) -> bool {
     let fits = |selector: &Selector| {
-        selector.reads_all_keys() && try_selector(selector, found, args, session.db, databases).is_ok()
+        selector.reads_all_keys() && try_selector(selector, found, args, db, databases).is_ok()
     };
-    session.access.rights().selectors().any(fits)
+    rights.selectors().any(fits)
 }

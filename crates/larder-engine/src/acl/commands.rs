@@ -3,34 +3,10 @@
 //! A set is a bitmap over the ids of the command table: 8 bytes for 64 commands, about 50 bytes for all of them. A
 //! category is such a set, made once from the table.
 
-use crate::command::Found;
-use crate::table::table;
+use crate::command::categories::CATEGORIES;
+use crate::command::spec::Found;
+use crate::command::table::table;
 use std::sync::LazyLock;
-
-/// All categories, in the order in which ACL CAT lists them and descriptions try them.
-pub(crate) const CATEGORIES: [&str; 21] = [
-    "keyspace",
-    "read",
-    "write",
-    "set",
-    "sortedset",
-    "list",
-    "hash",
-    "string",
-    "bitmap",
-    "hyperloglog",
-    "geo",
-    "stream",
-    "pubsub",
-    "admin",
-    "fast",
-    "slow",
-    "blocking",
-    "dangerous",
-    "connection",
-    "transaction",
-    "scripting",
-];
 
 /// A set of commands and subcommands.
 #[derive(Clone, Debug, PartialEq, Eq)]

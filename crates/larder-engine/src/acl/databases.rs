@@ -1,9 +1,9 @@
 //! Databases: which a selector allows, and which a command uses.
 
 use super::rule_error::RuleError;
-use crate::command::{Found, flags};
-use crate::commands::is_word;
-use crate::number;
+use crate::command::spec::{Found, flags};
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 /// The databases that a selector allows.

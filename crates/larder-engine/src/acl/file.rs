@@ -1,7 +1,8 @@
 //! The text of an ACL file: one line for each user, as ACL LIST prints it.
 
 use super::rule_error::RuleError;
-use super::{Rights, has_blanks, join_selectors};
+use super::words::has_blanks;
+use super::{Rights, join_selectors};
 use std::collections::BTreeMap;
 
 const UNCHANGED: &str =

@@ -1,10 +1,5 @@
 //! ACL LOG: what users were refused. The same again within a minute is counted, not repeated.
 
-use super::Origin;
-use crate::clock::wall_ms;
-use crate::commands::connection::describe;
-use crate::engine::Engine;
-use crate::session::Session;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -78,7 +73,8 @@ pub(crate) struct AclLog {
 }
 
 impl AclLog {
-    fn add(&self, mut entry: Entry, len_max: usize) {
+    /// Adds an entry, or counts it if there is one of the same.
+    pub(crate) fn add(&self, mut entry: Entry, len_max: usize) {
         self.denied[entry.reason as usize].fetch_add(1, Relaxed);
         let mut entries = self.entries.lock();
         let same = entries.list.iter().take(LOOKED_AT_MAX).position(|known| known.is_same(&entry));
@@ -106,35 +102,6 @@ impl AclLog {
     pub(crate) fn denied(&self, reason: Reason) -> u64 {
         self.denied[reason as usize].load(Relaxed)
     }
-}
-
-/// Notes a refusal.
-pub(super) fn note(
-    engine: &Engine,
-    session: &Session,
-    reason: Reason,
-    origin: Origin,
-    object: &[u8],
-    user: &[u8],
-) {
-    // What is done to a copy of the data concerns nobody.
-    if engine.is_copy {
-        return;
-    }
-    let now_ms = wall_ms();
-    let entry = Entry {
-        id: 0,
-        count: 1,
-        reason,
-        origin: origin.name(),
-        object: object.to_vec(),
-        user: user.to_vec(),
-        client: describe(&session.shared, now_ms),
-        created_ms: now_ms,
-        updated_ms: now_ms,
-    };
-    let len_max = engine.config.hot.acllog_max_len.load(Relaxed).max(0) as usize;
-    engine.acl.log.add(entry, len_max);
 }
 
 #[cfg(test)]

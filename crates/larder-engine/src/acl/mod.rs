@@ -2,7 +2,7 @@
 //!
 //! A user is a name and [`Rights`], an immutable value behind an `Arc`. A change makes new rights, puts them in the place
 //! of the old ones, and moves the epoch of [`Acl`] on. Every connection holds the rights of its user and the epoch at
-//! which it took them ([`Access`]); before each command it compares epochs, and takes the rights anew if they differ. So
+//! which it took them (`clients::access`); before each command it compares epochs, and takes the rights anew if they differ. So
 //! a change is in force for all threads with the first command that begins after it, commands take no lock, and a user
 //! who may do everything costs one load and one comparison a command.
 //!
@@ -21,7 +21,6 @@
 //!
 //! Tested below each file, in `tests/acl.rs` with two threads, and side by side with redis-server.
 
-mod administer;
 mod check;
 mod commands;
 mod databases;
@@ -32,16 +31,14 @@ mod password;
 mod rights;
 mod rule_error;
 mod selector;
-mod session;
+mod words;
 
-pub(crate) use check::{
-    FAILURE_IN_SCRIPT, Origin, check, check_restricted, decide, is_free, may_read_all_keys,
-};
-pub(crate) use commands::{CATEGORIES, categories, category};
+pub(crate) use check::{Denial, FAILURE_IN_SCRIPT, Origin, allow_to_read_all_keys, decide};
+pub(crate) use commands::{categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};
 pub(crate) use rights::{Rights, join_selectors};
-pub(crate) use session::{Access, authenticate, is_nobodys, may_stay, start_over};
+pub(crate) use words::has_blanks;
 
 use crate::config::Config;
 use parking_lot::{Mutex, RwLock};
@@ -63,7 +60,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    fn new(name: &[u8], rights: Rights) -> Arc<Self> {
+    pub(crate) fn new(name: &[u8], rights: Rights) -> Arc<Self> {
         Arc::new(User {
             name: name.into(),
             rights: RwLock::new(Arc::new(rights)),
@@ -80,7 +77,7 @@ impl User {
         Arc::clone(&self.rights.read())
     }
 
-    fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 }
@@ -137,7 +134,7 @@ impl Acl {
     }
 
     #[inline]
-    fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch.0.load(Ordering::Acquire)
     }
 
@@ -239,11 +236,6 @@ impl Acl {
         let line = |user: &Arc<User>| [b"user ", user.name(), b" ", &user.rights().describe()].concat();
         self.all().iter().map(line).collect()
     }
-}
-
-/// Whether a name or pattern contains what separates rules.
-pub(crate) fn has_blanks(text: &[u8]) -> bool {
-    text.iter().any(|byte| matches!(byte, 0 | b' ' | b'\t'..=b'\r'))
 }
 
 /// Whether users and selectors start with all channels.

@@ -3,9 +3,10 @@
 //! What is found here must be what the handler uses, or rights could be evaded.
 
 use super::selector::Access;
-use crate::command::{Begin, Command, Find, Found, flags};
-use crate::keys;
-use crate::table::table;
+use crate::command::key_finders;
+use crate::command::keys;
+use crate::command::spec::{Begin, Command, Find, Found, flags};
+use crate::command::table::table;
 use larder_resp::Args;
 use std::sync::LazyLock;
 
@@ -19,7 +20,7 @@ pub(super) fn keys<E>(
     match USES[usize::from(found.id)] {
         Use::None => Ok(()),
         Use::One(at, access) if at < args.len() => each(at, access),
-        Use::Set if args.len() > 1 => each(1, Access { read: keys::set_reads(args), write: true }),
+        Use::Set if args.len() > 1 => each(1, Access { read: key_finders::set_reads(args), write: true }),
         _ => specified_keys(found.command, args, each),
     }
 }

@@ -4,9 +4,10 @@
 use super::commands::{self, CommandSet};
 use super::databases::Databases;
 use super::rule_error::RuleError;
-use crate::command::Found;
-use crate::glob;
-use crate::table::table;
+use super::words::has_blanks;
+use crate::command::spec::Found;
+use crate::command::table::table;
+use crate::text::glob;
 use std::collections::BTreeMap;
 
 /// What may be done with a key.
@@ -320,7 +321,7 @@ fn key_rule(rule: &[u8]) -> Result<(Access, &[u8]), RuleError> {
 }
 
 fn check_pattern(pattern: &[u8]) -> Result<(), RuleError> {
-    if super::has_blanks(pattern) { Err(RuleError::Syntax) } else { Ok(()) }
+    if has_blanks(pattern) { Err(RuleError::Syntax) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -406,7 +407,10 @@ mod tests {
             for _ in 0..rng.usize(..12) {
                 let sign = if rng.bool() { '+' } else { '-' };
                 let rule = if rng.bool() {
-                    format!("{sign}@{}", rng.choice(commands::CATEGORIES).expect("not empty"))
+                    format!(
+                        "{sign}@{}",
+                        rng.choice(crate::command::categories::CATEGORIES).expect("not empty")
+                    )
                 } else {
                     format!("{sign}{}", table().all()[rng.usize(..table().len())].full_name())
                 };

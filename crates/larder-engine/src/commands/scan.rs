@@ -1,10 +1,10 @@
 //! What the scanning commands have in common: the cursor, COUNT and MATCH, and the reply of a step.
 
-use super::is_word;
 use crate::commands::cursor::{conceal, reveal};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::{glob, number};
+use crate::text::word::is_word;
+use crate::text::{glob, number};
 use larder_resp::{Args, Reply};
 
 /// The options that all of them have.

@@ -1,20 +1,9 @@
 //! What values an option takes, and their one canonical text: what CONFIG GET shows. Everything else about an option
 //! (comparison with its default, the hot value, the line in the file) is derived from that text.
 
+use super::number::Unit;
 use super::number::{self, Bounds};
 use super::special::{self, Special};
-
-/// How an integer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Plain,
-    Memory,
-    /// -1 is no limit.
-    MemoryOrNone,
-    /// A percentage is stored as a negative number.
-    MemoryOrPercent,
-    Octal,
-}
 
 /// Names of an enumeration with their numbers; the first name of a number is the one shown.
 pub(crate) type Names = &'static [(&'static str, i64)];

@@ -2,21 +2,10 @@
 
 use super::table::{OPTIONS, find};
 use super::{Config, special};
-use crate::names::Names;
 use std::fmt;
 
 /// `include` within `include`, at most.
 const INCLUDE_DEPTH_MAX: usize = 16;
-
-/// Options that Valkey no longer has and still accepts in files.
-const FORGOTTEN: [&str; 6] = [
-    "dynamic-hz",
-    "io-threads-do-reads",
-    "list-max-ziplist-entries",
-    "list-max-ziplist-value",
-    "lua-replicate-commands",
-    "sanitize-dump-payload",
-];
 
 /// Why the server cannot start. Its `Display` is the whole text for stderr or the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,39 +48,31 @@ impl fmt::Display for FatalConfig {
 
 impl std::error::Error for FatalConfig {}
 
-/// Directives that are no options: for the parts of the server they concern.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
-    /// What `rename-command` makes of the names of commands.
-    pub names: Names,
-    /// `user name rule...`, in order.
-    pub users: Vec<Vec<String>>,
-    /// `loadmodule path arg...`, in order.
-    pub modules: Vec<Vec<String>>,
-    /// Whether a `save` line was seen: the first one replaces the default, the others add.
-    save_seen: bool,
-}
-
 /// Reads an included file: its text, or the system's error text.
 pub type Include<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
+/// Takes a line that sets no option: its first word in lower case, and the others. The error is the text for the user.
+pub(crate) type Others<'a> = &'a mut dyn FnMut(&str, &[String]) -> Result<(), String>;
+
 impl Config {
-    /// Applies every line of `text`, in order. `include` reads included files.
-    pub fn load(&self, text: &str, include: Include) -> Result<Loaded, FatalConfig> {
-        let mut loaded = Loaded::default();
-        self.load_into(text, include, &mut loaded, 0)?;
+    /// Applies every line of `text`, in order. `include` reads included files; lines that set no option go to `others`.
+    pub(crate) fn load(&self, text: &str, include: Include, others: Others) -> Result<(), FatalConfig> {
+        let mut save_seen = false;
+        self.load_into(text, include, others, &mut save_seen, 0)?;
         if self.is_yes("cluster-enabled") && !self.value("replicaof").is_empty() {
             let message = "replicaof directive not allowed in cluster mode";
             return Err(FatalConfig::Conflict(message.to_string()));
         }
-        Ok(loaded)
+        Ok(())
     }
 
+    /// `save_seen`: whether there was a `save` line. The first one replaces the default, the others add.
     fn load_into(
         &self,
         text: &str,
         include: Include,
-        loaded: &mut Loaded,
+        others: Others,
+        save_seen: &mut bool,
         depth: usize,
     ) -> Result<(), FatalConfig> {
         for (i, raw) in text.split('\n').enumerate() {
@@ -110,37 +91,18 @@ impl Config {
                     }
                     let unreadable = |reason| FatalConfig::Unreadable { path: path.clone(), reason };
                     let text = include(path).map_err(unreadable)?;
-                    self.load_into(&text, include, loaded, depth + 1)?;
+                    self.load_into(&text, include, others, save_seen, depth + 1)?;
                 }
-                [name, args @ ..] => self.directive(name, args, loaded).map_err(at_line)?,
+                [name, args @ ..] => match find(name) {
+                    Some((index, _)) => self.option_line(index, args, save_seen).map_err(at_line)?,
+                    None => others(&name.to_ascii_lowercase(), args).map_err(at_line)?,
+                },
             }
         }
         Ok(())
     }
 
-    fn directive(&self, name: &str, args: &[String], loaded: &mut Loaded) -> Result<(), String> {
-        if let Some((index, _)) = find(name) {
-            return self.option_line(index, args, loaded);
-        }
-        match (name.to_ascii_lowercase().as_str(), args) {
-            (name, [_]) if FORGOTTEN.contains(&name) => {}
-            ("rename-command", [old, new]) => loaded.names.rename(old, new)?,
-            ("user", [_, ..]) => {
-                crate::acl::check_line(args, &loaded.users, self)?;
-                loaded.users.push(args.to_vec());
-            }
-            ("loadmodule", [_, ..]) => loaded.modules.push(args.to_vec()),
-            ("sentinel", []) => return Err("Sentinel mode is not supported".to_string()),
-            ("sentinel", [_, ..]) => return Err("sentinel directive while not in sentinel mode".to_string()),
-            (name, []) if name.contains('.') => {
-                return Err("Module config specified without value".to_string());
-            }
-            _ => return Err("Bad directive or wrong number of arguments".to_string()),
-        }
-        Ok(())
-    }
-
-    fn option_line(&self, index: usize, args: &[String], loaded: &mut Loaded) -> Result<(), String> {
+    fn option_line(&self, index: usize, args: &[String], save_seen: &mut bool) -> Result<(), String> {
         let kind = OPTIONS[index].kind;
         let args = match args {
             [single] if kind.is_multi_arg() && !single.is_empty() => {
@@ -158,7 +120,7 @@ impl Config {
         // Checked on its own first: a bad line must not pass as part of a longer one.
         special::canonical(special::Special::Save, &args, "")?;
         let present = self.text(index);
-        if std::mem::replace(&mut loaded.save_seen, true) && args != [""] && !present.is_empty() {
+        if std::mem::replace(save_seen, true) && args != [""] && !present.is_empty() {
             args.splice(0..0, present.split(' '));
         }
         self.store_args(index, &args)

@@ -28,7 +28,7 @@ mod tests;
 
 pub use cli::CommandLine;
 pub use hot::{Hot, OutputLimit};
-pub use load::{FatalConfig, Loaded};
+pub use load::{FatalConfig, Include};
 pub(crate) use number::parse_memory;
 pub use rewrite::quoted;
 pub use table::MAXMEMORY_POLICIES;
@@ -120,7 +120,7 @@ impl Config {
         for pattern in patterns {
             if pattern.iter().any(|b| b"[*?".contains(b)) {
                 for (index, name) in visible_names()
-                    .filter(|(_, name)| crate::glob::matches_with(pattern, name.as_bytes(), true))
+                    .filter(|(_, name)| crate::text::glob::matches_with(pattern, name.as_bytes(), true))
                 {
                     push_new(&mut found, name.to_string(), index);
                 }

@@ -1,6 +1,16 @@
 //! Numbers as options write them: plain, with a memory unit, as a percentage, in octal.
 
-use super::kind::Unit;
+/// How an integer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Plain,
+    Memory,
+    /// -1 is no limit.
+    MemoryOrNone,
+    /// A percentage is stored as a negative number.
+    MemoryOrPercent,
+    Octal,
+}
 
 /// Inclusive bounds.
 pub(super) type Bounds = (i128, i128);

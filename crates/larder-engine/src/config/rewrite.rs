@@ -165,7 +165,7 @@ mod tests {
 
     fn loaded(text: &str) -> Config {
         let config = Config::new(2);
-        config.load(text, &mut |_| Ok(String::new())).unwrap();
+        config.load(text, &mut |_| Ok(String::new()), &mut |_, _| Ok(())).unwrap();
         config
     }
 

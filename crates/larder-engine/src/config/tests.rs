@@ -1,6 +1,7 @@
 //! Loading, setting and looking up, with fixed expectations.
 
 use super::*;
+use crate::config_file::Loaded;
 
 fn load(text: &str) -> Result<(Config, Loaded), FatalConfig> {
     let config = Config::new(2);
@@ -9,7 +10,7 @@ fn load(text: &str) -> Result<(Config, Loaded), FatalConfig> {
         "loop.conf" => Ok("include loop.conf\n".to_string()),
         _ => Err("No such file or directory".to_string()),
     };
-    let loaded = config.load(text, &mut include)?;
+    let loaded = Loaded::load(&config, text, &mut include)?;
     config.check_invariants();
     Ok((config, loaded))
 }

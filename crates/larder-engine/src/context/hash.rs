@@ -2,11 +2,11 @@
 
 use super::Context;
 use super::typed::Typed;
-use crate::deadlines::NOTHING_IS_DUE;
+use crate::engine::notify::class;
 use crate::error::CommandResult;
-use crate::field_expiry::NEVER;
-use crate::notify::class;
-use crate::shard::Key;
+use crate::keyspace::deadlines::NOTHING_IS_DUE;
+use crate::keyspace::field_expiry::NEVER;
+use crate::keyspace::key::Key;
 use larder_collections::hash::{Hash, HashLimits};
 use larder_collections::value::Value;
 use larder_resp::Reply;
@@ -86,11 +86,6 @@ impl<'a> Context<'a> {
         let db = self.db;
         self.shard(key).field_expiry.note(db, key.bytes, before, after);
     }
-}
-
-/// When the first field of a value expires, if it is a hash.
-pub(crate) fn soonest_field(value: &Value) -> u64 {
-    if let Value::Hash(hash) = value { hash.soonest() } else { NEVER }
 }
 
 impl Typed for Hash {

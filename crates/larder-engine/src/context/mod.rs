@@ -2,38 +2,49 @@
 //!
 //! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
 
+pub(crate) mod beside;
+pub(crate) mod deadlines;
+mod effects;
+pub(crate) mod flow;
 mod hash;
+mod notify;
+pub(crate) mod replies;
+pub(crate) mod stream_effects;
+pub(crate) mod stream_reads;
+pub(crate) mod stream_replies;
 mod strings;
 mod typed;
 
 pub(crate) use typed::Typed;
 
-use crate::access::{AccessRules, Touch};
+use crate::aof::effects::Effects;
+use crate::clients::session::Session;
 use crate::clock::Clock;
-use crate::command::Found;
-use crate::deadlines::is_due;
-use crate::effects::Effects;
+use crate::command::lookup_cache::Recent;
+use crate::command::spec::Found;
+use crate::context::beside::Beside;
+use crate::context::flow::Flow;
+use crate::delivery::invalidations::Invalidations;
+use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::Evictor;
-use crate::field_expiry::NEVER;
-use crate::locks::{Busy, Held, ScriptTurn};
-use crate::mailbox::Mailbox;
-use crate::notify::class;
-use crate::recent::Recent;
-use crate::scripting::Beside;
-use crate::session::Session;
-use crate::shard::{Key, SHARDS, ShardData, Table};
-use crate::stats::ThreadStats;
-use crate::thresholds::{Thresholds, list_options};
-use crate::tracking::Invalidations;
-use crate::worker::Flow;
-pub(crate) use hash::soonest_field;
-use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed, ValueRef};
+use crate::keyspace::access::{AccessRules, Touch};
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::encoding_limits::{Thresholds, list_options};
+use crate::keyspace::field_expiry::NEVER;
+use crate::keyspace::field_expiry::soonest_field;
+use crate::keyspace::key::{Key, SHARDS};
+use crate::keyspace::kind::Kind;
+use crate::keyspace::locks::{Busy, Held, ScriptTurn};
+use crate::keyspace::shard::{ShardData, Table};
+use crate::stats::counters::ThreadStats;
+use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
-use larder_resp::Reply;
+use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -49,6 +60,8 @@ pub(crate) mod inline {
 
 /// What a worker has for its commands, beside the engine.
 pub(crate) struct WorkerState {
+    /// What runs the commands, by their ids.
+    pub handlers: &'static [Handler],
     pub index: usize,
     pub stats: Arc<ThreadStats>,
     pub mailbox: Arc<Mailbox>,
@@ -60,7 +73,7 @@ pub(crate) struct WorkerState {
     pub evictor: Evictor,
     /// Commands found before.
     pub recent: Recent,
-    /// The command that [`crate::worker::Flow::Script`] was answered for.
+    /// The command that [`crate::context::flow::Flow::Script`] was answered for.
     pub admitted: Option<Found>,
     /// What the command has done, for the log.
     pub effects: Effects,
@@ -77,11 +90,15 @@ pub(crate) struct WorkerState {
 impl WorkerState {
     /// Takes over the options as configured now.
     pub(crate) fn read_options(&mut self, engine: &Engine) {
-        self.list_options = list_options(engine);
-        self.thresholds = Thresholds::load(engine);
+        self.list_options = list_options(&engine.config.hot);
+        self.thresholds = Thresholds::load(&engine.config.hot);
         self.access = AccessRules::load(&engine.config.hot);
     }
 }
+
+/// Runs one command: parses the arguments, calls the type, writes the reply. On `Err` whatever was written is taken
+/// back and the error is the reply.
+pub type Handler = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
 /// What looks after other clients while a script takes its time.
 pub(crate) type Rounds<'a> = &'a mut (dyn Beside + 'a);
@@ -109,56 +126,14 @@ pub struct Context<'a> {
     pub(crate) rounds: Option<Rounds<'a>>,
 }
 
-/// The type of a value, as TYPE names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Hash,
-    List,
-    Set,
-    SortedSet,
-    Stream,
-    String,
-}
-
-impl Kind {
-    pub(crate) fn of(value: &ValueRef<'_, Value>) -> Kind {
-        match value {
-            ValueRef::Inline { .. } => Kind::String,
-            ValueRef::Out(value) => match **value {
-                Value::String(_) => Kind::String,
-                Value::Hash(_) => Kind::Hash,
-                Value::List(_) => Kind::List,
-                Value::SortedSet(_) => Kind::SortedSet,
-                Value::Set(_) => Kind::Set,
-                Value::Stream(_) => Kind::Stream,
-            },
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Kind::Hash => "hash",
-            Kind::List => "list",
-            Kind::Set => "set",
-            Kind::SortedSet => "zset",
-            Kind::Stream => "stream",
-            Kind::String => "string",
-        }
-    }
-}
-
-/// The bytes of a string value, or the error for another type.
-pub(crate) fn string_bytes<'v>(value: &'v ValueRef<'_, Value>) -> CommandResult<&'v [u8]> {
-    match value {
-        ValueRef::Inline { bytes, .. } => Ok(bytes),
-        ValueRef::Out(value) => match &**value {
-            Value::String(bytes) => Ok(bytes),
-            _ => Err(CommandError::WRONG_TYPE),
-        },
-    }
-}
-
 impl<'a> Context<'a> {
+    /// Selects a database for the connection.
+    pub(crate) fn select(&mut self, db: usize) {
+        self.db = db;
+        self.session.db = db;
+        self.session.shared.db.store(db as u32, Relaxed);
+    }
+
     /// A key with its hash.
     #[inline]
     pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
@@ -485,7 +460,7 @@ impl<'a> Context<'a> {
     #[inline]
     pub(super) fn note_changed(&mut self, key: &Key<'_>, writer: u64) {
         let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
-        shard.changed(self.engine, self.db, key, writer, &mut self.worker.invalidations);
+        shard.changed(&self.engine.trackers, self.db, key, writer, &mut self.worker.invalidations);
     }
 
     /// Tells those who wait for a key that it has something for them; they are served when the command is done.

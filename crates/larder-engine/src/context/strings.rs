@@ -1,9 +1,10 @@
 //! Strings as the bytes that several families work on: bitmaps and HyperLogLogs are strings.
 
-use super::{Context, inline, string_bytes};
-use crate::deadlines::is_due;
+use super::{Context, inline};
 use crate::error::{CommandError, CommandResult};
-use crate::shard::Key;
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::string_bytes;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, InlineBytes, NewValue, ValueRef};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;

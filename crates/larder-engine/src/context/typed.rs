@@ -3,9 +3,9 @@
 //! Lists have their own forms of these in the parent module, since they also ask for compression.
 
 use super::Context;
-use crate::deadlines::is_due;
 use crate::error::{CommandError, CommandResult};
-use crate::shard::Key;
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::key::Key;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_collections::list::List;
 use larder_collections::set::Set;

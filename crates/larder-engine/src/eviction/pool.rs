@@ -1,7 +1,7 @@
 //! The best candidates for eviction that samples have shown so far.
 
-use crate::access::{AccessRules, COUNTER_MAX};
-use crate::shard::Key;
+use crate::keyspace::access::{AccessRules, COUNTER_MAX};
+use crate::keyspace::key::Key;
 use larder_collections::key_table::{Entry, SampleFrom};
 use larder_collections::value::Value;
 
@@ -145,7 +145,7 @@ impl Pool {
     }
 
     fn insert(&mut self, db: usize, entry: &Entry<'_, Value>, score: u64) {
-        let hash = crate::hash::hash(entry.key());
+        let hash = crate::keyspace::hash::hash(entry.key());
         if self.sorted.iter().any(|other| other.hash == hash && other.db == db && other.key == entry.key()) {
             return;
         }

@@ -4,22 +4,22 @@
 //! `maxmemory-samples`, the worst. That is one fetch of the segment, one look at each key and one copy of those that stay for
 //! a dozen evictions. Every segment has its turn in each round, and its keys are a random choice: so the keys that go are
 //! those that should, but for how much chance gives one segment more of them than another. The threads share the rounds: each
-//! takes the next shard that nobody has taken ([`Rounds`]). If each made its own, some segments would have a second turn before
+//! takes the next shard that nobody has taken ([`Rounds`](crate::stats::eviction::Rounds)). If each made its own, some segments would have a second turn before
 //! others had a first, and keys would go that are better than many that stay.
 //!
 //! Small segments, few keys that expire among others, and tables of which a snapshot is taken fill the pool, as does
 //! `volatile-ttl`, whose samples are not random.
 
-use super::pool::{Judge, Policy};
-use super::{Evictor, Turn, cost, free, is_noticed, tell};
-use crate::context::soonest_field;
-use crate::field_expiry::NEVER;
-use crate::hash::hash;
-use crate::shard::{Key, SHARDS, ShardData, Table};
-use crate::tracking::Invalidations;
+use super::pool::{Judge, Policy, Pool};
+use super::turn::{Turn, cost, free, is_noticed, tell};
+use crate::delivery::invalidations::Invalidations;
+use crate::keyspace::field_expiry::{NEVER, soonest_field};
+use crate::keyspace::hash::hash;
+use crate::keyspace::key::{Key, SHARDS};
+use crate::keyspace::shard::{ShardData, Table};
 use larder_collections::key_table::{Old, Sample, SampleFrom, SlotSet};
 use larder_collections::value::Value;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// More samples than this are not asked for: the pool is too small to profit.
 const SAMPLES_MAX: i64 = 64;
@@ -37,27 +37,10 @@ const NAMES_KEPT_BYTES: usize = 64 << 10;
 pub(super) enum Look {
     /// So many keys are gone.
     Evicted(usize),
-    /// There are candidates in the pool.
-    Candidates,
+    /// There are candidates in the pool, and this many of them may be evicted before more is looked at.
+    Candidates(usize),
     /// There is nothing to evict.
     Nothing,
-}
-
-/// Which shard is next in the round that the threads share.
-#[derive(Default)]
-pub(super) struct Rounds {
-    taken: AtomicUsize,
-}
-
-impl Rounds {
-    fn take_shard(&self) -> usize {
-        self.taken.fetch_add(1, Relaxed) % SHARDS
-    }
-
-    /// How many shards threads have taken so far.
-    fn taken(&self) -> usize {
-        self.taken.load(Relaxed)
-    }
 }
 
 /// Where a sweep stands, and what it uses again and again.
@@ -84,13 +67,15 @@ struct Gone {
     values: Vec<Value>,
 }
 
-impl Evictor {
+impl Sweep {
     /// Looks at the next segments. `goal_bytes` are to be freed.
     pub(super) fn look(
         &mut self,
         turn: &Turn<'_>,
         policy: Policy,
         goal_bytes: i64,
+        pool: &mut Pool,
+        rng: &mut fastrand::Rng,
         told: &mut Invalidations,
     ) -> Look {
         let engine = turn.engine;
@@ -102,41 +87,31 @@ impl Evictor {
         // Where the sweep stands may be in the middle of a shard, of which the beginning comes last. If other threads have taken
         // shards meanwhile, which may be those that have keys, all are looked at once more.
         for moves in 0..=2 * SHARDS {
-            let shard = *self.sweep.shard.get_or_insert_with(|| rounds.take_shard());
+            let shard = *self.shard.get_or_insert_with(|| rounds.take_shard());
             let Ok(mut data) = engine.shards.try_lock_one(shard) else { break };
-            while let Some((db, sample)) = self.sweep.next(&mut data, policy.sample_from()) {
+            while let Some((db, sample)) = self.next(&mut data, policy.sample_from()) {
                 let table = data.table_mut(db);
-                let mut judge =
-                    Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng: &mut self.rng };
-                if let Some(worst) = self.sweep.worst(table, sample, per_key, goal_bytes, &mut judge) {
-                    self.sweep.take(turn, &mut data, db, sample, worst, told);
+                let mut judge = Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng };
+                if let Some(worst) = self.worst(table, sample, per_key, goal_bytes, &mut judge) {
+                    self.take(turn, &mut data, db, sample, worst, told);
                     drop(data);
-                    self.sweep.gone.values.drain(..).for_each(|value| free(engine, value));
+                    self.gone.values.drain(..).for_each(|value| free(engine, value));
                     return Look::Evicted(worst.len());
                 }
-                looked += table.visit_sample(sample, |_, entry| self.pool.offer(db, &entry, &mut judge));
+                looked += table.visit_sample(sample, |_, entry| pool.offer(db, &entry, &mut judge));
                 if looked >= per_key {
-                    return self.candidates(policy, looked / per_key);
+                    return candidates(pool, policy, looked / per_key);
                 }
             }
             drop(data);
             if moves == SHARDS && rounds.taken() == taken_before + SHARDS {
                 break;
             }
-            self.sweep.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
+            self.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
         }
-        self.candidates(policy, 1)
+        candidates(pool, policy, 1)
     }
 
-    /// What is in the pool, if anything, may be evicted, so many of it.
-    fn candidates(&mut self, policy: Policy, credit: usize) -> Look {
-        // The best of a shard is worth more than the next best of its segment.
-        self.credit = if policy.sample_from() == SampleFrom::Soonest { 1 } else { credit };
-        if self.pool.is_empty() { Look::Nothing } else { Look::Candidates }
-    }
-}
-
-impl Sweep {
     fn begin_shard(&mut self, shard: usize) {
         (self.shard, self.db, self.position) = (Some(shard), 0, 0);
     }
@@ -244,4 +219,11 @@ impl Sweep {
 /// The slot that a weight is of.
 fn slot_of(weight: u64) -> usize {
     SlotSet::END - (weight & ((1 << SLOT_BITS) - 1)) as usize
+}
+
+/// What is in the pool, if anything, may be evicted: `credit` keys of it.
+fn candidates(pool: &Pool, policy: Policy, credit: usize) -> Look {
+    // The best of a shard is worth more than the next best of its segment.
+    let credit = if policy.sample_from() == SampleFrom::Soonest { 1 } else { credit };
+    if pool.is_empty() { Look::Nothing } else { Look::Candidates(credit) }
 }

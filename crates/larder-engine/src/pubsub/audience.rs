@@ -6,7 +6,7 @@
 //!
 //! Invariants: I1: ids within a group ascend strictly. I2: no group is empty. I3: `len` is the sum of the groups.
 
-use super::Address;
+use crate::keyspace::address::Address;
 use std::sync::Arc;
 
 /// Clients of one worker.

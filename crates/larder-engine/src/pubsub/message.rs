@@ -3,7 +3,7 @@
 //! RESP2 sends it as an array and RESP3 as a push of the same items, so that only the first byte differs: it is left
 //! out of the encoding and written for each receiver.
 
-use super::Space;
+use super::space::Space;
 use larder_resp::{Protocol, Reply};
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@
 //! taken in this order: shard, map of channels or patterns, mailbox.
 //!
 //! A message may still be in the mail when its receiver leaves the channel. The owner of the connection looks again
-//! when it arrives, see [`Session::hears`](crate::session::Session::hears).
+//! when it arrives, see [`Session::hears`](crate::clients::session::Session::hears).
 //!
 //! Cost: PUBLISH is O(1) + O(patterns) + O(workers that own subscribers), and a copy of the message into the output of
 //! each subscriber. A subscription takes 8 bytes in the audience, and one reference to the name at its client.
@@ -18,37 +18,20 @@
 mod audience;
 mod message;
 mod registry;
+mod space;
 mod subscriptions;
 
 pub use message::Message;
+pub use space::Space;
 pub(crate) use subscriptions::Subscriptions;
 
-use crate::engine::Engine;
-use crate::mailbox::Mail;
+use crate::keyspace::address::Address;
 use audience::Audience;
 use parking_lot::RwLock;
 use registry::Registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-/// What a name of a subscription names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
-    /// A channel: SUBSCRIBE, PUBLISH.
-    Channels,
-    /// A pattern of channels: PSUBSCRIBE.
-    Patterns,
-    /// A channel of a shard of a cluster: SSUBSCRIBE, SPUBLISH.
-    ShardChannels,
-}
-
-/// A client as messages are addressed to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub worker: usize,
-    pub client: u64,
-}
 
 /// All subscriptions.
 #[derive(Default)]
@@ -118,53 +101,60 @@ impl PubSub {
         self.registry(space).map_or_else(Vec::new, |registry| registry.names(matches))
     }
 
-    /// Whether nobody hears anything that PUBLISH sends.
-    #[inline]
-    fn is_silent(&self) -> bool {
-        self.channels.is_empty() && self.pattern_count.load(Relaxed) == 0
-    }
-}
-
-impl Engine {
-    /// Sends a message to the subscribers of a channel and of the patterns that match it; returns their number, those
-    /// of two kinds counted twice. `from` is the worker that calls, if one does: its own mail needs no wake-up.
-    pub(crate) fn publish(&self, from: Option<usize>, channel: &[u8], payload: &[u8]) -> usize {
-        if self.pubsub.is_silent() {
+    /// Hands a message for the subscribers of a channel, and of the patterns that match it, to `send`: once for each worker that
+    /// owns some of them, with these. Returns their number, those of two kinds counted twice.
+    pub(crate) fn publish(&self, channel: &[u8], payload: &[u8], mut send: impl FnMut(Delivery)) -> usize {
+        if self.channels.is_empty() && self.pattern_count.load(Relaxed) == 0 {
             return 0;
         }
-        let heard = self.pubsub.channels.with(channel, |name, audience| {
-            self.send_to(from, audience, || Message::of_channel(Space::Channels, name, payload))
+        let heard = self.channels.with(channel, |name, audience| {
+            hand_out(audience, Message::of_channel(Space::Channels, name, payload), &mut send)
         });
-        heard.unwrap_or(0) + self.publish_to_patterns(from, channel, payload)
+        heard.unwrap_or(0) + self.publish_to_patterns(channel, payload, &mut send)
     }
 
-    /// Sends a message to the subscribers of a shard channel.
-    pub(crate) fn publish_to_shard(&self, from: Option<usize>, channel: &[u8], payload: &[u8]) -> usize {
-        let heard = self.pubsub.shard_channels.with(channel, |name, audience| {
-            self.send_to(from, audience, || Message::of_channel(Space::ShardChannels, name, payload))
+    /// The same for the subscribers of a shard channel.
+    pub(crate) fn publish_to_shard(
+        &self,
+        channel: &[u8],
+        payload: &[u8],
+        mut send: impl FnMut(Delivery),
+    ) -> usize {
+        let heard = self.shard_channels.with(channel, |name, audience| {
+            hand_out(audience, Message::of_channel(Space::ShardChannels, name, payload), &mut send)
         });
         heard.unwrap_or(0)
     }
 
-    fn publish_to_patterns(&self, from: Option<usize>, channel: &[u8], payload: &[u8]) -> usize {
-        if self.pubsub.pattern_count.load(Relaxed) == 0 {
+    fn publish_to_patterns(&self, channel: &[u8], payload: &[u8], send: &mut impl FnMut(Delivery)) -> usize {
+        if self.pattern_count.load(Relaxed) == 0 {
             return 0;
         }
-        let patterns = self.pubsub.patterns.read();
-        let matching = patterns.iter().filter(|(pattern, _)| crate::glob::matches(pattern, channel));
+        let patterns = self.patterns.read();
+        let matching = patterns.iter().filter(|(pattern, _)| crate::text::glob::matches(pattern, channel));
         matching
             .map(|(pattern, audience)| {
-                self.send_to(from, audience, || Message::of_pattern(pattern, channel, payload))
+                hand_out(audience, Message::of_pattern(pattern, channel, payload), send)
             })
             .sum()
     }
+}
 
-    fn send_to(&self, from: Option<usize>, audience: &Audience, message: impl FnOnce() -> Message) -> usize {
-        let message = Arc::new(message());
-        for group in audience.groups() {
-            let mail = Mail::Message { clients: Arc::clone(&group.clients), message: Arc::clone(&message) };
-            self.send_from(from, group.worker, mail);
-        }
-        audience.len()
+/// A message for the subscribers that one worker owns.
+pub(crate) struct Delivery {
+    /// The worker.
+    pub worker: usize,
+    /// The subscribers, in the order of their ids.
+    pub clients: Arc<Vec<u64>>,
+    /// The message.
+    pub message: Arc<Message>,
+}
+
+fn hand_out(audience: &Audience, message: Message, send: &mut impl FnMut(Delivery)) -> usize {
+    let message = Arc::new(message);
+    for group in audience.groups() {
+        let (clients, message) = (Arc::clone(&group.clients), Arc::clone(&message));
+        send(Delivery { worker: group.worker, clients, message });
     }
+    audience.len()
 }

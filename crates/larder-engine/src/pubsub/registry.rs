@@ -1,7 +1,7 @@
 //! Channels and their subscribers, in many maps: two channels seldom share a lock.
 
-use super::Address;
 use super::audience::Audience;
+use crate::keyspace::address::Address;
 use larder_collections::keyed_hash::KeyedState;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ impl Default for Registry {
 
 impl Registry {
     fn map(&self, channel: &[u8]) -> &Mutex<Map> {
-        &self.maps[crate::hash::hash(channel) as usize & (MAPS - 1)].0
+        &self.maps[crate::keyspace::hash::hash(channel) as usize & (MAPS - 1)].0
     }
 
     /// Takes a client in, and returns the channel's name as everybody shares it.

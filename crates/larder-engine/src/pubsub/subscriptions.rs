@@ -1,6 +1,6 @@
 //! What one connection subscribes to.
 
-use super::Space;
+use super::space::Space;
 use larder_collections::keyed_hash::KeyedState;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,103 +1,15 @@
 //! What the Lua side asks of the server. The functions that scripts see are in `prelude.lua`, above these.
 
+use super::caller::{arguments, ask, call, position};
 use super::convert::{push_number, sha1_hex};
-use super::debug;
-use super::header::ScriptFlags;
+use super::debug::{self, misuse};
 use crate::host::LogLevel;
-use larder_lua::gateway::{Exchange, Service};
-use larder_resp::{Args, OwnedArgs};
-use mlua::debug::{Debug, DebugSource, HookTriggers};
-use mlua::{Error, Lua, LuaString, MultiValue, Result, Table, Value, VmState};
-use scoped_tls_hkt::{ReborrowMut, scoped_thread_local};
-
-/// What a script can ask for while it runs.
-pub(super) trait Caller {
-    /// Executes a command. False when it failed: then its reply is an error.
-    fn call(&mut self, exchange: &mut Exchange) -> bool;
-    /// Writes the keys and the arguments of the script as two arrays.
-    fn arguments(&mut self, reply: &mut Vec<u8>);
-    /// From now on replies of commands become Lua values as RESP2 or RESP3 have them.
-    fn set_protocol(&mut self, version: i64);
-    /// From now on effects go into the log, or not.
-    fn set_logged(&mut self, on: bool);
-    /// Whether the user may execute a command; `None` when there is none of that name.
-    fn may_execute(&mut self, args: Args<'_>) -> Option<bool>;
-    /// Writes to the server's log.
-    fn log(&mut self, level: LogLevel, text: &str);
-    /// Called every now and then. False: the script has to end.
-    fn tick(&mut self) -> bool;
-    /// Where the script was when it had to end.
-    fn ended_at(&mut self, source: String, line: usize);
-    /// Sends to the client that debugs the script.
-    fn send(&mut self, bytes: &[u8]) {
-        let _ = bytes;
-    }
-    /// Waits for the client that debugs the script.
-    fn listen(&mut self, input: &mut Vec<u8>) -> Heard {
-        let _ = input;
-        Heard::Gone
-    }
-    /// Executes a command that the client who debugs has given.
-    fn call_for_client(&mut self, args: &[Vec<u8>]) {
-        let _ = args;
-    }
-}
-
-/// What came of waiting for the client that debugs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// It has sent something.
-    Bytes,
-    /// It has gone.
-    Gone,
-    /// The script has to end.
-    Killed,
-}
-
-/// The caller whose script runs on this thread.
-struct Current<'a>(&'a mut (dyn Caller + 'a));
-
-impl<'a> ReborrowMut<'a> for Current<'_> {
-    type Result = Current<'a>;
-
-    fn reborrow_mut(&'a mut self) -> Current<'a> {
-        Current(&mut *self.0)
-    }
-}
-
-scoped_thread_local!(static mut CURRENT: for<'a> Current<'a>);
-
-/// Runs Lua code that asks `caller`.
-pub(super) fn with_caller<R>(caller: &mut dyn Caller, f: impl FnOnce() -> R) -> R {
-    CURRENT.set(Current(caller), f)
-}
-
-/// Asks the current caller; outside a script there is none.
-pub(super) fn ask<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Result<R> {
-    if !CURRENT.is_set() {
-        return Err(Error::runtime("there is no script"));
-    }
-    Ok(CURRENT.with(|current| f(current.0)))
-}
-
-/// Instructions between two ticks.
-pub(super) const TICK_INSTRUCTIONS: u32 = 100_000;
+use crate::scripts::header::ScriptFlags;
+use larder_lua::gateway::Service;
+use larder_resp::OwnedArgs;
+use mlua::{Lua, LuaString, MultiValue, Result, Table, Value};
 
 const SERVICE: Service = Service { call, arguments, number: push_number };
-
-fn call(exchange: &mut Exchange) -> bool {
-    if CURRENT.is_set() {
-        return CURRENT.with(|current| current.0.call(exchange));
-    }
-    exchange.reply.extend_from_slice(b"-ERR there is no script\r\n");
-    false
-}
-
-fn arguments(exchange: &mut Exchange) {
-    if CURRENT.is_set() {
-        CURRENT.with(|current| current.0.arguments(&mut exchange.reply));
-    }
-}
 
 /// The functions for the prelude.
 pub(super) fn host(lua: &Lua) -> Result<Table> {
@@ -141,19 +53,6 @@ fn say(lua: &Lua, values: MultiValue) -> Result<()> {
         debugger.say(lua, &values.into_vec());
     }
     Ok(())
-}
-
-/// What a function raises that is called in the wrong way: a table, as commands do.
-pub(super) fn misuse(lua: &Lua, text: &str) -> Error {
-    if let Some(debugger) = debug::current().filter(|debugger| debugger.steps()) {
-        debugger.log(format!("<error> {text}").as_bytes());
-    }
-    let table = || {
-        let table = lua.create_table()?;
-        table.raw_set("err", format!("ERR {text}"))?;
-        Ok(Value::Table(table))
-    };
-    table().map_or_else(|error| error, larder_lua::throw)
 }
 
 /// A number, or text that is one.
@@ -239,31 +138,4 @@ fn argument(value: &Value) -> Option<Vec<u8>> {
         _ => return None,
     }
     Some(text)
-}
-
-/// What the hook does: asks whether the script may go on.
-pub(super) fn tick(lua: &Lua, debug: &Debug<'_>) -> Result<VmState> {
-    if !CURRENT.is_set() || CURRENT.with(|current| current.0.tick()) {
-        return Ok(VmState::Continue);
-    }
-    let place = place(&debug.source(), debug.current_line()).or_else(|| position(lua));
-    if let Some((source, line)) = place {
-        CURRENT.with(|current| current.0.ended_at(source, line));
-    }
-    // It may catch this error. Not if there is one at its every step.
-    lua.set_global_hook(HookTriggers::new().every_nth_instruction(1), tick)?;
-    Err(Error::runtime("the script has to end"))
-}
-
-/// The innermost place in the text of a script.
-fn position(lua: &Lua) -> Option<(String, usize)> {
-    (1..)
-        .map_while(|level| lua.inspect_stack(level, |d| place(&d.source(), d.current_line())))
-        .flatten()
-        .next()
-}
-
-fn place(source: &DebugSource<'_>, line: Option<usize>) -> Option<(String, usize)> {
-    let name = source.source.as_deref().filter(|name| name.starts_with("@user_"))?;
-    Some((name.to_owned(), line?))
 }

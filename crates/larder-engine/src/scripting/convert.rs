@@ -1,6 +1,6 @@
 //! Lua values as replies, and as arguments. The other way is [`larder_lua::gateway`]'s.
 
-use crate::number::ScoreText;
+use crate::text::number::ScoreText;
 use larder_resp::Reply;
 use mlua::{Lua, LuaString, Result, Table, Value};
 
@@ -162,4 +162,12 @@ pub(super) fn push_number(n: f64, to: &mut Vec<u8>) {
 /// The SHA-1 of a text in hexadecimal digits.
 pub(super) fn sha1_hex(text: &[u8]) -> String {
     sha1_smol::Sha1::from(text).digest().to_string()
+}
+
+/// The text of a syntax error, as Lua gives it.
+pub(super) fn compile_error(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        error => error.to_string(),
+    }
 }

@@ -2,18 +2,18 @@
 //! be killed.
 
 use super::api;
+use super::caller::{TICK_INSTRUCTIONS, tick};
 use super::convert::Fields;
-use super::library::Library;
-use super::{Script, Scripts, Sha};
-use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
 use crate::engine::Engine;
+use crate::scripts::library::Library;
+use crate::scripts::{Script, Scripts, Sha};
+use crate::version::{REDIS_VERSION, VALKEY_VERSION};
 use larder_collections::keyed_hash::KeyedState;
 use larder_resp::Span;
 use mlua::{Function, HookTriggers, Lua, Result, Table};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 thread_local! {
@@ -107,7 +107,7 @@ impl Interpreter {
         let behind = larder_lua::seal(&lua)?;
         let for_functions = behind.raw_get(FOR_FUNCTIONS)?;
         behind.raw_set(FOR_FUNCTIONS, mlua::Value::Nil)?;
-        lua.set_global_hook(HookTriggers::new().every_nth_instruction(api::TICK_INSTRUCTIONS), api::tick)?;
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(TICK_INSTRUCTIONS), tick)?;
         Ok(Interpreter {
             fields: Fields::new(&lua)?,
             for_functions,
@@ -132,7 +132,7 @@ impl Interpreter {
     /// Forgets what the server does not keep any more.
     fn catch_up(&self, scripts: &Scripts) {
         let now = scripts.generation();
-        let many = self.scripts.borrow().len() > 2 * super::cache::TRANSIENT_MAX + COMPILED_SLACK;
+        let many = self.scripts.borrow().len() > 2 * crate::scripts::cache::TRANSIENT_MAX + COMPILED_SLACK;
         if self.generation.replace(now) != now || many {
             scripts.with_cache(|cache| self.scripts.borrow_mut().retain(|sha, _| cache.contains(sha)));
             let libraries: HashSet<u64, KeyedState> =
@@ -183,17 +183,9 @@ impl Interpreter {
         functions
     }
 
-    /// A function of a library.
-    pub(super) fn function(&self, library: &Arc<Library>, name: &[u8]) -> Result<Function> {
-        let known = self.libraries.borrow().get(&library.id).map(|known| Rc::clone(&known.functions));
-        let functions = match known {
-            Some(functions) => functions,
-            None => {
-                let held = self.lua.used_memory();
-                self.remember(library, super::load::functions_of(self, library)?, held)
-            }
-        };
-        functions.get(name).cloned().ok_or_else(|| mlua::Error::runtime("the function is not there any more"))
+    /// The functions of a library, when this thread has loaded it.
+    pub(super) fn known(&self, library: &Library) -> Option<Rc<Functions>> {
+        self.libraries.borrow().get(&library.id).map(|known| Rc::clone(&known.functions))
     }
 }
 

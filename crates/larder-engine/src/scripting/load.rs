@@ -1,12 +1,13 @@
 //! Running the code of a library, for the functions that it registers.
 
-use super::api::{self, Caller};
-use super::header::{self, ScriptFlags};
+use super::caller::{self, Caller};
+use super::convert::compile_error;
 use super::interpreter::{Functions, Interpreter};
-use super::library::{Function, Library};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
+use crate::scripts::header::{self, ScriptFlags};
+use crate::scripts::library::{Function, Library};
 use larder_lua::gateway::Exchange;
 use larder_resp::Args;
 use mlua::{LuaString, Result, Table, Value};
@@ -102,8 +103,20 @@ fn check_names(entries: &[Entry]) -> CommandResult {
     Ok(())
 }
 
+/// A function of a library.
+pub(super) fn function(interpreter: &Interpreter, library: &Library, name: &[u8]) -> Result<mlua::Function> {
+    let functions = match interpreter.known(library) {
+        Some(functions) => functions,
+        None => {
+            let held = interpreter.lua.used_memory();
+            interpreter.remember(library, functions_of(interpreter, library)?, held)
+        }
+    };
+    functions.get(name).cloned().ok_or_else(|| mlua::Error::runtime("the function is not there any more"))
+}
+
 /// The functions of a library that another thread has loaded.
-pub(super) fn functions_of(interpreter: &Interpreter, library: &Library) -> Result<Functions> {
+fn functions_of(interpreter: &Interpreter, library: &Library) -> Result<Functions> {
     let code_at = header::of_library(&library.text).map_or(0, |(_, at)| at);
     match register(interpreter, &library.text[code_at..]) {
         Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect()),
@@ -135,7 +148,7 @@ fn execute(
     code: &[u8],
     loading: &mut Loading<'_>,
 ) -> std::result::Result<Vec<Entry>, Failure> {
-    api::with_caller(loading, || register(interpreter, code))
+    caller::with_caller(loading, || register(interpreter, code))
 }
 
 fn register(interpreter: &Interpreter, code: &[u8]) -> std::result::Result<Vec<Entry>, Failure> {
@@ -171,14 +184,6 @@ fn entry(table: &Table) -> Result<Entry> {
         flags,
     };
     Ok(Entry { function, code: table.raw_get("callback")? })
-}
-
-/// The text of a syntax error, as Lua gives it.
-pub(super) fn compile_error(error: &mlua::Error) -> String {
-    match error {
-        mlua::Error::SyntaxError { message, .. } => message.clone(),
-        error => error.to_string(),
-    }
 }
 
 fn prefixed(prefix: &str, text: &[u8]) -> CommandError {

@@ -1,22 +1,26 @@
 //! Running a script or a function: what it may do, what it asks for, and what becomes of its result.
 
-use super::Script;
-use super::api::{self, Caller, Heard};
-use super::beside::Received;
+use super::caller::{self, Caller, Heard};
+use super::convert::compile_error;
 use super::convert::{Fields, Writer};
 use super::debug::{self, Debugger};
-use super::header::ScriptFlags;
 use super::interpreter::Interpreter;
-use super::library::Library;
-use super::load::compile_error;
-use crate::command::{Found, Scope, flags};
+use super::load;
+use crate::acl;
+use crate::command::keys;
+use crate::command::spec::{Found, Scope, flags};
 use crate::context::Context;
+use crate::context::beside::Received;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::eviction::OUT_OF_MEMORY;
+use crate::execution::authorization;
+use crate::execution::memory::OUT_OF_MEMORY;
+use crate::execution::{dispatch, locking};
 use crate::host::LogLevel;
-use crate::locks::{Held, aside};
-use crate::{acl, dispatch, keys, transaction};
+use crate::keyspace::locks::{Held, aside};
+use crate::scripts::Script;
+use crate::scripts::header::ScriptFlags;
+use crate::scripts::library::Library;
 use larder_lua::gateway::{Exchange, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
 use mlua::{Result, Table, Value};
@@ -71,13 +75,25 @@ pub(crate) fn compile(engine: &Engine, script: &Script) -> CommandResult {
     })
 }
 
+/// Runs a script as a session of its client, who debugs it.
+pub(crate) fn debug_session(
+    context: &mut Context<'_>,
+    args: Args<'_>,
+    run: impl FnOnce(&mut Context<'_>) -> CommandResult,
+) -> CommandResult {
+    let outcome = debug::session(context, args, run);
+    // Its hook is called at every line.
+    Interpreter::discard();
+    outcome
+}
+
 /// Runs a script and writes its reply.
 pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> CommandResult {
     let read_only = admit(context, invocation)?;
     let interpreter = Interpreter::of_thread(context.engine).map_err(|error| internal(&error))?;
     let debugger = debug::current();
     if let Some(debugger) = &debugger {
-        debugger.attach(&interpreter).map_err(|error| internal(&error))?;
+        debugger.attach(&interpreter.lua, &interpreter.evaluate).map_err(|error| internal(&error))?;
     }
     let outer = Outer::leave(context);
     let mut run = Run {
@@ -121,7 +137,7 @@ fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bo
         return Err(OUT_OF_MEMORY);
     }
     if !read_only && engine.gate.is_shut() {
-        engine.gate.check_writes(engine, context.session)?;
+        crate::execution::admission::check_writes(engine, context.session)?;
     }
     Ok(read_only)
 }
@@ -157,7 +173,7 @@ impl Outer {
         context.in_script = self.in_script;
         context.reply.set_protocol(self.protocol);
         if context.session.db != self.db {
-            crate::commands::connection::set_db(context, self.db);
+            context.select(self.db);
         }
         context.db = self.db;
         context.worker.clock.set_frozen(self.frozen);
@@ -191,11 +207,11 @@ impl Run<'_, '_> {
         match &self.invocation.program {
             Program::Script(script) => {
                 let script = interpreter.script(script)?;
-                api::with_caller(self, || interpreter.run.call(script))
+                caller::with_caller(self, || interpreter.run.call(script))
             }
             Program::Function(library, at) => {
-                let function = interpreter.function(library, &library.functions[*at].name)?;
-                api::with_caller(self, || interpreter.call.call(function))
+                let function = load::function(&interpreter, library, &library.functions[*at].name)?;
+                caller::with_caller(self, || interpreter.call.call(function))
             }
         }
     }
@@ -270,13 +286,13 @@ impl Run<'_, '_> {
         if command.has(flags::NOSCRIPT) && !is_lax {
             return Err(NOT_FROM_SCRIPTS);
         }
-        acl::check(engine, self.context.session, found, args, acl::Origin::Lua)
+        authorization::check(engine, self.context.session, found, args, acl::Origin::Lua)
             .map_err(|denial| denial.script_refusal(self.context.session.access.user().name(), found))?;
         if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
             return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
         }
         if engine.gate.is_shut() {
-            engine.gate.check(engine, self.context.session, command)?;
+            crate::execution::admission::check(engine, self.context.session, command)?;
         }
         // One that has begun to write goes on: half of it would be worse.
         if command.has(flags::DENYOOM) && self.context.worker.evictor.is_out_of_memory && !self.has_written {
@@ -303,7 +319,7 @@ impl Run<'_, '_> {
         let (shards, turn) = (&context.engine.shards, context.turn.as_ref());
         let turn = turn.expect("whatever runs scripts has the turn");
         let mut missing = Vec::new();
-        let needs_all = transaction::needs_all(found.command, args);
+        let needs_all = locking::needs_all(found.command, args);
         if !needs_all {
             keys::each(found.command, args, |key| {
                 let shard = context.engine.key(key).shard();
@@ -410,7 +426,7 @@ impl Run<'_, '_> {
         let found = found.and_then(|found| dispatch::subcommand(found, args).ok());
         let name = found.map(|found| found.full_name()).unwrap_or_default();
         let plain = text.strip_prefix(b"ERR ").unwrap_or(&text).to_vec();
-        if *error == UNKNOWN {
+        if *error == CommandError::UNKNOWN_IN_SCRIPT {
             return (dispatch::unknown_command(args).wire().into_owned(), plain);
         }
         if *error == ARITY {
@@ -446,8 +462,6 @@ const ARITY: CommandError = CommandError::Fixed("ERR Wrong number of args callin
 /// A command that scripts may not call.
 const NOT_FROM_SCRIPTS: CommandError =
     CommandError::Fixed("ERR This Valkey command is not allowed from script");
-/// There is no such command.
-pub(crate) const UNKNOWN: CommandError = CommandError::Fixed("ERR Unknown command called from script");
 
 /// Arguments that room is kept for.
 const SPANS_MAX: usize = 4096;
@@ -501,7 +515,7 @@ impl Caller for Run<'_, '_> {
         let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
         let session = &mut *self.context.session;
         Some(
-            acl::is_free(self.context.engine, session)
+            authorization::is_free(self.context.engine, session)
                 || acl::decide(
                     session.access.rights(),
                     found,

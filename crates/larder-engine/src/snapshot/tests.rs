@@ -2,8 +2,8 @@
 
 use super::{Content, Record};
 use crate::engine::Engine;
-use crate::locks::{ScriptTurn, ShardGuard};
-use crate::shard::SHARDS;
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::locks::{ScriptTurn, ShardGuard};
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump};

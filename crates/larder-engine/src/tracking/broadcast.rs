@@ -1,13 +1,13 @@
 //! Prefixes whose keys are told to those who asked, read or not.
 
-use crate::pubsub::Address;
+use crate::keyspace::address::Address;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// One who listens.
 #[derive(Clone, Copy)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     pub address: Address,
     /// It is not told of its own changes.
     pub no_loop: bool,
@@ -51,7 +51,7 @@ impl Prefixes {
     }
 
     /// Calls `f` with every prefix and its listeners.
-    pub(super) fn each(&self, mut f: impl FnMut(&[u8], &[Listener])) {
+    pub(crate) fn each(&self, mut f: impl FnMut(&[u8], &[Listener])) {
         self.all.read().iter().for_each(|(prefix, listeners)| f(prefix, listeners));
     }
 }

@@ -1,11 +1,6 @@
 //! What CLIENT TRACKING has asked for on one connection.
 
-use crate::command::Found;
-use crate::engine::Engine;
-use crate::pubsub::Address;
-use crate::session::{ClientShared, Session, client_flags};
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The options of CLIENT TRACKING ON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,57 +36,4 @@ impl Tracking {
         let passed_over = options.opt_in && !self.caching || options.opt_out && self.caching;
         !options.broadcast && !passed_over
     }
-}
-
-/// Turns tracking on, or changes its options. Listens to `prefixes` beside those listened to already.
-pub(crate) fn turn_on(engine: &Engine, session: &mut Session, options: Options, prefixes: &[&[u8]]) {
-    if session.tracking.is_none() {
-        engine.trackers.clients.fetch_add(1, Relaxed);
-    }
-    let address = address(session);
-    let tracking = session.tracking.get_or_insert_default();
-    tracking.options = options;
-    tracking.is_broken = false;
-    tracking.prefixes.extend(prefixes.iter().map(|&prefix| prefix.into()));
-    for prefix in &tracking.prefixes {
-        engine.trackers.prefixes.join(prefix, address, options.no_loop);
-    }
-    let bytes = tracking.prefixes.iter().map(|prefix| 2 * prefix.len() + 96).sum::<usize>();
-    session.shared.tracking_bytes.store((size_of::<Tracking>() + bytes) as u64, Relaxed);
-    note(&session.shared, Some(options));
-}
-
-/// Turns tracking off; what is on its way to the connection is not sent any more.
-pub(crate) fn turn_off(engine: &Engine, session: &mut Session) {
-    let Some(tracking) = session.tracking.take() else { return };
-    for prefix in &tracking.prefixes {
-        engine.trackers.prefixes.leave(prefix, address(session));
-    }
-    engine.trackers.clients.fetch_sub(1, Relaxed);
-    session.shared.tracking_bytes.store(0, Relaxed);
-    note(&session.shared, None);
-}
-
-/// After a command: CLIENT CACHING is for the one command, or transaction, that follows it.
-#[inline]
-pub(crate) fn end_caching(session: &mut Session, found: Found) {
-    if let Some(tracking) = &mut session.tracking
-        && session.multi.is_none()
-        && found.parent.is_none_or(|parent| parent.name != "client")
-    {
-        tracking.caching = false;
-    }
-}
-
-fn address(session: &Session) -> Address {
-    Address { worker: session.shared.worker, client: session.shared.id }
-}
-
-/// Makes known what others may see.
-fn note(shared: &ClientShared, options: Option<Options>) {
-    shared.set_flag(client_flags::TRACKING, options.is_some());
-    shared.set_flag(client_flags::BROKEN_REDIRECT, false);
-    shared.set_flag(client_flags::BROADCAST, options.is_some_and(|options| options.broadcast));
-    let redirect = options.map_or(-1, |options| options.redirect.unwrap_or(0) as i64);
-    shared.redirect.store(redirect, Relaxed);
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use larder_engine::config::Config;
+use larder_engine::config_file::Loaded;
 use larder_engine::{
     ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, Host, HostMemory, LogLevel, Mail, Names,
     Session, ShutdownFlags, Worker,
@@ -70,8 +71,7 @@ impl Host for NoHost {
 /// An engine with debugging commands allowed.
 pub fn engine() -> Arc<Engine> {
     let config = Config::new(2);
-    config
-        .load("enable-debug-command yes\n", &mut |_| Ok(String::new()))
+    Loaded::load(&config, "enable-debug-command yes\n", &mut |_| Ok(String::new()))
         .expect("the configuration is valid");
     Engine::new(EngineOptions {
         config: Arc::new(config),

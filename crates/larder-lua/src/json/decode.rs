@@ -3,9 +3,8 @@
 //! As lenient as the original: control characters in strings, numbers as `strtod` takes them, and a zero byte outside of
 //! strings ends the text.
 
-use super::DEPTH_MAX;
 use super::number;
-use super::settings::Settings;
+use super::settings::{DEPTH_MAX, Settings};
 use crate::arguments::{Arguments, within_memory};
 use crate::errors::fail;
 use mlua::{Error, IntoLua, Lua, Table, Value};

@@ -3,9 +3,8 @@
 //! Objects are walked by the interpreter itself, which is fast but takes a call within a call; Lua allows 200 of those,
 //! so that below [`CALLS_MAX`] levels they are walked from outside.
 
-use super::DEPTH_MAX;
 use super::number;
-use super::settings::{Invalid, Settings};
+use super::settings::{DEPTH_MAX, Invalid, Settings};
 use crate::arguments::{Arguments, type_name};
 use crate::errors::fail;
 use mlua::{Error, LuaString, Table, Value};

@@ -5,6 +5,9 @@ use crate::arguments::Arguments;
 use mlua::{MultiValue, Value};
 use std::cell::Cell;
 
+/// Containers in one another that are followed at most, whatever the settings say.
+pub(super) const DEPTH_MAX: usize = 2500;
+
 /// What becomes of NaN and infinities.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Invalid {

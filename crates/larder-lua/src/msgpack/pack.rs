@@ -4,7 +4,6 @@
 //! the same, 8 otherwise. A table whose keys are 1 to n is an array, an empty one too. Tables in more than 16 others are
 //! written as nil, so that circles end.
 
-use super::index;
 use crate::arguments::Arguments;
 use mlua::{Error, Table, Value};
 
@@ -169,4 +168,12 @@ fn put_array(out: &mut Vec<u8>, table: &Table, length: usize, level: usize) -> m
         put(out, &table.raw_get(index)?, level + 1)?;
     }
     Ok(())
+}
+
+/// Whether a key counts as an index of an array, and which.
+fn index(key: &Value) -> Option<i64> {
+    match key {
+        Value::Integer(number) if (1..=i64::from(i32::MAX)).contains(number) => Some(*number),
+        _ => None,
+    }
 }

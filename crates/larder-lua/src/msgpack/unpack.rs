@@ -1,7 +1,6 @@
 //! Reading MessagePack. Not recursive: containers that are not complete are on a stack of their own, so that input can
 //! only take memory in proportion to its bytes. Lengths are promises of the input; nothing is allocated for them.
 
-use super::stack_overflow;
 use crate::arguments::{Arguments, STACK_SLOTS_MAX, within_memory};
 use crate::errors::{fail, fail_plain};
 use mlua::{IntoLua, Lua, MultiValue, Table, Value};
@@ -321,4 +320,9 @@ fn key_fault(key: Item) -> Option<&'static str> {
         Item::Number(number) if number.is_nan() => Some("table index is NaN"),
         _ => None,
     }
+}
+
+/// `stack overflow (what)`, as Lua says it when a function wants too many slots.
+fn stack_overflow(lua: &Lua, what: &str) -> mlua::Error {
+    fail(lua, &format!("stack overflow ({what})"))
 }

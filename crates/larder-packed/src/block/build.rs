@@ -1,6 +1,6 @@
 //! Building a block from a known sequence, in exactly the memory it needs.
 
-use super::push::{uint_max, width_of};
+use super::width::{uint_max, width_of};
 use super::{Block, Direction, Element, HEADER, Kind};
 use crate::int;
 

@@ -50,6 +50,7 @@ mod push;
 mod read;
 #[cfg(test)]
 mod tests;
+mod width;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};

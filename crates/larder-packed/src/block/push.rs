@@ -1,6 +1,7 @@
 //! Pushing and popping at the ends, and the room it takes: widening and rebuilding.
 
 use super::read::read_uint;
+use super::width::{uint_max, width_of};
 use super::{Block, ELEMENT_LEN_MAX, Element, End, HEADER, Kind, Limit, REVERSED, Shape};
 use crate::int;
 
@@ -421,19 +422,4 @@ impl super::Header {
     pub(super) fn int_fits(&self, number: i64) -> bool {
         (number as u64).wrapping_sub(self.aux) <= uint_max(self.width)
     }
-}
-
-/// Bytes that hold any number up to `max`: 1, 2, 4 or 8.
-#[inline]
-pub(super) fn width_of(max: u64) -> u8 {
-    match max {
-        0..=0xff => 1,
-        0x100..=0xffff => 2,
-        0x1_0000..=0xffff_ffff => 4,
-        _ => 8,
-    }
-}
-
-pub(super) fn uint_max(width: u8) -> u64 {
-    u64::MAX >> (64 - 8 * u32::from(width))
 }

@@ -40,13 +40,15 @@
 //! Tested at the foot of this file, and by every structure on top.
 
 mod pieces;
+mod system;
 
-use std::alloc::{Layout, alloc as std_alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, dealloc};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use system::{CHUNK_BYTES, chunk_layout, give_back_range, raw_alloc};
 
 /// Alignment of every block, in bytes.
 pub const ALIGN: usize = 8;
@@ -57,9 +59,6 @@ const SMALL_MAX: usize = 1024;
 const SHARED_MAX: usize = 4096;
 /// Sizes above this pass through to the global allocator.
 const LARGE_MIN: usize = 72 << 10;
-/// Bytes of what the global allocator gives for slabs, and of a slab of large blocks. Quarter that size and filling memory
-/// costs half as much again: the global allocator hands out big aligned pieces at a price.
-const CHUNK_BYTES: usize = 1 << 20;
 /// Slabs of blocks up to this size are pieces of chunks: a table of two million entries in 1 MB slabs of such sizes had
 /// 3 MB of empty room in them. Larger blocks would leave too much of a piece's end unused.
 const PIECES_MAX: usize = 4096;
@@ -359,33 +358,12 @@ pub fn trim() {
     }
 }
 
-/// Gives whole pages back to the system; they read as zeros when they are touched again.
-fn give_back_range(from: usize, until: usize) {
-    #[cfg(target_os = "linux")]
-    if from < until {
-        // SAFETY: the caller owns these pages, nothing in them is needed, and they stay mapped.
-        unsafe { libc::madvise(from as *mut libc::c_void, until - from, libc::MADV_DONTNEED) };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (from, until);
-}
-
 fn lock(index: usize) -> MutexGuard<'static, Class> {
     CLASSES[index].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn raw_alloc(layout: Layout) -> NonNull<u8> {
-    // SAFETY: no layout made here has size zero.
-    let ptr = unsafe { std_alloc(layout) };
-    NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout))
-}
-
 fn plain_layout(size: usize) -> Layout {
     Layout::from_size_align(class_size(size.max(1)), ALIGN).expect("a block is smaller than isize::MAX")
-}
-
-fn chunk_layout() -> Layout {
-    Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).expect("a chunk is a power of two")
 }
 
 /// Bytes of a slab of blocks of this size.

@@ -19,7 +19,7 @@
 //!
 //! Tested at the foot of this file, and by the heap.
 
-use super::{CHUNK_BYTES, chunk_layout, give_back_range, raw_alloc};
+use super::system::{CHUNK_BYTES, chunk_layout, give_back_range, raw_alloc};
 use std::alloc::dealloc;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -43,6 +43,7 @@
 
 mod directory;
 mod entries;
+mod out_mut;
 mod page;
 pub(crate) mod probe;
 mod record;
@@ -53,6 +54,7 @@ mod thin;
 
 pub use directory::Directory;
 pub use entries::Entries;
+pub use out_mut::OutMut;
 pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
 pub use record::{
@@ -65,7 +67,7 @@ pub use rows::{
     VALUE_INLINE_MAX,
 };
 pub use slot_set::SlotSet;
-pub use thin::{Borrowed, KINDS, OutMut, Thin};
+pub use thin::{Borrowed, KINDS, Thin};
 
 use crate::heap;
 use page::{GROUP_BYTES, HEADER_BYTES, REFS_BYTES, capacity_for, footprint_of};

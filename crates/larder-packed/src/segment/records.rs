@@ -3,11 +3,12 @@
 //! Invariant R1, on which all `unsafe` here rests: every entry is a record as [`super::record`] draws it; one that is
 //! marked as a pointer holds the parts of a live `V`, or the block of a long key, which nobody else owns.
 
+use super::out_mut::OutMut;
 use super::page::{Page, Slot};
 use super::record::{
     self, KeyField, NewValue, Old, OwnedValue, RECORD_BYTES_MAX, Record, Removed, record_bytes,
 };
-use super::thin::{OutMut, Thin};
+use super::thin::Thin;
 use super::{Entries, Segment, SlotSet};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;

@@ -10,8 +10,20 @@ mod stream;
 pub use stream::Stream;
 
 use input::Input;
-use larder_engine::Session;
+use larder_engine::{ConnKind, Session};
 use output::Output;
+
+/// A connection on its way to its worker.
+pub struct Arrival {
+    /// The socket.
+    pub stream: Stream,
+    /// Where the client is, as CLIENT LIST says it.
+    pub addr: String,
+    /// Where it has connected to.
+    pub laddr: String,
+    /// How it has come.
+    pub kind: ConnKind,
+}
 
 /// A connected client.
 pub struct Connection {

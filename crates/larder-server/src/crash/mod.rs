@@ -10,7 +10,6 @@ mod watchdog;
 
 use crate::shared::Shared;
 use fault::Woken;
-use larder_engine::Engine;
 use parking_lot::Mutex;
 use std::io;
 use std::panic::PanicHookInfo;
@@ -60,9 +59,4 @@ fn wait(shared: &Shared) {
             Woken::Timeout => watchdog.look(shared),
         }
     }
-}
-
-/// The engine, once there is one.
-fn engine(shared: &Shared) -> Option<&Arc<Engine>> {
-    shared.persist.get().map(|persist| persist.engine())
 }

@@ -35,7 +35,7 @@ pub fn write(shared: &Shared, fault: &Fault, panic: &str) {
         fault.thread.load(Relaxed)
     ));
     log.emergency("\n------ STACK TRACE DONE ------\n");
-    if let Some(engine) = super::engine(shared) {
+    if let Some(engine) = shared.engine.get() {
         log.emergency("\n------ CURRENT CLIENT INFO ------\n");
         log.emergency(&engine.crash_client(&thread));
         log.emergency("\n------ CONFIG OUTPUT ------\n");

@@ -5,90 +5,33 @@
 //! the keyspace is held while a file is touched.
 
 pub mod aof;
+mod close;
 mod files;
 pub mod load;
 mod pace;
 pub mod snapshot;
+mod start;
+mod state;
 mod temporary;
+mod turn;
+
+pub use start::NotLoaded;
+pub use state::{Options, Persist, key_delay};
 
 use crate::cpus;
 use crate::shared::Shared;
-use aof::AppendFile;
-use larder_engine::{Busy, Engine, LogLevel, MayWait, Overdue, Snapshot, spawn_background, wall_ms, wall_s};
-use larder_rdb::Version;
-use pace::Pace;
-use parking_lot::{Mutex, MutexGuard};
-use std::fs::File;
+use aof::file::AppendFile;
+use larder_engine::{Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
+use parking_lot::Mutex;
+use state::{Job, RETRY_S};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Relaxed, Release},
-};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use temporary::Temporaries;
-
-/// A snapshot that failed is not tried again by itself for so many seconds.
-const RETRY_S: u64 = 5;
-
-/// Why a snapshot is not to be had now.
-const SCRIPT_BUSY: &str = "a script runs for too long";
-
-/// How RDB files are written.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// The version, unless something asks for a newer one.
-    pub version: Version,
-    /// Whether strings may be compressed.
-    pub compress: bool,
-    /// Whether the file ends with a checksum.
-    pub checksum: bool,
-    /// Whether the file is sent to the disk while it is written.
-    pub incremental_sync: bool,
-    /// Whether keys say how long, or how often, they were used.
-    pub notes_usage: bool,
-    /// How many threads write it.
-    pub threads: usize,
-    /// Whether somebody waits for it.
-    pub urgent: bool,
-    /// Whether the file is the base of an append-only file.
-    pub is_log_base: bool,
-    /// A pause after each key, for tests.
-    pub key_delay: Duration,
-}
-
-impl Options {
-    /// The pace of a thread that writes.
-    pub fn pace<'e>(&self, engine: &'e Engine) -> Pace<'e> {
-        if self.urgent { Pace::hurry() } else { Pace::of(engine) }
-    }
-}
-
-/// Saves, loads, and keeps the append-only file.
-pub struct Persist {
-    shared: Arc<Shared>,
-    engine: Arc<Engine>,
-    jobs: Mutex<Sender<Job>>,
-    /// Held by whoever reads a snapshot: there is one at a time.
-    snapshot_turn: Mutex<()>,
-    log: AppendFile,
-    /// Files that are not whole yet.
-    temporaries: Temporaries,
-    /// The data has been loaded once: there is something to keep.
-    loaded: AtomicBool,
-}
-
-/// The data could not be loaded; the log says why.
-#[derive(Debug)]
-pub struct NotLoaded;
-
-enum Job {
-    Save(Option<Snapshot>),
-    Rewrite,
-    StopLog,
-}
+use turn::SCRIPT_BUSY;
 
 impl Persist {
     /// Starts the thread that writes snapshots. `Engine::save_state` is as if a snapshot had been made now.
@@ -125,44 +68,6 @@ impl Persist {
     /// Does something on the processors that an option names.
     fn bound(&self, option: &str, work: impl FnOnce()) {
         cpus::bound(&self.shared.config, option, &self.shared.log, work);
-    }
-
-    /// The engine whose data it keeps.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
-    /// The path of the RDB file, in the working directory.
-    pub fn rdb_path(&self) -> PathBuf {
-        PathBuf::from(self.shared.config.value("dbfilename"))
-    }
-
-    /// `urgent`: somebody waits for the file; every core works for it.
-    fn options(&self, is_log_base: bool, urgent: bool) -> Options {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let config = &self.shared.config;
-        let version = Version::from_number(config.number("rdb-target-version") as u32).unwrap_or_default();
-        Options {
-            version,
-            compress: config.is_yes("rdbcompression"),
-            checksum: config.is_yes("rdbchecksum"),
-            incremental_sync: config.is_yes(if is_log_base {
-                "aof-rewrite-incremental-fsync"
-            } else {
-                "rdb-save-incremental-fsync"
-            }),
-            notes_usage: config.value("maxmemory-policy").ends_with("lru")
-                || config.value("maxmemory-policy").ends_with("lfu"),
-            threads: if urgent { cores } else { (cores - 1).max(1) },
-            urgent,
-            is_log_base,
-            key_delay: key_delay(config.number("rdb-key-save-delay")),
-        }
-    }
-
-    /// Keeps others from reading a snapshot until it is dropped. For threads that serve no clients.
-    pub fn read_alone(&self) -> MutexGuard<'_, ()> {
-        self.snapshot_turn.lock()
     }
 
     /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
@@ -325,62 +230,6 @@ impl Persist {
         self.save_in_background(false);
     }
 
-    /// Whether anything is to be loaded at the start: the append-only file if it is kept, or else the RDB file.
-    pub fn is_to_load(&self, keeps_log: bool) -> bool {
-        keeps_log || self.rdb_path().exists()
-    }
-
-    /// There is nothing to load: what clients change is to be kept from the first one on.
-    pub fn start_empty(&self) {
-        self.loaded.store(true, Release);
-    }
-
-    /// Takes away what processes that were killed have left. For the time before there are clients, who may save.
-    pub fn sweep_temporaries(&self) {
-        temporary::sweep(Path::new("."));
-        temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
-    }
-
-    /// Loads the append-only file if it is kept, else the RDB file. `keeps_log` is what the configuration said before there
-    /// were clients, who may change it.
-    pub fn load(&self, keeps_log: bool) -> Result<(), NotLoaded> {
-        self.begin_load();
-        let started = Instant::now();
-        let outcome = if keeps_log {
-            aof::load::load(&self.shared, &self.engine, &self.temporaries)
-        } else {
-            self.load_rdb(&self.rdb_path(), false)
-        };
-        match outcome {
-            Ok(what) => {
-                if let Some(what) = what {
-                    let seconds = started.elapsed().as_secs_f64();
-                    self.shared.log.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
-                }
-                Ok(())
-            }
-            Err(text) => {
-                self.shared.log.warning(&text);
-                Err(NotLoaded)
-            }
-        }
-    }
-
-    /// Whether there is data that may be kept: it has been loaded, and is not being loaded again.
-    pub fn is_loaded(&self) -> bool {
-        self.loaded.load(Acquire) && !self.engine.gate().is_loading()
-    }
-
-    /// Lets clients in after loading. A CONFIG SET of the log that was under way when loading began takes effect.
-    pub fn end_load(self: &Arc<Self>) -> Result<(), String> {
-        // In this order: what a client changes from now on must be kept if the server ends.
-        self.loaded.store(true, Release);
-        self.engine.gate().set_loading(false);
-        let wanted = self.shared.config.is_yes("appendonly");
-        let is_kept = self.engine.persistence().log.lock().enabled;
-        if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }
-    }
-
     /// CONFIG SET appendonly. It is refused while data is loaded; one that was under way when that began is left to
     /// [`Persist::end_load`].
     pub fn keep_log(self: &Arc<Self>, yes: bool) -> Result<(), String> {
@@ -400,113 +249,6 @@ impl Persist {
         }
     }
 
-    fn begin_load(&self) {
-        let progress = &self.engine.persistence().load;
-        progress.started_s.store(wall_s(), Relaxed);
-        for counter in [
-            &progress.total_bytes,
-            &progress.loaded_bytes,
-            &progress.keys_loaded,
-            &progress.keys_expired,
-            &progress.hashes_expired,
-        ] {
-            counter.store(0, Relaxed);
-        }
-    }
-
-    /// Loads an RDB file; says what was loaded, if there was one. `merge`: libraries of functions replace those that there are.
-    /// The error is what the log should say.
-    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<&'static str>, String> {
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("Fatal error loading the DB: {error}. Exiting.")),
-            Ok(file) => file,
-        };
-        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-        self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
-        let checks = load::checks(&self.engine);
-        let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge };
-        load::load(&self.engine, file, rules)
-            .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
-        let progress = &self.engine.persistence().load;
-        let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
-        let emptied = progress.hashes_expired.load(Relaxed);
-        self.shared.log.notice(&format!(
-            "Done loading RDB, keys loaded: {loaded}, keys expired: {expired}, all fields expired hashes: {emptied}."
-        ));
-        Ok(Some("disk"))
-    }
-
-    /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
-    /// there are an error unless both are to be merged.
-    pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), String> {
-        let prepare = || {
-            if save {
-                self.claim_save()?;
-                // As with SAVE, the reason is in the log only.
-                self.save_now().map_err(|_| String::new())?;
-            }
-            Ok(())
-        };
-        self.quiesce(prepare)?;
-        self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path(), merge).map(drop))
-            .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())
-    }
-
-    /// DEBUG LOADAOF: loads the append-only file again.
-    pub fn load_log_again(self: &Arc<Self>) -> Result<(), String> {
-        self.quiesce(|| {
-            self.log.wait_until_written(&self.engine);
-            Ok(())
-        })?;
-        self.anew(true, |persist| {
-            aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
-        })
-        .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
-    }
-
-    /// Gets ready to replace the keyspace: no write comes between what `prepare` does and the state of loading, in which
-    /// there are none.
-    fn quiesce(&self, prepare: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-        let turn = self.shared.shutdown_turn.lock();
-        if self.shared.is_stopping() {
-            return Err(String::new());
-        }
-        self.engine.close_gate();
-        let prepared = prepare();
-        self.engine.gate().set_loading(prepared.is_ok());
-        self.engine.gate().set_closing(false);
-        drop(turn);
-        self.engine.retry_put_off();
-        prepared
-    }
-
-    /// Replaces the keyspace by what `load` brings, while clients wait. The state is that of loading already.
-    fn anew(
-        self: &Arc<Self>,
-        flush: bool,
-        load: impl FnOnce(&Persist) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let log = self.engine.append_log();
-        let logs = log.is_on();
-        log.set_on(false);
-        self.begin_load();
-        let cleared = if flush { self.clear() } else { Ok(()) };
-        let outcome = cleared.and_then(|()| load(self));
-        log.set_on(logs);
-        let outcome = outcome.and(self.end_load());
-        if let Err(text) = &outcome {
-            self.shared.log.warning(text);
-        }
-        outcome
-    }
-
-    fn clear(&self) -> Result<(), String> {
-        let turn = self.engine.take_turn(None).map_err(|Busy| "a script runs for too long".to_owned())?;
-        self.engine.clear(turn.may_wait());
-        Ok(())
-    }
-
     /// Notes that a snapshot is being written, unless one is already.
     fn claim_save(&self) -> Result<(), String> {
         let mut save = self.engine.persistence().save.lock();
@@ -515,35 +257,6 @@ impl Persist {
         }
         save.running_since_s = Some(wall_s());
         Ok(())
-    }
-
-    /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
-    /// on, so that none is answered and lost; an error lets them go on.
-    pub fn close(&self, save: bool, force: bool) -> Result<(), String> {
-        self.engine.close_gate();
-        let outcome = self.finish(save, force);
-        if outcome.is_err() {
-            self.engine.gate().set_closing(false);
-            self.engine.retry_put_off();
-        }
-        outcome
-    }
-
-    fn finish(&self, save: bool, force: bool) -> Result<(), String> {
-        if self.engine.persistence().log.lock().waits_for_base && !force {
-            // Without it the next start would find a log without data.
-            return Err("Writing initial AOF".to_owned());
-        }
-        if self.engine.append_log().is_on() {
-            self.shared.log.notice("Calling fsync() on the AOF file.");
-            self.log.wait_until_written(&self.engine);
-        }
-        if !save {
-            return Ok(());
-        }
-        self.shared.log.notice("Saving the final RDB snapshot before exiting.");
-        self.claim_save_soon();
-        self.save_now().map_err(|_| "Error trying to save the DB".to_owned())
     }
 
     /// Notes that a snapshot is being written. One under way is older than what must be kept: it is called off.
@@ -567,25 +280,6 @@ impl Persist {
             self.engine.persistence().save.lock().scheduled = true;
         }
     }
-
-    /// The process ends: what is not whole goes, and nothing of that kind is begun any more.
-    pub fn abandon(&self) {
-        self.temporaries.abandon();
-    }
-
-    /// The append-only file.
-    pub fn append_file(&self) -> &AppendFile {
-        &self.log
-    }
-
-    fn say(&self, level: LogLevel, text: &str) {
-        self.shared.log.write(level, text);
-    }
-}
-
-/// What the options `rdb-key-save-delay` and `key-load-delay` say, in microseconds.
-pub fn key_delay(micros: i64) -> Duration {
-    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
 /// The pairs of seconds and changes of the option `save`.

@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::connection::input::Input;
 use crate::connection::output::Output;
-use crate::connection::{Connection, Flags, Stream};
+use crate::connection::{Arrival, Connection, Flags, Stream};
 use crate::listen::Listener;
 use crate::shared::Shared;
 use larder_engine::{ConnInfo, ConnKind};
@@ -30,17 +30,9 @@ restarting the server. 3) If you started the server manually just for testing, r
 option. 4) Set up an authentication password for the default user. NOTE: You only need to do one of the above things in order \
 for the server to start accepting connections from the outside.\r\n";
 
-/// A connection on its way to its worker.
-pub struct NewConnection {
-    stream: Stream,
-    addr: String,
-    laddr: String,
-    kind: ConnKind,
-}
-
 /// What the listeners had.
 enum Accepted {
-    New(NewConnection),
+    New(Arrival),
     /// Refused, and told so.
     Refused,
     Nothing,
@@ -71,7 +63,7 @@ impl EventLoop {
         }
     }
 
-    fn deal(&mut self, connection: NewConnection) {
+    fn deal(&mut self, connection: Arrival) {
         self.shared.connections.fetch_add(1, Relaxed);
         let worker = self.next_worker;
         let posts = self.shared.posts();
@@ -89,8 +81,8 @@ impl EventLoop {
         arrivals.into_iter().for_each(|connection| self.adopt(connection));
     }
 
-    fn adopt(&mut self, new: NewConnection) {
-        let NewConnection { mut stream, addr, laddr, kind } = new;
+    fn adopt(&mut self, new: Arrival) {
+        let Arrival { mut stream, addr, laddr, kind } = new;
         let slot = self.slots.reserve();
         if let Err(error) = stream.register(self.poll.registry(), Token(slot)) {
             self.shared.log.warning(&format!("Registering a client failed: {error}"));
@@ -164,7 +156,7 @@ fn admit(
     } else {
         let kind = if peer.is_some() { ConnKind::Tcp } else { ConnKind::Unix };
         shared.log.verbose(&format!("Accepted {addr}"));
-        return Accepted::New(NewConnection { stream, addr, laddr, kind });
+        return Accepted::New(Arrival { stream, addr, laddr, kind });
     };
     // The socket is new: the text fits, or the peer is gone.
     let _ = stream.write(refusal);

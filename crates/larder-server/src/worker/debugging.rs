@@ -6,9 +6,11 @@
 
 use super::EventLoop;
 use crate::connection::{Connection, Stream};
-use crate::shared::Shared;
+use crate::persist::Persist;
 use crate::sys::wait_for_socket;
-use larder_engine::{Beside, Flow, MayWait, Received, STACK_BYTES_MIN, Twin, spawn_background_with_stack};
+use larder_engine::{
+    Beside, Flow, LogLevel, MayWait, Received, STACK_BYTES_MIN, Twin, spawn_background_with_stack,
+};
 use larder_resp::Args;
 use std::borrow::BorrowMut;
 use std::io::{self, ErrorKind};
@@ -123,9 +125,10 @@ impl EventLoop {
     /// Hands a client over to a thread of its own, which debugs its script. The connection is closed here.
     pub(super) fn debug_on_copy(&mut self, connection: &mut Connection, args: Args<'_>, rest: &[u8]) -> Flow {
         let begun = connection.stream.duplicate().and_then(|stream| {
-            let (twin, shared) = (self.worker.twin(&connection.session, args), Arc::clone(&self.shared));
+            let twin = Twin::new(self.worker.engine(), &connection.session, args.to_owned());
+            let persist = Arc::clone(&self.persist);
             let client = Dialogue::new(stream, rest);
-            let run = move |may_wait: &MayWait| debug(&shared, twin, client, may_wait);
+            let run = move |may_wait: &MayWait| debug(&persist, twin, client, may_wait);
             spawn_background_with_stack("larder-debug", STACK_BYTES_MIN, run)
         });
         match begun {
@@ -148,10 +151,10 @@ impl EventLoop {
 }
 
 /// A session from its beginning to its end.
-fn debug(shared: &Shared, twin: Twin, mut client: Dialogue<Stream>, may_wait: &MayWait) {
-    shared.log.notice("A script is debugged on a copy of the data");
+fn debug(persist: &Persist, twin: Twin, mut client: Dialogue<Stream>, may_wait: &MayWait) {
+    persist.say(LogLevel::Notice, "A script is debugged on a copy of the data");
     let snapshot = loop {
-        let _reading = shared.persist.get().map(|persist| persist.read_alone());
+        let _reading = persist.read_alone();
         match twin.snapshot(may_wait) {
             Some(snapshot) => break twin.copy(&snapshot, may_wait),
             None => std::thread::sleep(SNAPSHOT_LOOK),
@@ -160,5 +163,5 @@ fn debug(shared: &Shared, twin: Twin, mut client: Dialogue<Stream>, may_wait: &M
     let reply = snapshot.run(&mut client);
     client.send(&reply);
     client.finish();
-    shared.log.notice("The debugged script has ended");
+    persist.say(LogLevel::Notice, "The debugged script has ended");
 }

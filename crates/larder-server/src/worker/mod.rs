@@ -25,11 +25,10 @@ mod serve;
 mod slots;
 mod timers;
 
-pub use accept::NewConnection;
-
 use crate::connection::output::Pool;
 use crate::connection::{Connection, Flags};
 use crate::crash;
+use crate::persist::Persist;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
 use larder_engine::{Mail, Worker};
 use larder_resp::Parser;
@@ -59,6 +58,7 @@ const EVENTS_MAX: usize = 1024;
 pub struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
+    persist: Arc<Persist>,
     poll: Poll,
     worker: Box<Worker>,
     /// Takes the worker's place while that runs a script.
@@ -108,10 +108,17 @@ struct Hangup;
 
 impl EventLoop {
     /// A loop that has not started.
-    pub fn new(index: usize, shared: Arc<Shared>, poll: Poll, worker: Worker) -> EventLoop {
+    pub fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        persist: Arc<Persist>,
+        poll: Poll,
+        worker: Worker,
+    ) -> EventLoop {
         EventLoop {
             index,
             shared,
+            persist,
             poll,
             worker: Box::new(worker),
             spare: None,
@@ -220,9 +227,10 @@ impl EventLoop {
         }
         self.logged = end;
         let log = self.worker.engine().append_log();
-        match self.shared.persist.get() {
-            Some(persist) if !self.in_round && !self.waits_for_sync() => persist.write_log_to(end),
-            _ => log.kick(),
+        if self.in_round || self.waits_for_sync() {
+            log.kick();
+        } else {
+            self.persist.write_log_to(end);
         }
         log.wait_for_room();
     }

@@ -36,15 +36,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction};
-use node::Node;
+use node::{FANOUT, FANOUT_MIN, Node};
 
 pub(crate) use node::Sum;
-
-/// Most children of a node.
-const FANOUT: usize = 32;
-/// Fewest children of a node that is not the root. A quarter, where an appending split leaves more, so that appending
-/// and popping at one spot do not split and merge in turns.
-const FANOUT_MIN: usize = 8;
 
 /// See the module's comment.
 #[derive(Clone, Debug, Default)]

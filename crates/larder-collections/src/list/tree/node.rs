@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use larder_packed::block::{Block, Direction};
 
-use super::{FANOUT, FANOUT_MIN};
+/// Most children of a node.
+pub(super) const FANOUT: usize = 32;
+/// Fewest children of a node that is not the root. A quarter, where an appending split leaves more, so that appending
+/// and popping at one spot do not split and merge in turns.
+pub(super) const FANOUT_MIN: usize = 8;
 
 /// What lies below a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use super::quoting;
 use crate::acl::{self, Rights};
-use crate::command::Found;
+use crate::command::names::Names;
+use crate::command::spec::Found;
+use crate::command::table::table;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::names::Names;
-use crate::table::table;
 use larder_resp::{Args, Reply};
 
 pub(super) fn cat(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

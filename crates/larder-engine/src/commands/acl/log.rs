@@ -1,10 +1,10 @@
 //! ACL LOG.
 
 use crate::acl::LogEntry;
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::CommandResult;
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 
 /// Entries shown when nobody says how many.

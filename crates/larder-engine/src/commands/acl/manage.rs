@@ -2,10 +2,11 @@
 
 use super::quoting;
 use crate::acl::{self, Aftermath};
+use crate::clients::login;
 use crate::context::Context;
+use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::worker::Flow;
+use crate::text::number;
 use larder_resp::Args;
 
 const NO_FILE: CommandError = CommandError::Fixed(
@@ -44,7 +45,7 @@ pub(super) fn setuser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 /// Other connections are told; this one is closed once it has its answer, if it may not stay.
 fn follow_up(context: &mut Context<'_>, aftermath: &Aftermath) {
     context.engine.follow_up(aftermath, context.session.id());
-    if !acl::may_stay(&context.engine.acl, context.session) {
+    if !login::may_stay(&context.engine.acl, context.session) {
         context.flow = Flow::CloseAfterFlush;
     }
 }

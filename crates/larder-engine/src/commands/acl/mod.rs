@@ -1,11 +1,11 @@
 //! ACL: users and their rights, as administrators see and change them.
 
+mod handlers;
 mod inspect;
 mod log;
 mod manage;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
@@ -51,6 +51,6 @@ fn wrong_count(args: Args<'_>) -> CommandError {
 
 /// The error when an argument appears in its text.
 fn quoting(before: &str, arg: &[u8], after: &str) -> CommandError {
-    let arg = crate::number::c_string(arg);
+    let arg = crate::text::number::c_string(arg);
     CommandError::Text([b"ERR ", before.as_bytes(), arg, after.as_bytes()].concat())
 }

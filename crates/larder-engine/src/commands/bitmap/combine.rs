@@ -1,9 +1,9 @@
 //! BITOP: combining whole strings.
 
-use crate::commands::is_word;
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
+use crate::text::word::is_word;
 use larder_packed::bits::{self, Operator};
 use larder_resp::Args;
 

@@ -2,11 +2,11 @@
 
 use super::bit_offset;
 use super::overflow::{Overflow, Type};
-use crate::commands::is_word;
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_packed::bits;
 use larder_resp::{Args, Reply};
 

@@ -2,16 +2,16 @@
 
 mod combine;
 mod field;
+mod handlers;
 mod overflow;
 mod range;
 mod single;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The offset of a bit. With `width`, `#n` is the offset of the n-th integer of that width.

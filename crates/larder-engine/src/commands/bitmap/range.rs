@@ -1,9 +1,9 @@
 //! BITCOUNT and BITPOS: looking at a range of bits.
 
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_packed::bits;
 use larder_resp::Args;
 use std::ops::Range;

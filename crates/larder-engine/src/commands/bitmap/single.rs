@@ -2,9 +2,9 @@
 
 use super::bit_offset;
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
+use crate::text::number;
 use larder_packed::bits;
 use larder_resp::Args;
 

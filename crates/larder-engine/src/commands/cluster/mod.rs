@@ -1,8 +1,8 @@
 //! The commands of a cluster. This server is never part of one, so all but a few say so.
 
-mod table;
+mod handlers;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};

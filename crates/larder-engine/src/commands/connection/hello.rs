@@ -2,21 +2,20 @@
 
 use super::client;
 use crate::acl::{self, Origin};
-use crate::commands::is_word;
+use crate::clients::login;
+use crate::clients::session::{ClientNames, ReplyMode, client_flags};
 use crate::commands::server::write_modules;
 use crate::context::Context;
+use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::session::{ClientNames, ReplyMode, client_flags};
-use crate::transaction;
-use crate::worker::Flow;
+use crate::execution::authorization;
+use crate::execution::transaction;
+use crate::text::number;
+use crate::text::word::is_word;
+use crate::version::REDIS_VERSION;
+use crate::version::VALKEY_VERSION;
 use larder_resp::{Args, Protocol};
 use std::sync::atomic::Ordering::Relaxed;
-
-/// The version of Redis that clients are told, which features they rely on.
-pub const REDIS_VERSION: &str = "7.2.4";
-/// The version of Valkey whose commands, replies and effects these are.
-pub const VALKEY_VERSION: &str = "9.1.2";
 
 const WRONG_PASSWORD: CommandError =
     CommandError::Fixed("WRONGPASS invalid username-password pair or user is disabled.");
@@ -48,15 +47,9 @@ pub(super) fn quit(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
 
 pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let db = number::database(&args[1], context.engine.databases())?;
-    set_db(context, db);
+    context.select(db);
     context.reply.ok();
     Ok(())
-}
-
-pub(crate) fn set_db(context: &mut Context<'_>, db: usize) {
-    context.db = db;
-    context.session.db = db;
-    context.session.shared.db.store(db as u32, Relaxed);
 }
 
 pub(super) fn auth(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -76,7 +69,7 @@ pub(super) fn auth(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 /// `command` is the one that asks, as it was spelled.
 fn authenticate(context: &mut Context<'_>, user: &[u8], given: &[u8], command: &[u8]) -> CommandResult {
     let origin = if context.in_exec { Origin::Multi } else { Origin::TopLevel };
-    let admitted = acl::authenticate(context.engine, context.session, user, given, origin, command);
+    let admitted = authorization::authenticate(context.engine, context.session, user, given, origin, command);
     if admitted { Ok(()) } else { Err(WRONG_PASSWORD) }
 }
 
@@ -180,9 +173,9 @@ fn write_hello(context: &mut Context<'_>) {
 pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     transaction::forget(context.engine, context.session);
     crate::commands::pubsub::forget(context.engine, context.session);
-    crate::tracking::turn_off(context.engine, context.session);
+    crate::clients::tracking::turn_off(&context.engine.trackers, context.session);
     context.engine.clients.set_monitor(&context.session.shared, false);
-    set_db(context, 0);
+    context.select(0);
     set_protocol(context, Protocol::Resp2);
     let session = &mut *context.session;
     session.reply_mode = ReplyMode::On;
@@ -195,7 +188,7 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     let mut names = session.shared.names.lock();
     *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };
     drop(names);
-    acl::start_over(&context.engine.acl, context.session);
+    login::start_over(&context.engine.acl, context.session);
     context.reply.simple("RESET");
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! CLIENT KILL and UNBLOCK, and the filters that KILL and LIST share.
 
-use super::client::{capability_letters, flag_letters};
 use crate::acl;
-use crate::commands::is_word;
+use crate::clients::describe::{capability_letters, flag_letters};
+use crate::clients::session::{ClientShared, client_flags};
 use crate::context::Context;
+use crate::context::flow::Flow;
+use crate::delivery::mailbox::Mail;
 use crate::error::{CommandError, CommandResult};
-use crate::mailbox::Mail;
-use crate::number;
-use crate::serve;
-use crate::session::{ClientShared, client_flags};
-use crate::worker::Flow;
+use crate::execution::blocking;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 use std::mem::discriminant;
 use std::net::IpAddr;
@@ -294,7 +294,7 @@ fn kill_one(context: &mut Context<'_>, client: &Arc<ClientShared>) {
         context.flow = Flow::CloseAfterFlush;
     } else {
         client.kill.store(true, Relaxed);
-        context.engine.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
+        context.engine.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
     }
 }
 
@@ -321,8 +321,8 @@ fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
         context.engine.errors.count(&error);
         reply.error(&error.wire());
     } else {
-        serve::write_timeout(&waiter, context.engine.append_log.synced(), &mut reply);
+        blocking::write_timeout(&waiter, context.engine.append_log.synced(), &mut reply);
     }
-    context.engine.send(client.worker, Mail::Unblocked { client: id, reply: bytes });
+    context.engine.mailboxes.send(client.worker, Mail::Unblocked { client: id, reply: bytes });
     true
 }

@@ -1,9 +1,9 @@
 //! CLIENT PAUSE and UNPAUSE.
 
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 pub(super) fn pause(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -1,10 +1,11 @@
 //! CLIENT TRACKING and what goes with it.
 
-use crate::commands::is_word;
+use crate::clients::tracking::{turn_off, turn_on};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::tracking::{self, Options, Tracking};
+use crate::text::number;
+use crate::text::word::is_word;
+use crate::tracking::{Options, Tracking};
 use larder_resp::Args;
 
 /// The arguments of CLIENT TRACKING behind ON or OFF.
@@ -116,9 +117,9 @@ pub(super) fn tracking(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             if request.options.broadcast && request.prefixes.is_empty() {
                 request.prefixes.push(b"");
             }
-            tracking::turn_on(context.engine, context.session, request.options, &request.prefixes);
+            turn_on(&context.engine.trackers, context.session, request.options, &request.prefixes);
         }
-        word if is_word(word, "off") => tracking::turn_off(context.engine, context.session),
+        word if is_word(word, "off") => turn_off(&context.engine.trackers, context.session),
         _ => return Err(CommandError::SYNTAX),
     }
     context.reply.ok();

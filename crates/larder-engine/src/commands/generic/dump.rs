@@ -1,13 +1,13 @@
 //! DUMP and RESTORE: values as bytes that other servers of this protocol understand.
 
-use crate::commands::is_word;
 use crate::context::{Context, inline};
 use crate::engine::Engine;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
-use crate::thresholds::rdb_options;
+use crate::keyspace::encoding_limits::rdb_options_of;
+use crate::keyspace::key::Key;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_rdb::read::Loaded;
 use larder_rdb::{Version, dump as payload};
@@ -85,7 +85,8 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     if !payload::verify(bytes, checks) {
         return Err(CommandError::BAD_PAYLOAD);
     }
-    let loaded = payload::restore(bytes, &rdb_options(context.worker));
+    let loaded =
+        payload::restore(bytes, &rdb_options_of(&context.worker.thresholds, context.worker.list_options));
     let Ok(Some(loaded)) = loaded else { return Err(CommandError::BAD_DATA_FORMAT) };
     let now = context.now_ms();
     let expire_at_ms = match ttl {

@@ -1,11 +1,11 @@
 //! Times to live.
 
-use crate::commands::is_word;
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::{EXPIRY_MS_MAX, Entry};
 use larder_resp::Args;
 

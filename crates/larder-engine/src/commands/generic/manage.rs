@@ -1,11 +1,12 @@
 //! Deleting, renaming, copying and moving keys.
 
-use crate::commands::is_word;
-use crate::context::{Context, Kind};
+use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::Kind;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::{Captured, ExpireChange, NewValue, OwnedValue};
 use larder_collections::value::Value;
 use larder_resp::Args;

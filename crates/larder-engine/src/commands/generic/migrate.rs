@@ -1,19 +1,19 @@
 //! MIGRATE: keys move to another server.
 //!
 //! The values are taken as clones under their shards' locks and travel without any. Until they have arrived nobody changes the
-//! keys: whoever wants to waits ([`crate::departures`]). A key that has changed all the same, by a deadline say, stays and the caller
+//! keys: whoever wants to waits ([`crate::keyspace::departures`]). A key that has changed all the same, by a deadline say, stays and the caller
 //! is told; nothing is sent a second time, over what clients of the target may have written. Inside a transaction the shards stay
 //! held, as the transaction demands.
 
 use super::dump::target_version;
-use crate::commands::is_word;
+use crate::aof::effects::encode;
 use crate::context::Context;
-use crate::effects::encode;
 use crate::error::{CommandError, CommandResult};
 use crate::host::Exchange;
-use crate::locks::{Held, ScriptTurn};
-use crate::number;
-use crate::watch::Touched;
+use crate::keyspace::locks::{Held, ScriptTurn};
+use crate::keyspace::watch::Touched;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump as payload};
@@ -83,22 +83,6 @@ impl<'a> Request<'a> {
             keys,
         })
     }
-}
-
-/// The positions of the keys among the arguments: where [`Request::parse`] finds them.
-pub(crate) fn keys(args: Args<'_>) -> impl Iterator<Item = usize> + use<> {
-    let mut at = 6;
-    let listed = loop {
-        at += match args.get(at) {
-            None => break args.len(),
-            Some(word) if is_word(word, "keys") => break at + 1,
-            Some(word) if is_word(word, "auth") => 2,
-            Some(word) if is_word(word, "auth2") => 3,
-            Some(_) => 1,
-        };
-    };
-    let single = args.get(3).is_some_and(|key| listed >= args.len() || !key.is_empty());
-    single.then_some(3).into_iter().chain(listed..args.len())
 }
 
 /// A key on its way.

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, inline};
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
 use larder_collections::hash::HashEncoding;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::ListEncoding;

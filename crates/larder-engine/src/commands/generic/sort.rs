@@ -4,13 +4,14 @@
 //! shards locked (`Scope::Sort`): the usual ascending order, so there is no deadlock, and no other command runs
 //! meanwhile. Without them only the shards of its key and of the destination are locked.
 
-use crate::acl;
-use crate::commands::is_word;
-use crate::context::{Context, Kind, Typed};
+use crate::context::{Context, Typed};
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::execution::authorization;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::Kind;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::ValueRef;
 use larder_collections::list::List;
 use larder_collections::set::Set;
@@ -35,33 +36,9 @@ pub(super) fn sort_ro(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     run(context, args, false)
 }
 
-/// Whether patterns among the arguments may name keys besides the one to sort and the destination. In doubt, yes.
-pub(crate) fn names_other_keys(args: Args<'_>) -> bool {
-    args.iter().skip(2).any(|arg| arg.contains(&b'*'))
-}
-
-/// The position of the destination among the arguments of SORT. Finds the one that [`Request::parse`] finds, since its
-/// shard must be locked; for arguments that are refused there it does not matter.
-pub(crate) fn target(args: Args<'_>) -> Option<usize> {
-    let (mut at, mut found) = (2, None);
-    while at < args.len() {
-        at += match &args[at] {
-            word if ["asc", "desc", "alpha"].iter().any(|name| is_word(word, name)) => 1,
-            word if is_word(word, "limit") => 3,
-            word if is_word(word, "by") || is_word(word, "get") => 2,
-            word if is_word(word, "store") => {
-                found = Some(at + 1).filter(|&target| target < args.len());
-                2
-            }
-            _ => return None,
-        };
-    }
-    found
-}
-
 fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandResult {
-    let reads_all =
-        args.len() == 2 || acl::may_read_all_keys(context.engine, context.session, context.found, args);
+    let reads_all = args.len() == 2
+        || authorization::may_read_all_keys(context.engine, context.session, context.found, args);
     let mut request = Request::parse(args.from(2), may_store, reads_all)?;
     let key = context.key(args.at(1));
     let source = Source::fetch(context, &key)?;

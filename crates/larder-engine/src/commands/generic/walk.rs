@@ -3,13 +3,15 @@
 //! Shards are locked one at a time, so a walk holds nobody up for long. The cursor of SCAN is a position in a shard's
 //! table with the shard's number: it needs no state on the server, and survives any growth.
 
-use crate::commands::is_word;
 use crate::commands::scan::{Scan, parse_cursor, reply_step};
-use crate::context::{Context, Kind};
-use crate::deadlines::is_due;
+use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::shard::{SHARDS, ShardData};
-use crate::{glob, number};
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::kind::Kind;
+use crate::keyspace::shard::ShardData;
+use crate::text::word::is_word;
+use crate::text::{glob, number};
 use larder_resp::{Args, Reply};
 
 /// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (`import-mode`), or that have gone meanwhile.

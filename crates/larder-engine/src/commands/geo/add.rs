@@ -1,10 +1,10 @@
 //! GEOADD: ZADD with positions for scores, and noted as such.
 
 use super::parse_position;
-use crate::commands::is_word;
 use crate::commands::sorted_set::{AddOptions, add_all};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -3,19 +3,18 @@
 mod add;
 mod cover;
 mod fixed;
+mod handlers;
 mod position;
 mod read;
 mod request;
 mod search;
 mod shape;
-mod table;
 
-pub(crate) use request::store_target;
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
-use crate::commands::is_word;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Reply;
 use position::Position;
 

@@ -4,9 +4,9 @@ use super::position::Position;
 use super::read::position_of;
 use super::shape::{Area, Shape};
 use super::{parse_position, parse_unit};
-use crate::commands::is_word;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::Args;
 
@@ -57,21 +57,6 @@ enum Center {
     /// The position of a member; unknown when there is no sorted set.
     Member(Option<Position>),
     Position(Position),
-}
-
-/// The position of the last key behind STORE or STOREDIST, whose shard must be locked. It is the one that
-/// [`Request::parse`] finds; where that refuses the arguments it does not matter.
-pub(crate) fn store_target(args: Args<'_>) -> Option<usize> {
-    let mut found = None;
-    let mut at = 5;
-    while at + 1 < args.len() {
-        if is_word(&args[at], "store") || is_word(&args[at], "storedist") {
-            at += 1;
-            found = Some(at);
-        }
-        at += 1;
-    }
-    found
 }
 
 /// The arguments as they are read.

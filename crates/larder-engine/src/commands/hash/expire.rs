@@ -6,9 +6,9 @@ use super::expiry_options::{
 use crate::commands::generic::Conditions;
 use crate::commands::string::options::{Allowed, Condition, Expiry};
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
+use crate::text::number;
 use larder_collections::hash::{FieldExpiry, Hash};
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;

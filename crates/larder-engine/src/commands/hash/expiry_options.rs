@@ -1,10 +1,10 @@
 //! What the commands on expiries of fields have in common: `FIELDS numfields field ...` and the options before it.
 
-use crate::commands::is_word;
 use crate::commands::string::options::{Allowed, ExpiryUnit, Options};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 const FIELDS_MISMATCH: CommandError =

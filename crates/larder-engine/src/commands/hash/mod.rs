@@ -2,9 +2,9 @@
 
 mod expire;
 mod expiry_options;
+mod handlers;
 mod number;
 mod read;
 mod set;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;

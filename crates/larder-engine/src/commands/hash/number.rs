@@ -1,10 +1,10 @@
 //! Values as numbers.
 
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::long_double::LongDouble;
-use crate::notify::class;
-use crate::number;
+use crate::text::long_double::LongDouble;
+use crate::text::number;
 use larder_collections::hash::{FieldExpiry, Hash};
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;

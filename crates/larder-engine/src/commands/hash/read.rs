@@ -1,11 +1,11 @@
 //! Reading fields: by name, all of them, some at random, by cursor.
 
 use crate::commands::draw::draw_repeatedly;
-use crate::commands::is_word;
 use crate::commands::scan::{Scan, Without, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::hash::{Field, Hash};
 use larder_resp::{Args, Reply};
 

@@ -1,9 +1,9 @@
 //! Setting and removing fields.
 
 use crate::context::Context;
-use crate::deadlines::NOTHING_IS_DUE;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
+use crate::keyspace::deadlines::NOTHING_IS_DUE;
 use larder_collections::hash::{FieldExpiry, Hash};
 use larder_resp::Args;
 

@@ -1,9 +1,9 @@
 //! PFDEBUG: how a HyperLogLog is stored.
 
 use super::sketch;
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::is_word;
 use larder_collections::hyperloglog::{Encoding, Registers, Run, Sketch, View};
 use larder_resp::{Args, Reply};
 use std::fmt::Write;

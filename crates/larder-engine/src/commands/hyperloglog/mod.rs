@@ -1,14 +1,14 @@
 //! The HyperLogLog commands. The format of the strings is that of `larder_collections::hyperloglog`.
 
 mod debug;
+mod handlers;
 mod self_test;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
 use larder_collections::hyperloglog::{self, Corrupted, Registers, Sketch, View};
 use larder_collections::key_table::ExpireChange;
 use larder_packed::bytes::SharedBytes;

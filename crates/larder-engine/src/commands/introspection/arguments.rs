@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_command_declares_its_arguments_well() {
-        for found in crate::table::table().all() {
+        for found in crate::command::table::table().all() {
             parse(found.command.args);
         }
     }

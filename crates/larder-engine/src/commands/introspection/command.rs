@@ -1,14 +1,14 @@
 //! COMMAND: the table of commands, as clients may ask for it.
 
 use super::arguments;
-use crate::command::{Begin, Command, Find, Found, KeySpec, flags};
-use crate::commands::is_word;
+use crate::command::keys;
+use crate::command::names::Names;
+use crate::command::spec::{Begin, Command, Find, Found, KeySpec, flags};
+use crate::command::table::table;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::glob;
-use crate::keys;
-use crate::names::Names;
-use crate::table::table;
+use crate::text::glob;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 
 pub(super) fn all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::gate::LOADING_ERROR;
-use crate::stats::ThreadStats;
+use crate::execution::admission::LOADING_ERROR;
+use crate::stats::counters::ThreadStats;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -32,8 +32,11 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(LOADING_ERROR);
     }
     let host = &context.engine.host;
-    let open =
-        crate::dispatch::is_local_option_allowed(context.engine, context.session, "enable-protected-configs");
+    let open = crate::execution::dispatch::is_local_option_allowed(
+        context.engine,
+        context.session,
+        "enable-protected-configs",
+    );
     let acl = &context.engine.acl;
     let result = context.engine.config.set_for(&pairs, open, |name, value| {
         if name == "requirepass" {
@@ -45,7 +48,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     context.engine.gate.read_options(&context.engine.config.hot);
     context.worker.read_options(context.engine);
     if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"maxmemory")) {
-        crate::eviction::limit_was_set(context);
+        crate::execution::memory::limit_was_set(context);
     }
     context.reply.ok();
     Ok(())

@@ -1,15 +1,16 @@
 //! DEBUG: for the developers of the server and for test suites. Guarded by `enable-debug-command`.
 
+use super::debug_tools::{look, unknown};
 use super::{debug_tools as tools, digest};
 use crate::commands::generic::encoding_name;
-use crate::commands::is_word;
-use crate::context::{Context, Kind};
+use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::glob;
 use crate::host::LogLevel;
-use crate::number;
-use crate::shard::Table;
-use larder_collections::key_table::{Entry, TableStats, ValueRef};
+use crate::keyspace::kind::Kind;
+use crate::keyspace::shard::Table;
+use crate::text::word::is_word;
+use crate::text::{glob, number};
+use larder_collections::key_table::{TableStats, ValueRef};
 use larder_collections::list::{List, ListEncoding};
 use larder_collections::value::Value;
 use larder_resp::Args;
@@ -76,13 +77,6 @@ pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         Some((.., run)) => run(context, args),
         None => Err(unknown(args.at(1))),
     }
-}
-
-pub(super) fn unknown(name: &[u8]) -> CommandError {
-    let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
-    text.extend_from_slice(&name[..name.len().min(128)]);
-    text.extend_from_slice(b"'. Try DEBUG HELP.");
-    CommandError::Text(text)
 }
 
 fn digest_all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
@@ -187,19 +181,6 @@ fn packed_threshold(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     }
     context.reply.ok();
     Ok(())
-}
-
-/// Calls `f` with the entry of a key, or gives the error for a missing one.
-pub(super) fn look<R>(
-    context: &mut Context<'_>,
-    name: &[u8],
-    f: impl FnOnce(Entry<'_, Value>) -> CommandResult<R>,
-) -> CommandResult<R> {
-    let (key, db) = (context.key(name), context.db);
-    context.with_shard(key.shard(), |data| {
-        let entry = data.table(db).and_then(|table| table.get(key.hash, name));
-        f(entry.ok_or(CommandError::NO_SUCH_KEY)?)
-    })?
 }
 
 fn object(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

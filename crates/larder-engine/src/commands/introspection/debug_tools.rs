@@ -1,13 +1,13 @@
 //! Those subcommands of DEBUG that test suites steer a server with: replies of every type, keys by the thousand, and
 //! what must not happen to a server that holds data.
 
-use super::debug::look;
-use crate::commands::is_word;
 use crate::context::{Context, inline};
 use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::hash::HashEncoding;
+use larder_collections::key_table::Entry;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue, ValueRef};
 use larder_collections::set::SetEncoding;
 use larder_collections::sorted_set::SortedSetEncoding;
@@ -44,7 +44,7 @@ pub(super) fn dict_resizing(context: &mut Context<'_>, _args: Args<'_>) -> Comma
 
 /// `SET-DISABLE-DENY-SCRIPTS 0|1`: whether scripts may call commands that they else may not.
 pub(super) fn lax_scripts(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let on = crate::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
+    let on = crate::text::number::parse_i64(args.at(2)).is_some_and(|n| n != 0);
     context.engine.lax_scripts.store(on, std::sync::atomic::Ordering::Relaxed);
     context.reply.ok();
     Ok(())
@@ -133,7 +133,7 @@ fn populate_one(context: &mut Context<'_>, name: &[u8], bytes: &[u8]) -> Command
             NewValue::Out(Value::String(SharedBytes::new(bytes)))
         };
         data.table_mut(db).put(key.hash, name, value, ExpireChange::Clear, word);
-        data.changed(engine, db, &key, 0, &mut told);
+        data.changed(&engine.trackers, db, &key, 0, &mut told);
     });
     context.worker.invalidations = told;
     done
@@ -262,7 +262,7 @@ pub(super) fn assert(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResu
 /// `PANIC [thread]`: this thread panics, or the one of this name when it begins its next piece of work.
 pub(super) fn panic(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let Some(thread) = args.get(2) else { panic!("DEBUG PANIC was called") };
-    crate::crash::arm(&String::from_utf8_lossy(thread));
+    crate::panic_on_demand::arm(&String::from_utf8_lossy(thread));
     context.reply.ok();
     Ok(())
 }
@@ -289,7 +289,7 @@ pub(super) fn replicate(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
 pub(super) fn reply_buffer(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let resizes = is_word(args.at(2), "resizing");
     if !resizes && !is_word(args.at(2), "peak-reset-time") {
-        return Err(super::debug::unknown(args.at(1)));
+        return Err(unknown(args.at(1)));
     }
     let is_time = is_word(args.at(3), "never") || is_word(args.at(3), "reset");
     if resizes || !is_time {
@@ -326,10 +326,31 @@ pub(super) fn struct_sizes(context: &mut Context<'_>, _args: Args<'_>) -> Comman
     let text = format!(
         "bits:{} connection:{} shard:{} value:{}",
         usize::BITS,
-        size_of::<crate::session::ClientShared>(),
-        size_of::<crate::shard::ShardData>(),
+        size_of::<crate::clients::session::ClientShared>(),
+        size_of::<crate::keyspace::shard::ShardData>(),
         size_of::<Value>()
     );
     context.reply.bulk(text.as_bytes());
     Ok(())
+}
+
+/// Calls `f` with the entry of a key, or gives the error for a missing one.
+pub(super) fn look<R>(
+    context: &mut Context<'_>,
+    name: &[u8],
+    f: impl FnOnce(Entry<'_, Value>) -> CommandResult<R>,
+) -> CommandResult<R> {
+    let (key, db) = (context.key(name), context.db);
+    context.with_shard(key.shard(), |data| {
+        let entry = data.table(db).and_then(|table| table.get(key.hash, name));
+        f(entry.ok_or(CommandError::NO_SUCH_KEY)?)
+    })?
+}
+
+/// There is no such subcommand.
+pub(super) fn unknown(name: &[u8]) -> CommandError {
+    let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
+    text.extend_from_slice(&name[..name.len().min(128)]);
+    text.extend_from_slice(b"'. Try DEBUG HELP.");
+    CommandError::Text(text)
 }

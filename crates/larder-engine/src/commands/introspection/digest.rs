@@ -2,9 +2,10 @@
 //!
 //! Keys are combined with exclusive or, so that their order does not matter; within a list it does.
 
-use crate::context::{Context, Kind};
+use crate::context::Context;
 use crate::error::CommandResult;
-use crate::number::ScoreText;
+use crate::keyspace::kind::Kind;
+use crate::text::number::ScoreText;
 use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::list::Element;
@@ -53,7 +54,7 @@ impl Digest {
 
     /// Fields in any order; each with its value.
     fn mix_hash(&mut self, hash: &Hash) {
-        for field in hash.iter(crate::deadlines::due_at(crate::clock::wall_ms())) {
+        for field in hash.iter(crate::keyspace::deadlines::due_at(crate::clock::wall_ms())) {
             let mut digest = Digest::default();
             digest.mix(field.name);
             digest.mix(field.value);
@@ -64,7 +65,7 @@ impl Digest {
     fn mix_list(&mut self, list: &larder_collections::list::List) {
         let mut number = itoa::Buffer::new();
         let _ = list.for_each_range::<()>(0, list.len(), |element: Element<'_>| {
-            self.mix(crate::serve::element_bytes(&element, &mut number));
+            self.mix(crate::context::replies::element_bytes(&element, &mut number));
             ControlFlow::Continue(())
         });
     }

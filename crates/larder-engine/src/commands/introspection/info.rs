@@ -4,15 +4,15 @@ use super::keysizes::keysizes;
 use super::latency;
 use super::memory::{Overview, ratio};
 use crate::acl::Reason;
-use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
-use crate::commands::is_word;
+use crate::clients::session::client_flags;
+use crate::command::table::table;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::CommandResult;
+use crate::keyspace::shard::Table;
 use crate::pubsub::Space;
-use crate::session::client_flags;
-use crate::shard::Table;
-use crate::table::table;
+use crate::text::word::is_word;
+use crate::version::{REDIS_VERSION, VALKEY_VERSION};
 use larder_resp::Args;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -148,7 +148,7 @@ fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         waited += data.waiting.len();
     })?;
     let all = engine.clients.snapshot();
-    let max = |pick: fn(&crate::session::ClientShared) -> u64| {
+    let max = |pick: fn(&crate::clients::session::ClientShared) -> u64| {
         all.iter().map(|client| pick(client)).max().unwrap_or(0)
     };
     text.push_str("# Clients\r\n");
@@ -338,7 +338,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     context.each_shard(|data| tracked += data.read_keys.items())?;
     let engine = context.engine;
     let rates = &engine.rates;
-    let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine);
+    let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine.mono_us());
     let kb = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     text.push_str("# Stats\r\n");
     lines!(text,

@@ -8,7 +8,8 @@
 
 use crate::context::Context;
 use crate::error::CommandResult;
-use crate::shard::{SHARDS, Table};
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::shard::Table;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use std::fmt::Write;

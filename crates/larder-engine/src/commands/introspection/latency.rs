@@ -1,10 +1,10 @@
 //! LATENCY: spikes and distributions.
 
+use crate::command::table::table;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::histogram::Summary;
-use crate::latency::Spikes;
-use crate::table::table;
+use crate::stats::histogram::Summary;
+use crate::stats::latency::Spikes;
 use larder_resp::Args;
 use std::fmt::Write;
 

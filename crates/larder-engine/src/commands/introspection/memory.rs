@@ -1,10 +1,10 @@
 //! MEMORY.
 
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::HostMemory;
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use larder_resp::{Args, Reply};

@@ -6,11 +6,11 @@ mod config;
 mod debug;
 mod debug_tools;
 mod digest;
+mod handlers;
 mod info;
 mod keysizes;
 mod latency;
 mod memory;
 mod slowlog;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;

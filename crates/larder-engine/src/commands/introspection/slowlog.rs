@@ -1,10 +1,10 @@
 //! SLOWLOG and COMMANDLOG.
 
-use crate::commandlog::{LogEntry, LogKind};
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::stats::command_log::{LogEntry, LogKind};
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 
 const COUNT_RANGE: CommandError = CommandError::Fixed("ERR count should be greater than or equal to -1");

@@ -1,13 +1,13 @@
 //! Reading and changing a list by position and by value.
 
 use super::{position, range};
-use crate::commands::is_word;
 use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::Context;
+use crate::context::replies::{element_bytes, write_element};
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::serve::{element_bytes, write_element};
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::list::{Element, List};
 use larder_packed::block::{Direction, Needle};
 use larder_resp::{Args, Reply};

@@ -2,11 +2,11 @@
 
 use super::ends::{PopMany, first_list, try_move, try_pop_many};
 use super::parse_end;
-use crate::blocking::Wish;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::long_double::LongDouble;
-use crate::serve;
+use crate::execution::blocking;
+use crate::keyspace::waiting::Wish;
+use crate::text::long_double::LongDouble;
 use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
@@ -41,7 +41,7 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandRe
     let key = context.key(name);
     let mut popped = Vec::new();
     let protocol = context.reply.protocol();
-    serve::pop_into(context, &key, end, &mut Reply::new(&mut popped, protocol))?;
+    blocking::pop_into(context, &key, end, &mut Reply::new(&mut popped, protocol))?;
     context.reply.array(2);
     context.reply.bulk(name);
     context.reply.raw(&popped);
@@ -60,7 +60,7 @@ pub(crate) fn wait_or(
     if context.in_exec || context.session.replays {
         empty(&mut context.reply);
     } else {
-        serve::wait(context, keys, wish, timeout);
+        blocking::wait(context, keys, wish, timeout);
     }
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! Pushing, popping and moving at the ends.
 
 use super::parse_end;
-use crate::commands::is_word;
-use crate::context::{Context, Kind};
+use crate::context::Context;
+use crate::context::replies::write_element;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::serve::{self, write_element};
-use crate::shard::Key;
+use crate::execution::blocking;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::Kind;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
@@ -27,7 +29,7 @@ fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResul
         Ok(())
     })?;
     context.modified_by(&key, args.len() - 2);
-    context.notify(class::LIST, serve::push_event(end), &key);
+    context.notify(class::LIST, blocking::push_event(end), &key);
     context.signal_ready(&key);
     Ok(())
 }
@@ -74,7 +76,7 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
         Ok(())
     })?;
     match popped {
-        Some(()) => serve::note_popped(context, key, end, 1),
+        Some(()) => blocking::note_popped(context, key, end, 1),
         None => context.reply.null(),
     }
     Ok(())
@@ -82,10 +84,10 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
 
 fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
     let popped = context
-        .with_list(key, |list, options, reply| Ok(serve::pop_all(list, options, end, count, reply)))?;
+        .with_list(key, |list, options, reply| Ok(blocking::pop_all(list, options, end, count, reply)))?;
     match popped {
         Some(0) => {}
-        Some(count) => serve::note_popped(context, key, end, count as usize),
+        Some(count) => blocking::note_popped(context, key, end, count as usize),
         None => context.reply.null_array(),
     }
     Ok(())
@@ -129,7 +131,7 @@ pub(super) fn try_move(
     }
     let mut moved = Vec::new();
     let protocol = context.reply.protocol();
-    serve::move_one(context, source, target, from, to, &mut Reply::new(&mut moved, protocol))?;
+    blocking::move_one(context, source, target, from, to, &mut Reply::new(&mut moved, protocol))?;
     context.reply.raw(&moved);
     Ok(true)
 }
@@ -180,7 +182,13 @@ pub(super) fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_, End>
     let key = context.key(name);
     let mut popped = Vec::new();
     let protocol = context.reply.protocol();
-    serve::pop_many_into(context, &key, request.end, request.count, &mut Reply::new(&mut popped, protocol))?;
+    blocking::pop_many_into(
+        context,
+        &key,
+        request.end,
+        request.count,
+        &mut Reply::new(&mut popped, protocol),
+    )?;
     context.reply.raw(&popped);
     Ok(true)
 }

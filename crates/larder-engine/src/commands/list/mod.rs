@@ -3,14 +3,14 @@
 mod access;
 mod blocking;
 mod ends;
-mod table;
+mod handlers;
 
 pub(crate) use blocking::{timeout_ms, wait_or};
 pub(crate) use ends::PopMany;
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
-use crate::commands::is_word;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::is_word;
 use larder_packed::block::End;
 
 /// `LEFT` or `RIGHT`.

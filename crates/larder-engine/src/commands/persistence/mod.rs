@@ -1,15 +1,15 @@
 //! Saving and the append-only file. The server's threads do the work; here is what clients may ask for, and when.
 
-mod table;
+mod handlers;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
-use super::is_word;
 use crate::clock::wall_s;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::serve;
+use crate::execution::blocking;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 const SAVING: CommandError = CommandError::Fixed("ERR Background save already in progress");
@@ -110,7 +110,7 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if wanted <= 0 || context.in_exec {
         context.reply.int(0);
     } else {
-        serve::wait_for_replicas(context, timeout);
+        blocking::wait_for_replicas(context, timeout);
     }
     Ok(())
 }
@@ -131,11 +131,11 @@ fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let position = context.session.log_end;
     let is_safe = log.is_on() && log.synced() >= position;
     if replicas == 0 && (here == 0 || is_safe) || context.in_exec {
-        serve::write_synced(&mut context.reply, is_safe);
+        crate::delivery::waitaof::write_synced(&mut context.reply, is_safe);
     } else {
         // What no replica acknowledges is waited for until the time is over.
         let reachable = if replicas == 0 { position } else { u64::MAX };
-        serve::wait_for_log(context, position, reachable, timeout);
+        blocking::wait_for_log(context, position, reachable, timeout);
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::error::CommandResult;
-use crate::glob;
 use crate::pubsub::Space;
+use crate::text::glob;
 use larder_resp::Args;
 
 pub(super) fn channels(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -1,24 +1,37 @@
 //! The publish and subscribe commands.
 
+mod handlers;
 mod introspection;
 mod subscribe;
-mod table;
 
+pub(crate) use handlers::HANDLERS;
 pub(crate) use subscribe::forget;
-pub(crate) use table::TABLE;
 
 use crate::context::Context;
+use crate::delivery;
 use crate::error::CommandResult;
 use larder_resp::Args;
 
 fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let heard = context.engine.publish(Some(context.worker.index), &args[1], &args[2]);
+    let heard = delivery::publish::publish(
+        &context.engine.pubsub,
+        &context.engine.mailboxes,
+        Some(context.worker.index),
+        &args[1],
+        &args[2],
+    );
     context.reply.count(heard);
     Ok(())
 }
 
 fn spublish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let heard = context.engine.publish_to_shard(Some(context.worker.index), &args[1], &args[2]);
+    let heard = delivery::publish::publish_to_shard(
+        &context.engine.pubsub,
+        &context.engine.mailboxes,
+        Some(context.worker.index),
+        &args[1],
+        &args[2],
+    );
     context.reply.count(heard);
     Ok(())
 }

@@ -2,11 +2,12 @@
 //!
 //! Each name is confirmed by a message of its own, also where nothing changes.
 
+use crate::clients::session::{Session, client_flags};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::pubsub::{Address, Space};
-use crate::session::{Session, client_flags};
+use crate::keyspace::address::Address;
+use crate::pubsub::Space;
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 

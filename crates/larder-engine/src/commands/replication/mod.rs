@@ -1,14 +1,14 @@
 //! The commands of replication. This server does not replicate: it answers as a primary without replicas, and refuses by
 //! name what it cannot do, so that nobody takes it for a replica.
 
-mod table;
+mod handlers;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 /// ROLE: a primary whose stream of changes is at offset 0, without replicas.

@@ -2,10 +2,11 @@
 
 use super::check_flush_mode;
 use super::eval::keep;
-use crate::commands::is_word;
+use crate::clients::session::Mode;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::scripting::{Mode, digest};
+use crate::scripts::cache::digest;
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -3,8 +3,10 @@
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::scripting::{self, Invocation, Program, Script, digest, sha_of};
+use crate::scripting::{self, Invocation, Program};
+use crate::scripts::cache::{Script, digest, sha_of};
+use crate::scripts::header;
+use crate::text::number;
 use larder_resp::Args;
 use std::sync::Arc;
 
@@ -51,7 +53,7 @@ fn run_now(context: &mut Context<'_>, args: Args<'_>, read_only: bool) -> Comman
 
 /// Compiles a script, and keeps it for EVALSHA.
 pub(super) fn keep(engine: &Engine, text: &[u8], stays: bool) -> CommandResult<Arc<Script>> {
-    let (flags, code_at) = scripting::of_script(text)?;
+    let (flags, code_at) = header::of_script(text)?;
     let script = Script::new(text, code_at, flags);
     scripting::compile(engine, &script)?;
     Ok(engine.scripts.add(script, stays))

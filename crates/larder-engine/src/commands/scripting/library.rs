@@ -4,12 +4,13 @@
 
 use super::check_flush_mode;
 use crate::commands::generic::dump::target_version;
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::scripting::{self, Clash, Libraries, Library, load_library};
-use crate::{glob, number};
+use crate::scripting::{self, load_library};
+use crate::scripts::library::{Clash, Libraries, Library};
+use crate::text::word::is_word;
+use crate::text::{glob, number};
 use larder_rdb::dump;
 use larder_resp::Args;
 use std::sync::Arc;

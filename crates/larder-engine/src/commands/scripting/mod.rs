@@ -2,14 +2,14 @@
 
 mod cached;
 mod eval;
+mod handlers;
 mod library;
-mod table;
 
+pub(crate) use handlers::HANDLERS;
 pub(crate) use library::{forget_all, restore_one};
-pub(crate) use table::TABLE;
 
-use crate::commands::is_word;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::is_word;
 use larder_resp::Args;
 
 /// Checks the word behind SCRIPT FLUSH and FUNCTION FLUSH. Both are done at once either way.

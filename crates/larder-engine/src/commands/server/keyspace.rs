@@ -1,10 +1,11 @@
 //! Commands on whole databases.
 
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::shard::{SHARDS, Table};
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::shard::Table;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -59,11 +60,17 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
             removed += len as u64;
             old.extend(data.depart(db));
             for name in data.waiting.keys_of(db) {
-                crate::serve::stream_is_gone(engine, &data.waiting, db, &name);
+                crate::delivery::unblock::stream_is_gone(
+                    &engine.errors,
+                    &engine.mailboxes,
+                    &data.waiting,
+                    db,
+                    &name,
+                );
             }
         }
     }
-    crate::tracking::forget_all(context);
+    crate::execution::tracking::forget_all(context);
     context.worker.stats.dirty.add(removed);
     if background {
         context.engine.background.discard_tables(old);
@@ -101,6 +108,6 @@ fn swap(context: &mut Context<'_>, first: usize, second: usize) {
         context.ready.extend(ready);
     }
     // Changes are told by name, whatever the database: all names may mean something else now.
-    crate::tracking::forget_all(context);
+    crate::execution::tracking::forget_all(context);
     context.worker.stats.dirty.add(1);
 }

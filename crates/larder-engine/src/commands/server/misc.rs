@@ -1,12 +1,12 @@
 //! MONITOR, SHUTDOWN, TIME, LOLWUT.
 
-use crate::commands::connection::{REDIS_VERSION, VALKEY_VERSION};
-use crate::commands::is_word;
 use crate::context::Context;
+use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
 use crate::host::ShutdownFlags;
-use crate::number;
-use crate::worker::Flow;
+use crate::text::number;
+use crate::text::word::is_word;
+use crate::version::{REDIS_VERSION, VALKEY_VERSION};
 use larder_resp::Args;
 
 pub(super) fn time(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

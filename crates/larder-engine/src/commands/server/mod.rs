@@ -1,9 +1,9 @@
 //! The server commands that change or stop it.
 
+mod handlers;
 mod keyspace;
 mod misc;
 mod module;
-mod table;
 
+pub(crate) use handlers::HANDLERS;
 pub(crate) use module::write_modules;
-pub(crate) use table::TABLE;

@@ -3,12 +3,12 @@
 //! The commands work on clones, which cost nothing: what is stored may well be one of the sets that it is made from.
 
 use super::write_members;
-use crate::commands::is_word;
 use crate::context::Context;
+use crate::context::replies::write_element;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::serve::write_element;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::set::{Element, Set, SetLimits};
 use larder_collections::value::Value;
 use larder_resp::{Args, Reply};

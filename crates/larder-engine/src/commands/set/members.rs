@@ -1,10 +1,11 @@
 //! Adding, removing, moving and finding members.
 
 use super::write_members;
-use crate::context::{Context, Kind};
+use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::Kind;
 use larder_collections::set::Set;
 use larder_resp::Args;
 

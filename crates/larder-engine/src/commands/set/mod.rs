@@ -1,15 +1,15 @@
 //! The set commands.
 
 mod algebra;
+mod handlers;
 mod members;
 mod random;
 mod scan;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
 use crate::context::Context;
-use crate::serve::write_element;
+use crate::context::replies::write_element;
 use larder_collections::set::Set;
 use larder_resp::Reply;
 

@@ -3,11 +3,11 @@
 use super::{fork_rng, write_members};
 use crate::commands::draw::draw_repeatedly;
 use crate::context::Context;
+use crate::context::replies::{element_bytes, write_element};
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::serve::{element_bytes, write_element};
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::text::number;
 use larder_collections::set::Set;
 use larder_packed::block::Element;
 use larder_resp::{Args, Reply};

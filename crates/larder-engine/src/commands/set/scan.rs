@@ -2,8 +2,8 @@
 
 use crate::commands::scan::{Scan, parse_cursor, reply_step};
 use crate::context::Context;
+use crate::context::replies::element_bytes;
 use crate::error::CommandResult;
-use crate::serve::element_bytes;
 use larder_collections::set::Set;
 use larder_resp::{Args, Reply};
 

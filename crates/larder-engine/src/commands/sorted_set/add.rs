@@ -1,11 +1,12 @@
 //! ZADD and ZINCRBY.
 
 use super::{limits, parse_score, write_score};
-use crate::commands::is_word;
-use crate::context::{Context, Kind};
+use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::Kind;
+use crate::text::word::is_word;
 use larder_collections::sorted_set::{Limits, MEMBER_LEN_MAX, SortedSet};
 use larder_resp::Args;
 

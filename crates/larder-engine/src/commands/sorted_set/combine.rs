@@ -5,10 +5,11 @@
 
 use super::store::Result as Stored;
 use super::{Scores, open_entries, parse_score, write_entry};
-use crate::commands::is_word;
-use crate::context::{Context, Kind};
+use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::keyspace::kind::Kind;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::keyed_hash::KeyedState;
 use larder_collections::set::Set;
 use larder_collections::sorted_set::{Order, SortedSet};

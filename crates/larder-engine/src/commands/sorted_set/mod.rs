@@ -2,6 +2,7 @@
 
 mod add;
 mod combine;
+mod handlers;
 mod members;
 mod pop;
 mod random;
@@ -10,15 +11,14 @@ mod read;
 mod remove;
 mod scan;
 mod store;
-mod table;
 
 pub(crate) use add::{Options as AddOptions, add_all};
+pub(crate) use handlers::HANDLERS;
 pub(crate) use store::Result as Stored;
-pub(crate) use table::TABLE;
 
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number::{self, ScoreText};
+use crate::text::number::{self, ScoreText};
 use larder_collections::sorted_set::{Bound, Limits, Order, SortedSet};
 use larder_resp::Reply;
 use std::ops::{ControlFlow, Range};

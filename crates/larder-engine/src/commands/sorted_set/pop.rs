@@ -1,13 +1,13 @@
 //! Popping at both ends, with and without waiting.
 
 use super::add::is_sorted_set;
-use crate::blocking::{Extreme, Wish};
-use crate::commands::is_word;
 use crate::commands::list::{PopMany, timeout_ms, wait_or};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::serve::{self, PopForm};
+use crate::execution::blocking::{self, PopForm};
+use crate::keyspace::waiting::{Extreme, Wish};
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 
 pub(super) fn zpopmin(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -44,7 +44,8 @@ fn write_popped(
     let mut popped = std::mem::take(&mut context.worker.scratch);
     popped.clear();
     let protocol = context.reply.protocol();
-    let done = serve::pop_scored(context, &key, extreme, count, form, &mut Reply::new(&mut popped, protocol));
+    let done =
+        blocking::pop_scored(context, &key, extreme, count, form, &mut Reply::new(&mut popped, protocol));
     context.reply.raw(&popped);
     context.worker.scratch = popped;
     done

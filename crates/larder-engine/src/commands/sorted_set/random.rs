@@ -2,11 +2,11 @@
 
 use super::{Scores, open_entries, write_entry, write_ranks};
 use crate::commands::draw::draw_repeatedly;
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::{Args, Reply};
 use std::collections::HashSet;

@@ -3,11 +3,11 @@
 use super::members::member_ranks;
 use super::store::Result as Stored;
 use super::{Scores, limits, parse_lex_range, parse_score_range, write_ranks};
-use crate::commands::is_word;
 use crate::commands::list::range as rank_range;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::sorted_set::{Bound, Order, SortedSet};
 use larder_resp::Args;
 use std::ops::{ControlFlow, Range};

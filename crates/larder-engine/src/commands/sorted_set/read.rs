@@ -2,9 +2,9 @@
 
 use super::members::member_ranks;
 use super::{parse_lex_range, parse_score_range, write_score};
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::is_word;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::Args;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use crate::commands::scan::{Scan, Without, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::error::CommandResult;
-use crate::number::ScoreText;
+use crate::text::number::ScoreText;
 use larder_collections::sorted_set::SortedSet;
 use larder_resp::{Args, Reply};
 

@@ -2,8 +2,8 @@
 
 use super::limits;
 use crate::context::Context;
-use crate::notify::class;
-use crate::shard::Key;
+use crate::engine::notify::class;
+use crate::keyspace::key::Key;
 use larder_collections::sorted_set::{Limits, SortedSet, SortedSetEncoding};
 
 /// See the module's comment.

@@ -1,13 +1,13 @@
 //! XADD, XTRIM and XSETID.
 
-use super::id::{self, Given, IdText};
 use super::{is_stream, write_id};
-use crate::commands::is_word;
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::text::number;
+use crate::text::stream_id::{self, Given, IdText};
+use crate::text::word::is_word;
 use larder_collections::stream::{Limits, Stream, StreamId, Trim, TrimTo};
 use larder_resp::Args;
 
@@ -37,7 +37,8 @@ impl Options {
                     Ok(TrimTo::Len(len?))
                 })?;
             } else if is_word(word, "minid") && more > 0 {
-                at = options.parse_trim(args, at, |arg| Ok(TrimTo::MinId(id::parse_strict(arg, 0)?)))?;
+                at = options
+                    .parse_trim(args, at, |arg| Ok(TrimTo::MinId(stream_id::parse_strict(arg, 0)?)))?;
             } else if is_word(word, "limit") && more > 0 {
                 let given = number::integer(args.at(at + 1))?;
                 let given = u64::try_from(given);
@@ -46,7 +47,7 @@ impl Options {
             } else if adds && is_word(word, "nomkstream") {
                 options.no_create = true;
             } else if adds {
-                options.id = Some(id::parse_given(word, 0)?);
+                options.id = Some(stream_id::parse_given(word, 0)?);
                 break;
             } else {
                 return Err(CommandError::SYNTAX);
@@ -207,7 +208,7 @@ pub(super) fn xtrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn xsetid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let id = id::parse_strict(&args[2], 0)?;
+    let id = stream_id::parse_strict(&args[2], 0)?;
     let (mut added, mut deleted) = (None, StreamId::ZERO);
     let mut at = 3;
     while at < args.len() {
@@ -218,7 +219,7 @@ pub(super) fn xsetid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
                 added = Some(count.map_err(|_| CommandError::Fixed("ERR entries_added must be positive"))?);
             }
             (word, Some(value)) if is_word(word, "maxdeletedid") => {
-                deleted = id::parse_strict(value, 0)?;
+                deleted = stream_id::parse_strict(value, 0)?;
                 if id < deleted {
                     return Err(CommandError::Fixed(
                         "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id",

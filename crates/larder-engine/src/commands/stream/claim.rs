@@ -1,14 +1,12 @@
 //! XACK, XCLAIM and XAUTOCLAIM.
 
-use super::effects::Effects;
-use super::read::consumer_of;
-use super::{
-    changed_quietly, id, no_group, with_looked_up, with_scratch, write_counted, write_id, write_one,
-};
-use crate::commands::is_word;
+use super::{changed_quietly, no_group, with_looked_up, with_scratch, write_counted, write_id, write_one};
 use crate::context::Context;
+use crate::context::stream_effects::Effects;
+use crate::context::stream_reads::consumer_of;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::word::is_word;
+use crate::text::{number, stream_id};
 use larder_collections::stream::{ConsumerId, Pending, Stream, StreamId};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
@@ -27,11 +25,11 @@ pub(super) fn xack(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         let one;
         let many: Vec<StreamId>;
         let ids: &[StreamId] = if args.len() == 4 {
-            one = [id::parse_strict(&args[3], 0)?];
+            one = [stream_id::parse_strict(&args[3], 0)?];
             &one
         } else {
             let parsed: CommandResult<Vec<StreamId>> =
-                args.from(3).iter().map(|arg| id::parse_strict(arg, 0)).collect();
+                args.from(3).iter().map(|arg| stream_id::parse_strict(arg, 0)).collect();
             many = parsed?;
             &many
         };
@@ -85,7 +83,7 @@ impl Options {
                     at += 1;
                 }
                 Some(value) if is_word(word, "lastid") => {
-                    options.last_id = id::parse_strict(value, 0)?;
+                    options.last_id = stream_id::parse_strict(value, 0)?;
                     at += 1;
                 }
                 _ => return Err(super::error_with(&["ERR Unrecognized XCLAIM option '", "'"], &[word])),
@@ -120,7 +118,7 @@ pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
             }
             let min_idle_ms = parse_min_idle(&args[4], "XCLAIM")?;
             let ids: Vec<StreamId> =
-                args.from(5).iter().map_while(|arg| id::parse_strict(arg, 0).ok()).collect();
+                args.from(5).iter().map_while(|arg| stream_id::parse_strict(arg, 0).ok()).collect();
             let options = Options { min_idle_ms, ..Options::parse(args.from(5 + ids.len()), now)? };
             let mut claim = Claim::start(stream, &args[2], &args[3], options, effects);
             write_counted(reply, scratch, |reply| ids.iter().filter(|&&id| claim.claim(id, reply)).count());
@@ -215,7 +213,7 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     // It is used even if the arguments are refused.
     context.exists(&key);
     let min_idle_ms = parse_min_idle(&args[4], "XAUTOCLAIM")?;
-    let start = id::parse_start(&args[5])?;
+    let start = stream_id::parse_start(&args[5])?;
     let (mut count, mut at) = (AUTOCLAIM_COUNT, 6);
     let mut options = Options { time_ms: -1, now: context.now_ms(), min_idle_ms, ..Options::default() };
     while at < args.len() {

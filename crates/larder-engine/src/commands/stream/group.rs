@@ -1,12 +1,12 @@
 //! XGROUP.
 
-use super::{bad_subcommand, changed_quietly, id, is_stream, no_such_group};
-use crate::commands::is_word;
+use super::{bad_subcommand, changed_quietly, is_stream, no_such_group};
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::text::word::is_word;
+use crate::text::{number, stream_id};
 use larder_collections::stream::{Group, Stream, StreamId};
 use larder_resp::Args;
 
@@ -50,8 +50,8 @@ const KEY_NEEDED: CommandError = CommandError::Fixed(
 fn parse_id(arg: &[u8], last: StreamId, strict: bool) -> CommandResult<StreamId> {
     match arg {
         b"$" => Ok(last),
-        _ if strict => id::parse_strict(arg, 0),
-        _ => id::parse(arg, 0),
+        _ if strict => stream_id::parse_strict(arg, 0),
+        _ => stream_id::parse(arg, 0),
     }
 }
 

@@ -1,10 +1,10 @@
 //! XINFO.
 
 use super::{bad_subcommand, no_such_group, with_scratch, write_counted, write_entry, write_id, write_range};
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::stream::{Consumer, ConsumerId, Group, Order, Pending, Stream, StreamId};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;

@@ -1,10 +1,10 @@
 //! XPENDING.
 
-use super::{id, no_group, with_scratch, write_counted, write_id};
-use crate::commands::is_word;
+use super::{no_group, with_scratch, write_counted, write_id};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::word::is_word;
+use crate::text::{number, stream_id};
 use larder_collections::stream::{Group, Stream, StreamId};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ impl<'a> Filter<'a> {
             at = 5;
         }
         let count = u64::try_from(number::integer(&args[at + 2])?).unwrap_or(0);
-        let (from, to) = (id::parse_start(&args[at])?, id::parse_end(&args[at + 1])?);
+        let (from, to) = (stream_id::parse_start(&args[at])?, stream_id::parse_end(&args[at + 1])?);
         Ok(Some(Filter { from, to, count, min_idle_ms, consumer: args.get(at + 3) }))
     }
 }

@@ -1,11 +1,11 @@
 //! XLEN, XRANGE, XREVRANGE and XDEL.
 
-use super::{id, with_scratch, write_counted, write_range};
-use crate::commands::is_word;
+use super::{with_scratch, write_counted, write_range};
 use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
+use crate::text::word::is_word;
+use crate::text::{number, stream_id};
 use larder_collections::stream::{Order, Stream, StreamId};
 use larder_resp::Args;
 
@@ -27,7 +27,7 @@ pub(super) fn xrevrange(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
 
 fn range(context: &mut Context<'_>, args: Args<'_>, order: Order) -> CommandResult {
     let (start, end) = if order == Order::Ascending { (2, 3) } else { (3, 2) };
-    let ends = (id::parse_start(&args[start])?, id::parse_end(&args[end])?);
+    let ends = (stream_id::parse_start(&args[start])?, stream_id::parse_end(&args[end])?);
     let count = parse_count(args)?;
     let key = context.key(args.at(1));
     with_scratch(context, |context, scratch| {
@@ -62,7 +62,7 @@ pub(super) fn xdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let deleted = context.with_value(&key, |stream: &mut Stream, _| {
         let ids: CommandResult<Vec<StreamId>> =
-            args.from(2).iter().map(|arg| id::parse_strict(arg, 0)).collect();
+            args.from(2).iter().map(|arg| stream_id::parse_strict(arg, 0)).collect();
         Ok(ids?.into_iter().filter(|&id| stream.delete(id)).count())
     })?;
     let deleted = deleted.unwrap_or(0);

@@ -1,10 +1,11 @@
 //! Commands that change part of a string.
 
-use crate::context::{Context, Kind, inline, string_bytes};
+use crate::context::{Context, inline};
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::{Kind, string_bytes};
+use crate::text::number;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;

@@ -2,9 +2,10 @@
 
 use super::options::{Allowed, Expiry, Options, expire_at};
 use super::set::write_value;
-use crate::context::{Context, string_bytes};
+use crate::context::Context;
 use crate::error::CommandResult;
-use crate::number;
+use crate::keyspace::kind::string_bytes;
+use crate::text::number;
 use larder_resp::Args;
 
 pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -1,9 +1,10 @@
 //! LCS: the longest common subsequence of two strings.
 
-use crate::commands::is_word;
-use crate::context::{Context, string_bytes};
+use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::keyspace::kind::string_bytes;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 
 const NOT_STRINGS: CommandError = CommandError::Fixed("ERR The specified keys must contain string values");

@@ -2,10 +2,10 @@
 
 mod edit;
 mod get;
+mod handlers;
 mod lcs;
 mod number;
 pub(crate) mod options;
 mod set;
-mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;

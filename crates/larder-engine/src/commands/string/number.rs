@@ -1,11 +1,12 @@
 //! Commands that treat strings as numbers.
 
-use crate::context::{Context, inline, string_bytes};
+use crate::context::{Context, inline};
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::long_double::LongDouble;
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::string_bytes;
+use crate::text::long_double::LongDouble;
+use crate::text::number;
 use larder_collections::key_table::ExpireChange;
 use larder_resp::Args;
 

@@ -1,9 +1,9 @@
 //! The options that SET, GETEX, MSETEX, HSETEX and HGETEX share: conditions and expiry.
 
-use crate::commands::is_word;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::number;
+use crate::text::number;
+use crate::text::word::is_word;
 use larder_collections::key_table::ExpireChange;
 use larder_resp::Args;
 

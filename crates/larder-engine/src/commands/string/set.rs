@@ -1,11 +1,12 @@
 //! Commands that replace whole strings.
 
 use super::options::{Allowed, Condition, ExpiryUnit, Options, expire_at};
-use crate::context::{Context, string_bytes};
+use crate::context::Context;
+use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
-use crate::notify::class;
-use crate::number;
-use crate::shard::Key;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::string_bytes;
+use crate::text::number;
 use larder_collections::key_table::ExpireChange;
 use larder_resp::Args;
 

@@ -1,15 +1,17 @@
 //! The transaction commands.
 
-mod table;
+mod handlers;
 mod watch;
 
-pub(crate) use table::TABLE;
+pub(crate) use handlers::HANDLERS;
 
-use crate::acl::{self, Origin};
+use crate::acl::Origin;
+use crate::clients::queue::Queue;
 use crate::context::Context;
-use crate::dispatch;
 use crate::error::{CommandError, CommandResult};
-use crate::transaction;
+use crate::execution::authorization;
+use crate::execution::dispatch;
+use crate::execution::transaction;
 use larder_resp::Args;
 
 fn multi(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
@@ -46,13 +48,14 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-fn run_all(context: &mut Context<'_>, queue: &transaction::Queue) {
+fn run_all(context: &mut Context<'_>, queue: &Queue) {
     let exec = context.found;
     context.in_exec = true;
     let frozen = context.worker.clock.set_frozen(true);
     for (found, args) in &queue.commands {
         context.found = *found;
-        let allowed = acl::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
+        let allowed =
+            authorization::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
         match allowed {
             Ok(()) => {
                 dispatch::call(context, args.as_args());

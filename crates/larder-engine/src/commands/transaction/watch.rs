@@ -1,10 +1,11 @@
 //! WATCH and UNWATCH.
 
+use crate::clients::queue::Watched;
 use crate::context::Context;
-use crate::deadlines::is_due;
 use crate::error::CommandResult;
-use crate::transaction::{self, Watched};
-use crate::watch::Touched;
+use crate::execution::transaction;
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::watch::Touched;
 use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

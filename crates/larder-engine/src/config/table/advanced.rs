@@ -1,6 +1,7 @@
 //! Logs of commands, latency, scripts.
 
-use super::*;
+use super::row::*;
+use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
     int("slowlog-log-slower-than", -1, LONG_MAX, "10000")

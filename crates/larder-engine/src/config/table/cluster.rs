@@ -1,6 +1,9 @@
 //! Cluster: what shapes one is accepted, so that existing files load; that there be one is refused.
 
-use super::*;
+use super::row::*;
+use crate::config::kind::Kind;
+use crate::config::kind::Names;
+use crate::config::number::Unit;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What these options shape.

@@ -1,6 +1,6 @@
 //! Memory limits, eviction, expiry, freeing in the background.
 
-use super::*;
+use super::row::*;
 
 /// The names of `maxmemory-policy` and the numbers that `Hot::maxmemory_policy` holds.
 pub const MAXMEMORY_POLICIES: &[(&str, i64)] = &[

@@ -1,6 +1,10 @@
 //! Sockets, clients and what they may send.
 
-use super::*;
+use super::row::*;
+use crate::config::kind::Kind;
+use crate::config::kind::Names;
+use crate::config::number::Unit;
+use crate::config::special::Special;
 
 const PERMISSIONS: Names = &[("no", 0), ("yes", 1), ("local", 2)];
 /// What options of threads of input and output shape: a worker reads, executes and writes itself.

@@ -1,6 +1,7 @@
 //! Snapshots and the append-only file.
 
-use super::*;
+use super::row::*;
+use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
     special("save", Special::Save, "3600 1 300 100 60 10000"),

@@ -1,6 +1,9 @@
 //! The process: threads, log, files, signals, scheduling.
 
-use super::*;
+use super::row::*;
+use crate::config::kind::Kind;
+use crate::config::kind::Names;
+use crate::config::special::Special;
 
 const LOG_LEVELS: Names = &[("debug", 0), ("verbose", 1), ("notice", 2), ("warning", 3), ("nothing", 4)];
 const SUPERVISED: Names = &[("upstart", 3), ("systemd", 2), ("auto", 1), ("no", 0)];

@@ -1,6 +1,7 @@
 //! Primaries and replicas.
 
-use super::*;
+use super::row::*;
+use crate::config::special::Special;
 
 /// What these options shape.
 const REPLICAS: &str = "replicas";

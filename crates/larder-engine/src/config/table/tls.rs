@@ -1,6 +1,6 @@
 //! TLS and RDMA: only the defaults are accepted, which ask for neither.
 
-use super::*;
+use super::row::*;
 
 pub(super) static OPTIONS: &[Opt] = &[
     int("tls-port", 0, 65535, "0").absent("TLS"),

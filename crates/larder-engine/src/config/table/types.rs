@@ -1,6 +1,8 @@
 //! Thresholds and codecs of the data types.
 
-use super::*;
+use super::row::*;
+use crate::config::kind::Names;
+use crate::config::special::Special;
 
 const CODECS: Names = &[("lzf", 0), ("lz4", 1), ("zstd", 2)];
 

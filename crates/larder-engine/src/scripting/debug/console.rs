@@ -2,8 +2,8 @@
 
 use super::requests::Request;
 use super::show::{self, until_zero};
-use super::{Debugger, Eyes, State};
-use crate::scripting::api;
+use super::state::{Debugger, Eyes, State};
+use crate::scripting::caller;
 use mlua::thread::ThreadStatus;
 use mlua::{Error, Function, Lua, Result, Value};
 
@@ -122,7 +122,7 @@ fn list_breakpoints(debugger: &Debugger) {
 }
 
 fn set_breakpoint(debugger: &Debugger, text: &[u8]) {
-    let Some(line) = crate::number::parse_i64(text) else {
+    let Some(line) = crate::text::number::parse_i64(text) else {
         return debugger.log(&[b"Invalid argument:'", text, b"'"].concat());
     };
     let mut state = debugger.state.borrow_mut();
@@ -152,7 +152,7 @@ fn set_breakpoint(debugger: &Debugger, text: &[u8]) {
 
 fn cut_lines(debugger: &Debugger, text: Option<&Vec<u8>>) {
     let mut state = debugger.state.borrow_mut();
-    let answer = match text.map(|text| crate::number::parse_i64(text).filter(|number| *number >= 0)) {
+    let answer = match text.map(|text| crate::text::number::parse_i64(text).filter(|number| *number >= 0)) {
         None => format!("Current maxlen is {}", state.line_bytes_max),
         Some(None) => "<error> Invalid maxlen value.".to_owned(),
         Some(Some(number)) => {
@@ -231,7 +231,7 @@ fn evaluate(debugger: &Debugger, lua: &Lua, code: &[u8]) {
     let function = match compiled {
         Ok(function) => function,
         Err(error) => {
-            let text = super::super::load::compile_error(&error);
+            let text = crate::scripting::convert::compile_error(&error);
             return debugger.log(format!("Error compiling code: {text}").as_bytes());
         }
     };
@@ -267,6 +267,6 @@ fn error_text(lua: &Lua, error: Value) -> Vec<u8> {
 /// Runs a command and shows its reply.
 fn call(debugger: &Debugger, args: &[Vec<u8>]) {
     debugger.state.borrow_mut().steps = true;
-    let _ = api::ask(|caller| caller.call_for_client(args));
+    let _ = caller::ask(|caller| caller.call_for_client(args));
     debugger.state.borrow_mut().steps = false;
 }

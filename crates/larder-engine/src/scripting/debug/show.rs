@@ -1,6 +1,6 @@
 //! Lua values, and replies of commands, as a person reads them.
 
-use crate::monitor::quote;
+use crate::text::quote::quote;
 use larder_lua::inspect::Inspector;
 use mlua::{Function, Lua, Value};
 

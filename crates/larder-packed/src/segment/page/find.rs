@@ -1,7 +1,8 @@
 //! Where entries lie: by tag, by slot.
 
 use super::super::probe::{self, LANES};
-use super::{GROUP_BYTES, HEADER_BYTES, LONG, Page, Slot};
+use super::group::{GROUP_BYTES, anchor_of, lengths, tags};
+use super::{HEADER_BYTES, LONG, Page, Slot};
 
 /// Groups whose tags are compared at once.
 const AT_ONCE: usize = 8;
@@ -109,21 +110,6 @@ impl Page {
         let top = self.0.len() - below;
         2 + usize::from(u16::from_le_bytes([self.0[top - 2], self.0[top - 1]]))
     }
-}
-
-#[inline]
-pub(super) fn tags(group: &[u8; GROUP_BYTES]) -> &[u8; LANES] {
-    group.first_chunk().expect("a group starts with its tags")
-}
-
-#[inline]
-pub(super) fn lengths(group: &[u8; GROUP_BYTES]) -> &[u8; LANES] {
-    group[LANES..].first_chunk().expect("a group goes on with its lengths")
-}
-
-#[inline]
-pub(super) fn anchor_of(group: &[u8; GROUP_BYTES]) -> u16 {
-    u16::from_le_bytes([group[2 * LANES], group[2 * LANES + 1]])
 }
 
 /// The true anchor of the group that follows one whose true anchor is `before`: groups hold less than 64 KB (I5).

@@ -1,19 +1,18 @@
 //! The bytes of one segment, seen in place: find, open, resize and close entries within the room there is.
 
 mod find;
+mod gather;
+mod group;
 
-use super::entries::{Entries, Walk};
 use super::probe::{self, LANES};
 use crate::heap;
-use find::{anchor_of, tags};
-use std::ops::Range;
+pub(super) use group::GROUP_BYTES;
+use group::{anchor_of, tags};
 
 /// Bytes of the count of references, which come before the page in a segment's allocation.
 pub(super) const REFS_BYTES: usize = 4;
 /// Bytes of a page before the first group.
 pub(super) const HEADER_BYTES: usize = 12;
-/// Bytes of one group: 16 tags, 16 lengths, a u16 anchor.
-pub(super) const GROUP_BYTES: usize = 2 * LANES + 2;
 /// The longest entry. 16 of them stay below 64 KB, so that wrapped anchors can be unrolled (I5).
 pub const ENTRY_BYTES_MAX: usize = 4000;
 
@@ -168,11 +167,6 @@ impl Page {
         self.groups()[index / LANES][index % LANES]
     }
 
-    /// All entries in slot order.
-    pub fn entries(&self) -> Entries<'_> {
-        Entries::of(self)
-    }
-
     /// Bytes that one more entry of `len` bytes takes from the free room, at most.
     pub fn insert_bytes(&self, len: usize) -> usize {
         let opens_group = self.slots().is_multiple_of(LANES);
@@ -250,37 +244,6 @@ impl Page {
             }
         }
         self.set_word(SHAPE_AT, self.word(SHAPE_AT) - (1 << 8));
-    }
-
-    /// Makes this empty page one of the entries of `from` that stay, in their order and without holes. The caller has made
-    /// room for them. What stays side by side is copied in one piece.
-    pub(super) fn gather(&mut self, from: &Page, stays: impl Fn(usize) -> bool) {
-        let (mut slots, mut used, mut copied) = (0, 0, 0);
-        let mut walk = Walk::of(from);
-        while let Some(step) = walk.next() {
-            if stays(step.index) {
-                let to = self.group_mut(slots);
-                if slots % LANES == 0 {
-                    to.fill(0);
-                    to[2 * LANES..].copy_from_slice(&(used as u16).to_le_bytes());
-                }
-                (to[slots % LANES], to[LANES + slots % LANES]) = (step.tag, step.len_byte);
-                slots += 1;
-                used += step.footprint;
-            } else {
-                self.copy_below(used, from, copied..step.below);
-                copied = step.below + step.footprint;
-            }
-        }
-        self.copy_below(used, from, copied..from.used_bytes());
-        self.set_word(USED_AT, used as u32);
-        self.set_word(SHAPE_AT, (slots as u32) << 8);
-    }
-
-    /// Copies what lies `range` below the end of another page, so that it ends up `used` below the end of this one.
-    fn copy_below(&mut self, used: usize, from: &Page, range: Range<usize>) {
-        let (start, from_start) = (self.0.len() - used, from.0.len() - range.end);
-        self.0[start..][..range.len()].copy_from_slice(&from.0[from_start..][..range.len()]);
     }
 
     /// Tag, length byte and footprint of the first slot of a group.

@@ -1,7 +1,7 @@
 //! Reading an append-only file into the keyspace.
 
+use super::file::place;
 use super::manifest::{Manifest, Part, Place};
-use super::place;
 use crate::persist::load as rdb;
 use crate::persist::temporary::Temporaries;
 use crate::shared::Shared;

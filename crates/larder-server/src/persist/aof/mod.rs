@@ -5,71 +5,22 @@
 //! comes while one is under way shares the next. Rewriting makes a new base from a snapshot; in the instant that it shows,
 //! the log goes over to a new file.
 
+pub mod file;
 pub mod load;
 mod manifest;
 mod rewrite;
 mod sink;
 mod writer;
 
-use super::Persist;
-use super::temporary::Temporaries;
-use larder_engine::config::Config;
-use larder_engine::{Busy, Engine, LogLevel, MayWait, ScriptTurn, wall_s};
-use manifest::{Manifest, Place};
-use parking_lot::Mutex;
-use sink::Sink;
-use std::fs::{self, File, OpenOptions};
+use super::state::{Persist, RETRY_S};
+use super::turn::turn_of;
+use file::{AppendFile, State, open_increment, place, try_place};
+use larder_engine::{Engine, LogLevel, MayWait, wall_s};
+use manifest::Manifest;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The append-only file of the server.
-#[derive(Default)]
-pub struct AppendFile {
-    state: Mutex<State>,
-    sink: Sink,
-}
-
-#[derive(Default)]
-struct State {
-    place: Place,
-    manifest: Manifest,
-    has_writer: bool,
-}
-
-impl State {
-    /// Changes the manifest on the disk, and what is known of it when that has worked.
-    fn change(&mut self, temporaries: &Temporaries, change: impl FnOnce(&mut Manifest)) -> io::Result<()> {
-        let mut manifest = self.manifest.clone();
-        change(&mut manifest);
-        manifest.write(&self.place, temporaries)?;
-        self.manifest = manifest;
-        Ok(())
-    }
-}
-
-/// Where the configuration puts the files.
-fn place(config: &Config) -> Place {
-    Place { dir: PathBuf::from(config.value("appenddirname")), stem: config.value("appendfilename") }
-}
-
-/// The turn of the scripts. Without the proof that it may wait, the caller gives up when one runs for too long.
-fn turn_of<'e>(engine: &'e Engine, may_wait: Option<&MayWait>) -> io::Result<ScriptTurn<'e>> {
-    engine.take_turn(may_wait).map_err(|Busy| io::Error::other(super::SCRIPT_BUSY))
-}
-
-/// Whether files can be made where the log is to be.
-fn try_place(place: &Place) -> io::Result<()> {
-    fs::create_dir_all(&place.dir)?;
-    let probe = place.path(&format!("temp-{}.incr", place.stem));
-    File::create(&probe)?;
-    fs::remove_file(&probe)
-}
-
-fn open_increment(path: &std::path::Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
-}
 
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
@@ -105,10 +56,6 @@ impl AppendFile {
         Ok(())
     }
 
-    fn sink(&self) -> &Sink {
-        &self.sink
-    }
-
     /// Marks the file as kept, notes its size, and starts the writer if there is none.
     fn begin(&self, persist: &Arc<Persist>) -> io::Result<()> {
         let size = self.size();
@@ -116,13 +63,6 @@ impl AppendFile {
         (log.enabled, log.size, log.base_size) = (true, size, size);
         drop(log);
         self.need_writer(&mut self.state.lock(), persist)
-    }
-
-    /// Bytes of all files.
-    fn size(&self) -> u64 {
-        let state = self.state.lock();
-        let len = |name: &str| fs::metadata(state.place.path(name)).map_or(0, |metadata| metadata.len());
-        state.manifest.parts().map(|part| len(&part.name)).sum()
     }
 
     /// CONFIG SET appendonly yes: begins with a rewrite.
@@ -200,7 +140,7 @@ impl AppendFile {
         let saves = persist.engine.persistence().save.lock().running_since_s.is_some();
         let mut log = persist.engine.persistence().log.lock();
         let busy = saves || log.rewriting_since_s.is_some() || log.rewrite_scheduled;
-        let waits = log.rewrite_failed && wall_s() < log.last_try_s + super::RETRY_S;
+        let waits = log.rewrite_failed && wall_s() < log.last_try_s + RETRY_S;
         if !log.enabled || busy || waits || percentage == 0 || log.size <= least {
             return;
         }

@@ -1,12 +1,13 @@
 //! Making a new base from a snapshot.
 
+use super::file::{AppendFile, State, open_increment, place};
 use super::manifest::{Manifest, Part, Place};
-use super::{AppendFile, State, open_increment, turn_of};
-use crate::persist::Persist;
 use crate::persist::files::{forget_pages_of, put_in_place};
 use crate::persist::pace::Pace;
 use crate::persist::snapshot;
+use crate::persist::state::Persist;
 use crate::persist::temporary::{self, Temporaries};
+use crate::persist::turn::turn_of;
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -80,7 +81,7 @@ fn is_enabled(persist: &Persist) -> bool {
 fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Result<(Part, Option<File>)> {
     let mut state = file.state.lock();
     if state.place == Place::default() {
-        state.place = super::place(&persist.shared.config);
+        state.place = place(&persist.shared.config);
         state.manifest = Manifest::read(&state.place).map_err(io::Error::other)?.unwrap_or_default();
     }
     let place = state.place.clone();

@@ -13,7 +13,6 @@
 //!
 //! Tested by `tests/persistence/crash.rs` (kill -9) and `tests/persistence/disk.rs` (disks that fail).
 
-use crate::persist::Persist;
 use larder_engine::{Chunk, Engine};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -140,29 +139,5 @@ impl Inner {
     fn go_over(&mut self, to: Option<File>) {
         self.file_bytes = to.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |m| m.len());
         self.left.extend(std::mem::replace(&mut self.file, to.map(Arc::new)));
-    }
-}
-
-impl Persist {
-    /// Gives the kernel what is in the log up to `end`, before replies that tell of it leave. When that fails, or has
-    /// failed and is not mended, the log's thread sees to it.
-    pub fn write_log_to(&self, end: u64) {
-        let sink = self.log.sink();
-        if sink.written() >= end || sink.fails() {
-            return;
-        }
-        match sink.write(&self.engine) {
-            Ok(bytes) => self.note_log_growth(bytes),
-            Err(error) => {
-                self.log_write_failed(&error);
-                self.engine.append_log().kick();
-            }
-        }
-    }
-
-    pub(super) fn note_log_growth(&self, bytes: u64) {
-        if bytes > 0 {
-            self.engine.persistence().log.lock().size += bytes;
-        }
     }
 }

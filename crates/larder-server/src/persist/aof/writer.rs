@@ -1,6 +1,6 @@
 //! The thread that syncs the log of effects, and writes what no worker has written.
 
-use crate::persist::Persist;
+use crate::persist::state::Persist;
 use larder_engine::{LogLevel, LogState};
 use std::fs::File;
 use std::io;
@@ -110,6 +110,28 @@ fn sync_all(left: &mut Vec<Arc<File>>, last: Option<&File>) -> io::Result<()> {
 }
 
 impl Persist {
+    /// Gives the kernel what is in the log up to `end`, before replies that tell of it leave. When that fails, or has
+    /// failed and is not mended, the log's thread sees to it.
+    pub fn write_log_to(&self, end: u64) {
+        let sink = self.log.sink();
+        if sink.written() >= end || sink.fails() {
+            return;
+        }
+        match sink.write(&self.engine) {
+            Ok(bytes) => self.note_log_growth(bytes),
+            Err(error) => {
+                self.log_write_failed(&error);
+                self.engine.append_log().kick();
+            }
+        }
+    }
+
+    fn note_log_growth(&self, bytes: u64) {
+        if bytes > 0 {
+            self.engine.persistence().log.lock().size += bytes;
+        }
+    }
+
     fn sync_policy(&self) -> i64 {
         self.shared.config.hot.appendfsync.load(Relaxed)
     }
@@ -141,7 +163,9 @@ impl Persist {
         if self.sync_policy() == ALWAYS && is_kept(&self.engine.persistence().log.lock()) {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
-            crate::shutdown::exit_at_once(&self.shared, 1);
+            self.abandon();
+            crate::process::clean_up(&self.shared);
+            std::process::exit(1);
         }
         let why = crate::settings::system_text(error);
         let mut state = self.engine.persistence().log.lock();

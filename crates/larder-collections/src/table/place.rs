@@ -1,0 +1,24 @@
+//! Where entries belong, and how large segments grow.
+
+use crate::key_table::position;
+
+/// A segment of so many entries is split. Fewer make clones cheaper to write to, more leave less air.
+pub const SEGMENT_SLOTS_MAX: usize = 128;
+/// A segment of so many bytes is split.
+pub const SEGMENT_BYTES_MAX: usize = 4096;
+/// How much deeper than the average a segment may lie.
+pub const DEPTH_SLACK: u32 = 4;
+
+/// Where a hash belongs in a table.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub position: u32,
+    pub tag: u8,
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn of(hash: u64) -> Self {
+        Place { position: position(hash), tag: (hash as u8).max(1) }
+    }
+}

@@ -1,0 +1,120 @@
+//! What commands have done, in the form in which it can be done again: for the append-only file.
+//!
+//! A command that changed something is noted as it was given, unless its outcome depends on time, chance or waiting:
+//! then its handler notes what has the same effect at any time. What one command or one transaction did goes into the
+//! log as a whole, while the locks of its shards are held: the order of the log is the order of execution.
+
+/// The effects of the command or the transaction that is being executed.
+#[derive(Default)]
+pub(crate) struct Effects {
+    /// Whether anybody wants them.
+    on: bool,
+    /// The handler has spoken for the command.
+    replaced: bool,
+    bytes: Vec<u8>,
+    /// The database of each effect, and where it ends in `bytes`.
+    parts: Vec<(usize, usize)>,
+}
+
+impl Effects {
+    /// Begins anew for a command or a transaction.
+    #[inline]
+    pub(crate) fn begin(&mut self, on: bool) {
+        self.on = on;
+        if on && !self.parts.is_empty() {
+            self.clear();
+        }
+    }
+
+    /// Begins a command.
+    #[inline]
+    pub(crate) fn begin_command(&mut self) {
+        self.replaced = false;
+    }
+
+    /// Whether anybody wants to know.
+    #[inline]
+    pub(crate) fn wanted(&self) -> bool {
+        self.on
+    }
+
+    /// Has them noted from now on, or not.
+    pub(crate) fn set_wanted(&mut self, on: bool) {
+        self.on = on;
+    }
+
+    /// Whether the command is to be noted as it was given.
+    #[inline]
+    pub(crate) fn as_given(&self) -> bool {
+        self.on && !self.replaced
+    }
+
+    /// The command is not to be noted as it was given: others stand for it, or nothing does.
+    #[inline]
+    pub(crate) fn replace(&mut self) {
+        self.replaced = true;
+    }
+
+    /// Whether nothing was noted.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Number of effects.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The effects in their order: database and encoded command.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut start = 0;
+        self.parts.iter().map(move |&(db, end)| (db, &self.bytes[std::mem::replace(&mut start, end)..end]))
+    }
+
+    /// Notes an effect.
+    pub(crate) fn push<'w>(&mut self, db: usize, words: impl ExactSizeIterator<Item = &'w [u8]>) {
+        encode(&mut self.bytes, words);
+        self.parts.push((db, self.bytes.len()));
+    }
+
+    /// Forgets them.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 16);
+        self.parts.clear();
+    }
+}
+
+/// Appends a command as an array of bulk strings.
+pub(crate) fn encode<'w>(to: &mut Vec<u8>, words: impl ExactSizeIterator<Item = &'w [u8]>) {
+    let mut number = itoa::Buffer::new();
+    let mut head = |to: &mut Vec<u8>, mark: u8, len: usize| {
+        to.push(mark);
+        to.extend_from_slice(number.format(len).as_bytes());
+        to.extend_from_slice(b"\r\n");
+    };
+    head(to, b'*', words.len());
+    for word in words {
+        head(to, b'$', word.len());
+        to.extend_from_slice(word);
+        to.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_come_back_in_order() {
+        let mut effects = Effects::default();
+        effects.begin(true);
+        effects.push(3, [b"DEL".as_slice(), b"k"].into_iter());
+        effects.push(0, [b"PING".as_slice()].into_iter());
+        let all: Vec<(usize, &[u8])> = effects.iter().collect();
+        assert_eq!(all, [(3, b"*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n".as_slice()), (0, b"*1\r\n$4\r\nPING\r\n")]);
+        effects.begin(true);
+        assert!(effects.is_empty() && effects.as_given());
+    }
+}

@@ -1,0 +1,290 @@
+//! The log of effects, on its way to the append-only file.
+//!
+//! Workers append while they hold the locks of the shards concerned. The server takes what has gathered, writes and syncs
+//! it without any of these locks, and tells how far it has come. Positions in the log count its bytes since the
+//! server started. A reply that must not leave before its effects are on the disk waits for the position at which they
+//! end: whoever comes while a sync is under way joins the next one.
+//!
+//! ```text
+//!   workers --append--> [ bytes of the next write | cut | .. ] --take--> writer --synced(position)--> replies leave
+//! ```
+//!
+//! A cut is where the next file begins: BGREWRITEAOF makes it in the instant of its snapshot.
+
+use crate::aof::effects::{Effects, encode};
+use crate::keyspace::waiting::Waiter;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Workers wait when so many bytes have not been taken yet: the disk does not keep up.
+const PENDING_BYTES_MAX: usize = 64 << 20;
+
+/// The log.
+#[derive(Default)]
+pub struct AppendLog {
+    on: AtomicBool,
+    inner: Mutex<Inner>,
+    /// The log's thread is to look up from its sleep.
+    filled: Condvar,
+    /// The writer has taken what there was.
+    taken: Condvar,
+    end: AtomicU64,
+    /// Bytes of the buffers.
+    buffers: AtomicU64,
+    synced: AtomicU64,
+    wants_sync: AtomicBool,
+    /// Clients that wait for a position to be safe.
+    waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    bytes: Vec<u8>,
+    /// Where in `bytes` other files begin.
+    cuts: Vec<usize>,
+    /// The database that the file's reader has selected at this point.
+    db: Option<usize>,
+    /// The second that the file was last told of.
+    second: u64,
+    /// Position of the start of `bytes`.
+    taken: u64,
+    /// Capacity of what the writer writes now.
+    writing_bytes: usize,
+    stirred: bool,
+}
+
+/// What the writer took.
+#[derive(Default)]
+pub struct Chunk {
+    /// The bytes to write.
+    pub bytes: Vec<u8>,
+    /// Where in them the next file begins, each.
+    pub cuts: Vec<usize>,
+    /// Position of the end of the bytes.
+    pub end: u64,
+}
+
+impl AppendLog {
+    /// Whether effects are wanted.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// From now on, effects are wanted, or not. What is in the log stays. To be called while all shards are held, or
+    /// before there are clients.
+    pub fn set_on(&self, on: bool) {
+        let mut inner = self.inner.lock();
+        inner.db = None;
+        self.on.store(on, Ordering::Relaxed);
+    }
+
+    /// Position of the end.
+    pub fn end(&self) -> u64 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// Bytes that the writer has not taken.
+    pub(crate) fn pending(&self) -> usize {
+        self.inner.lock().bytes.len()
+    }
+
+    /// Bytes of memory that the log takes: they are not counted against `maxmemory`.
+    pub(crate) fn buffer_bytes(&self) -> u64 {
+        self.buffers.load(Ordering::Relaxed)
+    }
+
+    fn note_buffers(&self, inner: &Inner) {
+        self.buffers.store((inner.bytes.capacity() + inner.writing_bytes) as u64, Ordering::Relaxed);
+    }
+
+    /// Position up to which everything is safe on the disk.
+    #[inline]
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::SeqCst)
+    }
+
+    /// Everything up to a position is on the disk.
+    pub(crate) fn set_synced(&self, position: u64) {
+        self.synced.fetch_max(position, Ordering::SeqCst);
+    }
+
+    /// Asks for a sync at once, whatever the configuration says.
+    pub fn request_sync(&self) {
+        self.wants_sync.store(true, Ordering::Relaxed);
+        self.stir(&mut self.inner.lock());
+    }
+
+    /// Whether somebody has asked for a sync since the last call.
+    pub fn take_sync_request(&self) -> bool {
+        self.wants_sync.swap(false, Ordering::Relaxed)
+    }
+
+    /// A client waits until everything up to a position is safe.
+    pub(crate) fn wait(&self, position: u64, waiter: Arc<Waiter>) {
+        self.waiters.lock().push((position, waiter));
+    }
+
+    /// Takes those who have waited for no more than what is safe now.
+    pub(crate) fn take_served(&self) -> Vec<Arc<Waiter>> {
+        let synced = self.synced();
+        let mut waiters = self.waiters.lock();
+        waiters.retain(|(_, waiter)| !waiter.is_taken());
+        waiters.extract_if(.., |(position, _)| *position <= synced).map(|(_, waiter)| waiter).collect()
+    }
+
+    /// Appends the effects of a command or a transaction; returns the position of their end. `timestamp`: the second to
+    /// note, if times are noted.
+    pub(crate) fn append(&self, effects: &Effects, timestamp: Option<u64>) -> u64 {
+        let mut inner = self.inner.lock();
+        inner.note_time(timestamp);
+        let mut several = effects.len() > 1;
+        let is_transaction = several;
+        for (db, command) in effects.iter() {
+            inner.select(db);
+            if std::mem::take(&mut several) {
+                inner.bytes.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
+            }
+            inner.bytes.extend_from_slice(command);
+        }
+        if is_transaction {
+            inner.bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
+        }
+        self.appended(&mut inner)
+    }
+
+    /// Appends one command.
+    pub(crate) fn append_one(&self, db: usize, words: &[&[u8]], timestamp: Option<u64>) {
+        let mut inner = self.inner.lock();
+        inner.note_time(timestamp);
+        inner.select(db);
+        encode(&mut inner.bytes, words.iter().copied());
+        self.appended(&mut inner);
+    }
+
+    fn appended(&self, inner: &mut Inner) -> u64 {
+        let end = inner.taken + inner.bytes.len() as u64;
+        self.end.store(end, Ordering::Release);
+        self.note_buffers(inner);
+        end
+    }
+
+    /// Has the log's thread look at it, at once or as soon as it can.
+    pub fn kick(&self) {
+        self.stir(&mut self.inner.lock());
+    }
+
+    /// The next file begins here. To be called while all shards are held.
+    pub fn cut(&self) {
+        let mut inner = self.inner.lock();
+        let at = inner.bytes.len();
+        inner.cuts.push(at);
+        inner.db = None;
+        inner.second = 0;
+        self.stir(&mut inner);
+    }
+
+    fn stir(&self, inner: &mut Inner) {
+        inner.stirred = true;
+        self.filled.notify_one();
+    }
+
+    /// Sleeps until somebody stirs the log, or `patience` is over. Who did so since the last sleep counts.
+    pub fn sleep(&self, patience: Duration) {
+        let mut inner = self.inner.lock();
+        if !inner.stirred {
+            self.filled.wait_for(&mut inner, patience);
+        }
+        inner.stirred = false;
+    }
+
+    /// Takes what there is.
+    pub fn take(&self, into: &mut Chunk) {
+        let mut inner = self.inner.lock();
+        into.bytes.clear();
+        into.bytes.shrink_to(1 << 20);
+        std::mem::swap(&mut inner.bytes, &mut into.bytes);
+        into.cuts = std::mem::take(&mut inner.cuts);
+        inner.taken += into.bytes.len() as u64;
+        inner.writing_bytes = into.bytes.capacity();
+        self.note_buffers(&inner);
+        into.end = inner.taken;
+        self.taken.notify_all();
+    }
+
+    /// Waits while too much has not been taken yet. No shard must be held.
+    pub fn wait_for_room(&self) {
+        let mut inner = self.inner.lock();
+        while inner.bytes.len() > PENDING_BYTES_MAX && self.is_on() {
+            self.taken.wait_for(&mut inner, Duration::from_millis(100));
+        }
+    }
+}
+
+impl Inner {
+    /// Has the reader work on a database.
+    fn select(&mut self, db: usize) {
+        if self.db != Some(db) {
+            let number = itoa::Buffer::new().format(db).to_owned();
+            encode(&mut self.bytes, [b"SELECT", number.as_bytes()].into_iter());
+            self.db = Some(db);
+        }
+    }
+
+    /// Tells the reader what time it was, once a second.
+    fn note_time(&mut self, second: Option<u64>) {
+        if let Some(second) = second.filter(|&second| second != self.second) {
+            self.bytes.extend_from_slice(format!("#TS:{second}\r\n").as_bytes());
+            self.second = second;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(log: &AppendLog) -> Chunk {
+        let mut chunk = Chunk::default();
+        log.take(&mut chunk);
+        chunk
+    }
+
+    #[test]
+    fn databases_are_selected_and_transactions_stay_together() {
+        let log = AppendLog::default();
+        log.set_on(true);
+        let mut effects = Effects::default();
+        effects.begin(true);
+        effects.push(1, [b"DEL".as_slice(), b"a"].into_iter());
+        effects.push(1, [b"DEL".as_slice(), b"b"].into_iter());
+        log.append(&effects, Some(7));
+        log.append_one(1, &[b"DEL", b"c"], Some(7));
+        let end = log.end();
+        let chunk = take(&log);
+        let select = "*2\r\n$6\r\nSELECT\r\n$1\r\n1\r\n";
+        let del = |key: &str| format!("*2\r\n$3\r\nDEL\r\n$1\r\n{key}\r\n");
+        let (a, b, c) = (del("a"), del("b"), del("c"));
+        let expected = format!("#TS:7\r\n{select}*1\r\n$5\r\nMULTI\r\n{a}{b}*1\r\n$4\r\nEXEC\r\n{c}");
+        assert_eq!(String::from_utf8(chunk.bytes).unwrap(), expected);
+        assert_eq!((chunk.end, end), (expected.len() as u64, expected.len() as u64));
+    }
+
+    #[test]
+    fn another_file_begins_at_a_cut_and_selects_anew() {
+        let log = AppendLog::default();
+        log.set_on(true);
+        log.append_one(0, &[b"X"], None);
+        let before = log.end();
+        log.cut();
+        log.append_one(0, &[b"Y"], None);
+        let chunk = take(&log);
+        assert_eq!(chunk.cuts, [before as usize]);
+        assert!(chunk.bytes[before as usize..].starts_with(b"*2\r\n$6\r\nSELECT"));
+        log.set_synced(5);
+        log.set_synced(3);
+        assert_eq!(log.synced(), 5);
+    }
+}

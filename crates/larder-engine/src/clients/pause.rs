@@ -1,0 +1,91 @@
+//! CLIENT PAUSE: commands are put off until a moment in time.
+
+use crate::clients::session::Session;
+use crate::command::spec::{Command, Scope, flags};
+use crate::scripts::Scripts;
+use crate::scripts::cache::digest;
+use crate::scripts::header::{ScriptFlags, of_script};
+use larder_resp::Args;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// What is put off, and until when.
+#[derive(Default)]
+pub(crate) struct Pause {
+    /// Wall clock in ms; 0: nothing is paused.
+    until_ms: AtomicU64,
+    all: AtomicBool,
+}
+
+impl Pause {
+    /// Pauses writes, or everything. A pause in force is never shortened or narrowed.
+    pub(crate) fn start(&self, until_ms: u64, all: bool, now_ms: u64) {
+        self.all.store(all || (self.in_force(now_ms) && self.all.load(Relaxed)), Relaxed);
+        self.until_ms.fetch_max(until_ms, Relaxed);
+    }
+
+    /// Ends the pause.
+    pub(crate) fn end(&self) {
+        self.until_ms.store(0, Relaxed);
+        self.all.store(false, Relaxed);
+    }
+
+    /// Whether anything is paused.
+    pub(crate) fn in_force(&self, now_ms: u64) -> bool {
+        self.until_ms.load(Relaxed) > now_ms
+    }
+
+    /// Whether a pause has just run out; true once a pause.
+    pub(crate) fn expired(&self) -> bool {
+        self.until_ms.swap(0, Relaxed) != 0
+    }
+
+    /// What is paused now, and for how many ms more.
+    pub(crate) fn state(&self, now_ms: u64) -> Option<(&'static str, u64)> {
+        let left = self.until_ms.load(Relaxed).checked_sub(now_ms).filter(|&left| left > 0)?;
+        Some((if self.all.load(Relaxed) { "all" } else { "write" }, left))
+    }
+
+    /// Whether the command must wait: nothing is exempt from a pause of everything, not even CLIENT UNPAUSE.
+    #[inline]
+    pub(crate) fn applies(
+        &self,
+        scripts: &Scripts,
+        now_ms: u64,
+        session: &Session,
+        command: &Command,
+        args: Args<'_>,
+    ) -> bool {
+        if !self.in_force(now_ms) {
+            return false;
+        }
+        self.all.load(Relaxed) || may_write(scripts, session, command, args)
+    }
+}
+
+/// Whether a command may change something, or has others do it; EXEC, if one of its queue may.
+pub(crate) fn may_write(scripts: &Scripts, session: &Session, command: &Command, args: Args<'_>) -> bool {
+    writes(scripts, command, args)
+        || command.scope == Scope::Exec && session.multi.as_ref().is_some_and(|queue| queue.writes)
+}
+
+/// The same for a single command. A script that says of itself that it only reads is taken at its word: it will be held
+/// to it.
+pub(crate) fn writes(scripts: &Scripts, command: &Command, args: Args<'_>) -> bool {
+    let may = command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0;
+    may && !(command.scope == Scope::Script && says_it_only_reads(scripts, command, args))
+}
+
+/// Whether what EVAL, EVALSHA or FCALL would run declares that it does not write.
+fn says_it_only_reads(scripts: &Scripts, command: &Command, args: Args<'_>) -> bool {
+    let Some(arg) = args.get(1) else { return false };
+    let flags = match command.name {
+        "eval" => of_script(arg).ok().and_then(|(flags, _)| flags),
+        "evalsha" => digest(arg).and_then(|sha| scripts.find(&sha)?.flags),
+        "fcall" => {
+            let libraries = scripts.libraries();
+            libraries.function(arg).map(|(library, at)| library.functions[*at].flags)
+        }
+        _ => None,
+    };
+    flags.is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES))
+}

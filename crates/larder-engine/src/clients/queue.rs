@@ -1,0 +1,41 @@
+//! The commands of a transaction that wait for EXEC, and the keys that it depends on.
+
+use crate::command::spec::{Found, Scope, flags};
+use crate::keyspace::watch::Touched;
+use larder_resp::OwnedArgs;
+use std::sync::Arc;
+
+/// The commands of a transaction.
+#[derive(Default)]
+pub struct Queue {
+    pub(crate) commands: Vec<(Found, OwnedArgs)>,
+    /// A command was refused: EXEC will refuse as well.
+    pub(crate) poisoned: bool,
+    /// A command writes, or has others do it: scripts that do not say otherwise, messages.
+    pub(crate) writes: bool,
+    pub(crate) bytes: usize,
+}
+
+impl Queue {
+    /// Whether any command runs a script.
+    pub(crate) fn has_scripts(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.scope == Scope::Script)
+    }
+
+    /// Whether all commands may run while data is loaded.
+    pub(crate) fn all_while_loading(&self) -> bool {
+        self.commands.iter().all(|(found, _)| found.command.has(flags::LOADING))
+    }
+
+    /// Whether any command may need memory.
+    pub(crate) fn needs_room(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))
+    }
+}
+
+/// A key that the next transaction depends on.
+pub struct Watched {
+    pub(crate) db: usize,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) touched: Arc<Touched>,
+}

@@ -1,0 +1,396 @@
+//! What the engine knows of one connection: the part its worker owns, and the part that others may look at.
+
+use crate::acl::{Acl, User};
+use crate::clients::access::Access;
+use crate::clients::queue::{Queue, Watched};
+use crate::command::spec::Found;
+use crate::keyspace::waiting::Waiter;
+use crate::pubsub::{Message, Subscriptions};
+use crate::tracking::Tracking;
+use larder_resp::{OwnedArgs, Protocol};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
+
+/// How a client is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnKind {
+    /// By TCP.
+    Tcp,
+    /// By a unix socket.
+    Unix,
+}
+
+/// What the server knows of a new connection.
+#[derive(Clone, Debug)]
+pub struct ConnInfo {
+    /// From `Engine::next_client_id`.
+    pub id: u64,
+    /// The client's address.
+    pub addr: String,
+    /// The server's address.
+    pub laddr: String,
+    /// The file descriptor.
+    pub fd: i32,
+    /// How it is connected.
+    pub kind: ConnKind,
+}
+
+/// The classes of clients that output limits distinguish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientClass {
+    /// Asks and gets answers.
+    Normal,
+    /// A replica.
+    Replica,
+    /// Has subscriptions.
+    PubSub,
+}
+
+/// Bits of [`ClientShared::flags`], with the letters of CLIENT LIST.
+pub mod client_flags {
+    /// `b`: waits in a blocking command.
+    pub const BLOCKED: u32 = 1;
+    /// `x`: in a transaction.
+    pub const MULTI: u32 = 1 << 1;
+    /// `d`: a watched key was changed.
+    pub const DIRTY: u32 = 1 << 2;
+    /// `O`: a monitor.
+    pub const MONITOR: u32 = 1 << 3;
+    /// `U`: connected by a unix socket.
+    pub const UNIX: u32 = 1 << 4;
+    /// `e`: exempt from client eviction.
+    pub const NO_EVICT: u32 = 1 << 5;
+    /// `T`: does not mark keys as used.
+    pub const NO_TOUCH: u32 = 1 << 6;
+    /// `c`: closes once its output is sent.
+    pub const CLOSING: u32 = 1 << 7;
+    /// `I`: a source of imported data.
+    pub const IMPORT_SOURCE: u32 = 1 << 8;
+    /// `P`: has subscriptions.
+    pub const PUBSUB: u32 = 1 << 9;
+    /// `t`: is told of keys that change.
+    pub const TRACKING: u32 = 1 << 10;
+    /// `R`: the connection that was to be told instead is gone.
+    pub const BROKEN_REDIRECT: u32 = 1 << 11;
+    /// `B`: is told of keys by prefix.
+    pub const BROADCAST: u32 = 1 << 12;
+    /// No letter of its own, but `r` among the capabilities: would follow a redirection.
+    pub const CAPA_REDIRECT: u32 = 1 << 13;
+}
+
+/// The part of a connection that other threads may look at. Only the worker that owns the connection writes the
+/// counters; the names change under their lock. Aligned, so that clients of two workers share no cache line.
+#[repr(align(64))]
+pub struct ClientShared {
+    /// Unique among all connections of the process.
+    pub id: u64,
+    /// The worker that owns the connection.
+    pub worker: usize,
+    /// The client's address.
+    pub addr: Box<str>,
+    /// The server's address.
+    pub laddr: Box<str>,
+    /// The file descriptor.
+    pub fd: i32,
+    /// When it connected, in ms of the wall clock.
+    pub created_ms: u64,
+    /// When it last sent a command, in ms of the wall clock.
+    pub last_active_ms: AtomicU64,
+    /// Bits of `client_flags`.
+    pub flags: AtomicU32,
+    /// The selected database.
+    pub db: AtomicU32,
+    /// Id of the last command, plus one; 0 when there was none.
+    pub last_command: AtomicU16,
+    /// 2 or 3.
+    pub resp: AtomicU16,
+    /// Queued commands of the transaction; -1 outside one.
+    pub multi: AtomicI32,
+    /// Number of watched keys.
+    pub watching: AtomicU32,
+    /// Bytes held by the queue of the transaction.
+    pub multi_bytes: AtomicU32,
+    /// Number of channels subscribed to.
+    pub channels: AtomicU32,
+    /// Number of patterns subscribed to.
+    pub patterns: AtomicU32,
+    /// Number of shard channels subscribed to.
+    pub shard_channels: AtomicU32,
+    /// The client that is told of changed keys instead: -1 without tracking, 0 for none.
+    pub redirect: AtomicI64,
+    /// Unparsed bytes of input.
+    pub query_len: AtomicU64,
+    /// Capacity of the input buffer.
+    pub query_cap: AtomicU64,
+    /// Bytes of output that wait to be sent.
+    pub output_bytes: AtomicU64,
+    /// Buffers of output that wait to be sent.
+    pub output_chain: AtomicU64,
+    /// Bytes held for subscriptions.
+    pub subscription_bytes: AtomicU64,
+    /// Bytes held for client-side caching.
+    pub tracking_bytes: AtomicU64,
+    /// Bytes held for watched keys.
+    pub watched_bytes: AtomicU64,
+    /// What of its memory is in the sum that `maxmemory-clients` limits.
+    pub counted: AtomicU64,
+    /// What of its memory is in the sum of those that are being closed because of that limit.
+    pub closing: AtomicU64,
+    /// Bytes received.
+    pub net_in: AtomicU64,
+    /// Bytes sent or waiting.
+    pub net_out: AtomicU64,
+    /// Commands executed.
+    pub commands: AtomicU64,
+    /// Set to ask the worker to close the connection.
+    pub kill: AtomicBool,
+    /// What the client calls itself.
+    pub names: Mutex<ClientNames>,
+    /// What the connection waits for, while it does.
+    pub waiter: Mutex<Option<Arc<Waiter>>>,
+}
+
+/// What a client calls itself.
+#[derive(Clone, Debug, Default)]
+pub struct ClientNames {
+    /// CLIENT SETNAME.
+    pub name: Box<[u8]>,
+    /// CLIENT SETINFO LIB-NAME.
+    pub lib_name: Box<[u8]>,
+    /// CLIENT SETINFO LIB-VER.
+    pub lib_ver: Box<[u8]>,
+    /// Who it is; `None`: the default user.
+    pub(crate) user: Option<Arc<User>>,
+}
+
+impl ClientShared {
+    pub(crate) fn new(info: ConnInfo, worker: usize, now_ms: u64) -> Self {
+        let flags = if info.kind == ConnKind::Unix { client_flags::UNIX } else { 0 };
+        ClientShared {
+            id: info.id,
+            worker,
+            addr: info.addr.into(),
+            laddr: info.laddr.into(),
+            fd: info.fd,
+            created_ms: now_ms,
+            last_active_ms: AtomicU64::new(now_ms),
+            flags: AtomicU32::new(flags),
+            db: AtomicU32::new(0),
+            last_command: AtomicU16::new(0),
+            resp: AtomicU16::new(2),
+            multi: AtomicI32::new(-1),
+            watching: AtomicU32::new(0),
+            multi_bytes: AtomicU32::new(0),
+            channels: AtomicU32::new(0),
+            patterns: AtomicU32::new(0),
+            shard_channels: AtomicU32::new(0),
+            redirect: AtomicI64::new(-1),
+            query_len: AtomicU64::new(0),
+            query_cap: AtomicU64::new(0),
+            output_bytes: AtomicU64::new(0),
+            output_chain: AtomicU64::new(0),
+            subscription_bytes: AtomicU64::new(0),
+            tracking_bytes: AtomicU64::new(0),
+            watched_bytes: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
+            closing: AtomicU64::new(0),
+            net_in: AtomicU64::new(0),
+            net_out: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            kill: AtomicBool::new(false),
+            names: Mutex::default(),
+            waiter: Mutex::default(),
+        }
+    }
+
+    /// Whether all bits of `flag` are set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.load(Relaxed) & flag == flag
+    }
+
+    /// Sets or clears a flag.
+    pub fn set_flag(&self, flag: u32, on: bool) {
+        if on {
+            self.flags.fetch_or(flag, Relaxed);
+        } else {
+            self.flags.fetch_and(!flag, Relaxed);
+        }
+    }
+
+    /// Records the state of the input buffer.
+    pub fn set_query_buffer(&self, len: usize, cap: usize) {
+        self.query_len.store(len as u64, Relaxed);
+        self.query_cap.store(cap as u64, Relaxed);
+    }
+
+    /// Records the memory of the output that waits, and the number of its buffers.
+    pub fn set_output(&self, bytes: usize, chain: usize) {
+        self.output_bytes.store(bytes as u64, Relaxed);
+        self.output_chain.store(chain as u64, Relaxed);
+    }
+
+    /// Counts bytes received.
+    pub fn add_net_in(&self, bytes: usize) {
+        self.net_in.store(self.net_in.load(Relaxed) + bytes as u64, Relaxed);
+    }
+
+    /// Counts bytes sent.
+    pub fn add_net_out(&self, bytes: usize) {
+        self.net_out.store(self.net_out.load(Relaxed) + bytes as u64, Relaxed);
+    }
+}
+
+/// What CLIENT REPLY asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Every command is answered.
+    On,
+    /// No command is answered.
+    Off,
+    /// The next command is not answered.
+    SkipNext,
+    /// This command is not answered.
+    Skip,
+}
+
+/// The part of a connection that only its worker touches.
+pub struct Session {
+    pub(crate) shared: Arc<ClientShared>,
+    pub(crate) db: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) authenticated: bool,
+    /// Whether it ever was.
+    pub(crate) was_in: bool,
+    /// Who it is and what that allows.
+    pub(crate) access: Access,
+    pub(crate) reply_mode: ReplyMode,
+    pub(crate) no_touch: bool,
+    pub(crate) multi: Option<Box<Queue>>,
+    pub(crate) watched: Vec<Watched>,
+    pub(crate) waiter: Option<Arc<Waiter>>,
+    /// The command that it waits in.
+    pub(crate) suspended: Option<Box<Suspended>>,
+    pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    pub(crate) tracking: Option<Box<Tracking>>,
+    /// Whether a subscription ever ended: messages to it may still be in the mail.
+    pub(crate) has_left: bool,
+    /// Where in the log the effects of the connection's last write end.
+    pub(crate) log_end: u64,
+    /// Reads an append-only file: nothing is refused.
+    pub(crate) replays: bool,
+    /// How its scripts are debugged.
+    pub(crate) debugging: Mode,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<ClientShared>, acl: &Acl, access: Access) -> Self {
+        Session {
+            shared,
+            db: 0,
+            protocol: Protocol::Resp2,
+            authenticated: access.is_in(acl),
+            was_in: access.is_in(acl),
+            access,
+            reply_mode: ReplyMode::On,
+            no_touch: false,
+            multi: None,
+            watched: Vec::new(),
+            waiter: None,
+            suspended: None,
+            subscriptions: None,
+            tracking: None,
+            has_left: false,
+            log_end: 0,
+            replays: false,
+            debugging: Mode::Off,
+        }
+    }
+
+    /// For the commands of an append-only file.
+    pub(crate) fn for_replay(info: ConnInfo, acl: &Acl) -> Self {
+        let shared = Arc::new(ClientShared::new(info, 0, 0));
+        Session { replays: true, ..Session::new(shared, acl, Access::of_replay(acl)) }
+    }
+
+    /// The connection's id.
+    pub fn id(&self) -> u64 {
+        self.shared.id
+    }
+
+    /// The part that others may look at.
+    pub fn shared(&self) -> &ClientShared {
+        &self.shared
+    }
+
+    /// Whether the connection may send large requests.
+    pub fn authenticated(&self) -> bool {
+        self.authenticated
+    }
+
+    /// Whether nothing is known of the client: it has to authenticate, and never has.
+    pub fn is_stranger(&self) -> bool {
+        !self.authenticated && !self.was_in
+    }
+
+    /// Whether its next script is debugged.
+    pub fn debugs(&self) -> bool {
+        self.debugging != Mode::Off
+    }
+
+    /// Whether the connection waits in a blocking command.
+    pub fn is_blocked(&self) -> bool {
+        self.waiter.is_some()
+    }
+
+    /// The protocol spoken.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The class that output limits go by.
+    pub fn class(&self) -> ClientClass {
+        match () {
+            () if self.shared.has(client_flags::MONITOR) => ClientClass::Replica,
+            () if self.subscriptions.is_some() => ClientClass::PubSub,
+            () => ClientClass::Normal,
+        }
+    }
+
+    /// Whether the idle timeout passes it by.
+    pub fn exempt_from_timeout(&self) -> bool {
+        self.is_blocked() || self.subscriptions.is_some() || self.shared.has(client_flags::MONITOR)
+    }
+
+    /// Whether only commands about subscriptions are allowed: messages could be mistaken for the replies of others.
+    pub(crate) fn only_listens(&self) -> bool {
+        self.protocol == Protocol::Resp2 && self.subscriptions.is_some()
+    }
+
+    /// Whether the connection still subscribes to what the message was sent to.
+    pub fn hears(&self, message: &Message) -> bool {
+        let (space, name) = message.subscription();
+        !self.has_left || self.subscriptions.as_ref().is_some_and(|all| all.contains(space, name))
+    }
+}
+
+/// A command of a client that waits.
+pub(crate) struct Suspended {
+    pub(crate) found: Found,
+    pub(crate) args: OwnedArgs,
+    pub(crate) took_ns: u64,
+}
+
+/// How the scripts of a client are debugged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// They are not.
+    #[default]
+    Off,
+    /// On a copy of the data.
+    Copy,
+    /// On the data.
+    InPlace,
+}

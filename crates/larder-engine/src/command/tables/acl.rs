@@ -1,0 +1,160 @@
+//! The table of the ACL commands: what each is called and takes.
+
+use crate::command::spec::{Command, Group, Secrets, flags::*};
+
+/// The commands of this family.
+pub(crate) const TABLE: &[Command] = &[Command {
+    name: "acl",
+    arity: -2,
+    flags: NONE,
+    group: Group::Server,
+    since: "6.0.0",
+    summary: "A container for commands on users and their rights.",
+    complexity: "Depends on the subcommand",
+    subcommands: &[
+        Command {
+            name: "cat",
+            arity: -2,
+            flags: LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns the categories, or the commands of one.",
+            complexity: "O(n) for n commands",
+            args: "category:string?",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "deluser",
+            secrets: Secrets::From(2),
+            arity: -3,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Deletes users, and closes their connections.",
+            complexity: "O(n) for n connections",
+            args: "username:string*",
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "dryrun",
+            arity: -4,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "7.0.0",
+            summary: "Says whether a user could run a command, without running it.",
+            complexity: "O(k * p) for k keys and p patterns of keys",
+            args: "username:string command:string arg:string?*",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "genpass",
+            arity: -2,
+            flags: LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Makes up a password that nobody guesses.",
+            complexity: "O(1)",
+            args: "bits:integer?",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "getuser",
+            secrets: Secrets::From(2),
+            arity: 3,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns the rights of a user.",
+            complexity: "O(n) for n commands",
+            args: "username:string",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "help",
+            arity: 2,
+            flags: LOADING | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns a help text.",
+            complexity: "O(1)",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "list",
+            arity: 2,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns all users as lines of a configuration file.",
+            complexity: "O(n * m) for n users and m commands",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "load",
+            arity: 2,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Replaces all users by those of the ACL file.",
+            complexity: "O(n) for n users, and for the connections",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "log",
+            arity: -2,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns or forgets what users were refused.",
+            complexity: "O(n) for n entries",
+            args: "operation:oneof?(count:integer reset:pure-token=RESET)",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "save",
+            arity: 2,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Writes all users into the ACL file.",
+            complexity: "O(n * m) for n users and m commands",
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "setuser",
+            secrets: Secrets::From(2),
+            arity: -3,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Makes or changes a user.",
+            complexity: "O(n) for n rules, and for the connections",
+            args: "username:string rule:string?*",
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "users",
+            arity: 2,
+            flags: ADMIN | LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns the names of all users.",
+            complexity: "O(n) for n users",
+            ..Command::DEFAULT
+        },
+        Command {
+            name: "whoami",
+            arity: 2,
+            flags: LOADING | NOSCRIPT | STALE,
+            group: Group::Server,
+            since: "6.0.0",
+            summary: "Returns the name of the connection's user.",
+            complexity: "O(1)",
+            ..Command::DEFAULT
+        },
+    ],
+    ..Command::DEFAULT
+}];

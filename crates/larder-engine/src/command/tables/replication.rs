@@ -1,0 +1,102 @@
+//! The table of the replication commands: what each is called, takes and touches.
+
+use crate::command::spec::{Command, Group, Scope, flags::*};
+
+/// The commands of this family.
+pub(crate) const TABLE: &[Command] = &[
+    Command {
+        name: "failover",
+        arity: -1,
+        flags: ADMIN | NOSCRIPT | STALE,
+        acl: "",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "6.2.0",
+        summary: "Starts a failover to one of the replicas.",
+        complexity: "O(1)",
+        args: "target:block=TO?(host:string port:integer force:pure-token=FORCE?) abort:pure-token=ABORT? milliseconds:integer=TIMEOUT?",
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "psync",
+        arity: -3,
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+        acl: "",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "2.8.0",
+        summary: "Asks a primary for its stream of changes from an offset on.",
+        complexity: "O(1)",
+        args: "replicationid:string offset:integer",
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "replconf",
+        arity: -1,
+        flags: ADMIN | ALLOW_BUSY | LOADING | NOSCRIPT | STALE,
+        acl: "",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "3.0.0",
+        summary: "Tells a primary about the replica.",
+        complexity: "O(1)",
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "replicaof",
+        arity: 3,
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | STALE,
+        acl: "",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "5.0.0",
+        summary: "Makes the server a replica of another one, or of none.",
+        complexity: "O(1)",
+        args: "args:oneof(host-port:block(host:string port:integer) no-one:block(no:pure-token=NO one:pure-token=ONE))",
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "role",
+        arity: 1,
+        flags: FAST | LOADING | NOSCRIPT | STALE,
+        acl: "admin dangerous",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "2.8.12",
+        summary: "Tells the role in replication.",
+        complexity: "O(1)",
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "slaveof",
+        arity: 3,
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | STALE,
+        acl: "",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "1.0.0",
+        summary: "Makes the server a replica of another one, or of none.",
+        complexity: "O(1)",
+        args: "args:oneof(host-port:block(host:string port:integer) no-one:block(no:pure-token=NO one:pure-token=ONE))",
+        ..Command::DEFAULT
+    },
+    Command {
+        name: "sync",
+        arity: 1,
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+        acl: "",
+        scope: Scope::None,
+        keys: &[],
+        group: Group::Server,
+        since: "1.0.0",
+        summary: "Asks a primary for its data and its stream of changes.",
+        complexity: "O(1)",
+        ..Command::DEFAULT
+    },
+];

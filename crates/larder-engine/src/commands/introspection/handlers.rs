@@ -1,0 +1,43 @@
+//! The handlers of the introspection commands, by the names of `command::tables::introspection`.
+
+use crate::context::Handler;
+
+/// `name` or `container|name`, and the code.
+pub(crate) const HANDLERS: &[(&str, Handler)] = &[
+    ("command", super::command::all),
+    ("command|count", super::command::count),
+    ("command|docs", super::command::docs),
+    ("command|getkeys", super::command::getkeys),
+    ("command|getkeysandflags", super::command::getkeysandflags),
+    ("command|help", super::command::help),
+    ("command|info", super::command::info),
+    ("command|list", super::command::list),
+    ("commandlog|get", super::slowlog::commandlog_get),
+    ("commandlog|help", super::slowlog::commandlog_help),
+    ("commandlog|len", super::slowlog::commandlog_len),
+    ("commandlog|reset", super::slowlog::commandlog_reset),
+    ("config|get", super::config::get),
+    ("config|help", super::config::help),
+    ("config|resetstat", super::config::resetstat),
+    ("config|rewrite", super::config::rewrite),
+    ("config|set", super::config::set),
+    ("debug", super::debug::debug),
+    ("info", super::info::info),
+    ("latency|doctor", super::latency::doctor),
+    ("latency|graph", super::latency::graph),
+    ("latency|help", super::latency::help),
+    ("latency|histogram", super::latency::histogram),
+    ("latency|history", super::latency::history),
+    ("latency|latest", super::latency::latest),
+    ("latency|reset", super::latency::reset),
+    ("memory|doctor", super::memory::doctor),
+    ("memory|help", super::memory::help),
+    ("memory|malloc-stats", super::memory::malloc_stats),
+    ("memory|purge", super::memory::purge),
+    ("memory|stats", super::memory::stats),
+    ("memory|usage", super::memory::usage),
+    ("slowlog|get", super::slowlog::get),
+    ("slowlog|help", super::slowlog::help),
+    ("slowlog|len", super::slowlog::len),
+    ("slowlog|reset", super::slowlog::reset),
+];

@@ -1,0 +1,42 @@
+//! The handlers of the sorted set commands, by the names of `command::tables::sorted_set`.
+
+use crate::context::Handler;
+
+/// `name` or `container|name`, and the code.
+pub(crate) const HANDLERS: &[(&str, Handler)] = &[
+    ("bzmpop", super::pop::bzmpop),
+    ("bzpopmax", super::pop::bzpopmax),
+    ("bzpopmin", super::pop::bzpopmin),
+    ("zadd", super::add::zadd),
+    ("zcard", super::read::zcard),
+    ("zcount", super::read::zcount),
+    ("zdiff", super::combine::zdiff),
+    ("zdiffstore", super::combine::zdiffstore),
+    ("zincrby", super::add::zincrby),
+    ("zinter", super::combine::zinter),
+    ("zintercard", super::combine::zintercard),
+    ("zinterstore", super::combine::zinterstore),
+    ("zlexcount", super::read::zlexcount),
+    ("zmpop", super::pop::zmpop),
+    ("zmscore", super::read::zmscore),
+    ("zpopmax", super::pop::zpopmax),
+    ("zpopmin", super::pop::zpopmin),
+    ("zrandmember", super::random::zrandmember),
+    ("zrange", super::range::zrange),
+    ("zrangebylex", super::range::zrangebylex),
+    ("zrangebyscore", super::range::zrangebyscore),
+    ("zrangestore", super::range::zrangestore),
+    ("zrank", super::read::zrank),
+    ("zrem", super::remove::zrem),
+    ("zremrangebylex", super::remove::zremrangebylex),
+    ("zremrangebyrank", super::remove::zremrangebyrank),
+    ("zremrangebyscore", super::remove::zremrangebyscore),
+    ("zrevrange", super::range::zrevrange),
+    ("zrevrangebylex", super::range::zrevrangebylex),
+    ("zrevrangebyscore", super::range::zrevrangebyscore),
+    ("zrevrank", super::read::zrevrank),
+    ("zscan", super::scan::zscan),
+    ("zscore", super::read::zscore),
+    ("zunion", super::combine::zunion),
+    ("zunionstore", super::combine::zunionstore),
+];

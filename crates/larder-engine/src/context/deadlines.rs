@@ -1,0 +1,46 @@
+//! How a command judges deadlines.
+
+use crate::clients::session::client_flags;
+use crate::command::spec::flags;
+use crate::context::Context;
+use crate::keyspace::deadlines::{NOTHING_IS_DUE, due_at};
+use crate::keyspace::key::Key;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Context<'_> {
+    /// The moment up to which deadlines are over for this command.
+    #[inline]
+    pub(crate) fn due_ms(&self) -> u64 {
+        if self.session.replays || self.imports() { NOTHING_IS_DUE } else { due_at(self.now_ms()) }
+    }
+
+    /// Whether a deadline that a command sets is over already: then what it is set for is deleted at once.
+    pub(crate) fn is_past(&self, at: i64) -> bool {
+        !self.session.replays && at <= self.now_ms() as i64 && !self.keeps_all()
+    }
+
+    /// Whether this client brings data from another server (`import-mode`): it sees keys beyond their time.
+    #[inline]
+    fn imports(&self) -> bool {
+        self.keeps_all() && self.session.shared.has(client_flags::IMPORT_SOURCE)
+    }
+
+    /// Whether nothing expires for now, since another server says what does (`import-mode`).
+    #[inline]
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.engine.config.hot.import_mode.load(Relaxed)
+    }
+
+    /// A key whose time is over has been looked up: it is deleted, unless data is imported and the command only reads the
+    /// key, as GETEX does first.
+    pub(crate) fn found_overdue(&mut self, key: &Key<'_>) {
+        if !self.keeps_all() || self.found.command.has(flags::WRITE) && self.found.command.name != "getex" {
+            self.expire(key);
+        }
+    }
+
+    /// A deadline in the form in which it is stored.
+    pub(crate) fn deadline(at: i64) -> u64 {
+        u64::try_from(at).map_or(1, |at| at.max(1))
+    }
+}

@@ -1,0 +1,60 @@
+//! What the log is to note of a command.
+
+use crate::context::Context;
+use larder_resp::Args;
+
+impl Context<'_> {
+    /// Whether handlers need to say what their effects are.
+    #[inline]
+    pub(crate) fn logs(&self) -> bool {
+        self.worker.effects.wanted()
+    }
+
+    /// Notes a command that has the effect of this one, in its place. May be called more than once, for several commands.
+    pub(crate) fn log_instead(&mut self, words: &[&[u8]]) {
+        let effects = &mut self.worker.effects;
+        if effects.wanted() {
+            effects.replace();
+            effects.push(self.db, words.iter().copied());
+        }
+    }
+
+    /// The command has no effect worth noting, whatever it changed.
+    pub(crate) fn log_nothing(&mut self) {
+        self.worker.effects.replace();
+    }
+
+    /// Notes something that happened beside what the command does.
+    pub(crate) fn log_also(&mut self, words: &[&[u8]]) {
+        let effects = &mut self.worker.effects;
+        if effects.wanted() {
+            effects.push(self.db, words.iter().copied());
+        }
+    }
+
+    /// Notes the command as it was given.
+    #[inline]
+    pub(crate) fn log_as_given(&mut self, args: Args<'_>) {
+        let effects = &mut self.worker.effects;
+        if effects.as_given() {
+            effects.push(self.db, args.iter());
+        }
+    }
+
+    /// Runs a part of a command that holds shards of its own, and logs what it has done before they are let go.
+    pub(crate) fn flush_effects_after(&mut self, part: impl FnOnce(&mut Self)) {
+        part(self);
+        if !self.worker.effects.is_empty() {
+            self.log_effects();
+        }
+    }
+
+    /// Puts what was done into the log, while the locks are held.
+    pub(crate) fn log_effects(&mut self) {
+        let second = self.engine.log_second(self.now_ms());
+        let end = self.engine.append_log.append(&self.worker.effects, second);
+        self.worker.effects.clear();
+        self.worker.log_end = end;
+        self.session.log_end = end;
+    }
+}

@@ -1,0 +1,23 @@
+//! What becomes of a connection after a command.
+
+/// What becomes of the connection after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next command.
+    Next,
+    /// Closed once the output is sent.
+    CloseAfterFlush,
+    /// Closed at once.
+    CloseNow,
+    /// Waits for keys; its further commands wait in the input buffer.
+    Blocked {
+        /// When it gives up, on the clock of `Worker::now_ms`.
+        deadline_ms: Option<u64>,
+    },
+    /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
+    Retry,
+    /// The command was not executed: it may run a script, and is to be given to `Worker::execute_script`.
+    Script,
+    /// The command was not executed: it is a script to be debugged on a copy of the data, see `Twin`.
+    Debug,
+}

@@ -1,0 +1,26 @@
+//! Keyspace notifications of a command.
+
+use crate::context::Context;
+use crate::engine::notify::class;
+use crate::keyspace::key::Key;
+
+impl Context<'_> {
+    /// Sends an event about a key of the selected database.
+    #[inline]
+    pub(crate) fn notify(&self, class: u16, event: &str, key: &Key<'_>) {
+        self.engine.notify(Some(self.worker.index), class, event, self.db, key.bytes);
+    }
+
+    /// A reading command has found no such key, in a look that does not count hits and misses.
+    pub(crate) fn notify_miss(&self, key: &Key<'_>) {
+        self.notify(class::KEY_MISS, "keymiss", key);
+    }
+
+    /// After elements of a key were removed: it is gone if they were the last.
+    #[inline]
+    pub(crate) fn notify_emptied(&mut self, key: &Key<'_>) {
+        if self.engine.wants_events(class::GENERIC) && !self.peek_exists(key) {
+            self.notify(class::GENERIC, "del", key);
+        }
+    }
+}

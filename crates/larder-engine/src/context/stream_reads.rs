@@ -1,0 +1,194 @@
+//! Reading streams, alone or as a consumer of a group: what XREAD and XREADGROUP do at once, and what is done for those who wait
+//! when there are entries.
+
+use crate::context::Context;
+use crate::context::stream_effects::Effects;
+use crate::context::stream_replies::{with_scratch, write_counted, write_entry, write_range};
+use crate::delivery::unblock::no_group_to_read;
+use crate::error::{CommandError, CommandResult};
+use crate::keyspace::key::Key;
+use crate::keyspace::waiting::GroupRead;
+use crate::text::word::error_with;
+use larder_collections::key_table::ValueRef;
+use larder_collections::stream::{ConsumerId, Group, Order, Pending, Stream, StreamId};
+use larder_collections::value::Value;
+use larder_resp::Reply;
+use std::ops::ControlFlow;
+
+/// Opens the reply for so many streams, each a pair of name and entries.
+pub(crate) fn open(reply: &mut Reply<'_>, streams: usize) {
+    if reply.is_resp3() { reply.map(streams) } else { reply.array(streams) }
+}
+
+/// Opens the pair of a stream.
+pub(crate) fn open_pair(reply: &mut Reply<'_>, name: &[u8]) {
+    if !reply.is_resp3() {
+        reply.array(2);
+    }
+    reply.bulk(name);
+}
+
+/// Writes up to `count` entries behind `after`.
+pub(crate) fn write_after(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    after: StreamId,
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> CommandResult<bool> {
+    with_scratch(context, |context, scratch| {
+        context.read_value(key, |stream: Option<&Stream>, _| {
+            let Some((stream, from)) =
+                stream.zip(after.next()).filter(|(stream, _)| has_after(stream, after))
+            else {
+                return Ok(false);
+            };
+            open_pair(reply, key.bytes);
+            write_counted(reply, scratch, |reply| {
+                write_range(reply, stream, (from, StreamId::MAX), Order::Ascending, count)
+            });
+            Ok(true)
+        })
+    })
+}
+
+/// Whether there is an entry behind this id.
+pub(crate) fn has_after(stream: &Stream, after: StreamId) -> bool {
+    stream.last_id() > after && stream.last_entry_id().is_some_and(|last| last > after)
+}
+
+/// Delivers what the group has not delivered yet, if there is any.
+pub(crate) fn deliver(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    read: &GroupRead,
+    reply: &mut Reply<'_>,
+) -> CommandResult<bool> {
+    let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
+    let delivered = with_scratch(context, |context, scratch| {
+        context.with_value(key, |stream: &mut Stream, _| {
+            let Some(group) = stream.group_mut(&read.group) else {
+                return Err(no_group(key.bytes, &read.group));
+            };
+            // The consumer is there from its first attempt on, whether or not there is anything for it.
+            let is_new = group.find(&read.consumer).is_none();
+            consumer_of(group, &read.consumer, now, &mut effects);
+            let after = group.last_id;
+            let Some(from) = after.next().filter(|_| has_after(stream, after)) else {
+                if let Some(group) = stream.group(&read.group).filter(|_| is_new) {
+                    effects.consumer(group, &read.consumer);
+                }
+                return Ok(false);
+            };
+            open_pair(reply, key.bytes);
+            let mut ids = Vec::new();
+            write_counted(reply, scratch, |reply| {
+                stream.range(from, StreamId::MAX, Order::Ascending, |entry| {
+                    write_entry(reply, &entry);
+                    ids.push(entry.id);
+                    if ids.len() as u64 == read.count {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+                ids.len()
+            });
+            note_delivery(stream, read, &ids, now, &mut effects);
+            Ok(true)
+        })
+    })?;
+    let delivered = delivered.unwrap_or(false);
+    changed_quietly(context, u64::from(delivered) + u64::from(effects.has_created()));
+    effects.tell(context);
+    Ok(delivered)
+}
+
+/// Writes down that a consumer has got these entries, which follow what the group has delivered before.
+pub(crate) fn note_delivery(
+    stream: &mut Stream,
+    read: &GroupRead,
+    ids: &[StreamId],
+    now: u64,
+    effects: &mut Effects<'_>,
+) {
+    let group = stream.group(&read.group).expect("the group was found just now");
+    let (mut count, mut last) = (group.entries_read, group.last_id);
+    for &id in ids {
+        count = stream.entries_read(count, last, id);
+        last = id;
+    }
+    let group = stream.group_mut(&read.group).expect("the group was found just now");
+    let consumer = consumer_of(group, &read.consumer, now, effects);
+    group.entries_read = count;
+    if let Some(&last) = ids.last() {
+        group.last_id = last;
+        group.consumer_mut(consumer).active_ms = Some(now);
+    }
+    if !read.no_ack {
+        ids.iter().for_each(|&id| group.put(Pending { id, consumer, time_ms: now, count: 1 }));
+        ids.iter().for_each(|&id| effects.pending(group, id));
+    } else {
+        effects.consumer(group, &read.consumer);
+    }
+    effects.progress(group);
+}
+
+/// The consumer of a name, created if need be, and seen now.
+pub(crate) fn consumer_of(group: &mut Group, name: &[u8], now: u64, effects: &mut Effects<'_>) -> ConsumerId {
+    let consumer = group.find(name).unwrap_or_else(|| {
+        effects.created();
+        group.create(name, now).expect("a name that is not taken can be given")
+    });
+    group.consumer_mut(consumer).seen_ms = now;
+    consumer
+}
+
+/// Serves a client that waited for entries: those after an id in each of the streams, all of which have some.
+pub(crate) fn serve_reader(
+    context: &mut Context<'_>,
+    streams: &[(Key<'_>, StreamId)],
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    open(reply, streams.len());
+    streams.iter().try_for_each(|(key, after)| write_after(context, key, *after, count, reply).map(drop))
+}
+
+/// Serves a consumer that waited: all the streams have something for it.
+pub(crate) fn serve_group_reader(
+    context: &mut Context<'_>,
+    keys: &[Key<'_>],
+    read: &GroupRead,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    open(reply, keys.len());
+    keys.iter().try_for_each(|key| deliver(context, key, read, reply).map(drop))
+}
+
+/// Whether a stream has an entry after an id.
+pub(crate) fn has_entries_after(context: &mut Context<'_>, key: &Key<'_>, after: StreamId) -> bool {
+    context.peek(key, |entry| match entry.map(|entry| entry.value()) {
+        Some(ValueRef::Out(value)) => matches!(&*value, Value::Stream(stream) if has_after(stream, after)),
+        _ => false,
+    })
+}
+
+/// Whether there is something to deliver to a consumer that waits; an error if its group is gone.
+pub(crate) fn has_news(context: &mut Context<'_>, key: &Key<'_>, read: &GroupRead) -> CommandResult<bool> {
+    context.read_value(key, |stream: Option<&Stream>, _| {
+        let found = stream.and_then(|stream| Some((stream, stream.group(&read.group)?)));
+        let (stream, group) = found.ok_or_else(|| no_group_to_read(key.bytes, &read.group))?;
+        Ok(has_after(stream, group.last_id))
+    })
+}
+
+/// Counts a change that those who watch the key do not care for.
+pub(crate) fn changed_quietly(context: &Context<'_>, count: u64) {
+    context.worker.stats.dirty.add(count);
+}
+
+/// Neither the key nor the group exists, or only the key does.
+pub(crate) fn no_group(key: &[u8], group: &[u8]) -> CommandError {
+    error_with(&["NOGROUP No such key '", "' or consumer group '", "'"], &[key, group])
+}

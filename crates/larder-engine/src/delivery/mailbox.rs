@@ -1,0 +1,239 @@
+//! Messages between workers: what one thread has for the clients of another.
+
+use crate::delivery::invalidation::Invalidation;
+use crate::pubsub::Message;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A message to the worker that owns a connection.
+#[derive(Debug)]
+pub enum Mail {
+    /// Bytes to append to a client's output.
+    Output {
+        /// The client.
+        client: u64,
+        /// The bytes, shared among all who get them.
+        bytes: Arc<[u8]>,
+    },
+    /// A published message; `Session::hears` says who of them still wants it.
+    Message {
+        /// The clients, in the order of their ids.
+        clients: Arc<Vec<u64>>,
+        /// The message.
+        message: Arc<Message>,
+    },
+    /// Keys have changed: call `Worker::invalidate` for each of the clients.
+    Invalidate {
+        /// The clients.
+        clients: Vec<u64>,
+        /// The keys.
+        what: Arc<Invalidation>,
+    },
+    /// Keys have changed that another client has to be told of: call `Worker::invalidate_for_other`.
+    InvalidateForOther {
+        /// The client that the messages are redirected to.
+        client: u64,
+        /// The keys.
+        what: Arc<Invalidation>,
+    },
+    /// A blocked client has been served: append the reply, then call `Worker::resume`.
+    Unblocked {
+        /// The client.
+        client: u64,
+        /// The whole reply.
+        reply: Vec<u8>,
+    },
+    /// Close a connection.
+    Kill {
+        /// The client.
+        client: u64,
+        /// Whether its output is sent first.
+        after_flush: bool,
+    },
+    /// The rights of a client's user have changed: ask `Worker::may_stay`.
+    Recheck {
+        /// The client.
+        client: u64,
+    },
+    /// Commands that were put off may be tried again.
+    Retry,
+}
+
+impl Mail {
+    /// Bytes that the message takes until it is delivered, about: those of the kinds that many of may be sent for one command.
+    fn bytes(&self) -> usize {
+        /// The place in the box, which may be half empty, and what allocations take beside their bytes.
+        const FRAME: usize = 2 * size_of::<Mail>() + 32;
+        match self {
+            Mail::Output { bytes, .. } => FRAME + bytes.len(),
+            Mail::Message { message, .. } => FRAME + message.memory_bytes(),
+            Mail::Invalidate { clients, what } => FRAME + size_of_val(&clients[..]) + what.memory_bytes(),
+            Mail::InvalidateForOther { what, .. } => FRAME + what.memory_bytes(),
+            Mail::Unblocked { .. } | Mail::Kill { .. } | Mail::Recheck { .. } | Mail::Retry => 0,
+        }
+    }
+}
+
+/// Called to wake a worker that waits for events.
+pub type Wake = Box<dyn Fn() + Send + Sync>;
+
+/// The messages for one worker. The worker is woken once, however many messages arrive before it looks.
+pub(crate) struct Mailbox {
+    mail: Mutex<Vec<Mail>>,
+    /// Bytes of messages that have not gone out, and how many of these the worker has taken.
+    bytes: AtomicUsize,
+    taken_bytes: AtomicUsize,
+    woken: AtomicBool,
+    wake: Wake,
+}
+
+impl Mailbox {
+    pub(crate) fn new(wake: Wake) -> Self {
+        Mailbox {
+            mail: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            taken_bytes: AtomicUsize::new(0),
+            woken: AtomicBool::new(false),
+            wake,
+        }
+    }
+
+    /// Leaves a message.
+    pub(crate) fn send(&self, mail: Mail) {
+        self.put(mail);
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            (self.wake)();
+        }
+    }
+
+    /// Leaves a message of the worker to itself: it looks before it sleeps, see `Worker::drain`.
+    pub(crate) fn leave(&self, mail: Mail) {
+        self.put(mail);
+        self.woken.store(true, Ordering::Release);
+    }
+
+    fn put(&self, mail: Mail) {
+        let bytes = mail.bytes();
+        let mut letters = self.mail.lock();
+        letters.push(mail);
+        if bytes > 0 {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes, about, of messages that are on their way: not yet taken, or taken and not yet [delivered](Self::delivered).
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether there are messages.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.woken.load(Ordering::Relaxed)
+    }
+
+    /// Moves all messages to the end of `into`.
+    pub(crate) fn drain(&self, into: &mut Vec<Mail>) {
+        if self.woken.load(Ordering::Relaxed) {
+            self.woken.store(false, Ordering::Release);
+            let mut letters = self.mail.lock();
+            into.append(&mut letters);
+            // Under the lock, under which it is counted: all that there is has been taken now.
+            self.taken_bytes.store(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the worker has taken messages that are not [delivered](Self::delivered).
+    pub(crate) fn has_taken(&self) -> bool {
+        self.taken_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// The messages that the worker has taken are sent, or wait in the outputs of clients who do not read.
+    pub(crate) fn delivered(&self) {
+        self.bytes.fetch_sub(self.taken_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// The mailboxes of all workers.
+#[derive(Default)]
+pub(crate) struct Mailboxes(RwLock<Vec<Arc<Mailbox>>>);
+
+impl Mailboxes {
+    /// That of the next worker.
+    pub(crate) fn add(&self, wake: Wake) -> Arc<Mailbox> {
+        let mailbox = Arc::new(Mailbox::new(wake));
+        self.0.write().push(Arc::clone(&mailbox));
+        mailbox
+    }
+
+    /// Leaves a message for a worker.
+    pub(crate) fn send(&self, worker: usize, mail: Mail) {
+        if let Some(mailbox) = self.0.read().get(worker) {
+            mailbox.send(mail);
+        }
+    }
+
+    /// Leaves a message for a worker. `from` is the worker that calls, if one does: it need not wake itself.
+    pub(crate) fn send_from(&self, from: Option<usize>, worker: usize, mail: Mail) {
+        if let Some(mailbox) = self.0.read().get(worker) {
+            if from == Some(worker) {
+                mailbox.leave(mail);
+            } else {
+                mailbox.send(mail);
+            }
+        }
+    }
+
+    /// Bytes of messages on their way between workers.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.read().iter().map(|mailbox| mailbox.bytes() as u64).sum()
+    }
+
+    /// Wakes all workers to try again what they put off.
+    pub(crate) fn retry_all(&self) {
+        self.0.read().iter().for_each(|mailbox| mailbox.send(Mail::Retry));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wakes_once_until_drained() {
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&wakes);
+        let mailbox = Mailbox::new(Box::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }));
+        let mut got = Vec::new();
+        for round in 1..=3 {
+            mailbox.send(Mail::Retry);
+            mailbox.send(Mail::Kill { client: 1, after_flush: true });
+            assert_eq!(wakes.load(Ordering::Relaxed), round);
+            mailbox.drain(&mut got);
+            assert_eq!(got.len(), 2 * round);
+        }
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_counted() {
+        let mailbox = Mailbox::new(Box::new(|| {}));
+        let mut got = Vec::new();
+        for _ in 0..2 {
+            mailbox.send(Mail::Retry);
+            assert_eq!(mailbox.bytes(), 0);
+            mailbox.leave(Mail::Output { client: 1, bytes: vec![0; 1000].into() });
+            let first = mailbox.bytes();
+            assert!((1000..1200).contains(&first));
+            mailbox.drain(&mut got);
+            mailbox.send(Mail::Output { client: 2, bytes: vec![0; 2000].into() });
+            assert!(mailbox.bytes() > 3000, "taken, but not delivered");
+            mailbox.delivered();
+            assert!((2000..2200).contains(&mailbox.bytes()));
+            mailbox.drain(&mut got);
+            mailbox.delivered();
+            assert_eq!(mailbox.bytes(), 0);
+        }
+    }
+}

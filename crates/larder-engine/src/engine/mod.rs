@@ -1,0 +1,413 @@
+//! The engine: everything that the threads share.
+
+pub(crate) mod notify;
+mod users;
+
+use crate::acl::Acl;
+use crate::aof::log::AppendLog;
+use crate::clients::memory::ClientMemory;
+use crate::clients::pause::Pause;
+use crate::clients::registrations::StaleRegistrations;
+use crate::clients::registry::Clients;
+use crate::command::names::Names;
+use crate::config::Config;
+use crate::delivery::invalidations::Receivers;
+use crate::delivery::mailbox::{Mail, Mailboxes};
+use crate::host::Host;
+use crate::keyspace::deferred::{Background, Work};
+use crate::keyspace::departures::Departures;
+use crate::keyspace::key::Key;
+use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
+use crate::persistence::availability::Gate;
+use crate::persistence::state::Persistence;
+use crate::pubsub::PubSub;
+use crate::scripts::Scripts;
+use crate::stats::command_log::CommandLogs;
+use crate::stats::counters::{AllStats, Counter, ThreadStats};
+use crate::stats::errors::ErrorStats;
+use crate::stats::eviction::Eviction;
+use crate::stats::latency::LatencyMonitor;
+use crate::throttle::Throttle;
+use crate::tracking::Trackers;
+use larder_resp::Reply;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// What an engine is made from.
+pub struct EngineOptions {
+    /// The options of the server.
+    pub config: Arc<Config>,
+    /// The process around the engine.
+    pub host: Arc<dyn Host>,
+    /// Number of workers that will be asked for.
+    pub threads: usize,
+    /// What commands are called.
+    pub names: Names,
+}
+
+/// What the threads share. There is one a process, but nothing depends on that.
+pub struct Engine {
+    pub(crate) config: Arc<Config>,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) shards: Shards,
+    pub(crate) stale: StaleRegistrations,
+    pub(crate) acl: Arc<Acl>,
+    pub(crate) clients: Clients,
+    pub(crate) client_memory: ClientMemory,
+    pub(crate) logs: CommandLogs,
+    pub(crate) latency: LatencyMonitor,
+    pub(crate) errors: ErrorStats,
+    pub(crate) pause: Pause,
+    /// Of HTTP requests that were refused.
+    pub(crate) http_warning: Throttle,
+    pub(crate) pubsub: PubSub,
+    pub(crate) scripts: Scripts,
+    pub(crate) trackers: Trackers,
+    pub(crate) background: Background,
+    pub(crate) eviction: Eviction,
+    pub(crate) append_log: AppendLog,
+    pub(crate) gate: Gate,
+    pub(crate) departures: Departures,
+    /// What DEBUG has switched.
+    pub(crate) debug: DebugSwitches,
+    pub(crate) persistence: Persistence,
+    /// Whether there is a snapshot.
+    pub(crate) snapshotting: AtomicBool,
+    pub(crate) started: Instant,
+    pub(crate) started_wall_ms: u64,
+    pub(crate) run_id: String,
+    replication_id: Mutex<String>,
+    /// DEBUG PAUSE-CRON.
+    pub(crate) cron_paused: AtomicBool,
+    startup_memory: u64,
+    me: Weak<Engine>,
+    /// DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may call what they else may not.
+    pub(crate) lax_scripts: AtomicBool,
+    /// A copy of another engine's data, for a script that is debugged: there are no other clients.
+    pub(crate) is_copy: bool,
+    pub(crate) threads: usize,
+    /// What commands are called.
+    pub(crate) names: Names,
+    pub(crate) rates: crate::stats::rates::Rates,
+    pub(crate) mailboxes: Mailboxes,
+    pub(crate) stats: AllStats,
+    next_client: AtomicU64,
+    pub(crate) expired_actively: AtomicU64,
+    /// Number of keys when it was last counted.
+    pub(crate) key_count: AtomicU64,
+}
+
+/// What DEBUG has switched, for tests.
+#[derive(Default)]
+pub(crate) struct DebugSwitches {
+    /// Since the start of the server; 0 while it is awake.
+    asleep_until_us: AtomicU64,
+    pub(crate) flush_sleep_us: AtomicU64,
+    pub(crate) skips_checksums: AtomicBool,
+}
+
+impl Engine {
+    /// An engine with an empty keyspace, and the work of its background threads, which are not started. `is_copy`: see
+    /// [`Engine::is_copy`].
+    pub(crate) fn build(options: EngineOptions, acl: Arc<Acl>, is_copy: bool) -> (Arc<Engine>, Work) {
+        let startup_memory = options.host.memory().used;
+        let gate = Gate::default();
+        gate.read_options(&options.config.hot);
+        let (background, work) = Background::new();
+        let engine = Arc::new_cyclic(|engine| Engine {
+            acl,
+            is_copy,
+            config: options.config,
+            host: options.host,
+            shards: Shards::default(),
+            stale: StaleRegistrations::default(),
+            clients: Clients::default(),
+            client_memory: ClientMemory::default(),
+            logs: CommandLogs::default(),
+            latency: LatencyMonitor::default(),
+            errors: ErrorStats::default(),
+            pause: Pause::default(),
+            http_warning: Throttle::default(),
+            pubsub: PubSub::default(),
+            scripts: Scripts::default(),
+            trackers: Trackers::default(),
+            background,
+            eviction: Eviction::default(),
+            append_log: AppendLog::default(),
+            gate,
+            departures: Departures::default(),
+            debug: DebugSwitches::default(),
+            persistence: Persistence::default(),
+            snapshotting: AtomicBool::new(false),
+            started: Instant::now(),
+            started_wall_ms: crate::clock::wall_ms(),
+            run_id: random_id(),
+            replication_id: Mutex::new(random_id()),
+            cron_paused: AtomicBool::new(false),
+            startup_memory,
+            me: engine.clone(),
+            lax_scripts: AtomicBool::new(false),
+            threads: options.threads,
+            names: options.names,
+            rates: crate::stats::rates::Rates::default(),
+            mailboxes: Mailboxes::default(),
+            stats: AllStats::default(),
+            next_client: AtomicU64::new(1),
+            expired_actively: AtomicU64::new(0),
+            key_count: AtomicU64::new(0),
+        });
+        (engine, work)
+    }
+
+    /// The options of the server.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Keeps scripts from running until the turn is dropped. Without the proof that it may wait, the caller gives up when a
+    /// script runs for too long.
+    pub fn take_turn(&self, may_wait: Option<&MayWait>) -> Result<ScriptTurn<'_>, Busy> {
+        self.shards.take_turn(may_wait)
+    }
+
+    /// Waits for a mutex that others hold while they wait for the turn or for shards; gives up when a script runs for too long.
+    pub fn wait_for<'t, T>(&self, mutex: &'t Mutex<T>) -> Result<MutexGuard<'t, T>, Busy> {
+        self.shards.wait_for(mutex)
+    }
+
+    /// The command that the log deletes a key with whose time is over.
+    pub(crate) fn expiry_command(&self) -> &'static [u8] {
+        if self.expires_lazily() { b"UNLINK" } else { b"DEL" }
+    }
+
+    /// Whether large values whose time is over are freed in the background.
+    pub(crate) fn expires_lazily(&self) -> bool {
+        self.config.hot.lazyfree_lazy_expire.load(Relaxed)
+    }
+
+    /// Begins to log effects. `at_start` is called in the instant from which on everything is logged.
+    pub fn start_log(&self, turn: &ScriptTurn<'_>, at_start: impl FnOnce(&AppendLog)) {
+        let held = self.shards.lock_all(turn);
+        at_start(&self.append_log);
+        self.append_log.set_on(true);
+        drop(held);
+    }
+
+    /// Logs no more.
+    pub fn stop_log(&self, turn: &ScriptTurn<'_>) {
+        let held = self.shards.lock_all(turn);
+        self.append_log.set_on(false);
+        drop(held);
+    }
+
+    /// The log is not kept any more: no reply is held back for what of it is not on the disk.
+    pub fn log_is_over(&self) {
+        self.append_log.set_synced(self.append_log.end());
+    }
+
+    /// Everything in the log up to a position is on the disk: those who wait for that are told.
+    pub fn log_is_safe(&self, position: u64) {
+        self.append_log.set_synced(position);
+        for waiter in self.append_log.take_served() {
+            if waiter.take() {
+                let mut reply = Vec::new();
+                crate::delivery::waitaof::write_synced(&mut Reply::new(&mut reply, waiter.protocol), true);
+                self.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+            }
+        }
+    }
+
+    /// Puts writes off from now on; those that have begun are done when this returns. But for those of a script that runs
+    /// for too long: then the server ends without saving, or whoever saves waits for it.
+    pub fn close_gate(&self) {
+        let held = self.shards.try_lock_all();
+        self.gate.set_closing(true);
+        drop(held);
+    }
+
+    /// Has commands that were put off tried again.
+    pub fn retry_put_off(&self) {
+        self.retry_all();
+    }
+
+    /// Bytes in use by the process.
+    pub fn memory_in_use(&self) -> u64 {
+        self.host.memory().used
+    }
+
+    /// Number of databases.
+    pub fn database_count(&self) -> usize {
+        self.databases()
+    }
+
+    /// The log of effects.
+    pub fn append_log(&self) -> &AppendLog {
+        &self.append_log
+    }
+
+    /// What may not be done at the moment.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// How saving and loading are going.
+    pub fn persistence(&self) -> &Persistence {
+        &self.persistence
+    }
+
+    /// Changes to the keyspace since the server started.
+    pub fn changes(&self) -> u64 {
+        self.sum(|stats| &stats.dirty)
+    }
+
+    /// The second that the log is to note, if it notes times.
+    pub(crate) fn log_second(&self, now_ms: u64) -> Option<u64> {
+        self.config.hot.aof_timestamp_enabled.load(Relaxed).then_some(now_ms / 1000)
+    }
+
+    /// Forty hexadecimal digits that name this run of the server.
+    pub fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    /// Forty hexadecimal digits that name the history of the data.
+    pub(crate) fn replication_id(&self) -> String {
+        self.replication_id.lock().clone()
+    }
+
+    /// The data has another history from now on.
+    pub(crate) fn change_replication_id(&self) {
+        *self.replication_id.lock() = random_id();
+    }
+
+    /// A new connection's id.
+    pub fn next_client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Relaxed)
+    }
+
+    /// Memory in use when the engine was made, in bytes.
+    pub(crate) fn startup_memory(&self) -> u64 {
+        self.startup_memory
+    }
+
+    /// Number of connections.
+    pub fn client_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Wakes all workers to try again what they put off.
+    pub(crate) fn retry_all(&self) {
+        self.mailboxes.retry_all();
+    }
+
+    /// Those who may want to know that keys have changed.
+    pub(crate) fn receivers(&self) -> Receivers<'_> {
+        Receivers { clients: &self.clients, trackers: &self.trackers, mailboxes: &self.mailboxes }
+    }
+
+    /// Calls `each` with the counters of every thread.
+    pub(crate) fn each_stats(&self, each: impl FnMut(&ThreadStats)) {
+        self.stats.each(each);
+    }
+
+    /// DEBUG SLEEP: every thread that serves clients stops for this long, and the caller as well.
+    pub(crate) fn put_to_sleep(&self, time: Duration) {
+        let until = self.started.elapsed().saturating_add(time);
+        self.debug.asleep_until_us.fetch_max(until.as_micros().min(u128::from(u64::MAX)) as u64, Relaxed);
+        self.sleep_along();
+    }
+
+    /// Waits while the server is asleep (DEBUG SLEEP). Threads call it when they begin a round.
+    #[inline]
+    pub fn sleep_along(&self) {
+        let until_us = self.debug.asleep_until_us.load(Relaxed);
+        if until_us != 0 {
+            self.sleep_until(Duration::from_micros(until_us));
+        }
+    }
+
+    #[cold]
+    fn sleep_until(&self, until: Duration) {
+        std::thread::sleep(until.saturating_sub(self.started.elapsed()));
+        let until_us = until.as_micros() as u64;
+        // Unless somebody has put it off meanwhile.
+        let _ = self.debug.asleep_until_us.compare_exchange(until_us, 0, Relaxed, Relaxed);
+    }
+
+    /// Microseconds to wait before each write to the append-only file (DEBUG AOF-FLUSH-SLEEP).
+    pub fn flush_sleep_us(&self) -> u64 {
+        self.debug.flush_sleep_us.load(Relaxed)
+    }
+
+    /// Whether checksums of files and payloads do not matter (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    pub fn skips_checksums(&self) -> bool {
+        self.debug.skips_checksums.load(Relaxed)
+    }
+
+    /// Nanoseconds that the first worker was not waiting for events.
+    pub(crate) fn first_worker_ns(&self) -> u64 {
+        self.stats.of(0).map_or(0, |stats| stats.loop_ns.get())
+    }
+
+    /// The sum of one counter over all threads.
+    pub(crate) fn sum(&self, pick: impl Fn(&ThreadStats) -> &Counter) -> u64 {
+        self.stats.sum(pick)
+    }
+
+    /// Commands that all workers have executed, since the start or CONFIG RESETSTAT.
+    pub fn commands_processed(&self) -> u64 {
+        self.sum(|stats| &stats.processed)
+    }
+
+    /// A key with its hash.
+    #[inline]
+    pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        Key::of(bytes)
+    }
+
+    /// Writes a warning to the server's log.
+    pub fn log_warning(&self, text: &str) {
+        self.host.log(crate::host::LogLevel::Warning, text);
+    }
+
+    /// Itself, for those who may outlive it.
+    pub(crate) fn weak(&self) -> Weak<Engine> {
+        self.me.clone()
+    }
+
+    /// Whether scripts may call commands that they else may not.
+    pub(crate) fn allows_denied_in_scripts(&self) -> bool {
+        self.lax_scripts.load(Relaxed)
+    }
+
+    /// How long a script may run before others are told that they wait for it; `None` for as long as it likes.
+    pub(crate) fn busy_after(&self) -> Option<Duration> {
+        let limit_ms = u64::try_from(self.config.hot.busy_reply_threshold.load(Relaxed)).ok()?;
+        (limit_ms > 0).then(|| Duration::from_millis(limit_ms))
+    }
+
+    /// A script keeps others waiting: they are told so from now on.
+    pub(crate) fn begin_long_script(&self) {
+        self.gate.set_busy(true);
+        self.shards.set_busy(true);
+    }
+
+    /// The script that kept others waiting has ended.
+    pub(crate) fn end_long_script(&self) {
+        self.shards.set_busy(false);
+        self.gate.set_busy(false);
+        self.retry_all();
+    }
+
+    /// Number of databases.
+    pub(crate) fn databases(&self) -> usize {
+        self.config.hot.databases.load(Relaxed).max(1) as usize
+    }
+}
+
+/// Forty random hexadecimal digits.
+fn random_id() -> String {
+    (0..40).map(|_| fastrand::digit(16)).collect()
+}

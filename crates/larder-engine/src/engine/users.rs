@@ -1,0 +1,86 @@
+//! Changes of users as the whole server sees them: files, and the connections that must not go on.
+
+use crate::acl::{Aftermath, User, parse_file, starts_with_all_channels, to_file};
+use crate::clients::session::ClientShared;
+use crate::delivery::mailbox::Mail;
+use crate::engine::Engine;
+use crate::host::LogLevel;
+use std::sync::Arc;
+
+impl Engine {
+    /// Makes the users of `user` lines of the configuration, and those of the ACL file; before there are connections.
+    /// The error says why the server must not start.
+    pub fn load_users(&self, lines: &[Vec<String>]) -> Result<(), String> {
+        let path = self.config.value("aclfile");
+        if !path.is_empty() && !lines.is_empty() {
+            return Err("Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is \
+                        invalid. This setup is very likely to lead to configuration errors and security holes, please \
+                        define either an ACL file or declare users directly in your redis.conf, but not both."
+                .to_owned());
+        }
+        for name in self.acl.load_lines(lines, &self.config)? {
+            let text = format!(
+                "The user '{name}' is disabled (there is no 'on' modifier in the user description). Make sure this is \
+                 not a configuration error."
+            );
+            self.host.log(LogLevel::Notice, &text);
+        }
+        if !path.is_empty() {
+            self.load_acl_file(&path).map_err(|errors| {
+                let errors = String::from_utf8_lossy(&errors);
+                format!("Aborting Redis startup because of ACL errors: {errors}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether connections that say nothing of themselves are anybody's.
+    pub fn needs_no_password(&self) -> bool {
+        self.acl.default_user().rights().nopass()
+    }
+
+    /// Replaces all users by those of the ACL file.
+    pub(crate) fn load_acl_file(&self, path: &str) -> Result<Aftermath, Vec<u8>> {
+        let text = self
+            .host
+            .read_acl_file(path)
+            .map_err(|reason| format!("Error loading ACLs, opening file '{path}': {reason}").into_bytes())?;
+        let users = parse_file(path, &text, starts_with_all_channels(&self.config))?;
+        Ok(self.acl.replace(users))
+    }
+
+    /// Writes all users into the ACL file.
+    pub(crate) fn save_acl_file(&self, path: &str) -> Result<(), String> {
+        self.host.write_acl_file(path, &to_file(&self.acl.lines())).inspect_err(|reason| {
+            self.host.log(LogLevel::Warning, &format!("Saving the ACL file: {reason}"));
+        })
+    }
+
+    /// The users as lines of the configuration file; none if they have a file of their own.
+    pub(crate) fn user_lines(&self) -> Vec<String> {
+        if !self.config.value("aclfile").is_empty() {
+            return Vec::new();
+        }
+        self.acl.lines().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+
+    /// Closes connections that are nobody's any more, and has the subscriptions of those looked at whose rights have
+    /// changed; all but `me`, which looks after itself.
+    pub(crate) fn follow_up(&self, aftermath: &Aftermath, me: u64) {
+        for client in self.clients.snapshot() {
+            if client.id == me {
+                continue;
+            }
+            if aftermath.gone.iter().any(|user| self.is_of(&client, user)) {
+                self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
+            } else if aftermath.changed.iter().any(|user| self.is_of(&client, user)) {
+                self.mailboxes.send(client.worker, Mail::Recheck { client: client.id });
+            }
+        }
+    }
+
+    fn is_of(&self, client: &ClientShared, user: &Arc<User>) -> bool {
+        let names = client.names.lock();
+        Arc::ptr_eq(names.user.as_ref().unwrap_or(self.acl.default_user()), user)
+    }
+}

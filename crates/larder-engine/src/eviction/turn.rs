@@ -1,0 +1,73 @@
+//! The circumstances of an eviction, and what becomes of keys that go.
+
+use crate::delivery::invalidations::Invalidations;
+use crate::delivery::unblock::stream_is_gone;
+use crate::engine::Engine;
+use crate::engine::notify::class;
+use crate::keyspace::access::AccessRules;
+use crate::keyspace::key::Key;
+use crate::keyspace::shard::{ShardData, Table};
+use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::value::Value;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// The circumstances of an eviction.
+pub(crate) struct Turn<'e> {
+    pub engine: &'e Engine,
+    pub rules: AccessRules,
+    /// How long it may take; `None` is for as long as it takes.
+    pub time: Option<Duration>,
+    /// The wall clock.
+    pub now_ms: u64,
+    /// The engine's monotonic clock.
+    pub mono_ms: u64,
+    /// The worker that evicts, if one does.
+    pub from: Option<usize>,
+}
+
+/// Whether somebody is to hear of evicted keys of a shard, or the log.
+pub(super) fn is_noticed(engine: &Engine, data: &ShardData) -> bool {
+    data.notes_changes(&engine.trackers)
+        || !data.waiting.is_empty()
+        || engine.wants_events(class::EVICTED)
+        || engine.append_log.is_on()
+}
+
+/// Tells everybody concerned that a key was evicted.
+pub(super) fn tell(
+    turn: &Turn<'_>,
+    data: &mut ShardData,
+    db: usize,
+    key: &Key<'_>,
+    told: &mut Invalidations,
+) {
+    let engine = turn.engine;
+    data.changed(&engine.trackers, db, key, 0, told);
+    stream_is_gone(&engine.errors, &engine.mailboxes, &data.waiting, db, key.bytes);
+    engine.notify(turn.from, class::EVICTED, "evicted", db, key.bytes);
+    if engine.append_log.is_on() {
+        let lazily = engine.config.hot.lazyfree_lazy_eviction.load(Relaxed);
+        let name: &[u8] = if lazily { b"UNLINK" } else { b"DEL" };
+        engine.append_log.append_one(db, &[name, key.bytes], engine.log_second(turn.now_ms));
+    }
+}
+
+/// Bytes of a key and its value, from a few samples of a big one.
+pub(super) fn cost(entry: &Entry<'_, Value>) -> u64 {
+    let own = match entry.value() {
+        ValueRef::Inline { .. } => 0,
+        ValueRef::Out(value) => value.memory_bytes(5),
+    };
+    Table::entry_bytes(*entry) as u64 + own
+}
+
+/// Frees a value here, or in the background if that takes long and may be; its bytes then count as free already.
+pub(super) fn free(engine: &Engine, value: Value) {
+    if !engine.config.hot.lazyfree_lazy_eviction.load(Relaxed) || !engine.background.would_take(&value) {
+        return;
+    }
+    let bytes = value.memory_bytes(5);
+    engine.eviction.in_flight.fetch_add(bytes as i64, Relaxed);
+    engine.background.discard_evicted(value, bytes);
+}

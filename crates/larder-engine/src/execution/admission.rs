@@ -1,0 +1,96 @@
+//! Commands that must not run now: while data is loaded, the disk fails, clients are paused, or keys are on their way.
+
+use crate::clients::pause::may_write;
+use crate::clients::session::{Session, client_flags};
+use crate::command::keys;
+use crate::command::spec::{Command, Found, Scope, flags};
+use crate::context::flow::Flow;
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(crate) const LOADING_ERROR: CommandError =
+    CommandError::Fixed("LOADING Redis is loading the dataset in memory");
+const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may \
+     modify the data set are disabled, because this instance is configured to report errors during writes if RDB \
+     snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
+);
+
+const REPLICAS_ERROR: CommandError = CommandError::Fixed("NOREPLICAS Not enough good replicas to write.");
+
+/// Refuses what must not be done now.
+#[cold]
+pub(crate) fn check(engine: &Engine, session: &Session, command: &Command) -> CommandResult {
+    if session.replays {
+        return Ok(());
+    }
+    // EXEC stands for what it runs.
+    let queued = session.multi.as_ref().filter(|_| command.name == "exec");
+    if engine.gate.is_loading()
+        && (!command.has(flags::LOADING) || queued.is_some_and(|queue| !queue.all_while_loading()))
+    {
+        return Err(LOADING_ERROR);
+    }
+    match command.name {
+        _ if command.has(flags::WRITE) => check_writes(engine, session),
+        "ping" => check_disk(engine),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what writes, when that must not be done now.
+#[cold]
+pub(crate) fn check_writes(engine: &Engine, session: &Session) -> CommandResult {
+    if session.replays {
+        return Ok(());
+    }
+    check_disk(engine)?;
+    if engine.gate.lacks_replicas() { Err(REPLICAS_ERROR) } else { Ok(()) }
+}
+
+fn check_disk(engine: &Engine) -> CommandResult {
+    if engine.gate.has_log_failed() {
+        let reason = engine.persistence.log.lock().write_error.clone();
+        return Err(CommandError::text(format!("MISCONF Errors writing to the AOF file: {reason}")));
+    }
+    let stops = engine.config.hot.stop_writes_on_bgsave_error.load(Relaxed);
+    if engine.gate.has_snapshot_failed() && stops && !engine.config.value("save").is_empty() {
+        return Err(SNAPSHOT_ERROR);
+    }
+    Ok(())
+}
+
+/// Whether a command, the shards of whose keys are held, must wait for keys that are on their way to another server.
+#[inline]
+pub(super) fn waits_for_departures(
+    engine: &Engine,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+) -> bool {
+    engine.departures.any() && concerns_departures(engine, session, command, args)
+}
+
+#[cold]
+fn concerns_departures(engine: &Engine, session: &Session, command: &Command, args: Args<'_>) -> bool {
+    if session.replays || !may_write(&engine.scripts, session, command, args) {
+        return false;
+    }
+    match command.scope {
+        // It takes the turn of the scripts first.
+        Scope::None | Scope::Walk => false,
+        Scope::Keys => engine.departures.concern(session.db, &keys::collect(command, args)),
+        // It may touch any key.
+        Scope::All | Scope::Exec | Scope::Script | Scope::Sort => true,
+    }
+}
+
+/// The command waits: the client counts as blocked by it until the pause ends.
+#[cold]
+pub(super) fn wait_for_pause(session: &mut Session, found: Found) -> Flow {
+    session.shared.last_command.store(found.id + 1, Relaxed);
+    session.shared.set_flag(client_flags::BLOCKED, true);
+    Flow::Retry
+}

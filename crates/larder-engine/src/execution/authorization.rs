@@ -1,0 +1,102 @@
+//! Whether a connection may run a command; refusals are noted in ACL LOG.
+
+use crate::acl::{Denial, LogEntry, Origin, Reason, allow_to_read_all_keys, decide};
+use crate::clients::describe::describe;
+use crate::clients::login::{log_in, refresh};
+use crate::clients::session::Session;
+use crate::clock::wall_ms;
+use crate::command::spec::Found;
+use crate::engine::Engine;
+use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Where what a client sends comes from.
+pub(super) fn origin_of(session: &Session) -> Origin {
+    if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
+}
+
+/// Whether the connection may do everything. Takes its rights again if they may have changed.
+#[inline]
+pub(crate) fn is_free(engine: &Engine, session: &mut Session) -> bool {
+    session.access.is_free(&engine.acl) || look_closer(engine, session)
+}
+
+fn look_closer(engine: &Engine, session: &mut Session) -> bool {
+    refresh(&engine.acl, session);
+    session.access.is_free(&engine.acl)
+}
+
+/// Whether the connection may run a command now; if not, ACL LOG notes it. To be called for every command: those of
+/// clients, those of a transaction when it runs, those of scripts.
+pub(crate) fn check(
+    engine: &Engine,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    origin: Origin,
+) -> Result<(), Denial> {
+    if is_free(engine, session) {
+        return Ok(());
+    }
+    check_restricted(engine, session, found, args, origin)
+}
+
+/// The same for a connection that may not do everything, whose rights are fresh.
+pub(crate) fn check_restricted(
+    engine: &Engine,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+    origin: Origin,
+) -> Result<(), Denial> {
+    let databases = engine.databases();
+    decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
+        let object = denial.object(found, args);
+        let user = session.access.user().name();
+        note(engine, session, denial.reason(), origin, &object, user);
+    })
+}
+
+/// Whether the connection may read every key with this command.
+pub(crate) fn may_read_all_keys(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> bool {
+    allow_to_read_all_keys(session.access.rights(), found, args, session.db, engine.databases())
+}
+
+/// Makes a connection this user's, if the password is right; `origin` and `object`, the command that asked, are for
+/// the log.
+pub(crate) fn authenticate(
+    engine: &Engine,
+    session: &mut Session,
+    name: &[u8],
+    password: &[u8],
+    origin: Origin,
+    object: &[u8],
+) -> bool {
+    let admitted = log_in(&engine.acl, session, name, password);
+    if !admitted {
+        note(engine, session, Reason::Auth, origin, object, name);
+    }
+    admitted
+}
+
+/// Notes a refusal.
+fn note(engine: &Engine, session: &Session, reason: Reason, origin: Origin, object: &[u8], user: &[u8]) {
+    // What is done to a copy of the data concerns nobody.
+    if engine.is_copy {
+        return;
+    }
+    let now_ms = wall_ms();
+    let entry = LogEntry {
+        id: 0,
+        count: 1,
+        reason,
+        origin: origin.name(),
+        object: object.to_vec(),
+        user: user.to_vec(),
+        client: describe(&session.shared, now_ms),
+        created_ms: now_ms,
+        updated_ms: now_ms,
+    };
+    let len_max = engine.config.hot.acllog_max_len.load(Relaxed).max(0) as usize;
+    engine.acl.log.add(entry, len_max);
+}

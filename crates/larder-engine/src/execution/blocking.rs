@@ -1,0 +1,396 @@
+//! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
+
+use crate::clients::session::{Session, client_flags};
+use crate::context::Context;
+use crate::context::flow::Flow;
+use crate::context::replies::{element_bytes, write_element};
+use crate::context::stream_reads::{has_entries_after, has_news, serve_group_reader, serve_reader};
+use crate::delivery::unblock::{answer, refuse_group_readers};
+use crate::delivery::waitaof::write_synced;
+use crate::engine::notify::class;
+use crate::error::{CommandError, CommandResult};
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::Kind;
+use crate::keyspace::waiting::{Extreme, Waiter, Wish};
+use crate::text::number::ScoreText;
+use larder_collections::list::{List, ListOptions};
+use larder_collections::sorted_set::SortedSet;
+use larder_packed::block::End;
+use larder_resp::Reply;
+use std::sync::Arc;
+
+/// Makes the client wait for `keys`, whose shards the command holds. The reply will come later.
+pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeout_ms: u64) {
+    let (db, now) = (context.db, context.worker.clock.mono_ms());
+    let owned = keys.iter().map(|&key| key.into()).collect();
+    let (session, worker) = (&mut *context.session, context.worker.index);
+    let (id, protocol, no_touch) = (session.shared.id, session.protocol, session.no_touch);
+    let waiter = Arc::new(Waiter::new(id, worker, protocol, no_touch, db, owned, wish));
+    register(session, &waiter);
+    for bytes in keys {
+        let key = context.key(bytes);
+        context.shard(&key).waiting.add(bytes, &waiter);
+    }
+    context.flow = Flow::Blocked { deadline_ms: (timeout_ms > 0).then(|| now.saturating_add(timeout_ms)) };
+}
+
+fn register(session: &mut Session, waiter: &Arc<Waiter>) {
+    session.waiter = Some(Arc::clone(waiter));
+    *session.shared.waiter.lock() = Some(Arc::clone(waiter));
+    // Whoever sees that the client waits can end its wait.
+    session.shared.set_flag(client_flags::BLOCKED, true);
+}
+
+/// Makes the client wait until everything up to a position of the log is on the disk. It is woken when `wakes_at` is;
+/// what it is told then, or when its time is over, is about `position`.
+pub(crate) fn wait_for_log(context: &mut Context<'_>, position: u64, wakes_at: u64, timeout_ms: u64) {
+    wait(context, &[], Wish::LogSynced(position), timeout_ms);
+    if let Some(waiter) = context.session.waiter.clone() {
+        context.engine.append_log.wait(wakes_at, waiter);
+    }
+    context.engine.append_log.request_sync();
+}
+
+/// Makes the client wait for replicas that there are not, until its time is over.
+pub(crate) fn wait_for_replicas(context: &mut Context<'_>, timeout_ms: u64) {
+    wait(context, &[], Wish::Replicas, timeout_ms);
+}
+
+/// The reply to a client that waited in vain.
+pub(crate) fn write_timeout(waiter: &Waiter, synced: u64, reply: &mut Reply<'_>) {
+    match waiter.wish {
+        Wish::LogSynced(position) => write_synced(reply, position <= synced),
+        Wish::Replicas => reply.int(0),
+        _ => reply.null_array(),
+    }
+}
+
+/// Serves all who wait for the keys that became ready. Serving may make other keys ready; they follow.
+pub(crate) fn serve_ready(context: &mut Context<'_>) {
+    let selected = context.db;
+    let mut at = 0;
+    while at < context.ready.len() {
+        let (db, bytes) = std::mem::take(&mut context.ready[at]);
+        at += 1;
+        context.db = db;
+        let key = context.key(&bytes);
+        serve_readers(context, &key);
+        while let Some(kind) = context.peek_kind(&key).filter(|&kind| kind != Kind::Stream) {
+            let Some(waiter) = context.shard(&key).waiting.first(db, &bytes, kind) else { break };
+            serve_one(context, &waiter);
+        }
+    }
+    context.ready.clear();
+    context.db = selected;
+}
+
+/// Serves those who wait for entries of a stream. They take nothing away, so all are served for whom there is something;
+/// consumers of a group that is no more, or whose stream is, are told so.
+fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
+    let (db, engine) = (context.db, context.engine);
+    let kind = context.peek_kind(key);
+    let waiting = &context.shard(key).waiting;
+    if kind != Some(Kind::Stream) {
+        let of_another_type = kind.map(|_| CommandError::WRONG_TYPE);
+        return refuse_group_readers(
+            &engine.errors,
+            &engine.mailboxes,
+            waiting,
+            db,
+            key.bytes,
+            of_another_type.as_ref(),
+        );
+    }
+    for waiter in waiting.all(db, key.bytes, Kind::Stream) {
+        let news = news_for(context, &waiter);
+        // What a group reads counts as delivered, so the waiter must be claimed before.
+        if news.as_ref().is_ok_and(Vec::is_empty) || !waiter.take() {
+            continue;
+        }
+        answer_with(context, &waiter, |context, reply| match (&waiter.wish, news?) {
+            (Wish::Read { after, count }, news) => {
+                let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, after[at])).collect();
+                serve_reader(context, &streams, *count, reply)
+            }
+            (Wish::ReadGroup(read), news) => {
+                let keys: Vec<_> = news.into_iter().map(|(_, key)| key).collect();
+                serve_group_reader(context, &keys, read, reply)
+            }
+            _ => Ok(()),
+        });
+    }
+}
+
+/// The streams that have something for a waiter, with their places in its command. Those whose shards are not held have
+/// nothing: whoever adds an entry serves those who wait for it before he lets go.
+fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<Vec<(usize, Key<'w>)>> {
+    let mut news = Vec::new();
+    for (at, name) in waiter.keys.iter().enumerate() {
+        let key = context.key(name);
+        if !context.holds(&key) {
+            continue;
+        }
+        let has_any = match &waiter.wish {
+            Wish::Read { after, .. } => has_entries_after(context, &key, after[at]),
+            // A group delivers an entry once.
+            Wish::ReadGroup(_) if waiter.keys[..at].contains(name) => false,
+            // A key that has got another type says so when its own turn comes.
+            Wish::ReadGroup(read) => match context.peek_kind(&key) {
+                Some(Kind::Stream) | None => has_news(context, &key, read)?,
+                Some(_) => false,
+            },
+            _ => false,
+        };
+        if has_any {
+            news.push((at, key));
+        }
+    }
+    Ok(news)
+}
+
+/// Serves a waiter, unless somebody else claims it first: from the first of its keys that has something, which may be another
+/// than the one that became ready first in a transaction or a script.
+fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
+    if !waiter.take() {
+        return;
+    }
+    let kind = waiter.wish.kind();
+    let ready = waiter.keys.iter().find_map(|name| {
+        let key = context.key(name);
+        (context.holds(&key) && context.peek_kind(&key) == Some(kind)).then_some(key)
+    });
+    let key = ready.expect("a key that it waits for is ready, and held");
+    answer_with(context, waiter, |context, reply| grant(context, &key, waiter, reply));
+}
+
+/// Answers a waiter, who is claimed, with what is written for it, as if it executed its command itself.
+fn answer_with<'c>(
+    context: &mut Context<'c>,
+    waiter: &Waiter,
+    write: impl FnOnce(&mut Context<'c>, &mut Reply<'_>) -> CommandResult,
+) {
+    let mut bytes = Vec::new();
+    let no_touch = std::mem::replace(&mut context.session.no_touch, waiter.no_touch);
+    let result = write(context, &mut Reply::new(&mut bytes, waiter.protocol));
+    context.session.no_touch = no_touch;
+    answer(&context.engine.errors, &context.engine.mailboxes, waiter, bytes, result);
+}
+
+fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut Reply<'_>) -> CommandResult {
+    match &waiter.wish {
+        Wish::Pop(end) => {
+            reply.array(2);
+            reply.bulk(key.bytes);
+            pop_into(context, key, *end, reply)
+        }
+        Wish::PopMany(end, count) => pop_many_into(context, key, *end, *count, reply),
+        Wish::Move { from, to, target } => {
+            let target = context.key(target);
+            move_one(context, key, &target, *from, *to, reply)
+        }
+        Wish::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
+        Wish::LogSynced(_) | Wish::Replicas => Ok(()),
+        Wish::PopManyScored(extreme, count) => {
+            pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
+        }
+        // Those who read take nothing: `serve_readers` sees to them.
+        Wish::Read { .. } | Wish::ReadGroup(_) => Ok(()),
+    }
+}
+
+/// Pops one element of a list that exists and writes it.
+pub(crate) fn pop_into(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    end: End,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    context.with_list(key, |list, options, _| {
+        list.pop_with(end, options, |element| write_element(reply, element));
+        Ok(())
+    })?;
+    note_popped(context, key, end, 1);
+    context.log_instead(&[pop_name(end), key.bytes]);
+    Ok(())
+}
+
+/// Pops up to `count` elements of a list that exists and writes the key and them.
+pub(crate) fn pop_many_into(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    end: End,
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    reply.array(2);
+    reply.bulk(key.bytes);
+    let popped = context.with_list(key, |list, options, _| Ok(pop_all(list, options, end, count, reply)))?;
+    note_popped(context, key, end, popped.unwrap_or(0) as usize);
+    if context.logs() {
+        context.log_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+    }
+    Ok(())
+}
+
+/// Tells everybody that elements were popped from a list, which counts as `changes`.
+pub(crate) fn note_popped(context: &mut Context<'_>, key: &Key<'_>, end: End, changes: usize) {
+    context.modified_by(key, changes);
+    context.notify(class::LIST, if end == End::Front { "lpop" } else { "rpop" }, key);
+    context.notify_emptied(key);
+}
+
+/// The event of a push.
+pub(crate) fn push_event(end: End) -> &'static str {
+    if end == End::Front { "lpush" } else { "rpush" }
+}
+
+fn pop_name(end: End) -> &'static [u8] {
+    match end {
+        End::Front => b"LPOP",
+        End::Back => b"RPOP",
+    }
+}
+
+fn end_name(end: End) -> &'static [u8] {
+    match end {
+        End::Front => b"LEFT",
+        End::Back => b"RIGHT",
+    }
+}
+
+/// Pops up to `count` elements and writes them as an array; returns how many there were.
+pub(crate) fn pop_all(
+    list: &mut List,
+    options: &ListOptions,
+    end: End,
+    count: u64,
+    reply: &mut Reply<'_>,
+) -> u64 {
+    let count = count.min(list.len());
+    reply.array(count as usize);
+    for _ in 0..count {
+        list.pop_with(end, options, |element| write_element(reply, element));
+    }
+    count
+}
+
+/// How popped entries of a sorted set are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PopForm {
+    /// Members and scores in turns.
+    Flat,
+    /// An array of pairs.
+    Pairs,
+    /// The key, a member and its score.
+    OneWithKey,
+    /// The key and an array of pairs.
+    PairsWithKey,
+}
+
+/// Pops up to `count` entries of a sorted set that exists, one at least, and writes them.
+pub(crate) fn pop_scored(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    extreme: Extreme,
+    count: u64,
+    form: PopForm,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    let popped = context.with_value(key, |set: &mut SortedSet, _| {
+        let count = count.min(set.len());
+        let pairs = matches!(form, PopForm::Pairs | PopForm::PairsWithKey);
+        match form {
+            PopForm::Flat => reply.array(2 * count as usize),
+            PopForm::Pairs => reply.array(count as usize),
+            PopForm::OneWithKey => {
+                reply.array(3);
+                reply.bulk(key.bytes);
+            }
+            PopForm::PairsWithKey => {
+                reply.array(2);
+                reply.bulk(key.bytes);
+                reply.array(count as usize);
+            }
+        }
+        let mut write = |score, member: &[u8]| {
+            if pairs {
+                reply.array(2);
+            }
+            reply.bulk(member);
+            reply.double(ScoreText::of(score).as_bytes());
+        };
+        match extreme {
+            Extreme::Min => {
+                set.remove_ranks(0, count, write);
+            }
+            Extreme::Max => (0..count).for_each(|_| set.pop_max(&mut write)),
+        }
+        Ok(count as usize)
+    })?;
+    context.modified_by(key, popped.unwrap_or(0));
+    context.notify(class::SORTED_SET, if extreme == Extreme::Min { "zpopmin" } else { "zpopmax" }, key);
+    context.notify_emptied(key);
+    if context.logs() {
+        let name: &[u8] = if extreme == Extreme::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
+        context.log_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+    }
+    Ok(())
+}
+
+/// Moves one element from a list that exists to another, which is created if need be, and writes it.
+pub(crate) fn move_one(
+    context: &mut Context<'_>,
+    source: &Key<'_>,
+    target: &Key<'_>,
+    from: End,
+    to: End,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    if context.kind(target).is_some_and(|kind| kind != Kind::List) {
+        return Err(CommandError::WRONG_TYPE);
+    }
+    let mut number = itoa::Buffer::new();
+    let mut scratch = std::mem::take(&mut context.worker.scratch);
+    scratch.clear();
+    if source.bytes == target.bytes {
+        rotate(context, source, from, to, &mut scratch)?;
+    } else {
+        context.with_list(source, |list, options, _| {
+            list.pop_with(from, options, |element| {
+                scratch.extend_from_slice(element_bytes(&element, &mut number));
+            });
+            Ok(())
+        })?;
+        context.with_list_or_new(target, |list, options, _| {
+            list.push(to, &scratch, options);
+            Ok(())
+        })?;
+    }
+    context.modified(target);
+    context.notify(class::LIST, push_event(to), target);
+    note_popped(context, source, from, 0);
+    context.signal_ready(target);
+    context.log_instead(&[b"LMOVE", source.bytes, target.bytes, end_name(from), end_name(to)]);
+    reply.bulk(&scratch);
+    context.worker.scratch = scratch;
+    Ok(())
+}
+
+/// Moves an element within one list, which must not vanish in between.
+fn rotate(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    from: End,
+    to: End,
+    scratch: &mut Vec<u8>,
+) -> CommandResult {
+    let mut number = itoa::Buffer::new();
+    context.with_list(key, |list, options, _| {
+        list.pop_with(from, options, |element| {
+            scratch.extend_from_slice(element_bytes(&element, &mut number));
+        });
+        list.push(to, scratch, options);
+        Ok(())
+    })?;
+    Ok(())
+}

@@ -1,0 +1,585 @@
+//! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
+
+use super::monitor;
+use crate::clients::session::Mode;
+use crate::clients::session::Suspended;
+use crate::clients::session::{ReplyMode, Session, client_flags};
+use crate::clients::{login, pause};
+use crate::command::spec::{Command, Found, Scope, flags};
+use crate::command::table::table;
+use crate::context::beside::Beside;
+use crate::context::flow::Flow;
+use crate::context::{Context, Rounds, WorkerState};
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::execution::locking::{acquire, runs_scripts, take_turn};
+use crate::execution::{admission, authorization};
+use crate::execution::{blocking, transaction};
+use crate::host::LogLevel;
+use crate::keyspace::locks::Busy;
+use larder_resp::{Args, Reply};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Executes one command and appends its reply to `out`.
+#[inline]
+pub(crate) fn execute(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+) -> Flow {
+    execute_with(engine, worker, session, args, out, None)
+}
+
+/// The same for a command that may run scripts; `beside` looks after other clients meanwhile.
+pub(crate) fn execute_script(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+    beside: &mut dyn Beside,
+) -> Flow {
+    execute_with(engine, worker, session, args, out, Some(beside))
+}
+
+#[inline]
+fn execute_with(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+    rounds: Option<Rounds<'_>>,
+) -> Flow {
+    let mark = out.len();
+    worker.stats.current.begin(session.id(), args.len());
+    let admitted = match worker.admitted.take().filter(|_| rounds.is_some()) {
+        Some(found) => Ok(found),
+        None => admit(engine, worker, session, args),
+    };
+    let flow = match admitted {
+        Ok(found)
+            if engine.pause.applies(
+                &engine.scripts,
+                worker.clock.wall_ms(),
+                session,
+                found.command,
+                args,
+            ) =>
+        {
+            return admission::wait_for_pause(session, found);
+        }
+        Ok(found) if transaction::queues(session, found.command) => {
+            let writes = pause::writes(&engine.scripts, found.command, args);
+            transaction::queue(session, found, args, writes);
+            out.extend_from_slice(b"+QUEUED\r\n");
+            Flow::Next
+        }
+        Ok(found) if rounds.is_none() && wants_copy(session, found.command) => return Flow::Debug,
+        Ok(found) if rounds.is_none() && runs_scripts(session, found.command) => {
+            worker.admitted = Some(found);
+            return Flow::Script;
+        }
+        Ok(found) if confirms(found.command) => {
+            let flow = run(engine, worker, session, found, args, out, rounds);
+            silence(session, out.len(), out);
+            return flow;
+        }
+        Ok(found) => run(engine, worker, session, found, args, out, rounds),
+        Err(refusal) => refuse(engine, worker, session, &refusal, out),
+    };
+    worker.stats.current.end();
+    silence(session, mark, out);
+    if worker.invalidations.has_direct() || session.tracking.is_some() {
+        super::tracking::finish_command(engine, worker, session, out);
+    }
+    flow
+}
+
+/// Whether a command is a script to be debugged on a copy of the data.
+fn wants_copy(session: &Session, command: &Command) -> bool {
+    session.debugging == Mode::Copy && matches!(command.name, "eval" | "eval_ro")
+}
+
+/// Why a command was refused before it ran.
+enum Refusal {
+    /// With an answer.
+    Error { error: CommandError, found: Option<Found> },
+    /// With none: the connection is closed at once.
+    Hangup,
+}
+
+impl Refusal {
+    /// Those who have not said who they are learn nothing of the commands.
+    fn unknown(session: &Session, error: CommandError) -> Refusal {
+        let error = if session.authenticated { error } else { CommandError::NO_AUTH };
+        Refusal::Error { error, found: None }
+    }
+}
+
+/// Finds the command and checks what can be checked before it runs or is queued.
+#[inline]
+fn admit(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    args: Args<'_>,
+) -> Result<Found, Refusal> {
+    let Some(found) = find(engine, worker, args.get(0).unwrap_or(b""), session.replays) else {
+        return Err(refuse_unknown(engine, worker, session, args));
+    };
+    let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
+    check(engine, session, found, args)
+        .and_then(|()| super::memory::before_command(engine, worker, session, found))
+        .map_err(|error| match login::is_nobodys(session) {
+            true => Refusal::Hangup,
+            false => Refusal::Error { error, found: Some(found) },
+        })?;
+    Ok(found)
+}
+
+#[cold]
+fn refuse_unknown(engine: &Engine, worker: &WorkerState, session: &Session, args: Args<'_>) -> Refusal {
+    let name = args.get(0).unwrap_or(b"");
+    if !is_http(name) {
+        return Refusal::unknown(session, unknown_command(args));
+    }
+    if engine.http_warning.is_due(worker.clock.wall_ms()) {
+        engine.host.log(
+            LogLevel::Warning,
+            &format!(
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to \
+                 Larder. This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise \
+                 your Larder instance. Connection from {} aborted.",
+                session.shared.addr
+            ),
+        );
+    }
+    Refusal::Hangup
+}
+
+/// Whether this begins a line of an HTTP request that a browser can be made to send to any port. What follows may have
+/// been chosen by a stranger, so none of it is executed.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+/// Looks a command up; most often it is one that came shortly before. An append-only file may call it by the name that
+/// it has lost: that is how the server itself writes commands.
+#[inline]
+fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8], replays: bool) -> Option<Found> {
+    if !engine.names.are_original() {
+        let found = engine.names.find(name);
+        return found.or_else(|| replays.then(|| table().find(name))?);
+    }
+    worker.recent.find(name, |name| table().find(name))
+}
+
+/// The command that arguments of an append-only file call, if they can: it is known, and takes so many of them. An error is
+/// what a client hears.
+pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
+    let found =
+        find(engine, worker, args.get(0).unwrap_or(b""), true).ok_or_else(|| unknown_command(args))?;
+    let found = subcommand(found, args)?;
+    if found.command.accepts(args.len()) { Ok(found) } else { Err(CommandError::arity(&found.full_name())) }
+}
+
+/// The command or subcommand that arguments begin with, by the names that clients use.
+pub(crate) fn find_command(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> Option<Found> {
+    let found = find(engine, worker, args.get(0)?, false)?;
+    subcommand(found, args).ok()
+}
+
+/// The same, or the error that scripts get.
+pub(crate) fn find_for_script(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    args: Args<'_>,
+) -> CommandResult<Found> {
+    let found = args.get(0).and_then(|name| find(engine, worker, name, false));
+    let found = found.ok_or(CommandError::UNKNOWN_IN_SCRIPT)?;
+    subcommand(found, args)
+}
+
+#[inline]
+pub(crate) fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
+    if found.command.subcommands.is_empty() || args.len() < 2 {
+        return Ok(found);
+    }
+    match table().find_sub(found, &args[1]) {
+        Some(sub) => Ok(sub),
+        None => Err(unknown_subcommand(&args[1], &args[0])),
+    }
+}
+
+/// What must hold for a command to run or to be queued. Most pass at a glance.
+#[inline]
+fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -> CommandResult {
+    let command = found.command;
+    let free = authorization::is_free(engine, session);
+    let is_plain = command.accepts(args.len())
+        && !command.has_any(flags::PROTECTED | flags::NO_MULTI)
+        && free
+        && session.authenticated
+        && !engine.gate.is_shut()
+        && !session.only_listens();
+    if is_plain { Ok(()) } else { check_closely(engine, session, found, args, free) }
+}
+
+/// The questions one by one, in the order in which their errors take precedence.
+#[cold]
+fn check_closely(
+    engine: &Engine,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    free: bool,
+) -> CommandResult {
+    let command = found.command;
+    if !session.authenticated && !command.has(flags::NO_AUTH) {
+        return Err(CommandError::NO_AUTH);
+    }
+    if !command.accepts(args.len()) {
+        return Err(CommandError::arity(&found.full_name()));
+    }
+    if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, protecting_option(found)) {
+        return Err(protected_refused(found));
+    }
+    if !free {
+        session.shared.last_command.store(found.id + 1, Relaxed);
+        let origin = authorization::origin_of(session);
+        authorization::check_restricted(engine, session, found, args, origin)
+            .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
+    }
+    if engine.gate.is_shut() {
+        if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
+            return Err(engine.scripts.running.busy_error());
+        }
+        admission::check(engine, session, command)?;
+    }
+    if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
+        return Err(CommandError::text(format!(
+            "ERR Command '{}' not allowed inside a transaction",
+            found.full_name()
+        )));
+    }
+    if session.only_listens() && !is_for_listeners(found) {
+        return Err(CommandError::text(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            found.full_name()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a client that speaks RESP2 and has subscriptions may call it.
+fn is_for_listeners(found: Found) -> bool {
+    found.parent.is_none()
+        && (confirms(found.command) || matches!(found.command.name, "ping" | "quit" | "reset"))
+}
+
+/// Whether the command answers with confirmations of subscriptions, which CLIENT REPLY does not silence.
+fn confirms(command: &Command) -> bool {
+    command.has(flags::PUBSUB | flags::NOSCRIPT)
+}
+
+/// Whether an option that says `no`, `yes` or `local` allows something to this connection.
+pub(crate) fn is_local_option_allowed(engine: &Engine, session: &Session, option: &str) -> bool {
+    match engine.config.get(option).as_deref() {
+        Some("yes") => true,
+        Some("local") => {
+            let addr = &session.shared.addr;
+            session.shared.has(client_flags::UNIX) || addr.starts_with("127.") || addr.starts_with("[::1]")
+        }
+        _ => false,
+    }
+}
+
+/// The option that allows a protected command.
+fn protecting_option(found: Found) -> &'static str {
+    if found.parent.is_some() { "enable-module-command" } else { "enable-debug-command" }
+}
+
+fn protected_refused(found: Found) -> CommandError {
+    let name = found.parent.unwrap_or(found.command).name.to_ascii_uppercase();
+    CommandError::text(format!(
+        "ERR {name} command not allowed. If the {} option is set to \"local\", you can run it from a local connection, \
+         otherwise you need to set this option in the configuration file, and then restart the server.",
+        protecting_option(found)
+    ))
+}
+
+pub(crate) fn unknown_command(args: Args<'_>) -> CommandError {
+    let mut text = b"ERR unknown command '".to_vec();
+    push_cut(&mut text, args.get(0).unwrap_or(b""), 128);
+    text.extend_from_slice(b"', with args beginning with: ");
+    let start = text.len();
+    for arg in args.from(1).iter() {
+        let used = text.len() - start;
+        if used >= 128 {
+            break;
+        }
+        text.push(b'\'');
+        push_cut(&mut text, arg, 128 - used);
+        text.extend_from_slice(b"' ");
+    }
+    CommandError::Text(text)
+}
+
+pub(crate) fn unknown_subcommand(name: &[u8], container: &[u8]) -> CommandError {
+    let mut text = b"ERR unknown subcommand '".to_vec();
+    push_cut(&mut text, name, 128);
+    text.extend_from_slice(b"'. Try ");
+    text.extend_from_slice(&container.to_ascii_uppercase());
+    text.extend_from_slice(b" HELP.");
+    CommandError::Text(text)
+}
+
+/// Appends at most `max` bytes, up to the first zero byte as C's printf would.
+fn push_cut(text: &mut Vec<u8>, bytes: &[u8], max: usize) {
+    let bytes = &bytes[..bytes.len().min(max)];
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    text.extend_from_slice(&bytes[..end]);
+}
+
+fn refuse(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    refusal: &Refusal,
+    out: &mut Vec<u8>,
+) -> Flow {
+    let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
+    transaction::poison(session);
+    if let (true, Some(found)) = (session.replays, found) {
+        super::replay::note_failure(engine, *found, error);
+    }
+    count_refusal(engine, worker, *found, error);
+    let is_exec = found.is_some_and(|found| found.command.name == "exec");
+    let mut reply = Reply::new(out, session.protocol);
+    if is_exec && session.multi.is_some() {
+        transaction::forget(engine, session);
+        reply.error(&error.aborting());
+    } else {
+        reply.error(&error.wire());
+    }
+    Flow::Next
+}
+
+/// Answers a command of a transaction that may not run any more.
+pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
+    count_refusal(context.engine, context.worker, Some(context.found), error);
+    context.reply.error(&error.wire());
+}
+
+/// Counts an error that a script has returned.
+pub(crate) fn count_error(engine: &Engine, worker: &WorkerState, text: &[u8]) {
+    worker.stats.errors.add(1);
+    engine.errors.count(&CommandError::Custom(text.to_vec()));
+}
+
+/// Counts a command that was refused before it ran.
+pub(crate) fn count_refusal(
+    engine: &Engine,
+    worker: &WorkerState,
+    found: Option<Found>,
+    error: &CommandError,
+) {
+    worker.stats.errors.add(1);
+    if let Some(found) = found {
+        worker.stats.commands[usize::from(found.id)].rejected.add(1);
+    }
+    engine.errors.count(error);
+}
+
+/// Locks, runs, serves those who waited, counts.
+fn run(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+    out: &mut Vec<u8>,
+    rounds: Option<Rounds<'_>>,
+) -> Flow {
+    note(session, worker, found);
+    if !engine.config.hot.hide_user_data_from_log.load(Relaxed) {
+        worker.stats.current.keep(crate::execution::monitor::arguments(found.command, args));
+    }
+    let start = out.len();
+    let acquired = take_turn(engine, session, found.command)
+        .and_then(|turn| Ok((turn, acquire(engine, session, found, args)?)));
+    let (turn, held) = match acquired {
+        Ok(acquired) => acquired,
+        Err(Busy) if found.command.has(flags::ALLOW_BUSY) => return Flow::Retry,
+        Err(Busy) => {
+            let error = engine.scripts.running.busy_error();
+            return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
+        }
+    };
+    // Looked at while the shards are held: whoever closes the gate holds all of them.
+    if engine.gate.is_closing() && pause::may_write(&engine.scripts, session, found.command, args) {
+        return Flow::Retry;
+    }
+    if admission::waits_for_departures(engine, session, found.command, args) {
+        return Flow::Retry;
+    }
+    // Whoever replaces the data closes the gate first, and then waits until nobody holds a shard any more.
+    if engine.gate.is_loading() && !session.replays && !found.command.has(flags::LOADING) {
+        return Flow::Retry;
+    }
+    worker.effects.begin(engine.append_log.is_on());
+    let reply = Reply::new(out, session.protocol);
+    let mut context = Context {
+        engine,
+        worker,
+        db: session.db,
+        session,
+        held,
+        turn,
+        reply,
+        found,
+        flow: Flow::Next,
+        ready: Vec::new(),
+        in_exec: false,
+        in_script: false,
+        // Coerced one by one: the surroundings live shorter than the round's own.
+        rounds: match rounds {
+            Some(round) => Some(round),
+            None => None,
+        },
+    };
+    call(&mut context, args);
+    if !context.ready.is_empty() {
+        blocking::serve_ready(&mut context);
+    }
+    if !context.worker.effects.is_empty() {
+        context.log_effects();
+    }
+    let flow = context.flow;
+    drop(context);
+    if std::mem::take(&mut worker.flushed) {
+        engine.host.flushed();
+    }
+    crate::clients::tracking::end_caching(session, found);
+    crate::execution::command_log::consider_sizes(
+        engine,
+        worker,
+        session,
+        found.command,
+        args,
+        out.len() - start,
+    );
+    flow
+}
+
+/// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.
+pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
+    let mark = context.reply.mark();
+    let dirty = context.worker.stats.dirty.get();
+    context.worker.effects.begin_command();
+    // Scripts are shown before what they call.
+    if context.found.command.scope == Scope::Script && context.engine.clients.has_monitors() {
+        monitor::show(context, args);
+    }
+    let result = (context.worker.handlers[usize::from(context.found.id)])(context, args);
+    if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
+        super::tracking::remember(context, args);
+    }
+    // What EXEC runs has been noted by itself.
+    if context.worker.effects.as_given()
+        && context.worker.stats.dirty.get() != dirty
+        && context.found.command.has(flags::WRITE)
+    {
+        context.log_as_given(args);
+    }
+    let took = context.worker.clock.advance();
+    if let Err(error) = &result {
+        context.reply.truncate(mark);
+        context.reply.error(&error.wire());
+        if context.session.replays && !context.in_script {
+            super::replay::note_failure(context.engine, context.found, error);
+        }
+        if !matches!(error, CommandError::Counted(_)) {
+            context.engine.errors.count(error);
+            context.worker.stats.errors.add(1);
+        }
+    }
+    monitor::feed(context, args);
+    context.worker.stats.processed.add(1);
+    if matches!(context.flow, Flow::Blocked { .. }) {
+        // It is counted and logged when its wait is over.
+        let suspended = Suspended { found: context.found, args: args.to_owned(), took_ns: took };
+        context.session.suspended = Some(Box::new(suspended));
+        return true;
+    }
+    let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Failed };
+    record(context.engine, context.worker, context.session, context.found, args, took, outcome);
+    result.is_ok()
+}
+
+/// What has become of a command, for its statistics.
+#[derive(Clone, Copy)]
+pub(crate) enum Outcome {
+    Done,
+    Failed,
+    /// Another client has ended its wait by an error.
+    Rejected,
+}
+
+/// Records a command whose client waits no more.
+pub(crate) fn record_suspended(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &mut Session,
+    suspended: &Suspended,
+    outcome: Outcome,
+) {
+    let Suspended { found, args, took_ns } = suspended;
+    record(engine, worker, session, *found, args.as_args(), *took_ns, outcome);
+}
+
+/// Counts a command that was called, and logs it if it took long.
+fn record(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+    took_ns: u64,
+    outcome: Outcome,
+) {
+    let command = &worker.stats.commands[usize::from(found.id)];
+    command.record(took_ns, engine.config.hot.latency_tracking.load(Relaxed));
+    match outcome {
+        Outcome::Done => {}
+        Outcome::Failed => command.failed.add(1),
+        Outcome::Rejected => command.rejected.add(1),
+    }
+    crate::execution::command_log::consider_time(engine, worker, session, found.command, args, took_ns);
+}
+
+fn note(session: &Session, worker: &WorkerState, found: Found) {
+    let shared = &session.shared;
+    shared.last_active_ms.store(worker.clock.wall_ms(), Relaxed);
+    shared.last_command.store(found.id + 1, Relaxed);
+    shared.commands.store(shared.commands.load(Relaxed) + 1, Relaxed);
+}
+
+/// Takes the reply back where CLIENT REPLY asked for silence.
+fn silence(session: &mut Session, mark: usize, out: &mut Vec<u8>) {
+    match session.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::Off => out.truncate(mark),
+        ReplyMode::SkipNext => {
+            out.truncate(mark);
+            session.reply_mode = ReplyMode::Skip;
+        }
+        ReplyMode::Skip => {
+            out.truncate(mark);
+            session.reply_mode = ReplyMode::On;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which shards a command needs, and the turn of the scripts.
+
+use crate::clients::session::Session;
+use crate::command::key_finders::sorts_by_other_keys;
+use crate::command::keys;
+use crate::command::spec::{Command, Found, Scope, flags};
+use crate::engine::Engine;
+use crate::keyspace::locks::{Busy, Held, ScriptTurn};
+use larder_resp::Args;
+
+/// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
+/// shards are locked, since serving them needs the other list's shard.
+pub(super) fn acquire<'e>(
+    engine: &'e Engine,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+) -> Result<Held<'e>, Busy> {
+    let (shards, command) = (&engine.shards, found.command);
+    let held = match command.scope {
+        Scope::None | Scope::Walk => return Ok(Held::None),
+        Scope::All => return shards.try_lock_all(),
+        Scope::Sort if sorts_by_other_keys(args) => return shards.try_lock_all(),
+        Scope::Keys | Scope::Script | Scope::Sort => match found.single_key {
+            Some(at) => {
+                let at = engine.key(&args[usize::from(at)]).shard();
+                Held::One(at, shards.try_lock_one(at)?)
+            }
+            None => shards.try_lock_many(shards_of(engine, command, args))?,
+        },
+        Scope::Exec => acquire_queued(engine, session)?,
+    };
+    if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
+        drop(held);
+        return shards.try_lock_all();
+    }
+    Ok(held)
+}
+
+/// Locks what the queued commands and the watched keys need.
+fn acquire_queued<'e>(engine: &'e Engine, session: &Session) -> Result<Held<'e>, Busy> {
+    let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
+    if queued.iter().any(|(found, args)| needs_all(found.command, args.as_args())) {
+        return engine.shards.try_lock_all();
+    }
+    let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
+    for (found, args) in queued {
+        wanted.extend(shards_of(engine, found.command, args.as_args()));
+    }
+    engine.shards.try_lock_many(wanted)
+}
+
+/// Whether a command needs all shards, when it runs inside of something.
+pub(crate) fn needs_all(command: &Command, args: Args<'_>) -> bool {
+    match command.scope {
+        Scope::All | Scope::Walk => true,
+        Scope::Sort => sorts_by_other_keys(args),
+        Scope::Exec | Scope::Keys | Scope::None | Scope::Script => false,
+    }
+}
+
+/// Scripts run one at a time: only so may each of them lock shards that it did not ask for at first.
+#[inline]
+pub(super) fn take_turn<'e>(
+    engine: &'e Engine,
+    session: &Session,
+    command: &Command,
+) -> Result<Option<ScriptTurn<'e>>, Busy> {
+    if !runs_scripts(session, command) {
+        return Ok(None);
+    }
+    engine.shards.take_turn(None).map(Some)
+}
+
+/// Whether a command runs scripts, or a transaction with such.
+#[inline]
+pub(super) fn runs_scripts(session: &Session, command: &Command) -> bool {
+    match command.scope {
+        Scope::Script => true,
+        Scope::Exec => session.multi.as_ref().is_some_and(|queue| queue.has_scripts()),
+        _ => false,
+    }
+}
+
+/// The shards of the keys of a command.
+fn shards_of(engine: &Engine, command: &Command, args: Args<'_>) -> Vec<usize> {
+    keys::collect(command, args).into_iter().map(|key| engine.key(key).shard()).collect()
+}

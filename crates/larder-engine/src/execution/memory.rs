@@ -1,0 +1,108 @@
+//! `maxmemory`: room is made before a command, or the command is refused.
+
+use crate::clients::session::Session;
+use crate::command::spec::{Command, Found, flags};
+use crate::context::{Context, WorkerState};
+use crate::engine::Engine;
+use crate::error::{CommandError, CommandResult};
+use crate::eviction::{Outcome, Turn};
+use crate::host::LogLevel;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Too much memory is in use, and nothing can be evicted.
+pub(crate) const OUT_OF_MEMORY: CommandError =
+    CommandError::Fixed("OOM command not allowed when used memory > 'maxmemory'.");
+
+/// To be called before a command, with no shard held: evicts what exceeds `maxmemory`. An error says that too much memory is
+/// in use and nothing can be evicted: commands with `DENYOOM`, and writes of scripts, are to be refused with it.
+#[inline]
+pub(crate) fn make_room(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
+    if !worker.evictor.is_over(engine, &worker.invalidations) {
+        return Ok(());
+    }
+    make_room_now(engine, worker)
+}
+
+/// [`make_room`] before a command of a client, which is refused if it might use more memory and there is none. Inside MULTI
+/// everything is that is not the end of it, since queues grow.
+#[inline]
+pub(crate) fn before_command(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &Session,
+    found: Found,
+) -> CommandResult {
+    if engine.config.hot.maxmemory.load(Relaxed) == 0 {
+        worker.evictor.is_out_of_memory = false;
+        return Ok(());
+    }
+    // While a script takes its time nothing may wait for a shard: this thread may be the one that runs it.
+    if session.replays || engine.gate.is_busy() {
+        return Ok(());
+    }
+    let room = make_room(engine, worker);
+    worker.evictor.is_out_of_memory = room.is_err();
+    match room {
+        Err(error) if needs_room(session, found.command) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn needs_room(session: &Session, command: &Command) -> bool {
+    let Some(queue) = &session.multi else { return command.has(flags::DENYOOM) };
+    match command.name {
+        "exec" => queue.needs_room(),
+        _ => command.has(flags::DENYOOM),
+    }
+}
+
+/// CONFIG SET has changed the limit: keeps to it at once, as far as the time allows.
+pub(crate) fn limit_was_set(context: &mut Context<'_>) {
+    let engine = context.engine;
+    let limit = engine.config.hot.maxmemory.load(Relaxed);
+    let used = context.worker.evictor.read_growth(engine);
+    if limit == 0 || used <= limit {
+        return;
+    }
+    let line = format!(
+        "The new maxmemory of {limit} bytes is below the {used} bytes in use: keys will be evicted, or writes refused, as \
+         maxmemory-policy says."
+    );
+    engine.host.log(LogLevel::Warning, &line);
+    if context.held.is_none() {
+        let _ = make_room(engine, context.worker);
+    }
+}
+
+#[cold]
+fn make_room_now(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
+    if engine.pause.state(worker.clock.wall_ms()).is_some() {
+        return Ok(());
+    }
+    // Connections make room before keys do.
+    engine.limit_clients();
+    let time = tenacity(engine.config.hot.maxmemory_eviction_tenacity.load(Relaxed));
+    let turn = Turn {
+        engine,
+        rules: worker.access,
+        time,
+        now_ms: worker.clock.wall_ms(),
+        mono_ms: worker.clock.mono_ms(),
+        from: Some(worker.index),
+    };
+    match worker.evictor.run(&turn, &mut worker.invalidations) {
+        Outcome::Nothing => Err(OUT_OF_MEMORY),
+        Outcome::Below | Outcome::Unfinished => Ok(()),
+    }
+}
+
+/// How long a command may evict: `None` is for as long as it takes.
+fn tenacity(percent: i64) -> Option<Duration> {
+    match percent {
+        ..=10 => Some(Duration::from_micros(50 * percent.max(0) as u64)),
+        11..=99 => Some(Duration::from_micros((500.0 * 1.15_f64.powi(percent as i32 - 10)) as u64)),
+        _ => None,
+    }
+}

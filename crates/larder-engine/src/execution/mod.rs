@@ -1,0 +1,13 @@
+//! How a command is executed: it is found, admitted, its shards are locked, it runs, and its effects are made known.
+
+pub(crate) mod admission;
+pub(crate) mod authorization;
+pub(crate) mod blocking;
+pub(crate) mod command_log;
+pub(crate) mod dispatch;
+pub(crate) mod locking;
+pub(crate) mod memory;
+pub(crate) mod monitor;
+pub(crate) mod replay;
+pub(crate) mod tracking;
+pub(crate) mod transaction;

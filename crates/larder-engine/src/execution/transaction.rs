@@ -1,0 +1,89 @@
+//! MULTI, EXEC, WATCH: the queue of a connection, and the keys it depends on.
+
+use crate::clients::queue::Queue;
+use crate::clients::queue::Watched;
+use crate::clients::registrations::Registration;
+use crate::clients::session::{Session, client_flags};
+use crate::command::spec::{Command, Found};
+use crate::engine::Engine;
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::locks::Held;
+use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Whether the command is put into the queue instead of being executed.
+#[inline]
+pub(crate) fn queues(session: &Session, command: &Command) -> bool {
+    session.multi.is_some() && !matches!(command.name, "exec" | "discard" | "quit" | "reset")
+}
+
+/// Puts a command into the queue; `writes`: as [`crate::clients::pause::writes`] says.
+pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, writes: bool) {
+    let Some(queue) = &mut session.multi else { return };
+    queue.writes |= writes;
+    let owned = args.to_owned();
+    queue.bytes += owned.heap_bytes();
+    queue.commands.push((found, owned));
+    session.shared.multi.store(queue.commands.len() as i32, Relaxed);
+    session.shared.multi_bytes.store(queue.bytes.min(u32::MAX as usize) as u32, Relaxed);
+}
+
+/// A command was refused while queueing.
+pub(crate) fn poison(session: &mut Session) {
+    if let Some(queue) = &mut session.multi {
+        queue.poisoned = true;
+    }
+}
+
+/// Starts a transaction.
+pub(crate) fn start(session: &mut Session) {
+    session.multi = Some(Box::default());
+    session.shared.multi.store(0, Relaxed);
+    session.shared.set_flag(client_flags::MULTI, true);
+}
+
+/// Ends a transaction and returns its queue.
+pub(crate) fn end(session: &mut Session) -> Option<Box<Queue>> {
+    let queue = session.multi.take();
+    session.shared.multi.store(-1, Relaxed);
+    session.shared.multi_bytes.store(0, Relaxed);
+    session.shared.set_flag(client_flags::MULTI, false);
+    queue
+}
+
+/// Whether a watched key was changed, or its time is over. The keys' shards are held.
+pub(crate) fn is_touched(engine: &Engine, held: &mut Held<'_>, watched: &[Watched], due_ms: u64) -> bool {
+    watched.iter().any(|w| {
+        let key = engine.key(&w.key);
+        let shard = held.shard_mut(key.shard()).expect("the shards of watched keys are held");
+        let entry = shard.table(w.db).and_then(|table| table.get(key.hash, key.bytes));
+        let is_over = entry.is_some_and(|entry| is_due(&entry, due_ms));
+        w.touched.is_set() || is_over && !shard.watched.is_overdue(w.db, &w.key, &w.touched)
+    })
+}
+
+/// Forgets the watched keys, whose shards are held.
+pub(crate) fn unwatch_held(engine: &Engine, held: &mut Held<'_>, session: &mut Session) {
+    for w in std::mem::take(&mut session.watched) {
+        let shard = engine.key(&w.key).shard();
+        let data = held.shard_mut(shard).expect("the shards of watched keys are held");
+        data.watched.remove(w.db, &w.key, &w.touched);
+    }
+    session.shared.watching.store(0, Relaxed);
+    session.shared.watched_bytes.store(0, Relaxed);
+}
+
+/// Forgets the watched keys; no shard is held.
+pub(crate) fn unwatch(engine: &Engine, session: &mut Session) {
+    for w in std::mem::take(&mut session.watched) {
+        engine.stale.forget(&engine.shards, Registration::Watched(w));
+    }
+    session.shared.watching.store(0, Relaxed);
+    session.shared.watched_bytes.store(0, Relaxed);
+}
+
+/// Forgets queue and watched keys; no shard is held.
+pub(crate) fn forget(engine: &Engine, session: &mut Session) {
+    end(session);
+    unwatch(engine, session);
+}

@@ -1,0 +1,30 @@
+//! A key, and the shard that it belongs to.
+
+use crate::keyspace::hash::hash;
+
+/// Number of shards; a power of two.
+pub const SHARDS: usize = 256;
+
+const _: () = assert!(SHARDS.is_power_of_two());
+
+/// A key with its hash, computed once a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'k> {
+    /// The name.
+    pub bytes: &'k [u8],
+    /// The seeded hash of the name.
+    pub hash: u64,
+}
+
+impl<'k> Key<'k> {
+    /// Of a name.
+    #[inline]
+    pub fn of(bytes: &'k [u8]) -> Key<'k> {
+        Key { bytes, hash: hash(bytes) }
+    }
+
+    /// The shard that the key belongs to.
+    pub fn shard(&self) -> usize {
+        (self.hash >> 16) as usize & (SHARDS - 1)
+    }
+}

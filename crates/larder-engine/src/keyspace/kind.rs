@@ -1,0 +1,54 @@
+//! What kinds of values there are.
+
+use crate::error::{CommandError, CommandResult};
+use larder_collections::key_table::ValueRef;
+use larder_collections::value::Value;
+
+/// The type of a value, as TYPE names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Hash,
+    List,
+    Set,
+    SortedSet,
+    Stream,
+    String,
+}
+
+impl Kind {
+    pub(crate) fn of(value: &ValueRef<'_, Value>) -> Kind {
+        match value {
+            ValueRef::Inline { .. } => Kind::String,
+            ValueRef::Out(value) => match **value {
+                Value::String(_) => Kind::String,
+                Value::Hash(_) => Kind::Hash,
+                Value::List(_) => Kind::List,
+                Value::SortedSet(_) => Kind::SortedSet,
+                Value::Set(_) => Kind::Set,
+                Value::Stream(_) => Kind::Stream,
+            },
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Hash => "hash",
+            Kind::List => "list",
+            Kind::Set => "set",
+            Kind::SortedSet => "zset",
+            Kind::Stream => "stream",
+            Kind::String => "string",
+        }
+    }
+}
+
+/// The bytes of a string value, or the error for another type.
+pub(crate) fn string_bytes<'v>(value: &'v ValueRef<'_, Value>) -> CommandResult<&'v [u8]> {
+    match value {
+        ValueRef::Inline { bytes, .. } => Ok(bytes),
+        ValueRef::Out(value) => match &**value {
+            Value::String(bytes) => Ok(bytes),
+            _ => Err(CommandError::WRONG_TYPE),
+        },
+    }
+}

@@ -1,0 +1,440 @@
+//! The locks of the shards, and the rules by which they are taken.
+//!
+//! - L1: whoever locks several shards locks them in ascending order.
+//! - L2: one script at a time may *widen*: lock shards that it does not hold yet, in any order. It holds the [`ScriptTurn`], which is
+//!   taken before any shard. Whoever waits for a shard while holding others gives way to it: lets everything go, waits until
+//!   the widening is over, and starts again. Nothing has been done yet when that happens, because handlers run only once all
+//!   locks are there (or walk: they hold one shard at a time).
+//! - L3: a script that runs for too long makes the shards *busy* ([`Shards::set_busy`]). Threads that serve clients give up then:
+//!   the methods `try_lock_*` return [`Busy`].
+//! - L4: the methods `lock_*` do not give up. They ask for a proof that the wait holds up no client or ends soon:
+//!   [`MayWait`], which only threads that serve no clients have, or the [`ScriptTurn`], since no script runs while somebody else holds it.
+//! - L5: a thread that waits for a shard without giving way holds none. `lock_now` and `lock_soon` wait at most a moment and suit
+//!   everybody.
+//!
+//! There is no other way to a shard than the methods here. In debug builds every thread keeps a list of what it holds, and L1,
+//! L2 and L5 are checked.
+//!
+//! Tested here, and by `larder-server/tests/busy_scripts.rs`: every command beside a script that does not end.
+
+mod ledger;
+
+pub(crate) use ledger::aside;
+
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::shard::ShardData;
+use ledger::Entry;
+use parking_lot::{Mutex, MutexGuard};
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long those who hold a shard and wait for another sleep between two looks at whether they must give way.
+const LOOK: Duration = Duration::from_micros(200);
+/// How long those who hold nothing and wait sleep between two looks at whether a script keeps them waiting.
+const LOOK_FOR_BUSY: Duration = Duration::from_millis(20);
+/// How long [`Shards::lock_soon`] waits.
+const SOON: Duration = Duration::from_micros(500);
+
+/// One that holds so many shards locks all of them when it needs more.
+const WIDEN_ALL_FROM: usize = 32;
+
+/// A shard, alone on its cache lines.
+#[repr(align(128))]
+#[derive(Default)]
+struct Shard(Mutex<ShardData>);
+
+/// The lock of one shard, held.
+pub(crate) struct ShardGuard<'e> {
+    data: MutexGuard<'e, ShardData>,
+    _entry: Entry,
+}
+
+impl Deref for ShardGuard<'_> {
+    type Target = ShardData;
+
+    #[inline]
+    fn deref(&self) -> &ShardData {
+        &self.data
+    }
+}
+
+impl DerefMut for ShardGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut ShardData {
+        &mut self.data
+    }
+}
+
+/// A script keeps the shards for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+/// The proof that a thread serves no clients: it may wait for a shard however long a script keeps it.
+#[derive(Debug)]
+pub struct MayWait(());
+
+/// Starts a thread that serves no clients, and so may wait for shards.
+///
+/// # Errors
+/// What the system says when it starts no further thread.
+pub fn spawn_background<R: Send + 'static>(
+    name: &str,
+    run: impl FnOnce(&MayWait) -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    spawn(thread::Builder::new().name(name.to_owned()), run)
+}
+
+/// The same for a thread that runs scripts, with so much stack.
+///
+/// # Errors
+/// What the system says when it starts no further thread.
+pub fn spawn_background_with_stack<R: Send + 'static>(
+    name: &str,
+    stack_bytes: usize,
+    run: impl FnOnce(&MayWait) -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    spawn(thread::Builder::new().name(name.to_owned()).stack_size(stack_bytes), run)
+}
+
+fn spawn<R: Send + 'static>(
+    builder: thread::Builder,
+    run: impl FnOnce(&MayWait) -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    builder.spawn(move || {
+        crate::threads::started();
+        run(&MayWait(()))
+    })
+}
+
+/// The right to run a script, or to keep all others from running one. It is taken before any shard.
+pub struct ScriptTurn<'e> {
+    _guard: MutexGuard<'e, ()>,
+    may_wait: MayWait,
+}
+
+impl ScriptTurn<'_> {
+    /// While no script runs, every wait for a shard ends soon.
+    pub fn may_wait(&self) -> &MayWait {
+        &self.may_wait
+    }
+
+    /// A proof for a snapshot, which is read by a thread that serves no clients, or before the turn is over.
+    pub(crate) fn may_wait_for_snapshot(&self) -> MayWait {
+        MayWait(())
+    }
+}
+
+/// All shards.
+pub(crate) struct Shards {
+    list: Box<[Shard]>,
+    turn: Mutex<()>,
+    /// Somebody is widening.
+    widening: AtomicBool,
+    /// Held by whoever is widening.
+    widener: Mutex<()>,
+    busy: AtomicBool,
+}
+
+impl Default for Shards {
+    fn default() -> Self {
+        Shards {
+            list: (0..SHARDS).map(|_| Shard::default()).collect(),
+            turn: Mutex::new(()),
+            widening: AtomicBool::new(false),
+            widener: Mutex::new(()),
+            busy: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Shards {
+    /// A script runs for too long, or has ended.
+    pub(crate) fn set_busy(&self, on: bool) {
+        self.busy.store(on, SeqCst);
+    }
+
+    /// Whether a script runs for too long.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    /// Takes the turn. Without the proof that it may wait, the caller gives up when a script runs for too long.
+    pub(crate) fn take_turn(&self, may_wait: Option<&MayWait>) -> Result<ScriptTurn<'_>, Busy> {
+        ledger::waits();
+        let guard = match may_wait {
+            Some(MayWait(())) => self.turn.lock(),
+            None => self.wait_for(&self.turn)?,
+        };
+        Ok(ScriptTurn { _guard: guard, may_wait: MayWait(()) })
+    }
+
+    /// Waits for a mutex that others hold while they wait for the turn or for shards; gives up when a script runs for too long.
+    pub(crate) fn wait_for<'t, T>(&self, mutex: &'t Mutex<T>) -> Result<MutexGuard<'t, T>, Busy> {
+        self.unless_busy(|| mutex.try_lock(), || mutex.try_lock_for(LOOK_FOR_BUSY))
+    }
+
+    /// Locks a shard if it is free.
+    #[inline]
+    pub(crate) fn lock_now(&self, at: usize) -> Option<ShardGuard<'_>> {
+        Some(note(at, self.list[at].0.try_lock()?))
+    }
+
+    /// Locks a shard if it becomes free within half a millisecond.
+    pub(crate) fn lock_soon(&self, at: usize) -> Option<ShardGuard<'_>> {
+        Some(note(at, self.list[at].0.try_lock_for(SOON)?))
+    }
+
+    /// Locks a shard, however long that takes.
+    pub(crate) fn lock_one(&self, at: usize, MayWait(()): &MayWait) -> ShardGuard<'_> {
+        ledger::waits();
+        self.lock_at(at)
+    }
+
+    /// Locks the shards in `wanted`, which need be neither sorted nor unique. The turn may not be the caller's own script's.
+    pub(crate) fn lock_many(&self, wanted: Vec<usize>, _turn: &ScriptTurn<'_>) -> Held<'_> {
+        ledger::waits();
+        let wanted = in_order(wanted);
+        Held::Many(wanted.into_iter().map(|at| (at, self.lock_at(at))).collect())
+    }
+
+    /// Locks all shards. The turn may not be the caller's own script's.
+    pub(crate) fn lock_all(&self, _turn: &ScriptTurn<'_>) -> Held<'_> {
+        ledger::waits();
+        Held::All((0..SHARDS).map(|at| self.lock_at(at)).collect())
+    }
+
+    /// Locks one shard; gives up when a script keeps it for long.
+    #[inline]
+    pub(crate) fn try_lock_one(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
+        match self.lock_now(at) {
+            Some(data) => Ok(data),
+            None => self.try_lock_first(at),
+        }
+    }
+
+    /// Locks the shards in `wanted`, which need be neither sorted nor unique; gives up when a script keeps one for long.
+    pub(crate) fn try_lock_many(&self, wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
+        let wanted = in_order(wanted);
+        match wanted[..] {
+            [] => Ok(Held::None),
+            [at] => Ok(Held::One(at, self.try_lock_one(at)?)),
+            _ => {
+                let guards = self.try_lock_in_order(&wanted)?;
+                Ok(Held::Many(wanted.into_iter().zip(guards).collect()))
+            }
+        }
+    }
+
+    /// Locks all shards; gives up when a script keeps one for long.
+    pub(crate) fn try_lock_all(&self) -> Result<Held<'_>, Busy> {
+        Ok(Held::All(self.try_lock_in_order(&ALL)?))
+    }
+
+    /// Locks all shards that a script does not hold yet.
+    pub(crate) fn widen<'e>(&'e self, held: Held<'e>, _turn: &ScriptTurn<'_>) -> Held<'e> {
+        if held.is_all() {
+            return held;
+        }
+        let widening = self.begin_widening();
+        let mut had = held.into_guards().into_iter().peekable();
+        let guards = (0..SHARDS)
+            .map(|at| match had.next_if(|(held, _)| *held == at) {
+                Some((_, data)) => data,
+                None => self.lock_at(at),
+            })
+            .collect();
+        self.end_widening(widening);
+        Held::All(guards)
+    }
+
+    /// Locks further shards for a script.
+    pub(crate) fn widen_to<'e>(
+        &'e self,
+        held: Held<'e>,
+        wanted: &[usize],
+        turn: &ScriptTurn<'_>,
+    ) -> Held<'e> {
+        if held.is_all() {
+            return held;
+        }
+        let mut guards = held.into_guards();
+        if guards.len() + wanted.len() > WIDEN_ALL_FROM {
+            return self.widen(Held::Many(guards), turn);
+        }
+        let widening = self.begin_widening();
+        for &at in wanted {
+            if let Err(place) = guards.binary_search_by_key(&at, |(held, _)| *held) {
+                guards.insert(place, (at, self.lock_at(at)));
+            }
+        }
+        self.end_widening(widening);
+        Held::Many(guards)
+    }
+
+    fn begin_widening(&self) -> MutexGuard<'_, ()> {
+        let widening = self.widener.lock();
+        self.widening.store(true, SeqCst);
+        widening
+    }
+
+    fn end_widening(&self, widening: MutexGuard<'_, ()>) {
+        self.widening.store(false, SeqCst);
+        drop(widening);
+    }
+
+    fn lock_at(&self, at: usize) -> ShardGuard<'_> {
+        note(at, self.list[at].0.lock())
+    }
+
+    fn try_lock_in_order(&self, wanted: &[usize]) -> Result<Vec<ShardGuard<'_>>, Busy> {
+        'again: loop {
+            let mut guards = Vec::with_capacity(wanted.len());
+            guards.push(self.try_lock_first(wanted[0])?);
+            for &at in &wanted[1..] {
+                match self.try_lock_next(at)? {
+                    Some(data) => guards.push(data),
+                    None => {
+                        drop(guards);
+                        drop(self.widener.lock());
+                        continue 'again;
+                    }
+                }
+            }
+            return Ok(guards);
+        }
+    }
+
+    /// Locks a shard while holding none.
+    fn try_lock_first(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
+        ledger::waits();
+        let mutex = &self.list[at].0;
+        self.unless_busy(|| mutex.try_lock(), || mutex.try_lock_for(LOOK_FOR_BUSY)).map(|data| note(at, data))
+    }
+
+    /// Locks a shard while holding lower ones; `None`: they must be let go.
+    fn try_lock_next(&self, at: usize) -> Result<Option<ShardGuard<'_>>, Busy> {
+        ledger::ascends(at);
+        if let Some(data) = self.lock_now(at) {
+            return Ok(Some(data));
+        }
+        while !self.widening.load(SeqCst) {
+            if let Some(data) = self.list[at].0.try_lock_for(LOOK) {
+                return Ok(Some(note(at, data)));
+            }
+            if self.is_busy() {
+                return Err(Busy);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tries `now`, and then `soon` for as long as no script runs for too long.
+    fn unless_busy<T>(
+        &self,
+        now: impl FnOnce() -> Option<T>,
+        soon: impl Fn() -> Option<T>,
+    ) -> Result<T, Busy> {
+        if let Some(got) = now() {
+            return Ok(got);
+        }
+        while !self.is_busy() {
+            if let Some(got) = soon() {
+                return Ok(got);
+            }
+        }
+        Err(Busy)
+    }
+}
+
+fn note(at: usize, data: MutexGuard<'_, ShardData>) -> ShardGuard<'_> {
+    ShardGuard { data, _entry: Entry::new(at) }
+}
+
+fn in_order(mut wanted: Vec<usize>) -> Vec<usize> {
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
+/// The numbers of all shards.
+const ALL: [usize; SHARDS] = {
+    let mut all = [0; SHARDS];
+    let mut at = 0;
+    while at < SHARDS {
+        all[at] = at;
+        at += 1;
+    }
+    all
+};
+
+/// The shards that a command holds locked.
+pub(crate) enum Held<'e> {
+    None,
+    One(usize, ShardGuard<'e>),
+    Many(Vec<(usize, ShardGuard<'e>)>),
+    All(Vec<ShardGuard<'e>>),
+}
+
+impl<'e> Held<'e> {
+    /// The data of shard `at`, if it is held.
+    #[inline]
+    pub(crate) fn shard_mut(&mut self, at: usize) -> Option<&mut ShardData> {
+        match self {
+            Held::None => None,
+            Held::One(held, data) => (*held == at).then_some(&mut **data),
+            Held::Many(held) => {
+                let found = held.binary_search_by_key(&at, |(held, _)| *held).ok()?;
+                Some(&mut *held[found].1)
+            }
+            Held::All(held) => Some(&mut *held[at]),
+        }
+    }
+
+    /// Whether shard `at` is held.
+    #[inline]
+    pub(crate) fn holds(&self, at: usize) -> bool {
+        match self {
+            Held::None => false,
+            Held::One(held, _) => *held == at,
+            Held::Many(held) => held.binary_search_by_key(&at, |(held, _)| *held).is_ok(),
+            Held::All(_) => true,
+        }
+    }
+
+    /// Whether nothing is held.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, Held::None)
+    }
+
+    /// Whether all shards are held.
+    pub(crate) fn is_all(&self) -> bool {
+        matches!(self, Held::All(_))
+    }
+
+    /// Whether any of the shards held satisfies `predicate`.
+    pub(crate) fn any(&self, predicate: impl Fn(&ShardData) -> bool) -> bool {
+        match self {
+            Held::None => false,
+            Held::One(_, data) => predicate(data),
+            Held::Many(held) => held.iter().any(|(_, data)| predicate(data)),
+            Held::All(held) => held.iter().any(|data| predicate(data)),
+        }
+    }
+
+    /// The locks with the numbers of their shards, in ascending order.
+    pub(crate) fn into_guards(self) -> Vec<(usize, ShardGuard<'e>)> {
+        match self {
+            Held::None => Vec::new(),
+            Held::One(at, data) => vec![(at, data)],
+            Held::Many(held) => held,
+            Held::All(held) => held.into_iter().enumerate().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

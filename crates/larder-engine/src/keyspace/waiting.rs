@@ -1,0 +1,277 @@
+//! Clients that wait for keys: who waits for what, in which order, and how they are served.
+//!
+//! A waiting client is registered in the shards of its keys, under their locks. Whoever makes one of the keys ready
+//! serves the waiters before it lets go of the lock, in the order in which they came, whichever thread they belong to:
+//! nobody can come between. The reply travels to the owner's worker as mail. A waiter is taken exactly once, by whoever
+//! changes its state first: a server of keys, the timeout, CLIENT UNBLOCK, or the end of the connection.
+//!
+//! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
+//! waiters, every command that touches the shard locks all shards (see `Engine::acquire`): rare, and free of deadlocks.
+
+use crate::keyspace::kind::Kind;
+use larder_collections::keyed_hash::KeyedState;
+use larder_collections::stream::StreamId;
+use larder_packed::block::End;
+use larder_resp::Protocol;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An end of a sorted set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// The entry of the lowest score.
+    Min,
+    /// The entry of the highest score.
+    Max,
+}
+
+/// What a waiter does with a key once it is ready.
+#[derive(Clone, Debug)]
+pub enum Wish {
+    /// BLPOP, BRPOP: one element, with the key.
+    Pop(End),
+    /// BLMPOP: up to so many elements, with the key.
+    PopMany(End, u64),
+    /// BLMOVE, BRPOPLPUSH: one element, to another list.
+    Move {
+        /// Where it is taken.
+        from: End,
+        /// Where it is put.
+        to: End,
+        /// The other list.
+        target: Box<[u8]>,
+    },
+    /// BZPOPMIN, BZPOPMAX: one entry of a sorted set, with the key.
+    PopScored(Extreme),
+    /// WAITAOF: that everything up to this position of the log is on the disk; no key.
+    LogSynced(u64),
+    /// WAIT: acknowledgements of replicas; no key.
+    Replicas,
+    /// BZMPOP: up to so many entries of a sorted set, with the key.
+    PopManyScored(Extreme, u64),
+    /// XREAD: entries of a stream, with the key.
+    Read {
+        /// Behind this id in each of the streams waited for.
+        after: Vec<StreamId>,
+        /// At most so many; 0 for no limit.
+        count: u64,
+    },
+    /// XREADGROUP: entries of a stream that its group has not delivered yet, with the key.
+    ReadGroup(GroupRead),
+}
+
+impl Wish {
+    /// The type that the key must have.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Wish::Pop(_) | Wish::PopMany(..) | Wish::Move { .. } => Kind::List,
+            // Stands in no key's line.
+            Wish::LogSynced(_) | Wish::Replicas => Kind::String,
+            Wish::PopScored(_) | Wish::PopManyScored(..) => Kind::SortedSet,
+            Wish::Read { .. } | Wish::ReadGroup(_) => Kind::Stream,
+        }
+    }
+}
+
+/// A client that waits.
+#[derive(Debug)]
+pub struct Waiter {
+    pub(crate) client: u64,
+    pub(crate) worker: usize,
+    pub(crate) protocol: Protocol,
+    /// What serves it leaves the access times of keys as they are.
+    pub(crate) no_touch: bool,
+    pub(crate) db: usize,
+    pub(crate) keys: Vec<Box<[u8]>>,
+    pub(crate) wish: Wish,
+    taken: AtomicBool,
+}
+
+impl Waiter {
+    pub(crate) fn new(
+        client: u64,
+        worker: usize,
+        protocol: Protocol,
+        no_touch: bool,
+        db: usize,
+        keys: Vec<Box<[u8]>>,
+        wish: Wish,
+    ) -> Self {
+        Waiter { client, worker, protocol, no_touch, db, keys, wish, taken: AtomicBool::new(false) }
+    }
+
+    /// Claims the waiter; true for the one caller that comes first.
+    pub(crate) fn take(&self) -> bool {
+        !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether somebody has claimed it.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    fn moves(&self) -> bool {
+        matches!(self.wish, Wish::Move { .. })
+    }
+}
+
+struct WaitLine {
+    db: usize,
+    waiters: VecDeque<Arc<Waiter>>,
+}
+
+/// The waiters for the keys of one shard.
+#[derive(Default)]
+pub(crate) struct WaitMap {
+    keys: HashMap<Box<[u8]>, Vec<WaitLine>, KeyedState>,
+    movers: usize,
+}
+
+impl WaitMap {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Number of keys waited for.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether any waiter will write to a second key.
+    pub(crate) fn has_movers(&self) -> bool {
+        self.movers > 0
+    }
+
+    /// Whether anybody waits for the key.
+    pub(crate) fn waits(&self, db: usize, key: &[u8]) -> bool {
+        self.keys.get(key).is_some_and(|lines| lines.iter().any(|line| line.db == db))
+    }
+
+    /// The keys of a database that are waited for.
+    pub(crate) fn keys_of(&self, db: usize) -> Vec<Box<[u8]>> {
+        self.keys
+            .iter()
+            .filter(|(_, lines)| lines.iter().any(|l| l.db == db))
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
+    /// Puts a waiter at the end of the line for a key.
+    pub(crate) fn add(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
+        let lines = self.keys.entry(key.into()).or_default();
+        let at = lines.iter().position(|line| line.db == waiter.db).unwrap_or_else(|| {
+            lines.push(WaitLine { db: waiter.db, waiters: VecDeque::new() });
+            lines.len() - 1
+        });
+        lines[at].waiters.push_back(Arc::clone(waiter));
+        self.movers += usize::from(waiter.moves());
+    }
+
+    /// The first in the line for a key of this type that nobody has claimed; those claimed before it leave the line.
+    pub(crate) fn first(&mut self, db: usize, key: &[u8], kind: Kind) -> Option<Arc<Waiter>> {
+        let lines = self.keys.get_mut(key)?;
+        let line = lines.iter_mut().find(|line| line.db == db)?;
+        let mut at = 0;
+        while let Some(waiter) = line.waiters.get(at) {
+            if waiter.is_taken() {
+                self.movers -= usize::from(waiter.moves());
+                line.waiters.remove(at);
+            } else if waiter.wish.kind() == kind {
+                return Some(Arc::clone(waiter));
+            } else {
+                at += 1;
+            }
+        }
+        self.tidy(db, key);
+        None
+    }
+
+    /// All in the line for a key of this type that nobody has claimed.
+    pub(crate) fn all(&self, db: usize, key: &[u8], kind: Kind) -> Vec<Arc<Waiter>> {
+        let line = self.keys.get(key).and_then(|lines| lines.iter().find(|line| line.db == db));
+        let waiters = line.into_iter().flat_map(|line| &line.waiters);
+        waiters.filter(|waiter| waiter.wish.kind() == kind && !waiter.is_taken()).cloned().collect()
+    }
+
+    /// Takes a waiter out of the line for a key.
+    pub(crate) fn remove(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
+        let Some(lines) = self.keys.get_mut(key) else { return };
+        let Some(line) = lines.iter_mut().find(|line| line.db == waiter.db) else { return };
+        let before = line.waiters.len();
+        line.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+        if waiter.moves() {
+            self.movers -= before - line.waiters.len();
+        }
+        self.tidy(waiter.db, key);
+    }
+
+    /// Forgets empty lines.
+    fn tidy(&mut self, db: usize, key: &[u8]) {
+        let Some(lines) = self.keys.get_mut(key) else { return };
+        lines.retain(|line| line.db != db || !line.waiters.is_empty());
+        if lines.is_empty() {
+            self.keys.remove(key);
+        }
+    }
+}
+
+/// What a consumer of a group asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupRead {
+    pub(crate) group: Box<[u8]>,
+    pub(crate) consumer: Box<[u8]>,
+    /// 0 for no limit.
+    pub(crate) count: u64,
+    /// What is delivered counts as acknowledged.
+    pub(crate) no_ack: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiter(client: u64, wish: Wish) -> Arc<Waiter> {
+        Arc::new(Waiter::new(client, 0, Protocol::Resp2, false, 0, vec![b"k".as_slice().into()], wish))
+    }
+
+    #[test]
+    fn first_come_first_served() {
+        let mut map = WaitMap::default();
+        let (a, b) = (waiter(1, Wish::Pop(End::Front)), waiter(2, Wish::Pop(End::Front)));
+        map.add(b"k", &a);
+        map.add(b"k", &b);
+        assert!(map.waits(0, b"k") && !map.waits(1, b"k"));
+        assert_eq!(map.first(0, b"k", Kind::List).map(|w| w.client), Some(1));
+        assert!(a.take() && !a.take());
+        assert_eq!(map.first(0, b"k", Kind::List).map(|w| w.client), Some(2));
+        assert!(b.take());
+        assert!(map.first(0, b"k", Kind::List).is_none() && map.is_empty());
+    }
+
+    #[test]
+    fn those_who_want_another_type_stay_in_the_line() {
+        let mut map = WaitMap::default();
+        let (a, b) = (waiter(1, Wish::Pop(End::Front)), waiter(2, Wish::PopScored(Extreme::Min)));
+        map.add(b"k", &a);
+        map.add(b"k", &b);
+        assert_eq!(map.first(0, b"k", Kind::SortedSet).map(|w| w.client), Some(2));
+        assert!(b.take() && map.first(0, b"k", Kind::SortedSet).is_none());
+        assert_eq!(map.first(0, b"k", Kind::List).map(|w| w.client), Some(1));
+    }
+
+    #[test]
+    fn movers_are_counted_until_they_leave() {
+        let mut map = WaitMap::default();
+        let wish = Wish::Move { from: End::Front, to: End::Back, target: b"t".as_slice().into() };
+        let (a, b) = (waiter(1, wish.clone()), waiter(2, wish));
+        map.add(b"k", &a);
+        map.add(b"k", &b);
+        map.add(b"j", &b);
+        assert!(map.has_movers());
+        map.remove(b"k", &b);
+        map.remove(b"j", &b);
+        assert!(map.has_movers() && a.take());
+        assert!(map.first(0, b"k", Kind::List).is_none() && !map.has_movers());
+    }
+}

@@ -1,0 +1,99 @@
+//! What the whole server may not do at the moment.
+
+use crate::config::Hot;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+const LOADING: u8 = 1;
+const SNAPSHOT_FAILED: u8 = 1 << 1;
+const LOG_FAILED: u8 = 1 << 2;
+const CLOSING: u8 = 1 << 3;
+const BUSY: u8 = 1 << 4;
+const REPLICAS_MISSING: u8 = 1 << 5;
+
+/// Flags that are nearly always clear: one look tells that nothing is refused.
+#[derive(Debug, Default)]
+pub struct Gate(AtomicU8);
+
+impl Gate {
+    /// Whether anything is refused.
+    #[inline]
+    pub(crate) fn is_shut(&self) -> bool {
+        self.0.load(Relaxed) != 0
+    }
+
+    /// Whether writes wait for the server to end, or not to. Set and read while all shards, or those concerned, are held.
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.has(CLOSING)
+    }
+
+    /// Whether the keyspace is being loaded.
+    pub fn is_loading(&self) -> bool {
+        self.has(LOADING)
+    }
+
+    /// The keyspace is being loaded, or not any more: most commands are refused meanwhile.
+    pub fn set_loading(&self, on: bool) {
+        self.set(LOADING, on);
+    }
+
+    /// The last snapshot failed, or did not: writes are refused, if the configuration says so.
+    pub fn set_snapshot_failed(&self, on: bool) {
+        self.set(SNAPSHOT_FAILED, on);
+    }
+
+    /// The append-only file cannot be written, or can: writes are refused.
+    pub fn set_log_failed(&self, on: bool) {
+        self.set(LOG_FAILED, on);
+    }
+
+    /// A script runs for too long, or has ended.
+    pub(crate) fn set_busy(&self, on: bool) {
+        self.set(BUSY, on);
+    }
+
+    /// Whether a script runs for too long.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has(BUSY)
+    }
+
+    /// Writes wait from now on, or not any more.
+    pub fn set_closing(&self, on: bool) {
+        self.set(CLOSING, on);
+    }
+
+    /// Whether the last snapshot failed.
+    pub(crate) fn has_snapshot_failed(&self) -> bool {
+        self.has(SNAPSHOT_FAILED)
+    }
+
+    /// Whether the append-only file cannot be written.
+    pub(crate) fn has_log_failed(&self) -> bool {
+        self.has(LOG_FAILED)
+    }
+
+    /// Whether fewer replicas are there than must be.
+    pub(crate) fn lacks_replicas(&self) -> bool {
+        self.has(REPLICAS_MISSING)
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.0.load(Relaxed) & flag != 0
+    }
+
+    fn set(&self, flag: u8, on: bool) {
+        if on {
+            self.0.fetch_or(flag, Relaxed);
+        } else {
+            self.0.fetch_and(!flag, Relaxed);
+        }
+    }
+
+    /// Whether fewer replicas are there than `min-replicas-to-write` wants. There are none.
+    pub(crate) fn read_options(&self, hot: &Hot) {
+        let wanted =
+            hot.min_replicas_to_write.load(Relaxed) > 0 && hot.min_replicas_max_lag.load(Relaxed) > 0;
+        self.set(REPLICAS_MISSING, wanted);
+    }
+}

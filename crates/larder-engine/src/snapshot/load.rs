@@ -1,0 +1,234 @@
+//! Filling the keyspace from files.
+
+use crate::clients::session::{ConnInfo, ConnKind, Session};
+use crate::clock::wall_s;
+use crate::context::flow::Flow;
+use crate::context::{Context, inline};
+use crate::delivery::mailbox::Mailbox;
+use crate::engine::Engine;
+use crate::execution::replay::text_of;
+use crate::keyspace::access::AccessRules;
+use crate::keyspace::deadlines::{NOTHING_IS_DUE, due_at};
+use crate::keyspace::encoding_limits::rdb_options;
+use crate::keyspace::field_expiry::NEVER;
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::locks::MayWait;
+use crate::snapshot;
+use crate::worker::Worker;
+use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
+use larder_collections::value::Value;
+use larder_packed::bytes::SharedBytes;
+use larder_rdb::read::{Content, KeyRecord, Options};
+use larder_resp::Args;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What becomes of keys, and of fields of hashes, whose deadline is over when they are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// They are kept: commands follow that were executed while they were there, and that delete them when it is time.
+    Keep,
+    /// They are left out when their deadline was over at this time, in milliseconds since 1970.
+    DropAt(u64),
+}
+
+/// Puts keys into the keyspace, for one thread that reads a file. Several may work at once.
+pub struct Loader<'e> {
+    engine: &'e Engine,
+    options: Options,
+    access: AccessRules,
+    now_s: u64,
+    due_ms: u64,
+    loaded: u64,
+    expired: u64,
+    emptied: u64,
+    may_wait: &'e MayWait,
+}
+
+impl<'e> Loader<'e> {
+    /// For keys that are read now.
+    pub fn new(engine: &'e Engine, may_wait: &'e MayWait, overdue: Overdue) -> Self {
+        let access = AccessRules::load(&engine.config.hot);
+        Loader {
+            engine,
+            options: rdb_options(&engine.config.hot),
+            access,
+            now_s: wall_s(),
+            due_ms: match overdue {
+                Overdue::Keep => NOTHING_IS_DUE,
+                Overdue::DropAt(now_ms) => due_at(now_ms),
+            },
+            loaded: 0,
+            expired: 0,
+            emptied: 0,
+            may_wait,
+        }
+    }
+
+    /// The engine whose keyspace it fills.
+    pub fn engine(&self) -> &Engine {
+        self.engine
+    }
+
+    /// How values are to be built.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Puts a key, unless it is left out because its time, or that of all its fields, is over.
+    pub fn put(&mut self, db: usize, record: KeyRecord<'_>) {
+        let Some(mut value) = record.value else { return };
+        let expire = match record.expire_at_ms.map(Context::deadline) {
+            None => ExpireChange::Clear,
+            Some(at) if at > self.due_ms => ExpireChange::At(at),
+            Some(_) => {
+                self.expired += 1;
+                return;
+            }
+        };
+        if let Content::Value(Value::Hash(hash)) = &mut value
+            && hash.take_due(self.due_ms, usize::MAX, |_| ()) > 0
+            && hash.is_empty()
+        {
+            self.emptied += 1;
+            return;
+        }
+        let (rules, now_s) = (&self.access, self.now_s);
+        let word = match (record.idle_s, record.frequency) {
+            (Some(idle_s), _) if !rules.counts => rules.with_idle(idle_s, now_s),
+            (_, Some(frequency)) if rules.counts => rules.with_counter(u32::from(frequency), now_s),
+            _ => rules.fresh(now_s),
+        };
+        self.place(db, record.key, value, expire, word);
+        self.loaded += 1;
+    }
+
+    /// Puts a key as another keyspace has it.
+    pub(crate) fn copy(&self, db: usize, record: &snapshot::Record<'_>) {
+        let expire = record.expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
+        let value = match record.content {
+            snapshot::Content::String(bytes) => Content::String(bytes),
+            snapshot::Content::Value(value) => Content::Value(value.clone()),
+        };
+        self.place(db, record.key, value, expire, record.access);
+    }
+
+    fn place(&self, db: usize, name: &[u8], value: Content<'_>, expire: ExpireChange, access: u32) {
+        let key = self.engine.key(name);
+        let mut shard = self.engine.shards.lock_one(key.shard(), self.may_wait);
+        let mut put =
+            |value: NewValue<'_, Value>| shard.table_mut(db).put(key.hash, name, value, expire, access);
+        let mut soonest = NEVER;
+        let old = match value {
+            Content::String(bytes) if bytes.len() <= INLINE_MAX => {
+                put(NewValue::Inline { kind: inline::STRING, bytes })
+            }
+            Content::String(bytes) => put(NewValue::Out(Value::String(SharedBytes::new(bytes)))),
+            Content::Value(value) => {
+                soonest = crate::keyspace::field_expiry::soonest_field(&value);
+                let compress =
+                    matches!(&value, Value::List(list) if list.wants_compression(&self.options.list));
+                let old = put(NewValue::Out(value));
+                if compress {
+                    self.engine.background.compress(db, name);
+                }
+                old
+            }
+        };
+        shard.field_expiry.note(db, name, NEVER, soonest);
+        drop(shard);
+        drop(old);
+    }
+}
+
+impl Drop for Loader<'_> {
+    fn drop(&mut self) {
+        let progress = &self.engine.persistence.load;
+        progress.keys_loaded.fetch_add(self.loaded, Relaxed);
+        progress.keys_expired.fetch_add(self.expired, Relaxed);
+        progress.hashes_expired.fetch_add(self.emptied, Relaxed);
+    }
+}
+
+impl Engine {
+    /// Empties the keyspace and forgets all functions.
+    pub fn clear(&self, may_wait: &MayWait) {
+        crate::commands::scripting::forget_all(self);
+        for shard in 0..SHARDS {
+            let mut data = self.shards.lock_one(shard, may_wait);
+            let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
+            (0..self.databases()).for_each(|db| data.field_expiry.forget(db));
+            drop(data);
+            drop(old);
+        }
+    }
+
+    /// Adds a library of functions that a file holds, in the place of one of its name if that is allowed.
+    ///
+    /// # Errors
+    /// What FUNCTION LOAD would have answered.
+    pub fn add_library(&self, text: &[u8], replace: bool) -> Result<(), String> {
+        crate::commands::scripting::restore_one(self, text, replace)
+    }
+}
+
+/// Executes the commands of an append-only file.
+pub struct Replay {
+    worker: Worker,
+    session: Session,
+    reply: Vec<u8>,
+}
+
+impl Replay {
+    /// Starts in database 0.
+    pub fn new(engine: &Arc<Engine>) -> Self {
+        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
+        let worker = Worker::new(Arc::clone(engine), 0, mailbox, Arc::default());
+        let info =
+            ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
+        let session = Session::for_replay(info, &engine.acl);
+        Replay { worker, session, reply: Vec::new() }
+    }
+
+    /// Reads clocks and options; every now and then.
+    pub fn tick(&mut self) {
+        self.worker.tick();
+    }
+
+    /// Executes a command. One that fails is noted in the log of the server: it has changed nothing, as it most likely did
+    /// when it was written. The error is that there is no such command: the file is another's;
+    /// or that it failed, when `propagation-error-behavior` wants that to be the end.
+    pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
+        let found = crate::execution::dispatch::look_up(&self.worker.engine, &mut self.worker.state, args);
+        found.map_err(|error| text_of(&error))?;
+        self.run(args);
+        let failed = self.reply.first() == Some(&b'-');
+        if failed && self.worker.engine.config.value("propagation-error-behavior") == "panic" {
+            return Err("a command failed, which propagation-error-behavior does not allow".to_owned());
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, args: Args<'_>) {
+        self.reply.clear();
+        if self.worker.execute(&mut self.session, args, &mut self.reply) == Flow::Script {
+            self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut ());
+        }
+    }
+
+    /// Executes a command that only reads; returns its reply, or nothing if that is an error.
+    pub(crate) fn ask(&mut self, args: Args<'_>) -> Option<&[u8]> {
+        self.run(args);
+        (self.reply.first() != Some(&b'-')).then_some(&self.reply)
+    }
+
+    /// Forgets a transaction that has not ended.
+    pub fn forget_transaction(&mut self) {
+        crate::execution::transaction::forget(&self.worker.engine, &mut self.session);
+    }
+
+    /// Whether a transaction has begun and not ended.
+    pub fn in_transaction(&self) -> bool {
+        self.session.multi.is_some()
+    }
+}

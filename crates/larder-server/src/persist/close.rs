@@ -1,0 +1,34 @@
+//! What is kept before the server ends.
+
+use super::state::Persist;
+
+impl Persist {
+    /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
+    /// on, so that none is answered and lost; an error lets them go on.
+    pub fn close(&self, save: bool, force: bool) -> Result<(), String> {
+        self.engine.close_gate();
+        let outcome = self.finish(save, force);
+        if outcome.is_err() {
+            self.engine.gate().set_closing(false);
+            self.engine.retry_put_off();
+        }
+        outcome
+    }
+
+    fn finish(&self, save: bool, force: bool) -> Result<(), String> {
+        if self.engine.persistence().log.lock().waits_for_base && !force {
+            // Without it the next start would find a log without data.
+            return Err("Writing initial AOF".to_owned());
+        }
+        if self.engine.append_log().is_on() {
+            self.shared.log.notice("Calling fsync() on the AOF file.");
+            self.log.wait_until_written(&self.engine);
+        }
+        if !save {
+            return Ok(());
+        }
+        self.shared.log.notice("Saving the final RDB snapshot before exiting.");
+        self.claim_save_soon();
+        self.save_now().map_err(|_| "Error trying to save the DB".to_owned())
+    }
+}

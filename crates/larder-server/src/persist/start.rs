@@ -1,0 +1,182 @@
+//! Loading: at the start, and again for DEBUG.
+
+use super::aof;
+use super::load;
+use super::state::Persist;
+use super::temporary;
+use larder_engine::{Busy, Overdue, wall_ms, wall_s};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Instant;
+
+/// The data could not be loaded; the log says why.
+#[derive(Debug)]
+pub struct NotLoaded;
+
+impl Persist {
+    /// Whether anything is to be loaded at the start: the append-only file if it is kept, or else the RDB file.
+    pub fn is_to_load(&self, keeps_log: bool) -> bool {
+        keeps_log || self.rdb_path().exists()
+    }
+
+    /// There is nothing to load: what clients change is to be kept from the first one on.
+    pub fn start_empty(&self) {
+        self.loaded.store(true, Release);
+    }
+
+    /// Takes away what processes that were killed have left. For the time before there are clients, who may save.
+    pub fn sweep_temporaries(&self) {
+        temporary::sweep(Path::new("."));
+        temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
+    }
+
+    /// Loads the append-only file if it is kept, else the RDB file. `keeps_log` is what the configuration said before there
+    /// were clients, who may change it.
+    pub fn load(&self, keeps_log: bool) -> Result<(), NotLoaded> {
+        self.begin_load();
+        let started = Instant::now();
+        let outcome = if keeps_log {
+            aof::load::load(&self.shared, &self.engine, &self.temporaries)
+        } else {
+            self.load_rdb(&self.rdb_path(), false)
+        };
+        match outcome {
+            Ok(what) => {
+                if let Some(what) = what {
+                    let seconds = started.elapsed().as_secs_f64();
+                    self.shared.log.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
+                }
+                Ok(())
+            }
+            Err(text) => {
+                self.shared.log.warning(&text);
+                Err(NotLoaded)
+            }
+        }
+    }
+
+    /// Whether there is data that may be kept: it has been loaded, and is not being loaded again.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.load(Acquire) && !self.engine.gate().is_loading()
+    }
+
+    /// Lets clients in after loading. A CONFIG SET of the log that was under way when loading began takes effect.
+    pub fn end_load(self: &Arc<Self>) -> Result<(), String> {
+        // In this order: what a client changes from now on must be kept if the server ends.
+        self.loaded.store(true, Release);
+        self.engine.gate().set_loading(false);
+        let wanted = self.shared.config.is_yes("appendonly");
+        let is_kept = self.engine.persistence().log.lock().enabled;
+        if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }
+    }
+
+    fn begin_load(&self) {
+        let progress = &self.engine.persistence().load;
+        progress.started_s.store(wall_s(), Relaxed);
+        for counter in [
+            &progress.total_bytes,
+            &progress.loaded_bytes,
+            &progress.keys_loaded,
+            &progress.keys_expired,
+            &progress.hashes_expired,
+        ] {
+            counter.store(0, Relaxed);
+        }
+    }
+
+    /// Loads an RDB file; says what was loaded, if there was one. `merge`: libraries of functions replace those that there are.
+    /// The error is what the log should say.
+    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<&'static str>, String> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("Fatal error loading the DB: {error}. Exiting.")),
+            Ok(file) => file,
+        };
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
+        let checks = load::checks(&self.engine);
+        let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge };
+        load::load(&self.engine, file, rules)
+            .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
+        let progress = &self.engine.persistence().load;
+        let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
+        let emptied = progress.hashes_expired.load(Relaxed);
+        self.shared.log.notice(&format!(
+            "Done loading RDB, keys loaded: {loaded}, keys expired: {expired}, all fields expired hashes: {emptied}."
+        ));
+        Ok(Some("disk"))
+    }
+
+    /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
+    /// there are an error unless both are to be merged.
+    pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), String> {
+        let prepare = || {
+            if save {
+                self.claim_save()?;
+                // As with SAVE, the reason is in the log only.
+                self.save_now().map_err(|_| String::new())?;
+            }
+            Ok(())
+        };
+        self.quiesce(prepare)?;
+        self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path(), merge).map(drop))
+            .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())
+    }
+
+    /// DEBUG LOADAOF: loads the append-only file again.
+    pub fn load_log_again(self: &Arc<Self>) -> Result<(), String> {
+        self.quiesce(|| {
+            self.log.wait_until_written(&self.engine);
+            Ok(())
+        })?;
+        self.anew(true, |persist| {
+            aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
+        })
+        .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
+    }
+
+    /// Gets ready to replace the keyspace: no write comes between what `prepare` does and the state of loading, in which
+    /// there are none.
+    fn quiesce(&self, prepare: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        let turn = self.shared.shutdown_turn.lock();
+        if self.shared.is_stopping() {
+            return Err(String::new());
+        }
+        self.engine.close_gate();
+        let prepared = prepare();
+        self.engine.gate().set_loading(prepared.is_ok());
+        self.engine.gate().set_closing(false);
+        drop(turn);
+        self.engine.retry_put_off();
+        prepared
+    }
+
+    /// Replaces the keyspace by what `load` brings, while clients wait. The state is that of loading already.
+    fn anew(
+        self: &Arc<Self>,
+        flush: bool,
+        load: impl FnOnce(&Persist) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let log = self.engine.append_log();
+        let logs = log.is_on();
+        log.set_on(false);
+        self.begin_load();
+        let cleared = if flush { self.clear() } else { Ok(()) };
+        let outcome = cleared.and_then(|()| load(self));
+        log.set_on(logs);
+        let outcome = outcome.and(self.end_load());
+        if let Err(text) = &outcome {
+            self.shared.log.warning(text);
+        }
+        outcome
+    }
+
+    fn clear(&self) -> Result<(), String> {
+        let turn = self.engine.take_turn(None).map_err(|Busy| "a script runs for too long".to_owned())?;
+        self.engine.clear(turn.may_wait());
+        Ok(())
+    }
+}

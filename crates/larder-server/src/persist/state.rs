@@ -1,0 +1,131 @@
+//! What saving and loading share: the options of a file, the state, the log.
+
+use super::aof::file::AppendFile;
+use super::pace::Pace;
+use super::temporary::Temporaries;
+use crate::shared::Shared;
+use larder_engine::{Engine, LogLevel, Snapshot};
+use larder_rdb::Version;
+use parking_lot::{Mutex, MutexGuard};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// A snapshot that failed is not tried again by itself for so many seconds.
+pub(super) const RETRY_S: u64 = 5;
+
+/// How RDB files are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The version, unless something asks for a newer one.
+    pub version: Version,
+    /// Whether strings may be compressed.
+    pub compress: bool,
+    /// Whether the file ends with a checksum.
+    pub checksum: bool,
+    /// Whether the file is sent to the disk while it is written.
+    pub incremental_sync: bool,
+    /// Whether keys say how long, or how often, they were used.
+    pub notes_usage: bool,
+    /// How many threads write it.
+    pub threads: usize,
+    /// Whether somebody waits for it.
+    pub urgent: bool,
+    /// Whether the file is the base of an append-only file.
+    pub is_log_base: bool,
+    /// A pause after each key, for tests.
+    pub key_delay: Duration,
+}
+
+impl Options {
+    /// The pace of a thread that writes.
+    pub fn pace<'e>(&self, engine: &'e Engine) -> Pace<'e> {
+        if self.urgent { Pace::hurry() } else { Pace::of(engine) }
+    }
+}
+
+/// Saves, loads, and keeps the append-only file.
+pub struct Persist {
+    pub(super) shared: Arc<Shared>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) jobs: Mutex<Sender<Job>>,
+    /// Held by whoever reads a snapshot: there is one at a time.
+    pub(super) snapshot_turn: Mutex<()>,
+    pub(super) log: AppendFile,
+    /// Files that are not whole yet.
+    pub(super) temporaries: Temporaries,
+    /// The data has been loaded once: there is something to keep.
+    pub(super) loaded: AtomicBool,
+}
+
+/// What the thread that writes snapshots is to do.
+pub(super) enum Job {
+    /// Write this snapshot, or one made then.
+    Save(Option<Snapshot>),
+    /// Rewrite the append-only file.
+    Rewrite,
+    /// `appendonly` has become `no`.
+    StopLog,
+}
+
+impl Persist {
+    /// The engine whose data it keeps.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The path of the RDB file, in the working directory.
+    pub fn rdb_path(&self) -> PathBuf {
+        PathBuf::from(self.shared.config.value("dbfilename"))
+    }
+
+    /// `urgent`: somebody waits for the file; every core works for it.
+    pub(super) fn options(&self, is_log_base: bool, urgent: bool) -> Options {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let config = &self.shared.config;
+        let version = Version::from_number(config.number("rdb-target-version") as u32).unwrap_or_default();
+        Options {
+            version,
+            compress: config.is_yes("rdbcompression"),
+            checksum: config.is_yes("rdbchecksum"),
+            incremental_sync: config.is_yes(if is_log_base {
+                "aof-rewrite-incremental-fsync"
+            } else {
+                "rdb-save-incremental-fsync"
+            }),
+            notes_usage: config.value("maxmemory-policy").ends_with("lru")
+                || config.value("maxmemory-policy").ends_with("lfu"),
+            threads: if urgent { cores } else { (cores - 1).max(1) },
+            urgent,
+            is_log_base,
+            key_delay: key_delay(config.number("rdb-key-save-delay")),
+        }
+    }
+
+    /// Keeps others from reading a snapshot until it is dropped. For threads that serve no clients.
+    pub fn read_alone(&self) -> MutexGuard<'_, ()> {
+        self.snapshot_turn.lock()
+    }
+
+    /// The process ends: what is not whole goes, and nothing of that kind is begun any more.
+    pub fn abandon(&self) {
+        self.temporaries.abandon();
+    }
+
+    /// The append-only file.
+    pub fn append_file(&self) -> &AppendFile {
+        &self.log
+    }
+
+    /// Writes to the log of the server.
+    pub fn say(&self, level: LogLevel, text: &str) {
+        self.shared.log.write(level, text);
+    }
+}
+
+/// What the options `rdb-key-save-delay` and `key-load-delay` say, in microseconds.
+pub fn key_delay(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
