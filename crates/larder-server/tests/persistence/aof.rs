@@ -372,3 +372,46 @@ fn an_old_file_is_adopted() {
     assert_eq!(server.client().ask("MGET a b").items().len(), 2);
     assert_eq!(server.client().ask("DBSIZE"), Value::Int(2));
 }
+
+/// A process that is killed when a rewrite has written the manifest, but has not yet deleted the old files, leaves them as history. A new
+/// file must not get the name of one of these: it would begin with what they hold, or be deleted with them.
+#[test]
+fn files_of_history_are_neither_read_nor_taken_for_new_ones() {
+    let yes = ["--appendonly", "yes"];
+    for is_on_at_start in [true, false] {
+        let mut server = Server::larder(&yes);
+        let mut client = server.client();
+        client.ask("SET base 1");
+        client.ask("BGREWRITEAOF");
+        wait_for(&mut client, "INFO persistence", "aof_rewrites:1");
+        server.kill();
+        let dir = server.dir().join("appendonlydir");
+        let name = |rest: &str| dir.join(format!("appendonly.aof.{rest}"));
+        fs::remove_file(name("2.incr.aof")).expect("the rewrite has made it");
+        fs::copy(name("2.base.rdb"), name("1.base.rdb")).expect("the rewrite has made it");
+        fs::write(name("1.incr.aof"), "*3\r\n$3\r\nSET\r\n$3\r\nold\r\n$1\r\n1\r\n").expect("it is writable");
+        let lines = ["2.base.rdb seq 2 type b", "1.base.rdb seq 1 type h", "1.incr.aof seq 1 type h"];
+        let manifest: String = lines.map(|line| format!("file appendonly.aof.{line}\n")).concat();
+        fs::write(name("manifest"), manifest).expect("it is writable");
+
+        assert!(
+            server.start_again(if is_on_at_start { &yes } else { &["--appendonly", "no"] }),
+            "{}",
+            server.log()
+        );
+        let mut client = server.client();
+        if !is_on_at_start {
+            assert_eq!(client.ask("CONFIG SET appendonly yes"), ok());
+            wait_for(&mut client, "INFO persistence", "aof_rewrites:1");
+        }
+        for old in ["1.base.rdb", "1.incr.aof"] {
+            assert!(!name(old).exists(), "{old}, on at the start: {is_on_at_start}");
+        }
+        assert_eq!(client.ask("SET new 1"), ok());
+        server.kill();
+        assert!(server.start_again(&yes), "on at the start: {is_on_at_start}\n{}", server.log());
+        let found = server.client().ask("EXISTS base old new").int();
+        let base = server.client().ask("EXISTS base").int();
+        assert_eq!((base, found), (is_on_at_start.into(), 1 + i64::from(is_on_at_start)));
+    }
+}

@@ -23,6 +23,9 @@ const BYTES_MAX: u64 = 1 << 20;
 /// No line is as long, for others who read it.
 const LINE_BYTES_MAX: usize = 1024;
 
+/// The highest number of a file that is accepted: what others can read, and far from where counting on would overflow.
+const SEQ_MAX: u64 = i64::MAX as u64;
+
 /// A file of the append-only file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -108,7 +111,7 @@ impl Manifest {
             let [key, value] = pair else { return Err("Invalid AOF manifest file format".into()) };
             match key.as_str() {
                 "file" => name = Some(value.clone()),
-                "seq" => seq = value.parse().ok().filter(|&seq: &u64| seq > 0),
+                "seq" => seq = value.parse().ok().filter(|seq| (1..=SEQ_MAX).contains(seq)),
                 "type" => kind = Some(value.as_str()),
                 // Later versions may say more.
                 _ => {}
@@ -145,15 +148,21 @@ impl Manifest {
 
     /// A name for the next base, and its part.
     pub fn next_base(&self, place: &Place, is_rdb: bool) -> Part {
-        let seq = self.last_base + 1;
         let ending = if is_rdb { "rdb" } else { "aof" };
-        Part { name: format!("{}.{seq}.base.{ending}", place.stem), seq }
+        self.next(self.last_base, |seq| format!("{}.{seq}.base.{ending}", place.stem))
     }
 
     /// A name for the next increment, and its part.
     pub fn next_increment(&self, place: &Place) -> Part {
-        let seq = self.last_increment + 1;
-        Part { name: format!("{}.{seq}.incr.aof", place.stem), seq }
+        self.next(self.last_increment, |seq| format!("{}.{seq}.incr.aof", place.stem))
+    }
+
+    /// A part of the next number after `last`. The name of a file that is about to be deleted is left out: the numbers of these do not
+    /// count, and a process that was killed may have left some that are newer than the parts.
+    fn next(&self, last: u64, name: impl Fn(u64) -> String) -> Part {
+        let is_free = |part: &Part| self.history.iter().all(|old| old.name != part.name);
+        let mut parts = (last + 1..).map(|seq| Part { name: name(seq), seq });
+        parts.find(is_free).expect("there are more numbers than files")
     }
 
     /// Takes an increment in at the end.
@@ -234,6 +243,12 @@ mod tests {
         assert_eq!(manifest.base.as_ref().unwrap().name, "my file.aof.2.base.rdb");
         assert_eq!((manifest.history.len(), manifest.increments.len()), (2, 1));
         assert_eq!(Manifest::parse(&manifest.text()).unwrap().parts().count(), 2);
+        let left = Manifest::parse(
+            "file b.4.base.rdb seq 4 type b\nfile b.1.incr.aof seq 1 type h\nfile b.5.base.rdb seq 5 type h\n",
+        );
+        let (left, place) = (left.unwrap(), Place { dir: PathBuf::from("d"), stem: "b".into() });
+        assert_eq!(left.next_increment(&place).name, "b.2.incr.aof");
+        assert_eq!(left.next_base(&place, true).name, "b.6.base.rdb");
         let odd = Manifest::of_single_file("a\n\t\"\\b\u{e9}");
         assert_eq!(odd.text(), "file \"a\\n\\t\\\"\\\\b\\xc3\\xa9\" seq 1 type b\n");
         assert_eq!(Manifest::parse(&odd.text()).unwrap(), odd);
@@ -245,6 +260,7 @@ mod tests {
             "",
             "file a seq 1",
             "file a seq 0 type b",
+            "file a seq 9223372036854775808 type i",
             "file a seq x type b",
             "file a/b seq 1 type b",
             "file a seq 1 type z",

@@ -37,7 +37,8 @@ impl AppendFile {
             persist.say(LogLevel::Notice, &format!("Creating AOF base file {} on server start", base.name));
             manifest.rebase(base, 1);
         }
-        if manifest.increments.is_empty() {
+        let is_new = manifest.increments.is_empty();
+        if is_new {
             manifest.push_increment(manifest.next_increment(&place));
             persist.say(
                 LogLevel::Notice,
@@ -46,10 +47,17 @@ impl AppendFile {
         }
         let last = manifest.increments.last().expect("there is one now");
         let file = open_increment(&place.path(&last.name))?;
+        if is_new {
+            // A file of this name may be left of a rewrite that did not end.
+            file.set_len(0)?;
+        }
         manifest.write(&place, &persist.temporaries)?;
         let mut state = self.state.lock();
         *state = State { place, manifest, has_writer: state.has_writer };
         self.sink.push_next(file);
+        if !state.manifest.history.is_empty() && !persist.shared.config.is_yes("aof-disable-auto-gc") {
+            rewrite::forget_history(&mut state, &persist.temporaries)?;
+        }
         drop(state);
         self.begin(persist)?;
         persist.engine.start_log(&turn_of(&persist.engine, None)?, |log| log.cut());

@@ -179,7 +179,7 @@ fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Resu
 }
 
 /// Deletes what the manifest lists as history.
-fn forget_history(state: &mut State, temporaries: &Temporaries) -> io::Result<()> {
+pub(super) fn forget_history(state: &mut State, temporaries: &Temporaries) -> io::Result<()> {
     let place = state.place.clone();
     state.change(temporaries, |manifest| {
         manifest.history.retain(|part| {
