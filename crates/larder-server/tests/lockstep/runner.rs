@@ -353,9 +353,10 @@ impl Lockstep {
                 }
                 continue;
             }
-            // A thread of Larder may need a moment.
-            let deadline = Instant::now() + MESSAGE_PATIENCE;
+            // The thread of Larder whose client it is may sleep: a new connection for each wakes all of them.
+            let deadline = Instant::now() + PATIENCE;
             while ours && self.sides[0].is_blocked(connection) {
+                drop(self.sides[0].server.client());
                 if Instant::now() > deadline {
                     // Whoever looks at those who wait once more begins with the next.
                     state.blocked = None;
