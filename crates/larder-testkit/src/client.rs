@@ -2,7 +2,7 @@
 
 use crate::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -13,6 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// What a client reads and writes.
 trait Stream: Read + Write + Send {
     fn set_timeout(&self, timeout: Duration) -> io::Result<()>;
+    fn end_writing(&self) -> io::Result<()>;
 }
 
 impl Stream for TcpStream {
@@ -20,11 +21,19 @@ impl Stream for TcpStream {
         self.set_nodelay(true)?;
         self.set_read_timeout(Some(timeout))
     }
+
+    fn end_writing(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
 }
 
 impl Stream for UnixStream {
     fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         self.set_read_timeout(Some(timeout))
+    }
+
+    fn end_writing(&self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)
     }
 }
 
@@ -52,6 +61,13 @@ impl Client {
     fn over(stream: impl Stream + 'static) -> io::Result<Self> {
         stream.set_timeout(TIMEOUT)?;
         Ok(Client { stream: BufReader::with_capacity(64 << 10, Box::new(stream)) })
+    }
+
+    /// Ends the connection and waits until the server has closed it too.
+    pub fn end(mut self) {
+        // One that has failed has ended.
+        let ended = self.stream.get_mut().end_writing();
+        let _ = ended.and_then(|()| io::copy(&mut self.stream, &mut io::sink()));
     }
 
     /// Gives up on replies after so long.
