@@ -50,9 +50,11 @@ fn report(
     let steps = &steps[..steps.len().min(difference.at + 1)];
     // What needs batches to differ is rare, and says so.
     let pace = if lockstep.run(steps, Pace::Single).is_some() { Pace::Single } else { Pace::Batches };
-    // What may differ is left out of sequences; leaving words out could make it.
-    let is_comparable =
-        |step: &Step| !matches!(step, Step::Send { args, .. } if rule_of(args) == Rule::Never);
+    // What may differ is left out of sequences, but for their beginning. Leaving words out could make it.
+    let is_comparable = |step: &Step| match step {
+        Step::Send { args, .. } => rule_of(args) != Rule::Never || steps.contains(step),
+        Step::Unblock { .. } | Step::Advance { .. } => true,
+    };
     let short = minimise::minimise(steps.to_vec(), |steps| {
         steps.iter().all(is_comparable) && lockstep.run(steps, pace).is_some()
     });
