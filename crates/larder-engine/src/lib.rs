@@ -54,7 +54,9 @@ pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use host::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
 pub use keyspace::hash::set_hash_seed;
-pub use keyspace::locks::{Busy, MayWait, ScriptTurn, spawn_background, spawn_background_with_stack};
+pub use keyspace::locks::{
+    Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,
+};
 pub use larder_lua::STACK_BYTES_MIN;
 pub use maintenance::cron::Cron;
 pub use panic_on_demand::panic_if_armed;

@@ -106,7 +106,7 @@ pub(crate) struct Acl {
 
 /// What a change of users asks for: connections to close, and connections whose subscriptions to look at.
 #[derive(Default)]
-pub(crate) struct Aftermath {
+pub(crate) struct AclChange {
     /// Users whose connections must be closed.
     pub(crate) gone: Vec<Arc<User>>,
     /// Users whose channels may have become fewer.
@@ -169,14 +169,14 @@ impl Acl {
         name: &[u8],
         rules: &[Vec<u8>],
         all_channels: bool,
-    ) -> Result<Aftermath, (usize, RuleError)> {
+    ) -> Result<AclChange, (usize, RuleError)> {
         let _changing = self.changing.lock();
         let known = self.find(name);
         let before =
             known.as_ref().map_or_else(|| Arc::new(Rights::none(all_channels)), |user| user.rights());
         let mut rights = (*before).clone();
         rights.apply_all(rules, all_channels)?;
-        let mut aftermath = Aftermath::default();
+        let mut aftermath = AclChange::default();
         match known {
             Some(user) => {
                 *user.rights.write() = Arc::new(rights);
@@ -191,19 +191,19 @@ impl Acl {
     }
 
     /// Removes users; the default user cannot be removed.
-    pub(crate) fn delete(&self, names: &[&[u8]]) -> Aftermath {
+    pub(crate) fn delete(&self, names: &[&[u8]]) -> AclChange {
         let _changing = self.changing.lock();
         let mut users = self.users.write();
         let kept = |name: &&&[u8]| **name != DEFAULT;
         let gone = names.iter().filter(kept).filter_map(|name| users.remove(*name)).collect();
         drop(users);
-        self.bury(gone, Vec::new())
+        self.mark_deleted(gone, Vec::new())
     }
 
     /// Replaces all users. Connections of users who are as they were go on, as do those of the default user, who gets his
     /// first rights back if he is missing; the others are to log in again. (redis-server 7.0 closes all but those of the
     /// default user, later ones close fewer.)
-    pub(crate) fn replace(&self, mut new: BTreeMap<Vec<u8>, Rights>) -> Aftermath {
+    pub(crate) fn replace(&self, mut new: BTreeMap<Vec<u8>, Rights>) -> AclChange {
         let _changing = self.changing.lock();
         new.entry(DEFAULT.to_vec()).or_insert_with(Rights::all);
         let mut users = self.users.write();
@@ -222,13 +222,13 @@ impl Acl {
             }
         }
         drop(users);
-        self.bury(gone, changed)
+        self.mark_deleted(gone, changed)
     }
 
-    fn bury(&self, gone: Vec<Arc<User>>, changed: Vec<Arc<User>>) -> Aftermath {
+    fn mark_deleted(&self, gone: Vec<Arc<User>>, changed: Vec<Arc<User>>) -> AclChange {
         gone.iter().for_each(|user| user.gone.store(true, Ordering::Release));
         self.move_on();
-        Aftermath { gone, changed }
+        AclChange { gone, changed }
     }
 
     /// Every user as a line of a configuration file.

@@ -12,6 +12,7 @@
 //! A cut is where the next file begins: BGREWRITEAOF makes it in the instant of its snapshot.
 
 use crate::aof::effects::{Effects, encode};
+use crate::keyspace::locks::assert_no_shard_is_held;
 use crate::keyspace::waiting::Waiter;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ struct Inner {
     taken: u64,
     /// Capacity of what the writer writes now.
     writing_bytes: usize,
-    stirred: bool,
+    is_woken: bool,
 }
 
 /// What the writer took.
@@ -114,7 +115,7 @@ impl AppendLog {
     /// Asks for a sync at once, whatever the configuration says.
     pub fn request_sync(&self) {
         self.wants_sync.store(true, Ordering::Relaxed);
-        self.stir(&mut self.inner.lock());
+        self.wake(&mut self.inner.lock());
     }
 
     /// Whether somebody has asked for a sync since the last call.
@@ -172,8 +173,8 @@ impl AppendLog {
     }
 
     /// Has the log's thread look at it, at once or as soon as it can.
-    pub fn kick(&self) {
-        self.stir(&mut self.inner.lock());
+    pub fn wake_writer(&self) {
+        self.wake(&mut self.inner.lock());
     }
 
     /// The next file begins here. To be called while all shards are held.
@@ -183,21 +184,21 @@ impl AppendLog {
         inner.cuts.push(at);
         inner.db = None;
         inner.second = 0;
-        self.stir(&mut inner);
+        self.wake(&mut inner);
     }
 
-    fn stir(&self, inner: &mut Inner) {
-        inner.stirred = true;
+    fn wake(&self, inner: &mut Inner) {
+        inner.is_woken = true;
         self.filled.notify_one();
     }
 
     /// Sleeps until somebody stirs the log, or `patience` is over. Who did so since the last sleep counts.
     pub fn sleep(&self, patience: Duration) {
         let mut inner = self.inner.lock();
-        if !inner.stirred {
+        if !inner.is_woken {
             self.filled.wait_for(&mut inner, patience);
         }
-        inner.stirred = false;
+        inner.is_woken = false;
     }
 
     /// Takes what there is.
@@ -216,6 +217,7 @@ impl AppendLog {
 
     /// Waits while too much has not been taken yet. No shard must be held.
     pub fn wait_for_room(&self) {
+        assert_no_shard_is_held("waits for the disk");
         let mut inner = self.inner.lock();
         while inner.bytes.len() > PENDING_BYTES_MAX && self.is_on() {
             self.taken.wait_for(&mut inner, Duration::from_millis(100));

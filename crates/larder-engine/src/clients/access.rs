@@ -42,7 +42,7 @@ impl Access {
 
     /// Whether the connection may do everything, for all that is known without a closer look.
     #[inline]
-    pub(crate) fn is_free(&self, acl: &Acl) -> bool {
+    pub(crate) fn is_unrestricted(&self, acl: &Acl) -> bool {
         self.free_epoch == acl.epoch()
     }
 

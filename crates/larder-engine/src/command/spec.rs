@@ -185,6 +185,33 @@ impl KeySpec {
     pub const fn rest(at: i32, flags: &'static str) -> KeySpec {
         KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step: 1, limit: 0 }, flags }
     }
+
+    /// All arguments from this one on but the last.
+    pub const fn all_but_last(at: i32, flags: &'static str) -> KeySpec {
+        KeySpec { begin: Begin::Index(at), find: Find::Range { last: -2, step: 1, limit: 0 }, flags }
+    }
+
+    /// Keys and values in turn, from this argument on.
+    pub const fn pairs(at: i32, flags: &'static str) -> KeySpec {
+        KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step: 2, limit: 0 }, flags }
+    }
+
+    /// This argument is the number of the keys that follow it.
+    pub const fn numkeys(at: i32, flags: &'static str) -> KeySpec {
+        KeySpec { begin: Begin::Index(at), find: Find::KeyNum { at: 0, first: 1, step: 1 }, flags }
+    }
+
+    /// One key after a word, which is looked for from the argument `from` on.
+    pub const fn after(word: &'static str, from: i32, flags: &'static str) -> KeySpec {
+        let begin = Begin::Keyword { word, from };
+        KeySpec { begin, find: Find::Range { last: 0, step: 1, limit: 0 }, flags }
+    }
+
+    /// The first half of the arguments after a word, which is looked for from the argument `from` on.
+    pub const fn half_after(word: &'static str, from: i32, flags: &'static str) -> KeySpec {
+        let begin = Begin::Keyword { word, from };
+        KeySpec { begin, find: Find::Range { last: -1, step: 1, limit: 2 }, flags }
+    }
 }
 
 /// Which arguments of a command are secrets. Nothing shows them but the command itself: see `redaction`.

@@ -1,6 +1,8 @@
 //! What the log is to note of a command.
 
+use crate::command::spec::Scope;
 use crate::context::Context;
+use crate::keyspace::locks::assert_a_shard_is_held;
 use larder_resp::Args;
 
 impl Context<'_> {
@@ -11,7 +13,7 @@ impl Context<'_> {
     }
 
     /// Notes a command that has the effect of this one, in its place. May be called more than once, for several commands.
-    pub(crate) fn log_instead(&mut self, words: &[&[u8]]) {
+    pub(crate) fn propagate_instead(&mut self, words: &[&[u8]]) {
         let effects = &mut self.worker.effects;
         if effects.wanted() {
             effects.replace();
@@ -20,12 +22,12 @@ impl Context<'_> {
     }
 
     /// The command has no effect worth noting, whatever it changed.
-    pub(crate) fn log_nothing(&mut self) {
+    pub(crate) fn propagate_nothing(&mut self) {
         self.worker.effects.replace();
     }
 
     /// Notes something that happened beside what the command does.
-    pub(crate) fn log_also(&mut self, words: &[&[u8]]) {
+    pub(crate) fn propagate_also(&mut self, words: &[&[u8]]) {
         let effects = &mut self.worker.effects;
         if effects.wanted() {
             effects.push(self.db, words.iter().copied());
@@ -34,7 +36,7 @@ impl Context<'_> {
 
     /// Notes the command as it was given.
     #[inline]
-    pub(crate) fn log_as_given(&mut self, args: Args<'_>) {
+    pub(crate) fn propagate_as_given(&mut self, args: Args<'_>) {
         let effects = &mut self.worker.effects;
         if effects.as_given() {
             effects.push(self.db, args.iter());
@@ -42,15 +44,18 @@ impl Context<'_> {
     }
 
     /// Runs a part of a command that holds shards of its own, and logs what it has done before they are let go.
-    pub(crate) fn flush_effects_after(&mut self, part: impl FnOnce(&mut Self)) {
+    pub(crate) fn append_effects_after(&mut self, part: impl FnOnce(&mut Self)) {
         part(self);
         if !self.worker.effects.is_empty() {
-            self.log_effects();
+            self.append_effects();
         }
     }
 
     /// Puts what was done into the log, while the locks are held.
-    pub(crate) fn log_effects(&mut self) {
+    pub(crate) fn append_effects(&mut self) {
+        if self.found.command.scope != Scope::None {
+            assert_a_shard_is_held("logs what a command has done");
+        }
         let second = self.engine.log_second(self.now_ms());
         let end = self.engine.append_log.append(&self.worker.effects, second);
         self.worker.effects.clear();

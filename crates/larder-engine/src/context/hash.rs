@@ -55,7 +55,7 @@ impl<'a> Context<'a> {
         if self.logs() {
             let words: Vec<&[u8]> =
                 [b"HDEL", key.bytes].into_iter().chain(names.iter().map(|name| &**name)).collect();
-            self.log_also(&words);
+            self.propagate_also(&words);
         }
         self.note_changed(key, 0);
         self.notify(class::HASH, "hexpired", key);

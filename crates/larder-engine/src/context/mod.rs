@@ -28,13 +28,14 @@ use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
 use crate::engine::notify::class;
+use crate::engine::removal::{Cause, Removal};
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::Evictor;
 use crate::keyspace::access::{AccessRules, Touch};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::field_expiry::NEVER;
-use crate::keyspace::field_expiry::soonest_field;
+use crate::keyspace::field_expiry::earliest_field_expiry;
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::kind::Kind;
 use crate::keyspace::locks::{Busy, Held, ScriptTurn};
@@ -327,12 +328,12 @@ impl<'a> Context<'a> {
         let access = self.access_of_put(key);
         let options = self.worker.list_options;
         let compress = matches!(&value, NewValue::Out(Value::List(list)) if list.wants_compression(&options));
-        let after = if let NewValue::Out(value) = &value { soonest_field(value) } else { NEVER };
+        let after = if let NewValue::Out(value) = &value { earliest_field_expiry(value) } else { NEVER };
         let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.peek_exists(key);
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
-            before = soonest_field(&value);
+            before = earliest_field_expiry(&value);
             if matches!(value, Value::Stream(_)) {
                 self.signal_ready(key);
             }
@@ -414,7 +415,7 @@ impl<'a> Context<'a> {
                 // Those who wait for it as consumers of a group are told that it is gone.
                 self.signal_ready(key);
             }
-            let before = soonest_field(value);
+            let before = earliest_field_expiry(value);
             if before != NEVER {
                 self.note_field_expiry(key, before, NEVER);
             }
@@ -425,22 +426,24 @@ impl<'a> Context<'a> {
     /// Removes a key, if it exists, because the command gives it a time that is over. Only that is logged of the command.
     pub(crate) fn expire_at_once(&mut self, key: &Key<'_>) {
         if !self.remove(key, self.engine.expires_lazily()) {
-            self.log_nothing();
+            self.propagate_nothing();
             return;
         }
         self.worker.stats.dirty.add(1);
         self.worker.stats.expired.add(1);
         self.notify(class::EXPIRED, "expired", key);
-        self.log_instead(&[self.engine.expiry_command(), key.bytes]);
+        self.propagate_instead(&[self.engine.removal_command(Cause::Expired), key.bytes]);
     }
 
     /// Removes a key whose time is over.
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
         self.remove_entry(key, self.engine.expires_lazily());
         self.worker.stats.expired.add(1);
-        self.log_also(&[self.engine.expiry_command(), key.bytes]);
-        self.note_changed(key, 0);
-        self.notify(class::EXPIRED, "expired", key);
+        self.propagate_also(&[self.engine.removal_command(Cause::Expired), key.bytes]);
+        let removal =
+            Removal { cause: Cause::Expired, db: self.db, key: *key, from: Some(self.worker.index) };
+        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        self.engine.removed(shard, &removal, &mut self.worker.invalidations);
     }
 
     /// Tells everybody concerned that the value of a key has changed.
@@ -540,7 +543,7 @@ impl<'a> Context<'a> {
         assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
         let Ok(data) = self.engine.shards.try_lock_one(at) else { return Err(self.busy_error()) };
         self.held = Held::One(at, data);
-        self.flush_effects_after(f);
+        self.append_effects_after(f);
         self.held = Held::None;
         Ok(())
     }

@@ -76,11 +76,11 @@ impl<'k> Effects<'k> {
             context.notify(class::STREAM, "xgroup-createconsumer", &key);
         }
         if self.wanted && self.commands.is_empty() {
-            context.log_nothing();
+            context.propagate_nothing();
         }
         for command in &self.commands {
             let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-            context.log_instead(&words);
+            context.propagate_instead(&words);
         }
     }
 }

@@ -175,7 +175,7 @@ pub(crate) fn has_entries_after(context: &mut Context<'_>, key: &Key<'_>, after:
 }
 
 /// Whether there is something to deliver to a consumer that waits; an error if its group is gone.
-pub(crate) fn has_news(context: &mut Context<'_>, key: &Key<'_>, read: &GroupRead) -> CommandResult<bool> {
+pub(crate) fn has_unread(context: &mut Context<'_>, key: &Key<'_>, read: &GroupRead) -> CommandResult<bool> {
     context.read_value(key, |stream: Option<&Stream>, _| {
         let found = stream.and_then(|stream| Some((stream, stream.group(&read.group)?)));
         let (stream, group) = found.ok_or_else(|| no_group_to_read(key.bytes, &read.group))?;

@@ -22,25 +22,31 @@ impl ShardData {
         db: usize,
         key: &Key<'_>,
         writer: u64,
-        told: &mut Invalidations,
+        invalidations: &mut Invalidations,
     ) {
         if !self.watched.is_empty() {
             self.touch_watched(db, key);
         }
         if !self.read_keys.is_empty() {
-            self.invalidate(trackers, key, writer, told);
+            self.invalidate(trackers, key, writer, invalidations);
         }
         if trackers.broadcasts() {
-            told.broadcast(key.bytes, writer);
+            invalidations.broadcast(key.bytes, writer);
         }
     }
 
     #[cold]
-    fn invalidate(&mut self, trackers: &Trackers, key: &Key<'_>, writer: u64, told: &mut Invalidations) {
+    fn invalidate(
+        &mut self,
+        trackers: &Trackers,
+        key: &Key<'_>,
+        writer: u64,
+        invalidations: &mut Invalidations,
+    ) {
         let readers = self.read_keys.take(key);
         if !readers.is_empty() {
             trackers.keys.fetch_sub(1, Relaxed);
-            told.push(key.bytes, readers, writer);
+            invalidations.push(key.bytes, readers, writer);
         }
     }
 }

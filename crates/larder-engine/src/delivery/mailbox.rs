@@ -115,8 +115,8 @@ impl Mailbox {
 
     fn put(&self, mail: Mail) {
         let bytes = mail.bytes();
-        let mut letters = self.mail.lock();
-        letters.push(mail);
+        let mut messages = self.mail.lock();
+        messages.push(mail);
         if bytes > 0 {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -136,8 +136,8 @@ impl Mailbox {
     pub(crate) fn drain(&self, into: &mut Vec<Mail>) {
         if self.woken.load(Ordering::Relaxed) {
             self.woken.store(false, Ordering::Release);
-            let mut letters = self.mail.lock();
-            into.append(&mut letters);
+            let mut messages = self.mail.lock();
+            into.append(&mut messages);
             // Under the lock, under which it is counted: all that there is has been taken now.
             self.taken_bytes.store(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }

@@ -3,7 +3,7 @@
 use crate::delivery::mailbox::{Mail, Mailboxes};
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::kind::Kind;
-use crate::keyspace::waiting::{WaitMap, Waiter, Wish};
+use crate::keyspace::waiting::{BlockedOp, WaitMap, Waiter};
 use crate::stats::errors::ErrorStats;
 use crate::text::word::error_with;
 use larder_resp::Reply;
@@ -35,7 +35,7 @@ pub(crate) fn refuse_group_readers(
     error: Option<&CommandError>,
 ) {
     for waiter in waiting.all(db, key, Kind::Stream) {
-        if let Wish::ReadGroup(read) = &waiter.wish
+        if let BlockedOp::ReadGroup(read) = &waiter.op
             && waiter.take()
         {
             let gone = || no_group_to_read(key, &read.group);

@@ -1,6 +1,7 @@
 //! The engine: everything that the threads share.
 
 pub(crate) mod notify;
+pub(crate) mod removal;
 mod users;
 
 use crate::acl::Acl;
@@ -17,7 +18,7 @@ use crate::host::Host;
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
-use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
+use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards, assert_no_shard_is_held};
 use crate::persistence::availability::Gate;
 use crate::persistence::state::Persistence;
 use crate::pubsub::PubSub;
@@ -177,11 +178,6 @@ impl Engine {
         self.shards.wait_for(mutex)
     }
 
-    /// The command that the log deletes a key with whose time is over.
-    pub(crate) fn expiry_command(&self) -> &'static [u8] {
-        if self.expires_lazily() { b"UNLINK" } else { b"DEL" }
-    }
-
     /// Whether large values whose time is over are freed in the background.
     pub(crate) fn expires_lazily(&self) -> bool {
         self.config.hot.lazyfree_lazy_expire.load(Relaxed)
@@ -330,6 +326,7 @@ impl Engine {
 
     #[cold]
     fn sleep_until(&self, until: Duration) {
+        assert_no_shard_is_held("sleeps");
         std::thread::sleep(until.saturating_sub(self.started.elapsed()));
         let until_us = until.as_micros() as u64;
         // Unless somebody has put it off meanwhile.

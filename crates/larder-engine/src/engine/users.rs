@@ -1,6 +1,6 @@
 //! Changes of users as the whole server sees them: files, and the connections that must not go on.
 
-use crate::acl::{Aftermath, User, parse_file, starts_with_all_channels, to_file};
+use crate::acl::{AclChange, User, parse_file, starts_with_all_channels, to_file};
 use crate::clients::session::ClientShared;
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Replaces all users by those of the ACL file.
-    pub(crate) fn load_acl_file(&self, path: &str) -> Result<Aftermath, Vec<u8>> {
+    pub(crate) fn load_acl_file(&self, path: &str) -> Result<AclChange, Vec<u8>> {
         let text = self
             .host
             .read_acl_file(path)
@@ -66,7 +66,7 @@ impl Engine {
 
     /// Closes connections that are nobody's any more, and has the subscriptions of those looked at whose rights have
     /// changed; all but `me`, which looks after itself.
-    pub(crate) fn follow_up(&self, aftermath: &Aftermath, me: u64) {
+    pub(crate) fn apply_change(&self, aftermath: &AclChange, me: u64) {
         for client in self.clients.snapshot() {
             if client.id == me {
                 continue;

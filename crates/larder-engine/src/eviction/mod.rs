@@ -26,7 +26,7 @@ use crate::config::MAXMEMORY_POLICIES;
 use crate::delivery::invalidations::Invalidations;
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
-use crate::keyspace::field_expiry::{NEVER, soonest_field};
+use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
 use crate::stats::memory_meter::{Growth, share_growth};
 use larder_collections::key_table::OwnedValue;
 use pool::{Candidate, Policy, Pool};
@@ -116,8 +116,8 @@ impl Evictor {
     /// Whether more is in use than `maxmemory` allows. The limit is read each time: it may be changed, or taken away, while
     /// somebody evicts.
     #[inline]
-    pub(crate) fn is_over(&mut self, engine: &Engine, told: &Invalidations) -> bool {
-        self.excess(engine, 0, told) > 0
+    pub(crate) fn is_over(&mut self, engine: &Engine, invalidations: &Invalidations) -> bool {
+        self.excess(engine, 0, invalidations) > 0
     }
 
     /// Shares by how much the thread has made memory grow, if there is a limit. For when that is not by commands, before
@@ -131,7 +131,7 @@ impl Evictor {
     /// How many bytes are in use beyond `maxmemory`, less `ahead`; 0 or less when the limit is kept. `told` is what the
     /// thread has not sent yet.
     #[inline]
-    fn excess(&mut self, engine: &Engine, ahead: u64, told: &Invalidations) -> i64 {
+    fn excess(&mut self, engine: &Engine, ahead: u64, invalidations: &Invalidations) -> i64 {
         let limit = engine.config.hot.maxmemory.load(Relaxed);
         if limit == 0 {
             return 0;
@@ -141,22 +141,22 @@ impl Evictor {
         if excess <= 0 {
             return excess;
         }
-        let not_counted = engine.bytes_not_counted() + told.memory_bytes() as u64;
+        let not_counted = engine.bytes_not_counted() + invalidations.memory_bytes() as u64;
         excess - engine.eviction.in_flight.load(Relaxed) - not_counted as i64
     }
 
     /// Evicts until the limit is kept, the time is over, or nothing is left.
-    pub(crate) fn run(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
+    pub(crate) fn run(&mut self, turn: &Turn<'_>, invalidations: &mut Invalidations) -> Outcome {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
         if shared.meter.wants_reading(turn.mono_ms) {
             self.growth.read(&engine.eviction.meter, &*engine.host, turn.mono_ms);
-            if !self.is_over(engine, told) {
+            if !self.is_over(engine, invalidations) {
                 return Outcome::Below;
             }
         }
         let threshold_ms = engine.config.hot.latency_monitor_threshold.load(Relaxed);
         let start = (threshold_ms > 0).then(Instant::now);
-        let outcome = self.evict_while_over(turn, told);
+        let outcome = self.evict_while_over(turn, invalidations);
         match outcome {
             Outcome::Below => shared.note_below(engine.mono_us()),
             Outcome::Unfinished | Outcome::Nothing => shared.note_exceeded(engine.mono_us()),
@@ -170,19 +170,20 @@ impl Evictor {
         outcome
     }
 
-    fn evict_while_over(&mut self, turn: &Turn<'_>, told: &mut Invalidations) -> Outcome {
+    fn evict_while_over(&mut self, turn: &Turn<'_>, invalidations: &mut Invalidations) -> Outcome {
         let engine = turn.engine;
         let mut start = None;
         let (mut evicted, mut unlooked) = (0, 0);
-        let mut excess = self.excess(engine, AHEAD_BYTES, told);
+        let mut excess = self.excess(engine, AHEAD_BYTES, invalidations);
         let outcome = loop {
-            let gone = self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, excess, told));
+            let gone =
+                self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, excess, invalidations));
             if gone == 0 {
-                break if self.is_over(engine, told) { Outcome::Nothing } else { Outcome::Below };
+                break if self.is_over(engine, invalidations) { Outcome::Nothing } else { Outcome::Below };
             }
             evicted += gone;
             unlooked += gone;
-            excess = self.excess(engine, AHEAD_BYTES, told);
+            excess = self.excess(engine, AHEAD_BYTES, invalidations);
             if excess <= 0 {
                 break Outcome::Below;
             }
@@ -226,11 +227,18 @@ impl Evictor {
         turn: &Turn<'_>,
         policy: Policy,
         goal_bytes: i64,
-        told: &mut Invalidations,
+        invalidations: &mut Invalidations,
     ) -> usize {
         loop {
             if self.credit == 0 || self.pool.is_empty() {
-                match self.sweep.look(turn, policy, goal_bytes.max(1), &mut self.pool, &mut self.rng, told) {
+                match self.sweep.look(
+                    turn,
+                    policy,
+                    goal_bytes.max(1),
+                    &mut self.pool,
+                    &mut self.rng,
+                    invalidations,
+                ) {
                     Look::Candidates(credit) => self.credit = credit,
                     Look::Evicted(keys) => return keys,
                     Look::Nothing => return 0,
@@ -238,7 +246,7 @@ impl Evictor {
             }
             let Some(candidate) = self.pool.pop() else { return 0 };
             self.credit -= 1;
-            let is_gone = evict(turn, &candidate, told);
+            let is_gone = evict(turn, &candidate, invalidations);
             self.pool.reuse(candidate);
             if is_gone {
                 return 1;
@@ -248,7 +256,7 @@ impl Evictor {
 }
 
 /// Evicts a candidate if nobody has used it meanwhile, and tells everybody concerned.
-fn evict(turn: &Turn<'_>, candidate: &Candidate, told: &mut Invalidations) -> bool {
+fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidations) -> bool {
     let (engine, key, db) = (turn.engine, candidate.key(), candidate.db);
     let Ok(mut data) = engine.shards.try_lock_one(key.shard()) else { return false };
     let table = data.table_mut(db);
@@ -260,9 +268,9 @@ fn evict(turn: &Turn<'_>, candidate: &Candidate, told: &mut Invalidations) -> bo
     }
     let Some(removed) = table.remove(key.hash, key.bytes) else { return false };
     if let OwnedValue::Out(value) = &removed.value {
-        data.field_expiry.note(db, key.bytes, soonest_field(value), NEVER);
+        data.field_expiry.note(db, key.bytes, earliest_field_expiry(value), NEVER);
     }
-    tell(turn, &mut data, db, &key, told);
+    tell(turn, &mut data, db, &key, invalidations);
     drop(data);
     if let OwnedValue::Out(value) = removed.value {
         free(engine, value);

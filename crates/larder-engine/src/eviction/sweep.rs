@@ -13,7 +13,7 @@
 use super::pool::{Judge, Policy, Pool};
 use super::turn::{Turn, cost, free, is_noticed, tell};
 use crate::delivery::invalidations::Invalidations;
-use crate::keyspace::field_expiry::{NEVER, soonest_field};
+use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
 use crate::keyspace::hash::hash;
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::shard::{ShardData, Table};
@@ -76,7 +76,7 @@ impl Sweep {
         goal_bytes: i64,
         pool: &mut Pool,
         rng: &mut fastrand::Rng,
-        told: &mut Invalidations,
+        invalidations: &mut Invalidations,
     ) -> Look {
         let engine = turn.engine;
         // Keys looked at for one that is evicted.
@@ -93,7 +93,7 @@ impl Sweep {
                 let table = data.table_mut(db);
                 let mut judge = Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng };
                 if let Some(worst) = self.worst(table, sample, per_key, goal_bytes, &mut judge) {
-                    self.take(turn, &mut data, db, sample, worst, told);
+                    self.take(turn, &mut data, db, sample, worst, invalidations);
                     drop(data);
                     self.gone.values.drain(..).for_each(|value| free(engine, value));
                     return Look::Evicted(worst.len());
@@ -189,14 +189,14 @@ impl Sweep {
         db: usize,
         sample: Sample,
         worst: SlotSet,
-        told: &mut Invalidations,
+        invalidations: &mut Invalidations,
     ) {
         let is_noticed = is_noticed(turn.engine, data);
         let Gone { names, ends, values } = &mut self.gone;
         data.table_mut(db).remove_sampled(sample, worst, |record| {
             let mut expires = NEVER;
             if let Old::Out(value) = record.value {
-                expires = soonest_field(&value);
+                expires = earliest_field_expiry(&value);
                 values.push(value);
             }
             if is_noticed || expires != NEVER {
@@ -209,7 +209,7 @@ impl Sweep {
             let bytes = &names[start..end];
             start = end;
             data.field_expiry.note(db, bytes, expires, NEVER);
-            tell(turn, data, db, &Key { bytes, hash: hash(bytes) }, told);
+            tell(turn, data, db, &Key { bytes, hash: hash(bytes) }, invalidations);
         }
         names.clear();
         names.shrink_to(NAMES_KEPT_BYTES);

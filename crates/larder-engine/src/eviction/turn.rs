@@ -1,9 +1,9 @@
 //! The circumstances of an eviction, and what becomes of keys that go.
 
 use crate::delivery::invalidations::Invalidations;
-use crate::delivery::unblock::stream_is_gone;
 use crate::engine::Engine;
 use crate::engine::notify::class;
+use crate::engine::removal::{Cause, Removal};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::key::Key;
 use crate::keyspace::shard::{ShardData, Table};
@@ -40,17 +40,10 @@ pub(super) fn tell(
     data: &mut ShardData,
     db: usize,
     key: &Key<'_>,
-    told: &mut Invalidations,
+    invalidations: &mut Invalidations,
 ) {
-    let engine = turn.engine;
-    data.changed(&engine.trackers, db, key, 0, told);
-    stream_is_gone(&engine.errors, &engine.mailboxes, &data.waiting, db, key.bytes);
-    engine.notify(turn.from, class::EVICTED, "evicted", db, key.bytes);
-    if engine.append_log.is_on() {
-        let lazily = engine.config.hot.lazyfree_lazy_eviction.load(Relaxed);
-        let name: &[u8] = if lazily { b"UNLINK" } else { b"DEL" };
-        engine.append_log.append_one(db, &[name, key.bytes], engine.log_second(turn.now_ms));
-    }
+    let removal = Removal { cause: Cause::Evicted, db, key: *key, from: turn.from };
+    turn.engine.removed_by_itself(data, &removal, turn.now_ms, invalidations);
 }
 
 /// Bytes of a key and its value, from a few samples of a big one.

@@ -17,13 +17,13 @@ pub(super) fn origin_of(session: &Session) -> Origin {
 
 /// Whether the connection may do everything. Takes its rights again if they may have changed.
 #[inline]
-pub(crate) fn is_free(engine: &Engine, session: &mut Session) -> bool {
-    session.access.is_free(&engine.acl) || look_closer(engine, session)
+pub(crate) fn is_unrestricted(engine: &Engine, session: &mut Session) -> bool {
+    session.access.is_unrestricted(&engine.acl) || look_closer(engine, session)
 }
 
 fn look_closer(engine: &Engine, session: &mut Session) -> bool {
     refresh(&engine.acl, session);
-    session.access.is_free(&engine.acl)
+    session.access.is_unrestricted(&engine.acl)
 }
 
 /// Whether the connection may run a command now; if not, ACL LOG notes it. To be called for every command: those of
@@ -35,7 +35,7 @@ pub(crate) fn check(
     args: Args<'_>,
     origin: Origin,
 ) -> Result<(), Denial> {
-    if is_free(engine, session) {
+    if is_unrestricted(engine, session) {
         return Ok(());
     }
     check_restricted(engine, session, found, args, origin)

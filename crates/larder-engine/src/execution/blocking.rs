@@ -4,14 +4,14 @@ use crate::clients::session::{Session, client_flags};
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::context::replies::{element_bytes, write_element};
-use crate::context::stream_reads::{has_entries_after, has_news, serve_group_reader, serve_reader};
+use crate::context::stream_reads::{has_entries_after, has_unread, serve_group_reader, serve_reader};
 use crate::delivery::unblock::{answer, refuse_group_readers};
 use crate::delivery::waitaof::write_synced;
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
-use crate::keyspace::waiting::{Extreme, Waiter, Wish};
+use crate::keyspace::waiting::{BlockedOp, Extreme, Waiter};
 use crate::text::number::ScoreText;
 use larder_collections::list::{List, ListOptions};
 use larder_collections::sorted_set::SortedSet;
@@ -20,12 +20,12 @@ use larder_resp::Reply;
 use std::sync::Arc;
 
 /// Makes the client wait for `keys`, whose shards the command holds. The reply will come later.
-pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], wish: Wish, timeout_ms: u64) {
+pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], op: BlockedOp, timeout_ms: u64) {
     let (db, now) = (context.db, context.worker.clock.mono_ms());
     let owned = keys.iter().map(|&key| key.into()).collect();
     let (session, worker) = (&mut *context.session, context.worker.index);
     let (id, protocol, no_touch) = (session.shared.id, session.protocol, session.no_touch);
-    let waiter = Arc::new(Waiter::new(id, worker, protocol, no_touch, db, owned, wish));
+    let waiter = Arc::new(Waiter::new(id, worker, protocol, no_touch, db, owned, op));
     register(session, &waiter);
     for bytes in keys {
         let key = context.key(bytes);
@@ -44,7 +44,7 @@ fn register(session: &mut Session, waiter: &Arc<Waiter>) {
 /// Makes the client wait until everything up to a position of the log is on the disk. It is woken when `wakes_at` is;
 /// what it is told then, or when its time is over, is about `position`.
 pub(crate) fn wait_for_log(context: &mut Context<'_>, position: u64, wakes_at: u64, timeout_ms: u64) {
-    wait(context, &[], Wish::LogSynced(position), timeout_ms);
+    wait(context, &[], BlockedOp::LogSynced(position), timeout_ms);
     if let Some(waiter) = context.session.waiter.clone() {
         context.engine.append_log.wait(wakes_at, waiter);
     }
@@ -53,14 +53,14 @@ pub(crate) fn wait_for_log(context: &mut Context<'_>, position: u64, wakes_at: u
 
 /// Makes the client wait for replicas that there are not, until its time is over.
 pub(crate) fn wait_for_replicas(context: &mut Context<'_>, timeout_ms: u64) {
-    wait(context, &[], Wish::Replicas, timeout_ms);
+    wait(context, &[], BlockedOp::Replicas, timeout_ms);
 }
 
 /// The reply to a client that waited in vain.
 pub(crate) fn write_timeout(waiter: &Waiter, synced: u64, reply: &mut Reply<'_>) {
-    match waiter.wish {
-        Wish::LogSynced(position) => write_synced(reply, position <= synced),
-        Wish::Replicas => reply.int(0),
+    match waiter.op {
+        BlockedOp::LogSynced(position) => write_synced(reply, position <= synced),
+        BlockedOp::Replicas => reply.int(0),
         _ => reply.null_array(),
     }
 }
@@ -107,12 +107,12 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
         if news.as_ref().is_ok_and(Vec::is_empty) || !waiter.take() {
             continue;
         }
-        answer_with(context, &waiter, |context, reply| match (&waiter.wish, news?) {
-            (Wish::Read { after, count }, news) => {
+        answer_with(context, &waiter, |context, reply| match (&waiter.op, news?) {
+            (BlockedOp::Read { after, count }, news) => {
                 let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, after[at])).collect();
                 serve_reader(context, &streams, *count, reply)
             }
-            (Wish::ReadGroup(read), news) => {
+            (BlockedOp::ReadGroup(read), news) => {
                 let keys: Vec<_> = news.into_iter().map(|(_, key)| key).collect();
                 serve_group_reader(context, &keys, read, reply)
             }
@@ -130,13 +130,13 @@ fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<
         if !context.holds(&key) {
             continue;
         }
-        let has_any = match &waiter.wish {
-            Wish::Read { after, .. } => has_entries_after(context, &key, after[at]),
+        let has_any = match &waiter.op {
+            BlockedOp::Read { after, .. } => has_entries_after(context, &key, after[at]),
             // A group delivers an entry once.
-            Wish::ReadGroup(_) if waiter.keys[..at].contains(name) => false,
+            BlockedOp::ReadGroup(_) if waiter.keys[..at].contains(name) => false,
             // A key that has got another type says so when its own turn comes.
-            Wish::ReadGroup(read) => match context.peek_kind(&key) {
-                Some(Kind::Stream) | None => has_news(context, &key, read)?,
+            BlockedOp::ReadGroup(read) => match context.peek_kind(&key) {
+                Some(Kind::Stream) | None => has_unread(context, &key, read)?,
                 Some(_) => false,
             },
             _ => false,
@@ -154,7 +154,7 @@ fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     if !waiter.take() {
         return;
     }
-    let kind = waiter.wish.kind();
+    let kind = waiter.op.kind();
     let ready = waiter.keys.iter().find_map(|name| {
         let key = context.key(name);
         (context.holds(&key) && context.peek_kind(&key) == Some(kind)).then_some(key)
@@ -177,24 +177,24 @@ fn answer_with<'c>(
 }
 
 fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut Reply<'_>) -> CommandResult {
-    match &waiter.wish {
-        Wish::Pop(end) => {
+    match &waiter.op {
+        BlockedOp::Pop(end) => {
             reply.array(2);
             reply.bulk(key.bytes);
             pop_into(context, key, *end, reply)
         }
-        Wish::PopMany(end, count) => pop_many_into(context, key, *end, *count, reply),
-        Wish::Move { from, to, target } => {
+        BlockedOp::PopMany(end, count) => pop_many_into(context, key, *end, *count, reply),
+        BlockedOp::Move { from, to, target } => {
             let target = context.key(target);
             move_one(context, key, &target, *from, *to, reply)
         }
-        Wish::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
-        Wish::LogSynced(_) | Wish::Replicas => Ok(()),
-        Wish::PopManyScored(extreme, count) => {
+        BlockedOp::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
+        BlockedOp::LogSynced(_) | BlockedOp::Replicas => Ok(()),
+        BlockedOp::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
         }
         // Those who read take nothing: `serve_readers` sees to them.
-        Wish::Read { .. } | Wish::ReadGroup(_) => Ok(()),
+        BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Ok(()),
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn pop_into(
         Ok(())
     })?;
     note_popped(context, key, end, 1);
-    context.log_instead(&[pop_name(end), key.bytes]);
+    context.propagate_instead(&[pop_name(end), key.bytes]);
     Ok(())
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn pop_many_into(
     let popped = context.with_list(key, |list, options, _| Ok(pop_all(list, options, end, count, reply)))?;
     note_popped(context, key, end, popped.unwrap_or(0) as usize);
     if context.logs() {
-        context.log_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+        context.propagate_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
     }
     Ok(())
 }
@@ -332,7 +332,7 @@ pub(crate) fn pop_scored(
     context.notify_emptied(key);
     if context.logs() {
         let name: &[u8] = if extreme == Extreme::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
-        context.log_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+        context.propagate_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
     }
     Ok(())
 }
@@ -370,7 +370,7 @@ pub(crate) fn move_one(
     context.notify(class::LIST, push_event(to), target);
     note_popped(context, source, from, 0);
     context.signal_ready(target);
-    context.log_instead(&[b"LMOVE", source.bytes, target.bytes, end_name(from), end_name(to)]);
+    context.propagate_instead(&[b"LMOVE", source.bytes, target.bytes, end_name(from), end_name(to)]);
     reply.bulk(&scratch);
     context.worker.scratch = scratch;
     Ok(())

@@ -218,7 +218,7 @@ pub(crate) fn subcommand(found: Found, args: Args<'_>) -> CommandResult<Found> {
 #[inline]
 fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -> CommandResult {
     let command = found.command;
-    let free = authorization::is_free(engine, session);
+    let free = authorization::is_unrestricted(engine, session);
     let is_plain = command.accepts(args.len())
         && !command.has_any(flags::PROTECTED | flags::NO_MULTI)
         && free
@@ -456,7 +456,7 @@ fn run(
         blocking::serve_ready(&mut context);
     }
     if !context.worker.effects.is_empty() {
-        context.log_effects();
+        context.append_effects();
     }
     let flow = context.flow;
     drop(context);
@@ -493,7 +493,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         && context.worker.stats.dirty.get() != dirty
         && context.found.command.has(flags::WRITE)
     {
-        context.log_as_given(args);
+        context.propagate_as_given(args);
     }
     let took = context.worker.clock.advance();
     if let Err(error) = &result {

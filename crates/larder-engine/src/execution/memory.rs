@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::{Outcome, Turn};
 use crate::host::LogLevel;
+use crate::keyspace::locks::assert_no_shard_is_held;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ pub(crate) const OUT_OF_MEMORY: CommandError =
 /// in use and nothing can be evicted: commands with `DENYOOM`, and writes of scripts, are to be refused with it.
 #[inline]
 pub(crate) fn make_room(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
+    assert_no_shard_is_held("makes room");
     if !worker.evictor.is_over(engine, &worker.invalidations) {
         return Ok(());
     }

@@ -112,7 +112,7 @@ pub(crate) fn remember(context: &mut Context<'_>, args: Args<'_>) {
 const FORGOTTEN_AT_ONCE: usize = 100;
 
 /// Forgets keys while the tables hold more than they may, a bounded number of them. No shard is locked.
-pub(crate) fn limit_keys(engine: &Engine, rng: &mut fastrand::Rng, told: &mut Invalidations) {
+pub(crate) fn limit_keys(engine: &Engine, rng: &mut fastrand::Rng, invalidations: &mut Invalidations) {
     let max = engine.config.hot.tracking_table_max_keys.load(Relaxed);
     let is_over = || max > 0 && engine.trackers.keys.load(Relaxed) as u64 > max;
     let mut left = FORGOTTEN_AT_ONCE;
@@ -127,7 +127,7 @@ pub(crate) fn limit_keys(engine: &Engine, rng: &mut fastrand::Rng, told: &mut In
             && let Some((name, readers)) = shard.read_keys.take_random(rng)
         {
             engine.trackers.keys.fetch_sub(1, Relaxed);
-            told.push(&name, readers, 0);
+            invalidations.push(&name, readers, 0);
             left -= 1;
         }
     }

@@ -77,7 +77,7 @@ impl FieldExpiries {
 }
 
 /// When the first field of a value expires, if it is a hash.
-pub(crate) fn soonest_field(value: &Value) -> u64 {
+pub(crate) fn earliest_field_expiry(value: &Value) -> u64 {
     if let Value::Hash(hash) = value { hash.soonest() } else { NEVER }
 }
 

@@ -19,7 +19,8 @@
 
 mod ledger;
 
-pub(crate) use ledger::aside;
+pub use ledger::assert_no_shard_is_held;
+pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
 
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::shard::ShardData;

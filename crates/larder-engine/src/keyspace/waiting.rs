@@ -28,7 +28,7 @@ pub enum Extreme {
 
 /// What a waiter does with a key once it is ready.
 #[derive(Clone, Debug)]
-pub enum Wish {
+pub enum BlockedOp {
     /// BLPOP, BRPOP: one element, with the key.
     Pop(End),
     /// BLMPOP: up to so many elements, with the key.
@@ -61,15 +61,15 @@ pub enum Wish {
     ReadGroup(GroupRead),
 }
 
-impl Wish {
+impl BlockedOp {
     /// The type that the key must have.
     pub(crate) fn kind(&self) -> Kind {
         match self {
-            Wish::Pop(_) | Wish::PopMany(..) | Wish::Move { .. } => Kind::List,
+            BlockedOp::Pop(_) | BlockedOp::PopMany(..) | BlockedOp::Move { .. } => Kind::List,
             // Stands in no key's line.
-            Wish::LogSynced(_) | Wish::Replicas => Kind::String,
-            Wish::PopScored(_) | Wish::PopManyScored(..) => Kind::SortedSet,
-            Wish::Read { .. } | Wish::ReadGroup(_) => Kind::Stream,
+            BlockedOp::LogSynced(_) | BlockedOp::Replicas => Kind::String,
+            BlockedOp::PopScored(_) | BlockedOp::PopManyScored(..) => Kind::SortedSet,
+            BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Kind::Stream,
         }
     }
 }
@@ -84,7 +84,7 @@ pub struct Waiter {
     pub(crate) no_touch: bool,
     pub(crate) db: usize,
     pub(crate) keys: Vec<Box<[u8]>>,
-    pub(crate) wish: Wish,
+    pub(crate) op: BlockedOp,
     taken: AtomicBool,
 }
 
@@ -96,9 +96,9 @@ impl Waiter {
         no_touch: bool,
         db: usize,
         keys: Vec<Box<[u8]>>,
-        wish: Wish,
+        op: BlockedOp,
     ) -> Self {
-        Waiter { client, worker, protocol, no_touch, db, keys, wish, taken: AtomicBool::new(false) }
+        Waiter { client, worker, protocol, no_touch, db, keys, op, taken: AtomicBool::new(false) }
     }
 
     /// Claims the waiter; true for the one caller that comes first.
@@ -112,11 +112,11 @@ impl Waiter {
     }
 
     fn moves(&self) -> bool {
-        matches!(self.wish, Wish::Move { .. })
+        matches!(self.op, BlockedOp::Move { .. })
     }
 }
 
-struct WaitLine {
+struct WaitQueue {
     db: usize,
     waiters: VecDeque<Arc<Waiter>>,
 }
@@ -124,8 +124,8 @@ struct WaitLine {
 /// The waiters for the keys of one shard.
 #[derive(Default)]
 pub(crate) struct WaitMap {
-    keys: HashMap<Box<[u8]>, Vec<WaitLine>, KeyedState>,
-    movers: usize,
+    keys: HashMap<Box<[u8]>, Vec<WaitQueue>, KeyedState>,
+    cross_shard: usize,
 }
 
 impl WaitMap {
@@ -140,7 +140,7 @@ impl WaitMap {
 
     /// Whether any waiter will write to a second key.
     pub(crate) fn has_movers(&self) -> bool {
-        self.movers > 0
+        self.cross_shard > 0
     }
 
     /// Whether anybody waits for the key.
@@ -161,11 +161,11 @@ impl WaitMap {
     pub(crate) fn add(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
         let lines = self.keys.entry(key.into()).or_default();
         let at = lines.iter().position(|line| line.db == waiter.db).unwrap_or_else(|| {
-            lines.push(WaitLine { db: waiter.db, waiters: VecDeque::new() });
+            lines.push(WaitQueue { db: waiter.db, waiters: VecDeque::new() });
             lines.len() - 1
         });
         lines[at].waiters.push_back(Arc::clone(waiter));
-        self.movers += usize::from(waiter.moves());
+        self.cross_shard += usize::from(waiter.moves());
     }
 
     /// The first in the line for a key of this type that nobody has claimed; those claimed before it leave the line.
@@ -175,9 +175,9 @@ impl WaitMap {
         let mut at = 0;
         while let Some(waiter) = line.waiters.get(at) {
             if waiter.is_taken() {
-                self.movers -= usize::from(waiter.moves());
+                self.cross_shard -= usize::from(waiter.moves());
                 line.waiters.remove(at);
-            } else if waiter.wish.kind() == kind {
+            } else if waiter.op.kind() == kind {
                 return Some(Arc::clone(waiter));
             } else {
                 at += 1;
@@ -191,7 +191,7 @@ impl WaitMap {
     pub(crate) fn all(&self, db: usize, key: &[u8], kind: Kind) -> Vec<Arc<Waiter>> {
         let line = self.keys.get(key).and_then(|lines| lines.iter().find(|line| line.db == db));
         let waiters = line.into_iter().flat_map(|line| &line.waiters);
-        waiters.filter(|waiter| waiter.wish.kind() == kind && !waiter.is_taken()).cloned().collect()
+        waiters.filter(|waiter| waiter.op.kind() == kind && !waiter.is_taken()).cloned().collect()
     }
 
     /// Takes a waiter out of the line for a key.
@@ -201,7 +201,7 @@ impl WaitMap {
         let before = line.waiters.len();
         line.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
         if waiter.moves() {
-            self.movers -= before - line.waiters.len();
+            self.cross_shard -= before - line.waiters.len();
         }
         self.tidy(waiter.db, key);
     }
@@ -231,14 +231,14 @@ pub(crate) struct GroupRead {
 mod tests {
     use super::*;
 
-    fn waiter(client: u64, wish: Wish) -> Arc<Waiter> {
-        Arc::new(Waiter::new(client, 0, Protocol::Resp2, false, 0, vec![b"k".as_slice().into()], wish))
+    fn waiter(client: u64, op: BlockedOp) -> Arc<Waiter> {
+        Arc::new(Waiter::new(client, 0, Protocol::Resp2, false, 0, vec![b"k".as_slice().into()], op))
     }
 
     #[test]
     fn first_come_first_served() {
         let mut map = WaitMap::default();
-        let (a, b) = (waiter(1, Wish::Pop(End::Front)), waiter(2, Wish::Pop(End::Front)));
+        let (a, b) = (waiter(1, BlockedOp::Pop(End::Front)), waiter(2, BlockedOp::Pop(End::Front)));
         map.add(b"k", &a);
         map.add(b"k", &b);
         assert!(map.waits(0, b"k") && !map.waits(1, b"k"));
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn those_who_want_another_type_stay_in_the_line() {
         let mut map = WaitMap::default();
-        let (a, b) = (waiter(1, Wish::Pop(End::Front)), waiter(2, Wish::PopScored(Extreme::Min)));
+        let (a, b) = (waiter(1, BlockedOp::Pop(End::Front)), waiter(2, BlockedOp::PopScored(Extreme::Min)));
         map.add(b"k", &a);
         map.add(b"k", &b);
         assert_eq!(map.first(0, b"k", Kind::SortedSet).map(|w| w.client), Some(2));
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn movers_are_counted_until_they_leave() {
         let mut map = WaitMap::default();
-        let wish = Wish::Move { from: End::Front, to: End::Back, target: b"t".as_slice().into() };
-        let (a, b) = (waiter(1, wish.clone()), waiter(2, wish));
+        let op = BlockedOp::Move { from: End::Front, to: End::Back, target: b"t".as_slice().into() };
+        let (a, b) = (waiter(1, op.clone()), waiter(2, op));
         map.add(b"k", &a);
         map.add(b"k", &b);
         map.add(b"j", &b);

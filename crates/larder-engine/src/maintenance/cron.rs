@@ -3,6 +3,7 @@
 use crate::delivery::invalidations::Invalidations;
 use crate::engine::Engine;
 use crate::engine::notify::class;
+use crate::engine::removal::{Cause, Removal};
 use crate::eviction::{Evictor, Turn};
 use crate::execution::tracking::limit_keys;
 use crate::keyspace::access::AccessRules;
@@ -62,20 +63,20 @@ impl Cron {
             engine.expire_cycle();
         }
         if engine.append_log.pending() > 0 {
-            engine.append_log.kick();
+            engine.append_log.wake_writer();
         }
         engine.pause_check();
-        let mut told = Invalidations::default();
-        limit_keys(engine, &mut fastrand::Rng::new(), &mut told);
-        told.send(engine.receivers());
+        let mut invalidations = Invalidations::default();
+        limit_keys(engine, &mut fastrand::Rng::new(), &mut invalidations);
+        invalidations.send(engine.receivers());
     }
 }
 
 /// Reads how much memory is in use, and evicts if it is too much. No shard is held.
 fn check_memory(engine: &Engine, evictor: &mut Evictor) {
     engine.note_memory(evictor.read_growth(engine));
-    let mut told = Invalidations::default();
-    if !evictor.is_over(engine, &told) || engine.gate.is_loading() {
+    let mut invalidations = Invalidations::default();
+    if !evictor.is_over(engine, &invalidations) || engine.gate.is_loading() {
         engine.eviction.note_below(engine.mono_us());
         return;
     }
@@ -88,8 +89,8 @@ fn check_memory(engine: &Engine, evictor: &mut Evictor) {
             mono_ms: engine.mono_ms(),
             from: None,
         };
-        evictor.run(&turn, &mut told);
-        told.send(engine.receivers());
+        evictor.run(&turn, &mut invalidations);
+        invalidations.send(engine.receivers());
     }
 }
 
@@ -184,13 +185,18 @@ impl Engine {
 
     /// Expires up to a batch in each database of a shard; says whether there may be more. None if the shard was not free.
     fn expire_batch(&self, shard: usize, due_ms: u64) -> Option<(usize, bool)> {
-        let mut told = Invalidations::default();
-        let result = self.expire_in(&mut *self.shards.lock_soon(shard)?, due_ms, &mut told);
-        told.send(self.receivers());
+        let mut invalidations = Invalidations::default();
+        let result = self.expire_in(&mut *self.shards.lock_soon(shard)?, due_ms, &mut invalidations);
+        invalidations.send(self.receivers());
         Some(result)
     }
 
-    fn expire_in(&self, data: &mut ShardData, due_ms: u64, told: &mut Invalidations) -> (usize, bool) {
+    fn expire_in(
+        &self,
+        data: &mut ShardData,
+        due_ms: u64,
+        invalidations: &mut Invalidations,
+    ) -> (usize, bool) {
         let (mut count, mut more) = (0, false);
         for db in 0..data.tables().len() {
             let table = data.table_mut(db);
@@ -199,34 +205,23 @@ impl Engine {
             }
             let mut names: Vec<Box<[u8]>> = Vec::new();
             let lazily = self.expires_lazily();
-            let second = self.log_second(due_ms);
             let removed = table.take_expired(due_ms, EXPIRE_BATCH, |key, value| {
                 names.push(key.into());
                 self.background.discard_owned(value, lazily);
             });
             for name in &names {
-                data.changed(&self.trackers, db, &self.key(name), 0, told);
-                self.notify(None, class::EXPIRED, "expired", db, name);
-                crate::delivery::unblock::stream_is_gone(
-                    &self.errors,
-                    &self.mailboxes,
-                    &data.waiting,
-                    db,
-                    name,
-                );
-                if self.append_log.is_on() {
-                    self.append_log.append_one(db, &[self.expiry_command(), name], second);
-                }
+                let removal = Removal { cause: Cause::Expired, db, key: self.key(name), from: None };
+                self.removed_by_itself(data, &removal, due_ms, invalidations);
             }
             count += removed;
             more |= removed == EXPIRE_BATCH;
         }
-        more |= self.expire_fields(data, due_ms, told);
+        more |= self.expire_fields(data, due_ms, invalidations);
         (count, more)
     }
 
     /// Takes out up to a batch of fields in the hashes of a shard; says whether there may be more.
-    fn expire_fields(&self, data: &mut ShardData, due_ms: u64, told: &mut Invalidations) -> bool {
+    fn expire_fields(&self, data: &mut ShardData, due_ms: u64, invalidations: &mut Invalidations) -> bool {
         let mut left = EXPIRE_BATCH;
         while left > 0 {
             let Some((db, name)) = data.field_expiry.pop_due(due_ms) else { return false };
@@ -249,7 +244,7 @@ impl Engine {
                         [b"HDEL", &*name].into_iter().chain(gone.iter().map(|name| &**name)).collect();
                     self.append_log.append_one(db, &words, self.log_second(due_ms));
                 }
-                data.changed(&self.trackers, db, &key, 0, told);
+                data.changed(&self.trackers, db, &key, 0, invalidations);
                 self.notify(None, class::HASH, "hexpired", db, &name);
             }
             if taken > 0 && is_empty {

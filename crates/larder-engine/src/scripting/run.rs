@@ -515,7 +515,7 @@ impl Caller for Run<'_, '_> {
         let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
         let session = &mut *self.context.session;
         Some(
-            authorization::is_free(self.context.engine, session)
+            authorization::is_unrestricted(self.context.engine, session)
                 || acl::decide(
                     session.access.rights(),
                     found,

@@ -125,7 +125,7 @@ impl<'e> Loader<'e> {
             }
             Content::String(bytes) => put(NewValue::Out(Value::String(SharedBytes::new(bytes)))),
             Content::Value(value) => {
-                soonest = crate::keyspace::field_expiry::soonest_field(&value);
+                soonest = crate::keyspace::field_expiry::earliest_field_expiry(&value);
                 let compress =
                     matches!(&value, Value::List(list) if list.wants_compression(&self.options.list));
                 let old = put(NewValue::Out(value));

@@ -3,6 +3,7 @@
 //!
 //! Tested by `tests/persistence/states.rs`.
 
+use larder_engine::assert_no_shard_is_held;
 use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -33,6 +34,7 @@ impl Temporaries {
 
     /// Makes an empty file and notes it. Who fills it opens it by [`open`]: one that was taken away stays away.
     pub fn add(&self, path: &Path) -> io::Result<()> {
+        assert_no_shard_is_held("writes a file");
         let mut state = self.0.lock();
         if state.closed {
             return Err(io::Error::other("the server ends"));

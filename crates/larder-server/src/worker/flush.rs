@@ -2,6 +2,7 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
+use larder_engine::assert_no_shard_is_held;
 use mio::Token;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
@@ -12,6 +13,7 @@ const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
 impl EventLoop {
     /// Sends the output of every dirty connection.
     pub(super) fn flush_dirty(&mut self) {
+        assert_no_shard_is_held("writes to sockets");
         let mut dirty = std::mem::take(&mut self.dirty);
         for slot in dirty.drain(..) {
             let Some(mut connection) = self.slots.take(slot) else { continue };

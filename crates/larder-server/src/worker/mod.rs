@@ -228,7 +228,7 @@ impl EventLoop {
         self.logged = end;
         let log = self.worker.engine().append_log();
         if self.in_round || self.waits_for_sync() {
-            log.kick();
+            log.wake_writer();
         } else {
             self.persist.write_log_to(end);
         }

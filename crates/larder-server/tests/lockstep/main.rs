@@ -40,23 +40,35 @@ fn lockstep(name: &str, threads: &str) -> (Lockstep, PathBuf) {
 }
 
 /// A difference as a file of `found`, and what tells it from others: the command and its error.
-fn report(lockstep: &mut Lockstep, seed: u64, steps: Vec<Step>) -> ((String, String), String) {
+fn report(
+    lockstep: &mut Lockstep,
+    seed: u64,
+    steps: &[Step],
+    difference: &Difference,
+) -> ((String, String), String) {
+    // What comes after it need not be left out one by one.
+    let steps = &steps[..steps.len().min(difference.at + 1)];
     // What needs batches to differ is rare, and says so.
-    let pace = if lockstep.run(&steps, Pace::Single).is_some() { Pace::Single } else { Pace::Batches };
-    // What may differ is left out of sequences; leaving words out could make it.
-    let is_comparable =
-        |step: &Step| !matches!(step, Step::Send { args, .. } if rule_of(args) == Rule::Never);
-    let short = minimise::minimise(steps, |steps| {
+    let pace = if lockstep.run(steps, Pace::Single).is_some() { Pace::Single } else { Pace::Batches };
+    // What may differ is left out of sequences, but for their beginning. Leaving words out could make it.
+    let is_comparable = |step: &Step| match step {
+        Step::Send { args, .. } => rule_of(args) != Rule::Never || steps.contains(step),
+        Step::Unblock { .. } | Step::Advance { .. } => true,
+    };
+    let short = minimise::minimise(steps.to_vec(), |steps| {
         steps.iter().all(is_comparable) && lockstep.run(steps, pace).is_some()
     });
+    let (found, how, short) = match lockstep.run(&short, pace) {
+        Some(found) => (found, format!("{pace:?}"), short),
+        // It depends on which thread is faster.
+        None => (difference.clone(), "once".to_owned(), steps.to_vec()),
+    };
     let name = short.iter().rev().find_map(|step| match step {
         Step::Send { args, .. } => Some(String::from_utf8_lossy(&args[0]).to_uppercase()),
         Step::Unblock { .. } | Step::Advance { .. } => None,
     });
-    let Some(Difference { at, what }) = lockstep.run(&short, pace) else {
-        return Default::default();
-    };
-    let text = format!("# SEED={seed}, {pace:?}, after step {}:\n#     {what}\n{}", at + 1, to_text(&short));
+    let Difference { at, what } = found;
+    let text = format!("# SEED={seed}, {how}, after step {}:\n#     {what}\n{}", at + 1, to_text(&short));
     let kind: String = what.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
     ((name.unwrap_or_default(), kind), text)
 }
@@ -80,8 +92,7 @@ fn fuzz(
                 let Difference { at, what } = &difference;
                 panic!("SEED={seed}, after step {}: {what}\n{}", at + 1, to_text(&steps[..=*at]));
             }
-            // What comes after it need not be left out one by one.
-            let (kind, text) = report(lockstep, seed, steps[..steps.len().min(difference.at + 1)].to_vec());
+            let (kind, text) = report(lockstep, seed, &steps, &difference);
             if kinds.insert(kind) {
                 println!("{text}");
                 found.push(text);

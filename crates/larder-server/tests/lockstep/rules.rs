@@ -21,6 +21,8 @@ pub enum Rule {
     Encoding,
     /// The same, in any order.
     ShapeUnordered,
+    /// Everything, but what comes after a zero byte in an element.
+    UpToZero,
     /// Whether it is an error, and which.
     Success,
     /// The elements of all steps of a scan, each once.
@@ -181,11 +183,14 @@ pub fn rule_of(args: &[Vec<u8>]) -> Rule {
     let is_sort = matches!(&*name, "SORT" | "SORT_RO");
     let has = |word: &str| args[1..].iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
     if is_sort {
-        // Elements of equal weight come in any order.
-        return match (has("BY"), has("STORE"), has("LIMIT")) {
+        // Elements of equal weight come in any order. In alphabetical order Valkey compares elements up to a zero byte, unless they
+        // are stored.
+        let is_any = has("BY") || has("ALPHA") && has("GET") && !has("STORE");
+        return match (is_any, has("STORE"), has("LIMIT")) {
             (true, true, _) => Rule::Never,
             (true, false, true) => Rule::Shape,
             (true, false, false) => Rule::Unordered,
+            (false, false, _) if has("ALPHA") => Rule::UpToZero,
             _ => Rule::Same,
         };
     }
@@ -285,6 +290,7 @@ pub fn normal(value: &Value, rule: Rule) -> Value {
             "hashtable" => Value::Bulk(b"listpack".to_vec()),
             _ => value.clone(),
         },
+        Rule::UpToZero => up_to_zero(value),
         Rule::Success if !value.is_error() => Value::Null,
         Rule::Success => value.clone(),
         Rule::Same | Rule::Never => value.clone(),
@@ -308,6 +314,14 @@ fn reorder(value: &Value, size: usize) -> Value {
 /// Nothing of one step of a scan: how far it goes is a server's own. Whole scans are compared where they can be.
 fn scanned(value: &Value) -> Value {
     if matches!(value.items(), [_, _]) { Value::Null } else { value.clone() }
+}
+
+fn up_to_zero(value: &Value) -> Value {
+    match value {
+        Value::Bulk(bytes) => Value::Bulk(bytes.split(|&byte| byte == 0).next().unwrap_or_default().to_vec()),
+        Value::Array(items) => Value::Array(items.iter().map(up_to_zero).collect()),
+        other => other.clone(),
+    }
 }
 
 fn up_to(value: &Value, most: i64) -> Value {

@@ -1,7 +1,7 @@
 //! The table of the geo commands: what each is called, takes and touches.
 
 use crate::command::key_finders;
-use crate::command::spec::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -69,16 +69,8 @@ pub(crate) const TABLE: &[Command] = &[
         scope: Scope::Keys,
         keys: &[
             KeySpec::one(1, "RO ACCESS"),
-            KeySpec {
-                begin: Begin::Keyword { word: "STORE", from: 6 },
-                find: Find::Range { last: 0, step: 1, limit: 0 },
-                flags: "OW UPDATE VARIABLE_FLAGS",
-            },
-            KeySpec {
-                begin: Begin::Keyword { word: "STOREDIST", from: 6 },
-                find: Find::Range { last: 0, step: 1, limit: 0 },
-                flags: "OW UPDATE VARIABLE_FLAGS",
-            },
+            KeySpec::after("STORE", 6, "OW UPDATE VARIABLE_FLAGS"),
+            KeySpec::after("STOREDIST", 6, "OW UPDATE VARIABLE_FLAGS"),
         ],
         find_keys: Some(key_finders::georadius),
         group: Group::Geo,
@@ -96,16 +88,8 @@ pub(crate) const TABLE: &[Command] = &[
         scope: Scope::Keys,
         keys: &[
             KeySpec::one(1, "RO ACCESS"),
-            KeySpec {
-                begin: Begin::Keyword { word: "STORE", from: 5 },
-                find: Find::Range { last: 0, step: 1, limit: 0 },
-                flags: "OW UPDATE VARIABLE_FLAGS",
-            },
-            KeySpec {
-                begin: Begin::Keyword { word: "STOREDIST", from: 5 },
-                find: Find::Range { last: 0, step: 1, limit: 0 },
-                flags: "OW UPDATE VARIABLE_FLAGS",
-            },
+            KeySpec::after("STORE", 5, "OW UPDATE VARIABLE_FLAGS"),
+            KeySpec::after("STOREDIST", 5, "OW UPDATE VARIABLE_FLAGS"),
         ],
         find_keys: Some(key_finders::georadius),
         group: Group::Geo,

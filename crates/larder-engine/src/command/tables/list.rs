@@ -1,6 +1,6 @@
 //! The table of the list commands: what each is called, takes and touches.
 
-use crate::command::spec::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -24,11 +24,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | WRITE,
         acl: "list",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(2),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::numkeys(2, "RW ACCESS DELETE")],
         group: Group::List,
         since: "7.0.0",
         summary: "Pops elements from the first list that has any, waiting if need be.",
@@ -42,11 +38,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | WRITE,
         acl: "list",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -2, step: 1, limit: 0 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::List,
         since: "2.0.0",
         summary: "Pops the head of the first list that has any element, waiting if need be.",
@@ -60,11 +52,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | WRITE,
         acl: "list",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -2, step: 1, limit: 0 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::List,
         since: "2.0.0",
         summary: "Pops the tail of the first list that has any element, waiting if need be.",
@@ -148,11 +136,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: WRITE,
         acl: "list",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::numkeys(1, "RW ACCESS DELETE")],
         group: Group::List,
         since: "7.0.0",
         summary: "Pops elements from the first list that has any.",

@@ -1,13 +1,9 @@
 //! The table of the scripting commands: what each is called, takes and touches.
 
-use crate::command::spec::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// As many keys as the second argument says.
-const KEYS_RW: KeySpec = KeySpec {
-    begin: Begin::Index(2),
-    find: Find::KeyNum { at: 0, first: 1, step: 1 },
-    flags: "RW ACCESS UPDATE",
-};
+const KEYS_RW: KeySpec = KeySpec::numkeys(2, "RW ACCESS UPDATE");
 const KEYS_RO: KeySpec = KeySpec { flags: "RO ACCESS", ..KEYS_RW };
 
 /// The commands of this family.

@@ -1,6 +1,6 @@
 //! The table of the set commands: what each is called, takes and touches.
 
-use crate::command::spec::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -82,11 +82,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "set",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::Set,
         since: "7.0.0",
         summary: "Tells how many members all of the sets have in common.",

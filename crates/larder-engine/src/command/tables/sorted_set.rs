@@ -1,6 +1,6 @@
 //! The table of the sorted set commands: what each is called, takes and touches.
 
-use crate::command::spec::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -10,11 +10,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(2),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::numkeys(2, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "7.0.0",
         summary: "Pops entries of lowest or highest score from the first sorted set that has any, waiting if need be.",
@@ -28,11 +24,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | FAST | WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -2, step: 1, limit: 0 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "5.0.0",
         summary: "Pops the entry of highest score from the first sorted set that has any, waiting if need be.",
@@ -46,11 +38,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | FAST | WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::Range { last: -2, step: 1, limit: 0 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::all_but_last(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "5.0.0",
         summary: "Pops the entry of lowest score from the first sorted set that has any, waiting if need be.",
@@ -106,11 +94,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
         summary: "Returns the members of the first sorted set that no other has.",
@@ -124,14 +108,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[
-            KeySpec::one(1, "OW UPDATE"),
-            KeySpec {
-                begin: Begin::Index(2),
-                find: Find::KeyNum { at: 0, first: 1, step: 1 },
-                flags: "RO ACCESS",
-            },
-        ],
+        keys: &[KeySpec::one(1, "OW UPDATE"), KeySpec::numkeys(2, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
         summary: "Stores the members of the first sorted set that no other has.",
@@ -159,11 +136,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
         summary: "Returns the members that all sorted sets have.",
@@ -177,11 +150,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "7.0.0",
         summary: "Counts the members that all sorted sets have.",
@@ -195,14 +164,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[
-            KeySpec::one(1, "OW UPDATE"),
-            KeySpec {
-                begin: Begin::Index(2),
-                find: Find::KeyNum { at: 0, first: 1, step: 1 },
-                flags: "RO ACCESS",
-            },
-        ],
+        keys: &[KeySpec::one(1, "OW UPDATE"), KeySpec::numkeys(2, "RO ACCESS")],
         group: Group::SortedSet,
         since: "2.0.0",
         summary: "Stores the members that all sorted sets have.",
@@ -230,11 +192,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RW ACCESS DELETE",
-        }],
+        keys: &[KeySpec::numkeys(1, "RW ACCESS DELETE")],
         group: Group::SortedSet,
         since: "7.0.0",
         summary: "Pops entries of lowest or highest score from the first sorted set that has any.",
@@ -516,11 +474,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: READONLY,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Index(1),
-            find: Find::KeyNum { at: 0, first: 1, step: 1 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::numkeys(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "6.2.0",
         summary: "Returns the members that any sorted set has.",
@@ -534,14 +488,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: DENYOOM | WRITE,
         acl: "sortedset",
         scope: Scope::Keys,
-        keys: &[
-            KeySpec::one(1, "OW UPDATE"),
-            KeySpec {
-                begin: Begin::Index(2),
-                find: Find::KeyNum { at: 0, first: 1, step: 1 },
-                flags: "RO ACCESS",
-            },
-        ],
+        keys: &[KeySpec::one(1, "OW UPDATE"), KeySpec::numkeys(2, "RO ACCESS")],
         group: Group::SortedSet,
         since: "2.0.0",
         summary: "Stores the members that any sorted set has.",

@@ -1,6 +1,6 @@
 //! The table of the stream commands: what each is called, takes and touches.
 
-use crate::command::spec::{Begin, Command, Find, Group, KeySpec, Scope, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
 pub(crate) const TABLE: &[Command] = &[
@@ -295,11 +295,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | READONLY,
         acl: "stream",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Keyword { word: "STREAMS", from: 1 },
-            find: Find::Range { last: -1, step: 1, limit: 2 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::half_after("STREAMS", 1, "RO ACCESS")],
         group: Group::Stream,
         since: "5.0.0",
         summary: "Returns the entries behind the ids given of several streams, waiting for them if need be.",
@@ -313,11 +309,7 @@ pub(crate) const TABLE: &[Command] = &[
         flags: BLOCKING | WRITE,
         acl: "stream",
         scope: Scope::Keys,
-        keys: &[KeySpec {
-            begin: Begin::Keyword { word: "STREAMS", from: 4 },
-            find: Find::Range { last: -1, step: 1, limit: 2 },
-            flags: "RO ACCESS",
-        }],
+        keys: &[KeySpec::half_after("STREAMS", 4, "RO ACCESS")],
         group: Group::Stream,
         since: "5.0.0",
         summary: "Delivers entries to a consumer of a group that were not delivered yet, waiting for them if need be; or lists what is pending for it.",

@@ -1,7 +1,7 @@
 //! ACL SETUSER, DELUSER, GENPASS, LOAD, SAVE.
 
 use super::quoting;
-use crate::acl::{self, Aftermath};
+use crate::acl::{self, AclChange};
 use crate::clients::login;
 use crate::context::Context;
 use crate::context::flow::Flow;
@@ -37,14 +37,14 @@ pub(super) fn setuser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let aftermath = context.engine.acl.change(name, &rules, all_channels).map_err(|(at, error)| {
         quoting("Error in ACL SETUSER modifier '", &rules[at], &format!("': {error}"))
     })?;
-    follow_up(context, &aftermath);
+    apply_change(context, &aftermath);
     context.reply.ok();
     Ok(())
 }
 
 /// Other connections are told; this one is closed once it has its answer, if it may not stay.
-fn follow_up(context: &mut Context<'_>, aftermath: &Aftermath) {
-    context.engine.follow_up(aftermath, context.session.id());
+fn apply_change(context: &mut Context<'_>, aftermath: &AclChange) {
+    context.engine.apply_change(aftermath, context.session.id());
     if !login::may_stay(&context.engine.acl, context.session) {
         context.flow = Flow::CloseAfterFlush;
     }
@@ -56,7 +56,7 @@ pub(super) fn deluser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         return Err(CommandError::Fixed("ERR The 'default' user cannot be removed"));
     }
     let aftermath = context.engine.acl.delete(&names);
-    follow_up(context, &aftermath);
+    apply_change(context, &aftermath);
     context.reply.count(aftermath.gone.len());
     Ok(())
 }
@@ -87,7 +87,7 @@ fn file(context: &Context<'_>) -> CommandResult<String> {
 pub(super) fn load(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let path = file(context)?;
     let aftermath = context.engine.load_acl_file(&path).map_err(|errors| quoting("", &errors, ""))?;
-    follow_up(context, &aftermath);
+    apply_change(context, &aftermath);
     context.reply.ok();
     Ok(())
 }

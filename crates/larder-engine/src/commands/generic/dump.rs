@@ -3,6 +3,7 @@
 use crate::context::{Context, inline};
 use crate::engine::Engine;
 use crate::engine::notify::class;
+use crate::engine::removal::Cause;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::encoding_limits::rdb_options_of;
 use crate::keyspace::key::Key;
@@ -97,7 +98,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let is_over = expire_at_ms.is_some_and(|at| context.is_past(at as i64));
     if is_over {
         if options.replace && context.delete(&key) {
-            context.log_instead(&[context.engine.expiry_command(), key.bytes]);
+            context.propagate_instead(&[context.engine.removal_command(Cause::Expired), key.bytes]);
         }
     } else {
         if options.replace {
@@ -116,7 +117,14 @@ fn log_restore(context: &mut Context<'_>, args: &Args<'_>, expire_at_ms: Option<
         && context.logs()
     {
         let at = itoa::Buffer::new().format(at).to_owned();
-        context.log_instead(&[b"RESTORE", args.at(1), at.as_bytes(), args.at(3), b"REPLACE", b"ABSTTL"]);
+        context.propagate_instead(&[
+            b"RESTORE",
+            args.at(1),
+            at.as_bytes(),
+            args.at(3),
+            b"REPLACE",
+            b"ABSTTL",
+        ]);
     }
 }
 

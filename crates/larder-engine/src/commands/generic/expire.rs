@@ -105,10 +105,10 @@ pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u6
     context.notify(class::GENERIC, if at.is_some() { "expire" } else { "persist" }, key);
     match at {
         Some(at) if context.logs() => {
-            context.log_instead(&[b"PEXPIREAT", key.bytes, itoa::Buffer::new().format(at).as_bytes()]);
+            context.propagate_instead(&[b"PEXPIREAT", key.bytes, itoa::Buffer::new().format(at).as_bytes()]);
         }
         Some(_) => {}
-        None => context.log_instead(&[b"PERSIST", key.bytes]),
+        None => context.propagate_instead(&[b"PERSIST", key.bytes]),
     }
 }
 

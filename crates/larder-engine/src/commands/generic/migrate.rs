@@ -10,7 +10,7 @@ use crate::aof::effects::encode;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::Exchange;
-use crate::keyspace::locks::{Held, ScriptTurn};
+use crate::keyspace::locks::{Held, ScriptTurn, assert_no_shard_is_held};
 use crate::keyspace::watch::Touched;
 use crate::text::number;
 use crate::text::word::is_word;
@@ -117,7 +117,7 @@ pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
             }
         }
     });
-    context.log_nothing();
+    context.propagate_nothing();
     outcome?;
     context.reply.ok();
     Ok(())
@@ -133,7 +133,7 @@ fn with_shards(
     let Some(turn) = turn else { return f(context) };
     let wanted = keys.iter().map(|key| context.engine.key(key).shard()).collect();
     context.held = context.engine.shards.lock_many(wanted, turn);
-    context.flush_effects_after(f);
+    context.append_effects_after(f);
     context.held = Held::None;
 }
 
@@ -163,7 +163,7 @@ fn settle(context: &mut Context<'_>, traveller: &Traveller<'_>, copy: bool) -> b
         return false;
     }
     context.delete(&key);
-    context.log_also(&[b"DEL", key.bytes]);
+    context.propagate_also(&[b"DEL", key.bytes]);
     true
 }
 
@@ -172,6 +172,9 @@ fn send(context: &mut Context<'_>, request: &Request<'_>, travellers: &mut [Trav
     let mut version = target_version(context.engine);
     loop {
         let (bytes, lines) = encode_all(context, request, travellers, version);
+        if !context.in_exec && !context.in_script {
+            assert_no_shard_is_held("talks to another server");
+        }
         let replies = context.engine.host.exchange(&Exchange {
             address: &request.address,
             credentials: &request.auth,

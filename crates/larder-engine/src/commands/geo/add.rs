@@ -51,5 +51,5 @@ fn log(context: &mut Context<'_>, args: Args<'_>, first: usize, scores: &[f64]) 
     for (i, text) in texts.iter().enumerate() {
         words.extend([text.as_bytes(), args.at(first + 3 * i + 2)]);
     }
-    context.log_instead(&words);
+    context.propagate_instead(&words);
 }

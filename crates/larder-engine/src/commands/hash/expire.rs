@@ -120,7 +120,7 @@ impl Change {
             Change::Persist => vec![b"HPERSIST", key, b"FIELDS", count.as_bytes()],
         };
         words.extend(names);
-        context.log_instead(&words);
+        context.propagate_instead(&words);
     }
 }
 
@@ -357,7 +357,7 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     }
     match expiry {
         _ if !set => {}
-        None if deleted.is_empty() => context.log_nothing(),
+        None if deleted.is_empty() => context.propagate_nothing(),
         None => Change::Delete.log(context, key.bytes, &deleted),
         Some(expiry) => log_setex(context, args.at(1), pairs, expiry),
     }
@@ -383,5 +383,5 @@ fn log_setex(context: &mut Context<'_>, key: &[u8], pairs: Args<'_>, expiry: Fie
     }
     words.extend([b"FIELDS", count.as_bytes()]);
     words.extend(pairs.iter());
-    context.log_instead(&words);
+    context.propagate_instead(&words);
 }

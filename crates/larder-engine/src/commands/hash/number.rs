@@ -64,9 +64,9 @@ fn log_value(context: &mut Context<'_>, args: Args<'_>, value: &[u8]) {
             let at = itoa::Buffer::new().format(at).to_owned();
             let words: [&[u8]; 8] =
                 [b"HSETEX", key.bytes, b"PXAT", at.as_bytes(), b"FIELDS", b"1", name, value];
-            context.log_instead(&words);
+            context.propagate_instead(&words);
         }
-        None => context.log_instead(&[b"HSET", key.bytes, name, value]),
+        None => context.propagate_instead(&[b"HSET", key.bytes, name, value]),
     }
 }
 

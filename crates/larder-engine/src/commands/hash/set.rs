@@ -52,7 +52,7 @@ pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     })?;
     if added && was_volatile {
         // That the field was not there may have depended on the time.
-        context.log_instead(&[b"HSET", key.bytes, args.at(2), args.at(3)]);
+        context.propagate_instead(&[b"HSET", key.bytes, args.at(2), args.at(3)]);
     }
     if added {
         context.modified(&key);

@@ -103,7 +103,7 @@ fn recount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<u64> {
     })?;
     context.modified(&key);
     // Commands that only read are not noted by themselves.
-    context.log_instead(&[b"PFCOUNT", key.bytes]);
+    context.propagate_instead(&[b"PFCOUNT", key.bytes]);
     Ok(count.unwrap_or(0))
 }
 

@@ -5,7 +5,7 @@ use super::parse_end;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
-use crate::keyspace::waiting::Wish;
+use crate::keyspace::waiting::BlockedOp;
 use crate::text::long_double::LongDouble;
 use larder_packed::block::End;
 use larder_resp::{Args, Reply};
@@ -36,7 +36,7 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandRe
     let timeout = timeout_ms(context, args.at(args.len() - 1))?;
     let keys: Vec<_> = args.iter().take(args.len() - 1).skip(1).collect();
     let Some(name) = first_list(context, &keys)? else {
-        return wait_or(context, &keys, Wish::Pop(end), timeout, |reply| reply.null_array());
+        return wait_or(context, &keys, BlockedOp::Pop(end), timeout, |reply| reply.null_array());
     };
     let key = context.key(name);
     let mut popped = Vec::new();
@@ -52,7 +52,7 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandRe
 pub(crate) fn wait_or(
     context: &mut Context<'_>,
     keys: &[&[u8]],
-    wish: Wish,
+    op: BlockedOp,
     timeout: u64,
     empty: impl FnOnce(&mut Reply<'_>),
 ) -> CommandResult {
@@ -60,7 +60,7 @@ pub(crate) fn wait_or(
     if context.in_exec || context.session.replays {
         empty(&mut context.reply);
     } else {
-        blocking::wait(context, keys, wish, timeout);
+        blocking::wait(context, keys, op, timeout);
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ pub(super) fn blmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if try_pop_many(context, &request)? {
         return Ok(());
     }
-    wait_or(context, &request.keys, Wish::PopMany(request.end, request.count), timeout, |reply| {
+    wait_or(context, &request.keys, BlockedOp::PopMany(request.end, request.count), timeout, |reply| {
         reply.null_array();
     })
 }
@@ -97,6 +97,6 @@ fn move_or_wait(
     if try_move(context, &source, &target, from, to)? {
         return Ok(());
     }
-    let wish = Wish::Move { from, to, target: args.at(2).into() };
-    wait_or(context, &[args.at(1)], wish, timeout, |reply| reply.null())
+    let op = BlockedOp::Move { from, to, target: args.at(2).into() };
+    wait_or(context, &[args.at(1)], op, timeout, |reply| reply.null())
 }

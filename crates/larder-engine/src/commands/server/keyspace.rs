@@ -22,7 +22,7 @@ pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let db = context.db;
     flush(context, &[db], background);
     // Also when it was empty: where the log is read it may not be.
-    context.log_instead(&[b"FLUSHDB"]);
+    context.propagate_instead(&[b"FLUSHDB"]);
     context.reply.ok();
     Ok(())
 }
@@ -31,7 +31,7 @@ pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let background = parse_mode(context, args)?;
     let databases: Vec<usize> = (0..context.engine.databases()).collect();
     flush(context, &databases, background);
-    context.log_instead(&[b"FLUSHALL"]);
+    context.propagate_instead(&[b"FLUSHALL"]);
     context.worker.flushed = !context.session.replays;
     context.reply.ok();
     Ok(())

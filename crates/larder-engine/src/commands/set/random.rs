@@ -70,7 +70,7 @@ impl Taken {
         for some in self.members.chunks(MEMBERS_PER_COMMAND) {
             let head: [&[u8]; 2] = [b"SREM", key.bytes];
             let words: Vec<&[u8]> = head.into_iter().chain(some.iter().map(Vec::as_slice)).collect();
-            context.log_instead(&words);
+            context.propagate_instead(&words);
         }
     }
 }
@@ -101,7 +101,7 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
             context.delete(key);
             // Deleting counts as one change.
             context.worker.stats.dirty.add(len.saturating_sub(1));
-            context.log_instead(&[b"DEL", key.bytes]);
+            context.propagate_instead(&[b"DEL", key.bytes]);
         }
         Some(_) if count > 0 => {
             context.modified_by(key, count as usize);

@@ -5,7 +5,7 @@ use crate::commands::list::{PopMany, timeout_ms, wait_or};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking::{self, PopForm};
-use crate::keyspace::waiting::{Extreme, Wish};
+use crate::keyspace::waiting::{BlockedOp, Extreme};
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
@@ -74,7 +74,7 @@ fn pop_or_wait(context: &mut Context<'_>, args: Args<'_>, extreme: Extreme) -> C
     let keys: Vec<_> = args.iter().take(args.len() - 1).skip(1).collect();
     match first_set(context, &keys)? {
         Some(name) => write_popped(context, name, extreme, 1, PopForm::OneWithKey),
-        None => wait_or(context, &keys, Wish::PopScored(extreme), timeout, |reply| reply.null_array()),
+        None => wait_or(context, &keys, BlockedOp::PopScored(extreme), timeout, |reply| reply.null_array()),
     }
 }
 
@@ -110,6 +110,6 @@ pub(super) fn bzmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if try_pop_many(context, &request)? {
         return Ok(());
     }
-    let wish = Wish::PopManyScored(request.end, request.count);
-    wait_or(context, &request.keys, wish, timeout, |reply| reply.null_array())
+    let op = BlockedOp::PopManyScored(request.end, request.count);
+    wait_or(context, &request.keys, op, timeout, |reply| reply.null_array())
 }

@@ -166,7 +166,7 @@ fn log_add(context: &mut Context<'_>, key: &Key<'_>, id: StreamId, len: Option<u
     }
     words.push(id.as_bytes());
     words.extend(fields.iter());
-    context.log_instead(&words);
+    context.propagate_instead(&words);
 }
 
 /// The id of the next entry.
@@ -200,7 +200,7 @@ pub(super) fn xtrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         context.notify(class::STREAM, "xtrim", &key);
         if trim.approximate && context.logs() {
             let mut number = itoa::Buffer::new();
-            context.log_instead(&[b"XTRIM", key.bytes, b"MAXLEN", b"=", number.format(len).as_bytes()]);
+            context.propagate_instead(&[b"XTRIM", key.bytes, b"MAXLEN", b"=", number.format(len).as_bytes()]);
         }
     }
     context.reply.int(removed as i64);

@@ -8,8 +8,8 @@ use crate::context::stream_reads::{consumer_of, deliver, open, open_pair, write_
 use crate::delivery::unblock::no_group_to_read;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
+use crate::keyspace::waiting::BlockedOp;
 use crate::keyspace::waiting::GroupRead;
-use crate::keyspace::waiting::Wish;
 use crate::text::word::is_word;
 use crate::text::{number, stream_id};
 use larder_collections::stream::{Pending, Stream, StreamId};
@@ -63,17 +63,17 @@ fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandRes
         context.reply.null_array();
         return Ok(());
     };
-    let wish = match request.group {
-        Some(read) => Wish::ReadGroup(read),
+    let op = match request.group {
+        Some(read) => BlockedOp::ReadGroup(read),
         None => {
             let after = starts.iter().map(|start| match start {
                 After::Id(id) => *id,
                 After::Delivered => unreachable!("only groups read what was not delivered"),
             });
-            Wish::Read { after: after.collect(), count: request.count }
+            BlockedOp::Read { after: after.collect(), count: request.count }
         }
     };
-    wait_or(context, &request.keys, wish, timeout, |reply| reply.null_array())
+    wait_or(context, &request.keys, op, timeout, |reply| reply.null_array())
 }
 
 impl<'a> Request<'a> {

@@ -62,7 +62,7 @@ pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     let new = sum.inspect_err(|_| _ = context.exists(&key))?;
     let text = new.to_string();
     store(context, &key, text.as_bytes(), inline::FLOAT, "incrbyfloat");
-    context.log_instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
+    context.propagate_instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
     context.reply.bulk(text.as_bytes());
     Ok(())
 }

@@ -71,7 +71,13 @@ fn log_expiring(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: 
     if let ExpireChange::At(at) = expire
         && context.logs()
     {
-        context.log_instead(&[b"SET", key.bytes, value, b"PXAT", itoa::Buffer::new().format(at).as_bytes()]);
+        context.propagate_instead(&[
+            b"SET",
+            key.bytes,
+            value,
+            b"PXAT",
+            itoa::Buffer::new().format(at).as_bytes(),
+        ]);
     }
 }
 

@@ -1,4 +1,6 @@
 //! What the threads of a debug build hold: a list for each, and assertions on it. A release build has none of it.
+//!
+//! ARCHITECTURE.md names the invariants; whoever relies on one, or could break it, asserts it here.
 
 #[cfg(debug_assertions)]
 use std::cell::RefCell;
@@ -46,13 +48,42 @@ impl Drop for Entry {
 /// The thread is about to wait and to give way to nobody (L5).
 #[inline]
 pub(super) fn waits() {
+    assert_no_shard_is_held("waits");
+}
+
+/// The thread is about to do what nobody may who holds a shard, because it can take long: it waits, sleeps, evicts, reads or writes a
+/// socket or a file. `what` is the verb for the message. Debug builds panic if the thread holds a shard.
+#[inline]
+pub fn assert_no_shard_is_held(what: &str) {
     #[cfg(debug_assertions)]
     HELD.with_borrow(|held| {
         assert!(
             held.is_empty() || std::thread::panicking(),
-            "a thread waits while it holds the shards {held:?}"
+            "a thread {what} while it holds the shards {held:?}"
         );
     });
+    #[cfg(not(debug_assertions))]
+    let _ = what;
+}
+
+/// The thread changes what belongs to a shard, or logs such a change. Debug builds panic if the thread does not hold it.
+#[inline]
+pub(crate) fn assert_shard_is_held(shard: usize) {
+    #[cfg(debug_assertions)]
+    HELD.with_borrow(|held| {
+        assert!(held.contains(&shard), "a thread changes shard {shard} and holds {held:?}");
+    });
+    #[cfg(not(debug_assertions))]
+    let _ = shard;
+}
+
+/// The thread logs changes. Debug builds panic if it holds no shard at all.
+#[inline]
+pub(crate) fn assert_a_shard_is_held(what: &str) {
+    #[cfg(debug_assertions)]
+    HELD.with_borrow(|held| assert!(!held.is_empty(), "a thread {what} and holds no shard"));
+    #[cfg(not(debug_assertions))]
+    let _ = what;
 }
 
 /// The thread is about to lock `shard` beside those that it holds (L1).

@@ -13,7 +13,7 @@
 //!
 //! Tested by `tests/persistence/crash.rs` (kill -9) and `tests/persistence/disk.rs` (disks that fail).
 
-use larder_engine::{Chunk, Engine};
+use larder_engine::{Chunk, Engine, assert_no_shard_is_held};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -75,6 +75,7 @@ impl Sink {
 
     /// Writes what the log holds; returns how many bytes. After an error the rest is still to be written.
     pub fn write(&self, engine: &Engine) -> io::Result<u64> {
+        assert_no_shard_is_held("writes the log");
         if engine.flush_sleep_us() > 0 {
             std::thread::sleep(std::time::Duration::from_micros(engine.flush_sleep_us()));
         }

@@ -121,7 +121,7 @@ impl Persist {
             Ok(bytes) => self.note_log_growth(bytes),
             Err(error) => {
                 self.log_write_failed(&error);
-                self.engine.append_log().kick();
+                self.engine.append_log().wake_writer();
             }
         }
     }
