@@ -123,7 +123,7 @@ struct Cycles {
 impl Cycles {
     /// How long the first measurement takes, in nanoseconds: good for one part in 50,000 and better with every other.
     const FIRST_NS: u64 = 10_000_000;
-    /// Two measurements agree when they differ by one part in so many.
+    /// Two measurements agree when they differ by one part in this many.
     const AGREEMENT: u64 = 1000;
 
     fn new(steady: bool) -> Self {

@@ -80,13 +80,13 @@ pub trait Host: Send + Sync {
         "no"
     }
 
-    /// Writes the configuration file anew. The error is what the client sees after `ERR `.
+    /// Writes the configuration file again. The error is what the client sees after `ERR `.
     /// `users` are the lines of the users, if they belong there.
     /// `all`: with the options that are as they are by default.
     fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), String>;
     /// Reads the ACL file. The error is the system's text.
     fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String>;
-    /// Writes the ACL file anew, whole or not at all. The error is the system's text.
+    /// Writes the ACL file again, whole or not at all. The error is the system's text.
     fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String>;
     /// Puts an option into effect that concerns sockets, the log or the process.
     fn apply_config(&self, name: &str, value: &str) -> Result<(), String>;

@@ -197,7 +197,7 @@ impl Worker {
         }
     }
 
-    /// Leaves what the commands of an iteration have for other clients in the mail. To be called behind them, before
+    /// Leaves what the commands of an iteration have for other clients in the mail. To be called after them, before
     /// the worker looks at its own mail again.
     pub fn finish_round(&mut self) {
         self.state.finish_round(&self.engine);

@@ -32,7 +32,7 @@ pub fn throw(value: Value) -> Error {
     Error::external(Thrown(value))
 }
 
-/// Raises a message behind the position of the caller, as `luaL_error` does. To be called by the function that fails.
+/// Raises a message after the position of the caller, as `luaL_error` does. To be called by the function that fails.
 pub fn fail(lua: &Lua, message: &str) -> Error {
     fail_at(lua, 1, message)
 }
@@ -60,7 +60,7 @@ pub(crate) fn bad_argument_at(lua: &Lua, level: usize, mut position: usize, mess
     fail_at(lua, level + 1, &format!("bad argument #{position} to '{name}' ({message})"))
 }
 
-/// Raises a message behind the position of the function `level` calls up.
+/// Raises a message after the position of the function `level` calls up.
 pub(crate) fn fail_at(lua: &Lua, level: usize, message: &str) -> Error {
     Error::RuntimeError(format!("{}{message}", place(lua, level)))
 }

@@ -35,7 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// What goes to the server and comes back.
 #[derive(Default)]
 pub struct Exchange {
-    /// The arguments, one behind the other.
+    /// The arguments, one after the other.
     pub bytes: Vec<u8>,
     /// Where each ends in `bytes`.
     pub ends: Vec<usize>,
@@ -431,7 +431,7 @@ impl Cursor {
         }
     }
 
-    /// The kind of the next value, the rest of its first line, and what is behind that.
+    /// The kind of the next value, the rest of its first line, and what is after that.
     ///
     /// # Safety
     /// As [`Cursor::bytes`].
@@ -446,7 +446,7 @@ impl Cursor {
         }
     }
 
-    /// The next `len` bytes, and what is behind them and their line break.
+    /// The next `len` bytes, and what is after them and their line break.
     ///
     /// # Safety
     /// As [`Cursor::bytes`].

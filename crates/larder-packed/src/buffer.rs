@@ -57,7 +57,7 @@ impl Buffer {
         let ptr = heap::alloc(size).cast::<Header>();
         let kept = from.len().min(size - HEADER);
         // SAFETY: the allocation has `size >= HEADER` bytes, is aligned to 8 and ours alone, so `from` cannot overlap it;
-        // `kept` fits behind the header, and the rest of the body is zeroed (I2).
+        // `kept` fits after the header, and the rest of the body is zeroed (I2).
         unsafe {
             ptr.write(header);
             let body = ptr.cast::<u8>().add(HEADER);

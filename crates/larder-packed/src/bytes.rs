@@ -135,7 +135,7 @@ impl SharedBytes {
         unsafe { self.0.as_mut().len = len };
     }
 
-    /// Puts `new` in place of a range of the bytes. O(bytes behind it).
+    /// Puts `new` in place of a range of the bytes. O(bytes after it).
     ///
     /// Panics if the range does not lie in the string.
     pub fn splice(&mut self, range: Range<usize>, new: &[u8]) {
@@ -169,7 +169,7 @@ impl SharedBytes {
         HEADER + self.header().cap
     }
 
-    /// Bytes of heap that a new string of so many bytes takes.
+    /// Bytes of heap that a new string of this many bytes takes.
     pub fn heap_bytes_for(len: usize) -> usize {
         heap::class_size(HEADER + len)
     }

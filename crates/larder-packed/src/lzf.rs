@@ -24,7 +24,7 @@ const LITERALS_MAX: usize = 32;
 const COPY_MAX: usize = 264;
 /// Positions have 32 bits, and a table that is shared by strings.
 const SOURCE_BYTES_MAX: usize = i32::MAX as usize;
-/// The step grows by one after so many positions without a match.
+/// The step grows by one after this many positions without a match.
 const PATIENCE: usize = 1 << 6;
 
 /// Where the three bytes of each hash were seen last. Kept per thread, as clearing it for every string would cost more
@@ -39,7 +39,7 @@ thread_local! {
 }
 
 impl Seen {
-    /// Makes the table ready for a string of so many bytes.
+    /// Makes the table ready for a string of this many bytes.
     fn begin(&mut self, len: usize) {
         if usize::try_from(u32::MAX - self.base).is_ok_and(|room| room <= len) {
             self.at.fill(0);
@@ -88,7 +88,7 @@ pub fn compress(src: &[u8], out: &mut Vec<u8>, max: usize) -> bool {
 
 /// One string on its way.
 ///
-/// P1: `out` is 32 bytes longer than `max`. P2: `to <= max`, and so many bytes of `out` are written.
+/// P1: `out` is 32 bytes longer than `max`. P2: `to <= max`, and this many bytes of `out` are written.
 struct Packer<'a> {
     src: &'a [u8],
     out: &'a mut [MaybeUninit<u8>],
@@ -222,7 +222,7 @@ unsafe fn load_u64(src: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(unsafe { src.as_ptr().add(at).cast::<[u8; 8]>().read() })
 }
 
-/// Copies so many bytes, read before any of them is written.
+/// Copies this many bytes, read before any of them is written.
 ///
 /// # Safety
 /// `from` may be read and `to` written for `N` bytes.
@@ -284,7 +284,7 @@ fn copy_back(dst: &mut [u8], to: usize, back: usize, len: usize) {
         let step = STEP.min(back);
         let mut done = 0;
         while done < len {
-            // SAFETY: what is written begins before `to + len` and ends at most eight bytes behind it, for which there
+            // SAFETY: what is written begins before `to + len` and ends at most eight bytes after it, for which there
             // is room, as just checked; what is read begins inside, as `back <= to`, and ends before that.
             unsafe {
                 let to = dst.as_mut_ptr().add(to + done);

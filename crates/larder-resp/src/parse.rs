@@ -1,7 +1,7 @@
 //! Finds the commands in a connection's read buffer: multibulk (`*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n`) and inline
 //! (`ECHO hi\r\n`).
 //!
-//! The buffer is given anew on each call and always starts where the current command starts; it may only have grown
+//! The buffer is given again on each call and always starts where the current command starts; it may only have grown
 //! since the last call. Everything the parser remembers is an offset into it, so the owner is free to move the bytes.
 //!
 //! Costs: every byte is looked at once (O(n) however the bytes are sliced); 16 bytes per argument that has arrived;
@@ -49,7 +49,7 @@ pub struct Limits {
 
 /// What a call found.
 pub enum Parsed<'a> {
-    /// The command is not complete; call again with more bytes behind the same ones.
+    /// The command is not complete; call again with more bytes after the same ones.
     Incomplete,
     /// A command that took the first `consumed` bytes. No arguments at all for an empty line or `*0`: to be skipped
     /// without a reply.
@@ -87,7 +87,7 @@ pub enum ProtocolError {
 }
 
 impl ProtocolError {
-    /// The text behind `-ERR Protocol error: `.
+    /// The text after `-ERR Protocol error: `.
     pub fn text(self) -> String {
         match self {
             Self::InvalidMultibulkLength => "invalid multibulk length".into(),
@@ -308,7 +308,7 @@ impl Parser {
 
     fn inline(&mut self, buf: &[u8]) -> Result<Option<Found>, ProtocolError> {
         self.start();
-        // As in Valkey a NUL hides everything behind it.
+        // As in Valkey a NUL hides everything after it.
         let found = memchr2(b'\n', 0, &buf[self.searched..]).map(|i| self.searched + i);
         self.searched = found.unwrap_or(buf.len());
         let hidden = found.is_some_and(|end| buf[end] == 0);

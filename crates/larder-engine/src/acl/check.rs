@@ -114,7 +114,7 @@ impl Denial {
     }
 }
 
-/// Whether these rights allow a command of a connection that has selected `db` of so many databases: one of the selectors must
+/// Whether these rights allow a command of a connection that has selected `db` of this many databases: one of the selectors must
 /// allow all of it.
 pub(crate) fn decide(
     rights: &Rights,

@@ -2,7 +2,7 @@
 //!
 //! A user is a name and [`Rights`], an immutable value behind an `Arc`. A change makes new rights, puts them in the place
 //! of the old ones, and moves the epoch of [`Acl`] on. Every connection holds the rights of its user and the epoch at
-//! which it took them (`clients::access`); before each command it compares epochs, and takes the rights anew if they differ. So
+//! which it took them (`clients::access`); before each command it compares epochs, and takes the rights again if they differ. So
 //! a change is in force for all threads with the first command that begins after it, commands take no lock, and a user
 //! who may do everything costs one load and one comparison a command.
 //!
@@ -14,7 +14,7 @@
 //!   rights with an old epoch and so take them twice, never old rights with the new epoch.
 //! - I2: there is always a user `default`, and it is always the same one.
 //! - I3: a user who was deleted is marked `gone` before its connections are looked for, and a connection that becomes a
-//!   user looks at the mark behind saying so: either it is found, or it finds out.
+//!   user looks at the mark after saying so: either it is found, or it finds out.
 //! - I4: changes are made one at a time (`changing`), and rules that fail change nothing.
 //!
 //! Locks: `changing`, then `users`, then a user's rights; no shard is locked meanwhile, but by a transaction.

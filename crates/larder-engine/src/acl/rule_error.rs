@@ -7,11 +7,11 @@ use std::fmt;
 pub(crate) enum RuleError {
     /// The hash of a password is no hash.
     BadHash,
-    /// A channel pattern behind `allchannels`.
+    /// A channel pattern after `allchannels`.
     ChannelAfterAll,
     /// An argument of a subcommand was named.
     FirstArgOfSubcommand,
-    /// A key pattern behind `allkeys`.
+    /// A key pattern after `allkeys`.
     KeyAfterAll,
     /// The password to take away is not there.
     NoSuchPassword,

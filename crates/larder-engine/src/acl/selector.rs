@@ -30,7 +30,7 @@ impl Access {
 struct KeyPattern {
     pattern: Box<[u8]>,
     access: Access,
-    /// The pattern is so many plain bytes and a star.
+    /// The pattern is this many plain bytes and a star.
     prefix_len: Option<usize>,
 }
 

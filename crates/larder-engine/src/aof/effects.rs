@@ -17,7 +17,7 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Begins anew for a command or a transaction.
+    /// Begins again for a command or a transaction.
     #[inline]
     pub(crate) fn begin(&mut self, on: bool) {
         self.on = on;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Workers wait when so many bytes have not been taken yet: the disk does not keep up.
+/// Workers wait when this many bytes have not been taken yet: the disk does not keep up.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
 /// The log.

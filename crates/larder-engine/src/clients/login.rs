@@ -6,7 +6,7 @@ use crate::clients::session::Session;
 use crate::pubsub::Space;
 use std::sync::Arc;
 
-/// Takes the rights anew if they may have changed.
+/// Takes the rights again if they may have changed.
 pub(crate) fn refresh(acl: &Acl, session: &mut Session) {
     let access = &session.access;
     if access.epoch == acl.epoch() {
@@ -47,7 +47,7 @@ pub(crate) fn log_in(acl: &Acl, session: &mut Session, name: &[u8], password: &[
     let user = acl.find(name).filter(|user| user.rights().admits(password));
     let Some(user) = user else { return false };
     become_user(acl, session, Access::of(acl, user, true));
-    // Looked at behind the change: who deletes the user looks for connections behind marking it (I3).
+    // Looked at after the change: who deletes the user looks for connections after marking it (I3).
     if !session.access.user.is_gone() {
         return true;
     }

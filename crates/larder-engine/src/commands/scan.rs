@@ -34,7 +34,7 @@ impl Without {
 }
 
 impl<'a> Scan<'a> {
-    /// Parses what stands behind the cursor. `own` takes a word that is none of these, with its value if one follows, and
+    /// Parses what stands after the cursor. `own` takes a word that is none of these, with its value if one follows, and
     /// says how many arguments it has used; 0 refuses it.
     pub(crate) fn parse(
         args: Args<'a>,

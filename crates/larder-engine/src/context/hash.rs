@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
         self.notify(class::HASH, "hexpired", key);
     }
 
-    /// Works on the hash of a key, which is created when there is none, with room for so many fields of so many bytes;
+    /// Works on the hash of a key, which is created when there is none, with room for this many fields of this many bytes;
     /// an empty one is not kept.
     #[inline]
     pub(crate) fn with_hash_or_new<R>(

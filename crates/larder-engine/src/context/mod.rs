@@ -452,7 +452,7 @@ impl<'a> Context<'a> {
         self.modified_by(key, 1);
     }
 
-    /// The same when it counts as so many changes.
+    /// The same when it counts as this many changes.
     #[inline]
     pub(crate) fn modified_by(&mut self, key: &Key<'_>, changes: usize) {
         self.worker.stats.dirty.add(changes as u64);

@@ -15,7 +15,7 @@ use larder_collections::value::Value;
 use larder_resp::Reply;
 use std::ops::ControlFlow;
 
-/// Opens the reply for so many streams, each a pair of name and entries.
+/// Opens the reply for this many streams, each a pair of name and entries.
 pub(crate) fn open(reply: &mut Reply<'_>, streams: usize) {
     if reply.is_resp3() { reply.map(streams) } else { reply.array(streams) }
 }
@@ -28,7 +28,7 @@ pub(crate) fn open_pair(reply: &mut Reply<'_>, name: &[u8]) {
     reply.bulk(name);
 }
 
-/// Writes up to `count` entries behind `after`.
+/// Writes up to `count` entries after `after`.
 pub(crate) fn write_after(
     context: &mut Context<'_>,
     key: &Key<'_>,
@@ -52,7 +52,7 @@ pub(crate) fn write_after(
     })
 }
 
-/// Whether there is an entry behind this id.
+/// Whether there is an entry after this id.
 pub(crate) fn has_after(stream: &Stream, after: StreamId) -> bool {
     stream.last_id() > after && stream.last_entry_id().is_some_and(|last| last > after)
 }

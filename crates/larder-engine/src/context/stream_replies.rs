@@ -23,7 +23,7 @@ pub(crate) fn write_entry(reply: &mut Reply<'_>, entry: &Entry<'_>) {
     });
 }
 
-/// Calls `fill` to write items, and puts the header of an array of so many before them.
+/// Calls `fill` to write items, and puts the header of an array of this many before them.
 pub(crate) fn write_counted(
     reply: &mut Reply<'_>,
     scratch: &mut Vec<u8>,

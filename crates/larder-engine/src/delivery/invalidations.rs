@@ -68,7 +68,7 @@ impl Invalidations {
         self.all || !self.read.is_empty()
     }
 
-    /// Sends what is sent at the end of a command. What is for the client `own` is returned instead: it comes behind
+    /// Sends what is sent at the end of a command. What is for the client `own` is returned instead: it comes after
     /// the reply of its command. No shard is locked.
     pub(crate) fn send_direct(
         &mut self,

@@ -1,7 +1,7 @@
 //! `maxmemory`: what happens before a command when too much memory is in use.
 //!
 //! As in Redis, the keys that go come from samples; unlike there, a sample is a whole segment of the key table: some 80 keys
-//! that lie side by side and are a random choice, since tables are ordered by hash. So many keys are looked at for one that
+//! that lie side by side and are a random choice, since tables are ordered by hash. This many keys are looked at for one that
 //! goes as `maxmemory-samples` says, and the worst of a segment go at once ([`sweep`]). Where segments are too small for
 //! that, the best candidates wait in a [`pool`] for their turn. Every worker sweeps and evicts for itself before its commands,
 //! with no shard held but the one of the keys that go.

@@ -23,9 +23,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// More samples than this are not asked for: the pool is too small to profit.
 const SAMPLES_MAX: i64 = 64;
-/// So many keys go at once, or none.
+/// This many keys go at once, or none.
 const BATCH_MIN: usize = 4;
-/// Not more of a segment than one key of so many goes at once.
+/// Not more of a segment than one key of this many goes at once.
 const BATCH_PART_MIN: usize = 4;
 /// Bits of a weight that say which slot it is of.
 const SLOT_BITS: u32 = 16;
@@ -35,7 +35,7 @@ const NAMES_KEPT_BYTES: usize = 64 << 10;
 
 /// What a look has led to.
 pub(super) enum Look {
-    /// So many keys are gone.
+    /// This many keys are gone.
     Evicted(usize),
     /// There are candidates in the pool, and this many of them may be evicted before more is looked at.
     Candidates(usize),

@@ -177,7 +177,7 @@ fn find(engine: &Engine, worker: &mut WorkerState, name: &[u8], replays: bool) -
     worker.recent.find(name, |name| table().find(name))
 }
 
-/// The command that arguments of an append-only file call, if they can: it is known, and takes so many of them. An error is
+/// The command that arguments of an append-only file call, if they can: it is known, and takes this many of them. An error is
 /// what a client hears.
 pub(crate) fn look_up(engine: &Engine, worker: &mut WorkerState, args: Args<'_>) -> CommandResult<Found> {
     let found =

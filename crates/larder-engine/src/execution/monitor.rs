@@ -57,7 +57,7 @@ fn line<'a>(now_us: u64, db: usize, addr: &str, args: impl Iterator<Item = &'a [
 /// Bytes kept of each argument where arguments may be shown.
 pub(crate) const ARG_BYTES_MAX: usize = 128;
 
-/// And so many arguments.
+/// And this many arguments.
 pub(crate) const ARGS_MAX: usize = 32;
 
 /// The arguments of a command as a report shows them.

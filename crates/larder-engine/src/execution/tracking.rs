@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const CHANNEL: &[u8] = b"__redis__:invalidate";
 
 /// After a command, when no shard is locked any more: sends what it has changed. What concerns the connection itself
-/// goes behind its reply.
+/// goes after its reply.
 pub(crate) fn finish_command(
     engine: &Engine,
     worker: &mut WorkerState,

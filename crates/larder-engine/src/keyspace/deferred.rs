@@ -79,7 +79,7 @@ impl Background {
         value.free_effort() > FREE_EFFORT_MAX
     }
 
-    /// Drops an evicted value of so many bytes in the background; the engine is told when they are free.
+    /// Drops an evicted value of this many bytes in the background; the engine is told when they are free.
     pub(crate) fn discard_evicted(&self, value: Value, bytes: u64) {
         self.send(Garbage::Evicted(value, bytes));
     }

@@ -39,7 +39,7 @@ const LOOK_FOR_BUSY: Duration = Duration::from_millis(20);
 /// How long [`Shards::lock_soon`] waits.
 const SOON: Duration = Duration::from_micros(500);
 
-/// One that holds so many shards locks all of them when it needs more.
+/// One that holds this many shards locks all of them when it needs more.
 const WIDEN_ALL_FROM: usize = 32;
 
 /// A shard, alone on its cache lines.
@@ -88,7 +88,7 @@ pub fn spawn_background<R: Send + 'static>(
     spawn(thread::Builder::new().name(name.to_owned()), run)
 }
 
-/// The same for a thread that runs scripts, with so much stack.
+/// The same for a thread that runs scripts, with this much stack.
 ///
 /// # Errors
 /// What the system says when it starts no further thread.

@@ -31,7 +31,7 @@ pub enum Extreme {
 pub enum BlockedOp {
     /// BLPOP, BRPOP: one element, with the key.
     Pop(End),
-    /// BLMPOP: up to so many elements, with the key.
+    /// BLMPOP: up to this many elements, with the key.
     PopMany(End, u64),
     /// BLMOVE, BRPOPLPUSH: one element, to another list.
     Move {
@@ -48,13 +48,13 @@ pub enum BlockedOp {
     LogSynced(u64),
     /// WAIT: acknowledgements of replicas; no key.
     Replicas,
-    /// BZMPOP: up to so many entries of a sorted set, with the key.
+    /// BZMPOP: up to this many entries of a sorted set, with the key.
     PopManyScored(Extreme, u64),
     /// XREAD: entries of a stream, with the key.
     Read {
         /// Behind this id in each of the streams waited for.
         after: Vec<StreamId>,
-        /// At most so many; 0 for no limit.
+        /// At most this many; 0 for no limit.
         count: u64,
     },
     /// XREADGROUP: entries of a stream that its group has not delivered yet, with the key.

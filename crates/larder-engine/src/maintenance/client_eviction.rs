@@ -123,7 +123,7 @@ impl Worker {
         self.engine.recount_client(&session.shared);
     }
 
-    /// A connection has so many bytes of output, which the sockets have not been offered yet: until then they count neither
+    /// A connection has this many bytes of output, which the sockets have not been offered yet: until then they count neither
     /// as the connection's, nor against `maxmemory`. As a rule they are gone at the end of the iteration.
     #[inline]
     pub fn note_unsent(&self, bytes: usize) {

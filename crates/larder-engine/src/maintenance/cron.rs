@@ -23,7 +23,7 @@ const EXPIRE_BATCH: usize = 64;
 const EVICTION_SHARE: Duration = Duration::from_millis(60);
 /// How often empty slabs go back to the allocator.
 const TICKS_PER_TRIM: u64 = 10;
-/// Expiry goes on next time when so many shards were not free: a script may hold them for long, and others wait for the timer.
+/// Expiry goes on next time when this many shards were not free: a script may hold them for long, and others wait for the timer.
 const MISSED_MAX: u32 = 16;
 /// Share of the time that expiry may take, in percent, at effort 1; each further step adds 2.
 const EXPIRE_SHARE_PERCENT: u64 = 25;

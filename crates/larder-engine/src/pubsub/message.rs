@@ -41,7 +41,7 @@ impl Message {
         size_of::<Self>() + self.body.len()
     }
 
-    /// Everything behind the first byte, which is [`Message::first_byte`].
+    /// Everything after the first byte, which is [`Message::first_byte`].
     pub fn body(&self) -> &Arc<[u8]> {
         &self.body
     }

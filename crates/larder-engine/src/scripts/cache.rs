@@ -1,7 +1,7 @@
 //! The scripts that EVALSHA can name, by the SHA-1 of their text.
 //!
 //! SCRIPT LOAD keeps a script until SCRIPT FLUSH. Scripts that only EVAL has brought would pile up where clients build
-//! their texts anew each time: of those the 500 most recently used stay.
+//! their texts again each time: of those the 500 most recently used stay.
 
 use crate::scripts::header::ScriptFlags;
 use larder_collections::keyed_hash::KeyedState;

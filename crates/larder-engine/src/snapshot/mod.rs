@@ -121,7 +121,7 @@ impl Snapshot {
         self.changes
     }
 
-    /// Every database is in so many parts, which threads may read at the same time.
+    /// Every database is in this many parts, which threads may read at the same time.
     pub const PARTS: usize = SHARDS;
 
     /// Hands out every key of a database, once, until `each` fails. No lock is held meanwhile.
@@ -186,7 +186,7 @@ impl Drop for Snapshot {
 /// Keys taken in one lock hold.
 #[derive(Default)]
 struct Batch {
-    /// Names, each with the string behind it that the record holds, if it holds one.
+    /// Names, each with the string after it that the record holds, if it holds one.
     bytes: Vec<u8>,
     keys: Vec<Taken>,
 }

@@ -9,7 +9,7 @@
 //!  in use = [figure when last read + what threads have shared since] + what this thread has not shared
 //! ```
 //! Precision: other threads' unshared bytes, at most `SHARE_BYTES` each, and what threads did that do not share (saving,
-//! loading) since the figure was last read. The figure is read anew every 100 ms, and whenever something is to be evicted or
+//! loading) since the figure was last read. The figure is read again every 100 ms, and whenever something is to be evicted or
 //! refused and it is older than [`FRESH_MS`].
 //!
 //! What a thread had not shared before a reading is in the figure: it must not count again. Which part of it that is, the
@@ -21,7 +21,7 @@ use crate::host::Host;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// A thread shares its growth when it is so much, either way.
+/// A thread shares its growth when it is this much, either way.
 const SHARE_BYTES: i64 = 8 << 10;
 /// A figure of this age is good enough to evict by.
 pub(crate) const FRESH_MS: u64 = 10;
@@ -82,7 +82,7 @@ impl Growth {
         self.readings = readings;
     }
 
-    /// Reads the figure anew on the thread's behalf, and returns it.
+    /// Reads the figure again on the thread's behalf, and returns it.
     pub(crate) fn read(&mut self, meter: &Meter, host: &dyn Host, now_ms: u64) -> u64 {
         let used = meter.read(now_ms, || host.memory().used);
         self.shared = host.thread_growth();
@@ -106,7 +106,7 @@ impl Growth {
 }
 
 impl Meter {
-    /// Reads the figure anew, and returns it.
+    /// Reads the figure again, and returns it.
     ///
     /// What threads share while that goes on is kept. Some of it may be in the figure already and count twice until the
     /// next reading: values freed meanwhile, mostly, so that a little too little is evicted. Forgetting it would have
@@ -122,7 +122,7 @@ impl Meter {
         used
     }
 
-    /// Claims the task of reading the figure anew if it is not fresh; one thread gets it.
+    /// Claims the task of reading the figure again if it is not fresh; one thread gets it.
     pub(crate) fn wants_reading(&self, now_ms: u64) -> bool {
         let read_at = self.read_at_ms.load(Relaxed);
         now_ms.saturating_sub(read_at) >= FRESH_MS

@@ -146,7 +146,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// A string, behind its first quote. Without escapes, which is usual, it stays where it is.
+    /// A string, after its first quote. Without escapes, which is usual, it stays where it is.
     fn string(&mut self) -> Token {
         self.at += 1;
         let start = self.at;

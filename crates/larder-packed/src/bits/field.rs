@@ -3,12 +3,12 @@
 /// Bytes that an integer of 64 bits can touch.
 const TOUCHED_MAX: usize = 9;
 
-/// The unsigned integer of `width` bits (1 to 64) at a bit offset; bits behind the end are 0. O(1).
+/// The unsigned integer of `width` bits (1 to 64) at a bit offset; bits past the end are 0. O(1).
 pub fn read_field(bytes: &[u8], offset: u64, width: u32) -> u64 {
     (window(bytes, offset) << (offset & 7) >> (128 - width)) as u64
 }
 
-/// Writes the low `width` bits (1 to 64) of a value at a bit offset; bits behind the end are left out. O(1).
+/// Writes the low `width` bits (1 to 64) of a value at a bit offset; bits past the end are left out. O(1).
 pub fn write_field(bytes: &mut [u8], offset: u64, width: u32, value: u64) {
     let shift = 128 - width - (offset & 7) as u32;
     let mask = (u128::MAX >> (128 - width)) << shift;

@@ -18,7 +18,7 @@
 //!
 //! The loops are plain code that the compiler vectorizes; `wide` compiles them a second time for processors with AVX2.
 //!
-//! Invariants: B1 bits behind the end of a string count as 0 and are never written; B2 each function gives the same
+//! Invariants: B1 bits past the end of a string count as 0 and are never written; B2 each function gives the same
 //! result as its bit-by-bit twin in the tests at the foot of this module's files.
 
 mod field;
@@ -31,7 +31,7 @@ pub use wide::{Operator, count_ones};
 
 use std::ops::Range;
 
-/// Whether a bit is set; false behind the end.
+/// Whether a bit is set; false past the end.
 #[inline]
 pub fn bit(bytes: &[u8], at: u64) -> bool {
     usize::try_from(at >> 3)
@@ -40,7 +40,7 @@ pub fn bit(bytes: &[u8], at: u64) -> bool {
         .is_some_and(|byte| byte >> (7 - (at & 7)) & 1 == 1)
 }
 
-/// Sets or clears a bit and returns what it was. Panics when it lies behind the end.
+/// Sets or clears a bit and returns what it was. Panics when it lies past the end.
 #[inline]
 pub fn set_bit(bytes: &mut [u8], at: u64, on: bool) -> bool {
     let (byte, mask) = (&mut bytes[(at >> 3) as usize], 0x80 >> (at & 7));
@@ -53,7 +53,7 @@ pub fn set_bit(bytes: &mut [u8], at: u64, on: bool) -> bool {
     old
 }
 
-/// A range of bits as the partial byte before the whole ones, these, and the partial byte behind them.
+/// A range of bits as the partial byte before the whole ones, these, and the partial byte after them.
 struct Parts {
     /// Index of a byte and the mask of its bits in the range; a mask of 0 when there is none.
     head: (usize, u8),

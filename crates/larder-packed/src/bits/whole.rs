@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 
 /// Bytes of the result that are made at a time.
 const PIECE: usize = 8 << 10;
-/// Results of so many bytes are written past the caches; shorter ones may find room there beside two sources (512 KB of
+/// Results of this many bytes are written past the caches; shorter ones may find room there beside two sources (512 KB of
 /// each: 17 us through the caches, 25 us past them), and are there when they are read next. Tests need not be that long.
 const PAST_CACHES_MIN: usize = if cfg!(test) { 64 << 10 } else { 1 << 20 };
 /// Bytes that the caches keep together.
@@ -116,7 +116,7 @@ fn fill(result: &mut SharedBytes, len: usize, mut write: impl FnMut(usize, Piece
     }
 }
 
-/// The part of a source that belongs to a piece, in the buffer with zeros behind if it is shorter than that.
+/// The part of a source that belongs to a piece, in the buffer with zeros after if it is shorter than that.
 fn padded<'a>(part: &'a [u8], buffer: &'a mut [u8]) -> &'a [u8] {
     if part.len() == buffer.len() {
         return part;

@@ -34,7 +34,7 @@
 //! - H1: a block handed out lies wholly inside its slab, at `64 + k * size`, below `bump`.
 //! - H2: `live` blocks are out; a slab is in its class's `partial` set exactly if it has room and `live > 0`.
 //! - H3: the partial slab of the lowest address serves first, so that high slabs run empty and are given back.
-//! - H4: a free block's link is never given back: pages are only if they lie wholly behind it.
+//! - H4: a free block's link is never given back: pages are only if they lie wholly after it.
 //! - H5: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class, until [`trim`].
 //!
 //! Tested at the foot of this file, and by every structure on top.

@@ -3,7 +3,7 @@
 use super::{BYTES_MAX, HEADER, IntBlock, LEN_MAX};
 use crate::heap;
 
-/// Blocks of a directory with at least so many values are split rather than widened.
+/// Blocks of a directory with at least this many values are split rather than widened.
 const WIDEN_LEN_MAX: usize = 64;
 
 /// What became of a value to insert.

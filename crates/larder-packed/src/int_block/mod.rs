@@ -192,12 +192,12 @@ impl IntBlock {
         }
     }
 
-    /// All bytes behind the header.
+    /// All bytes after the header.
     #[inline]
     fn room_mut(&mut self) -> &mut [u8] {
         debug_assert!(self.is_unique());
         let len = self.heap_bytes() - HEADER;
-        // SAFETY: so many initialised bytes follow the header (I1); the block is unique and borrowed mutably (I5).
+        // SAFETY: this many initialised bytes follow the header (I1); the block is unique and borrowed mutably (I5).
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr().cast::<u8>().add(HEADER), len) }
     }
 }

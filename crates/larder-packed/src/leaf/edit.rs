@@ -1,4 +1,4 @@
-//! Changing a leaf: in place when the entry fits its form, else by encoding it anew.
+//! Changing a leaf: in place when the entry fits its form, else by encoding it again.
 
 use std::ops::Range;
 
@@ -74,7 +74,7 @@ impl Leaf {
         self.shrink(&new);
     }
 
-    /// Whether the leaf can take this key without being encoded anew.
+    /// Whether the leaf can take this key without being encoded again.
     #[inline]
     pub fn fits_key(&self, key: u64) -> bool {
         self.form().delta_of(key).is_some()
@@ -117,7 +117,7 @@ impl Leaf {
         parts
     }
 
-    /// Encodes the leaf anew with what `fill` puts into the draft.
+    /// Encodes the leaf again with what `fill` puts into the draft.
     fn replace_by(&mut self, fill: impl FnOnce(&mut Draft, &Leaf)) {
         let mark = self.mark();
         *self = Draft::with(|draft| {
@@ -138,8 +138,8 @@ impl Leaf {
         let middle = form.heap_at() + form.offset(&self.0, at);
         let new = Form { n: form.n + 1, heap_len: form.heap_len + suffix.len(), ..*form };
         let body = self.0.make_mut();
-        // From the end backwards, each section by what comes before it: suffixes behind, lengths behind with prefix and
-        // suffixes before, deltas behind with lengths before, tags behind with deltas before.
+        // From the end backwards, so that nothing is overwritten before it has moved. Each run moves by what is inserted before it: the
+        // suffixes from `middle` on, the lengths from `at` on with the suffixes before `middle`, and so on with deltas and tags.
         body.copy_within(middle..end, middle + grown);
         let lengths = form.lengths_at() + at * form.lw;
         body.copy_within(lengths..middle, lengths + 1 + form.sw + form.lw);

@@ -13,7 +13,7 @@
 //! | member | what follows the prefix that all members share |
 //!
 //! plus 32 bytes a leaf, and the step of the heap's class. Find by key: a binary search among small integers. Find by
-//! member: the tags, 16 at once. Insert and remove: four moves inside the leaf; a leaf is encoded anew if a score or
+//! member: the tags, 16 at once. Insert and remove: four moves inside the leaf; a leaf is encoded again if a score or
 //! member does not fit its form, O(bytes of the leaf).
 //!
 //! ```text
@@ -68,7 +68,7 @@ const PREFIX_LEN_MAX: usize = u16::MAX as usize;
 #[repr(transparent)]
 pub struct Leaf(Buffer);
 
-/// Where to stand in the order of entries: before all that are not less than (key, member), or behind an equal one too.
+/// Where to stand in the order of entries: before all that are not less than (key, member), or after an equal one too.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The key of the score.

@@ -8,7 +8,7 @@
 //! What an entry is, the users say: [`Segment`] and [`Page`] move opaque bytes. [`Records`] makes them records of a
 //! keyspace, and [`Directory`] keeps such segments in hash order; [`Rows`] are the counted segments of hashes and sets.
 //!
-//! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries behind.
+//! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries after.
 //!
 //! ```text
 //!  0        16       50       84                                    capacity
@@ -29,7 +29,7 @@
 //! ```
 //! Offsets count from the end, so a segment grows by two copies and nothing in it changes. `refs` stays 1 in a keyspace;
 //! [`Rows`] share segments between copies of a collection and count there. It is the one word that another thread may
-//! change while this one reads, so a [`Page`] begins behind it.
+//! change while this one reads, so a [`Page`] begins after it.
 //!
 //! Invariants:
 //! - I1: the capacity is the allocation's size, all of it initialised bytes, and a size class of [`crate::heap`].
@@ -100,7 +100,7 @@ impl Segment {
         self.open(tag, len)
     }
 
-    /// Changes the length of an entry; the content is to be written anew.
+    /// Changes the length of an entry; the content is to be written again.
     pub fn resize_entry(&mut self, slot: Slot, len: usize) -> Slot {
         let bytes = Page::resize_bytes(slot, len);
         let end = self.capacity_bytes() - slot.start();
@@ -280,7 +280,7 @@ impl Deref for Segment {
     #[inline]
     fn deref(&self) -> &Page {
         let len = self.capacity() - REFS_BYTES;
-        // SAFETY: I1: so many initialised bytes, owned by `self` and unchanged while it is borrowed.
+        // SAFETY: I1: this many initialised bytes, owned by `self` and unchanged while it is borrowed.
         Page::of(unsafe { slice::from_raw_parts(self.ptr.add(REFS_BYTES).as_ptr(), len) })
     }
 }

@@ -257,7 +257,7 @@ impl<'a> KeyField<'a> {
     }
 }
 
-/// Bytes of a record with so many bytes of key field and value.
+/// Bytes of a record with this many bytes of key field and value.
 pub(super) fn record_bytes(key_bytes: usize, expires: bool, value_bytes: usize) -> usize {
     EXPIRY_AT + if expires { EXPIRY_BYTES } else { 0 } + 1 + key_bytes + value_bytes
 }
@@ -452,13 +452,13 @@ unsafe fn long_key<'a>(ptr: NonNull<u8>) -> &'a [u8] {
 #[inline]
 fn read_pointer(field: &[u8]) -> NonNull<u8> {
     let field: &[u8; POINTER_BYTES] = field.first_chunk().expect("a pointer field holds a pointer");
-    // SAFETY: so many readable bytes, and any bits are a raw pointer. Reading it as one keeps its provenance.
+    // SAFETY: this many readable bytes, and any bits are a raw pointer. Reading it as one keeps its provenance.
     let ptr = unsafe { field.as_ptr().cast::<*mut u8>().read_unaligned() };
     NonNull::new(ptr).expect("a pointer field is never null")
 }
 
 fn write_pointer(field: &mut [u8], ptr: NonNull<u8>) {
     let field: &mut [u8; POINTER_BYTES] = field.first_chunk_mut().expect("a pointer field holds a pointer");
-    // SAFETY: so many writable bytes.
+    // SAFETY: this many writable bytes.
     unsafe { field.as_mut_ptr().cast::<*mut u8>().write_unaligned(ptr.as_ptr()) };
 }

@@ -142,7 +142,7 @@ impl<'a, V: Thin> RecordMut<'a, V> {
     pub fn overwrite(self, value: NewValue<'_, V>, expire_at_ms: Option<u64>, access: u32) -> Old<V> {
         assert!(self.fits(&value, expire_at_ms.is_some()), "the record has another length");
         let entry = self.page.entry_mut(self.slot);
-        // SAFETY: R1, and the record is written anew at once.
+        // SAFETY: R1, and the record is written again at once.
         let old = unsafe { take_old(entry) };
         record::write_tail(entry, value, expire_at_ms, access);
         old
@@ -254,7 +254,7 @@ impl<V: Thin> Records<V> {
     }
 
     /// Removes the records in the slots of a set, all of which are taken, and gives the memory back: one copy of what stays,
-    /// without holes. Slots are numbered anew, in the same order. `each` gets the records that go, in order.
+    /// without holes. Slots are numbered again, in the same order. `each` gets the records that go, in order.
     pub fn remove_several(&mut self, gone: SlotSet, mut each: impl FnMut(Gone<'_, V>)) {
         let rest = self.segment.without(gone);
         let before = std::mem::replace(&mut self.segment, rest);

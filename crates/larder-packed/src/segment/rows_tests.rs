@@ -26,7 +26,7 @@ fn random_bytes(rng: &mut fastrand::Rng, n: u64, limit: usize) -> Vec<u8> {
     n.to_le_bytes()[..2].iter().copied().chain((0..len).map(|_| rng.u8(..))).collect()
 }
 
-/// Each string is held by so many segments: all of them live in `all`.
+/// Each string is held by this many segments: all of them live in `all`.
 fn check_counts(all: &[Rows<FieldValue>]) {
     let outs = |rows: &Rows<FieldValue>| -> Vec<(usize, u32)> {
         let outs = rows.segment.entries().flat_map(|(_, entry)| {

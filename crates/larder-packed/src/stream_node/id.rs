@@ -20,7 +20,7 @@ impl StreamId {
         StreamId { ms, seq }
     }
 
-    /// The next higher id; None behind the highest.
+    /// The next higher id; None after the highest.
     pub fn next(self) -> Option<StreamId> {
         match self.seq.checked_add(1) {
             Some(seq) => Some(StreamId { ms: self.ms, seq }),

@@ -190,7 +190,7 @@ impl StreamNode {
         let (fields, fields_at) = entry_at(&self.bytes, counts_end);
         let fields = count_of(fields) as usize;
         let mut at = fields_at;
-        // The fields, and the zero behind them.
+        // The fields, and the zero after them.
         for _ in 0..=fields {
             at = entry_at(&self.bytes, at).1;
         }
@@ -204,7 +204,7 @@ impl StreamNode {
         }
     }
 
-    /// Writes both counts; may move what is behind them.
+    /// Writes both counts; may move what is after them.
     fn set_counts(&mut self, master: &Master, live: u64, deleted: u64) {
         // Most of the time each is one byte before and after.
         if master.counts_end == HEADER + 4 && live < 128 && deleted < 128 {

@@ -46,7 +46,7 @@ impl<'a> Entry<'a> {
 
     fn end(&self) -> usize {
         let own = if self.flags & SAME_FIELDS != 0 { self.pairs } else { 2 * self.pairs };
-        // What is its own, and the number of elements behind that.
+        // What is its own, and the number of elements after that.
         (0..=own).fold(self.values_at, |at, _| entry_at(self.bytes, at).1)
     }
 }

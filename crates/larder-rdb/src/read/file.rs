@@ -43,7 +43,7 @@ pub struct RawKeys {
 }
 
 impl RawKeys {
-    /// No keys yet, but room for so many of so many bytes together.
+    /// No keys yet, but room for this many of this many bytes together.
     pub fn with_room(keys: usize, bytes: usize) -> Self {
         RawKeys { ends: Vec::with_capacity(keys), bytes: Vec::with_capacity(bytes), made: Vec::new() }
     }
@@ -101,7 +101,7 @@ struct Head {
 }
 
 impl Head {
-    /// Reads it behind its first byte.
+    /// Reads it after its first byte.
     #[inline]
     fn read(input: &mut Input<impl BufRead>, first: u8) -> Result<Self> {
         let mut head = Head { expire_at_ms: None, idle_s: None, frequency: None, kind: first };

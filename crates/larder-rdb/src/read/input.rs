@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Read};
 const TRUST_BYTES: usize = 1 << 20;
 /// What is read from the source at once.
 const BUFFER_BYTES: usize = 256 << 10;
-/// LZF makes at most so many bytes of one.
+/// LZF makes at most this many bytes of one.
 const LZF_GROWTH_MAX: usize = 88;
 /// The longest string: what the server accepts at most from a client, whatever `proto-max-bulk-len` says.
 const STRING_BYTES_MAX: u64 = 1 << 30;
@@ -76,7 +76,7 @@ impl<R: BufRead> Input<R> {
         Ok(byte)
     }
 
-    /// So many bytes, known in advance.
+    /// This many bytes, known in advance.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
@@ -84,7 +84,7 @@ impl<R: BufRead> Input<R> {
         Ok(bytes)
     }
 
-    /// So many bytes, on the file's word: memory is taken as they arrive.
+    /// This many bytes, on the file's word: memory is taken as they arrive.
     pub fn bytes(&mut self, len: u64) -> Result<Vec<u8>> {
         check_size(len)?;
         let mut bytes = Vec::with_capacity((len as usize).min(TRUST_BYTES));
@@ -92,7 +92,7 @@ impl<R: BufRead> Input<R> {
         if bytes.len() as u64 == len { Ok(bytes) } else { Err(truncated()) }
     }
 
-    /// Reads so many bytes for nobody.
+    /// Reads this many bytes for nobody.
     pub fn skip(&mut self, mut len: u64) -> Result<()> {
         while len > 0 {
             let ready = self.0.fill_buf()?.len() as u64;
@@ -149,7 +149,7 @@ impl<R: BufRead> Input<R> {
         Ok(())
     }
 
-    /// Shows so many bytes to `with`: where they lie, if they are all in the source's buffer.
+    /// Shows this many bytes to `with`: where they lie, if they are all in the source's buffer.
     #[inline]
     fn with_bytes(&mut self, len: u64, with: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
         check_size(len)?;
@@ -315,7 +315,7 @@ impl<R: Read> Checked<R> {
         self.before + self.start as u64
     }
 
-    /// Keeps the bytes that are read from here on, behind those of `to`.
+    /// Keeps the bytes that are read from here on, after those of `to`.
     pub fn start_record(&mut self, to: Vec<u8>) {
         self.record = Some(to);
         self.recorded = self.start;

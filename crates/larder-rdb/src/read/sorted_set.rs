@@ -10,7 +10,7 @@ use std::io::BufRead;
 const NO_NUMBER: Error = Error::Damaged("a score that is no number");
 const TWICE: Error = Error::Damaged("a member that is there twice");
 
-/// So many entries at most are gathered before the set is made.
+/// This many entries at most are gathered before the set is made.
 const BUILD_MAX: u64 = 1024;
 
 /// Members with scores as text.

@@ -49,7 +49,7 @@ impl<W: Write> FileWriter<W> {
         self.output.string(source)
     }
 
-    /// The keys that follow are of this database, which has so many, and so many that expire.
+    /// The keys that follow are of this database, which has this many, and this many that expire.
     pub fn database(&mut self, db: u64, keys: u64, expires: u64) -> io::Result<()> {
         self.output.raw(&[opcode::SELECT_DB])?;
         self.output.length(db)?;

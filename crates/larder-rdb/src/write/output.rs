@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 /// Strings up to this long are not worth compressing, as in Redis.
 const COMPRESS_MIN: usize = 21;
-/// An integer has at most so many characters to be stored as one.
+/// An integer has at most this many characters to be stored as one.
 const INT_CHARS_MAX: usize = 11;
 
 /// Writes the parts of the format to anything.

@@ -67,7 +67,7 @@ fn text(rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// Values of every collection with about so many elements.
+/// Values of every collection with about this many elements.
 fn values(count: u64, rng: &mut Rng) -> Vec<Value> {
     let usual = Options::default();
     let (mut plain, mut expiring, mut list) = (Hash::new(), Hash::new(), List::new());

@@ -21,7 +21,7 @@ const CASES: u64 = 15_000;
 /// And files.
 const FILES: u64 = 2_000;
 
-/// Puts the right footer behind what was damaged before it.
+/// Puts the right footer after what was damaged before it.
 fn with_footer(mut body: Vec<u8>) -> Vec<u8> {
     body.extend_from_slice(&Version::NEWEST.number().to_le_bytes());
     body.extend_from_slice(&Crc64::of(&body).to_le_bytes());

@@ -24,7 +24,7 @@ fn push_digit(n: i64, digit: u8, negative: bool) -> Option<i64> {
     if negative { n.checked_sub(d) } else { n.checked_add(d) }
 }
 
-/// The number in `<kind><1 to 4 digits>\r\n`, and the offset behind it: the header of nearly every
+/// The number in `<kind><1 to 4 digits>\r\n`, and the offset after it: the header of nearly every
 /// command and argument, without a search. Looks at 7 bytes, so that it needs no more than one check of the bounds: even
 /// the shortest argument that is not empty has them. `None` means "look closer", not "wrong".
 #[inline]

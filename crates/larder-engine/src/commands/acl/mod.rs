@@ -44,7 +44,7 @@ fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// The error of a subcommand that takes at most so many arguments.
+/// The error of a subcommand that takes at most this many arguments.
 fn wrong_count(args: Args<'_>) -> CommandError {
     quoting("unknown subcommand or wrong number of arguments for '", args.at(1), "'. Try ACL HELP.")
 }

@@ -8,7 +8,7 @@ use crate::text::word::is_word;
 use crate::tracking::{Options, Tracking};
 use larder_resp::Args;
 
-/// The arguments of CLIENT TRACKING behind ON or OFF.
+/// The arguments of CLIENT TRACKING after ON or OFF.
 #[derive(Default)]
 struct Request<'a> {
     options: Options,

@@ -129,7 +129,7 @@ fn delete_overdue(context: &mut Context<'_>, shard: usize, names: &[Vec<u8>]) ->
     context.with_shard_held(shard, |context| {
         for name in names {
             let key = context.key(name);
-            // Looking it up deletes it, unless it was written anew since the walk came by.
+            // Looking it up deletes it, unless it was written again since the walk came by.
             context.peek(&key, |_| ());
         }
     })

@@ -43,7 +43,7 @@ pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(())
 }
 
-/// Notes ZADD with the scores of positions. Its members begin at argument `first`, behind the options.
+/// Notes ZADD with the scores of positions. Its members begin at argument `first`, after the options.
 fn log(context: &mut Context<'_>, args: Args<'_>, first: usize, scores: &[f64]) {
     let texts: Vec<String> = scores.iter().map(|score| (*score as u64).to_string()).collect();
     let mut words: Vec<&[u8]> =

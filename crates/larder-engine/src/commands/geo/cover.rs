@@ -23,7 +23,7 @@ impl Cell {
         Cell { bits: SCORES.cell(position, steps), steps }
     }
 
-    /// The neighbour so many cells to the east and to the north; the map is a ring both ways.
+    /// The neighbour this many cells to the east and to the north; the map is a ring both ways.
     fn neighbour(self, (east, north): (i8, i8)) -> Cell {
         let (latitude, longitude) = deinterleave(self.bits);
         let moved = |at: u32, by: i8| match by {
@@ -42,7 +42,7 @@ impl Cell {
         Bounds { longitude: ends(SCORES.longitude, longitude), latitude: ends(SCORES.latitude, latitude) }
     }
 
-    /// The first score in it and the first behind it.
+    /// The first score in it and the first after it.
     fn scores(self) -> (f64, f64) {
         let shift = 2 * (STEPS_MAX - self.steps);
         ((self.bits << shift) as f64, ((self.bits + 1) << shift) as f64)

@@ -108,7 +108,7 @@ mod tests {
         for _ in 0..20_000 {
             let magnitude = 10_f64.powf(rng.f64() * 40.0 - 22.0);
             values.push((rng.f64() - 0.5) * magnitude);
-            // Ties: few bits behind the point.
+            // Ties: few bits after the point.
             values.push(f64::from(rng.i32(..)) / 65_536.0);
         }
         for value in values {

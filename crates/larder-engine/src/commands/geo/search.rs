@@ -95,7 +95,7 @@ impl Hits {
         }
     }
 
-    /// Puts the hits in the order asked for, and drops those behind the count.
+    /// Puts the hits in the order asked for, and drops those after the count.
     fn arrange(&mut self, request: &Request<'_>) {
         // Some of all hits only make sense as the nearest of them, unless any will do.
         let nearest = (request.count.is_some() && !request.any).then_some(Order::Ascending);

@@ -144,7 +144,7 @@ fn each<'a, 'n>(
     Ok(())
 }
 
-/// Tells everybody that so many fields of the hash have changed, and how.
+/// Tells everybody that this many fields of the hash have changed, and how.
 fn note_change(context: &mut Context<'_>, args: Args<'_>, changes: usize, events: &[&str]) {
     if changes > 0 {
         tell_change(context, args, changes, events);

@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::text::word::is_word;
 use larder_resp::Args;
 
-/// Checks the word behind SCRIPT FLUSH and FUNCTION FLUSH. Both are done at once either way.
+/// Checks the word after SCRIPT FLUSH and FUNCTION FLUSH. Both are done at once either way.
 fn check_flush_mode(args: Args<'_>, error: CommandError) -> CommandResult {
     match args.get(2) {
         None => Ok(()),

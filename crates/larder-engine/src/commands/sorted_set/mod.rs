@@ -89,7 +89,7 @@ fn parse_score_range<'a>(min: &[u8], max: &[u8]) -> CommandResult<(Bound<'a>, Bo
     Ok((from, to))
 }
 
-/// The two ends of a range of members: `-` and `+`, or a member behind `[` or `(`.
+/// The two ends of a range of members: `-` and `+`, or a member after `[` or `(`.
 fn parse_lex_range<'a>(min: &'a [u8], max: &'a [u8]) -> CommandResult<(Bound<'a>, Bound<'a>)> {
     let parse = |arg: &'a [u8], is_min: bool| match arg {
         b"-" => Ok(Bound::Start),

@@ -11,7 +11,7 @@ use larder_collections::stream::{ConsumerId, Pending, Stream, StreamId};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
-/// XAUTOCLAIM looks at so many entries for each that it may claim.
+/// XAUTOCLAIM looks at this many entries for each that it may claim.
 const ATTEMPTS_FACTOR: u64 = 10;
 /// Entries that XAUTOCLAIM claims when the caller does not say how many.
 const AUTOCLAIM_COUNT: u64 = 100;

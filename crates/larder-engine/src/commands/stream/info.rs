@@ -103,7 +103,7 @@ fn parse_full(args: Args<'_>) -> CommandResult<Option<u64>> {
     }
 }
 
-/// What both forms begin with: seven of so many pairs.
+/// What both forms begin with: the header of a map of `pairs`, and seven of them.
 fn write_common(reply: &mut Reply<'_>, stream: &Stream, pairs: usize) {
     reply.map(pairs);
     for (name, count) in [

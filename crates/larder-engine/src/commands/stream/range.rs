@@ -44,7 +44,7 @@ fn range(context: &mut Context<'_>, args: Args<'_>, order: Order) -> CommandResu
     })
 }
 
-/// `COUNT n` behind the range; a negative one is as good as zero.
+/// `COUNT n` after the range; a negative one is as good as zero.
 fn parse_count(args: Args<'_>) -> CommandResult<Option<u64>> {
     let mut count = None;
     for at in (4..args.len()).step_by(2) {

@@ -209,7 +209,7 @@ fn serve(
     }
 }
 
-/// Writes what a consumer has got and not acknowledged behind `after`. Entries that are gone come without their fields.
+/// Writes what a consumer has got and not acknowledged after `after`. Entries that are gone come without their fields.
 fn history(
     context: &mut Context<'_>,
     key: &Key<'_>,

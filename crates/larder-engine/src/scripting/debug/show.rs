@@ -72,7 +72,7 @@ impl Show<'_> {
         to.push(b'}');
     }
 
-    /// The pair behind a key.
+    /// The pair after a key.
     fn after(&self, table: &Value, key: Value) -> Option<(Value, Value)> {
         let (key, value): (Value, Value) = self.next.as_ref()?.call((table, key)).ok()?;
         (!key.is_nil()).then_some((key, value))
@@ -131,7 +131,7 @@ pub(in crate::scripting) fn human(reply: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Adds a reply; returns what is behind it.
+/// Adds a reply; returns what is after it.
 fn add_reply<'r>(reply: &'r [u8], to: &mut Vec<u8>) -> &'r [u8] {
     let end = memchr::memchr(b'\r', reply).unwrap_or(reply.len());
     let (line, rest) = (&reply[..end], reply.get(end + 2..).unwrap_or_default());

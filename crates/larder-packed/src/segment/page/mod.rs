@@ -20,7 +20,7 @@ pub const ENTRY_BYTES_MAX: usize = 4000;
 const SHRINK_SPARE: usize = 16;
 /// Smaller capacities than this have the same step as this one.
 const STEPS_FROM: usize = 65;
-/// Length byte of an entry whose true length stands in a u16 behind it.
+/// Length byte of an entry whose true length stands in a u16 after it.
 pub(super) const LONG: u8 = 255;
 /// Bits of the depth byte that are the depth.
 const DEPTH: u32 = 0x3F;
@@ -36,7 +36,7 @@ const SHAPE_AT: usize = 8;
 const _: () = assert!(LANES * (ENTRY_BYTES_MAX + 2) < 1 << 16);
 const _: () = assert!(HEADER_BYTES == SHAPE_AT + 4 && GROUP_BYTES == 34);
 
-/// A segment's bytes behind its count of references, which other threads may be changing. Entries are opaque; see the
+/// A segment's bytes after its count of references, which other threads may be changing. Entries are opaque; see the
 /// head of the [module](super) for the layout and the invariants.
 #[repr(transparent)]
 pub struct Page([u8]);
@@ -224,7 +224,7 @@ impl Page {
         self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & (DEPTH | MARK) | holes);
     }
 
-    /// Removes an entry and its slot too, so that those behind it keep their order. O(slots).
+    /// Removes an entry and its slot too, so that those after it keep their order. O(slots).
     pub(super) fn close_slot(&mut self, slot: Slot) {
         self.resize(slot, 0);
         let (index, last) = (slot.index(), self.slots() - 1);
@@ -330,7 +330,7 @@ impl Page {
         index
     }
 
-    /// Moves all entries behind slot `index`, which end at `end`, by `grow` bytes down, and everything that counts them.
+    /// Moves all entries after slot `index`, which end at `end`, by `grow` bytes down, and everything that counts them.
     fn shift_entries(&mut self, index: usize, end: usize, grow: isize) {
         if grow == 0 {
             return;
@@ -360,7 +360,7 @@ impl Page {
     }
 }
 
-/// The capacity that a segment of so many bytes gets: one of eight per doubling, whatever finer sizes the heap has. Each
+/// The capacity that a segment of this many bytes gets: one of eight per doubling, whatever finer sizes the heap has. Each
 /// size in use leaves some free blocks behind, and segments pass through many: finer steps cost more than they save.
 #[inline]
 pub(super) fn capacity_for(bytes: usize) -> usize {

@@ -94,7 +94,7 @@ impl<L: Layout> Rows<L> {
     pub fn replace(&mut self, slot: Slot, new: L::New<'_>) {
         let len = L::entry_bytes(new);
         let segment = self.make_mut(len.saturating_sub(slot.len()));
-        // SAFETY: W1, and the entry is written anew at once.
+        // SAFETY: W1, and the entry is written again at once.
         let slot = unsafe { drop_outs::<L>(segment, slot) };
         let slot = segment.resize_entry(slot, len);
         Self::write(segment, slot, new);
