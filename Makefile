@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build test test-full test-ecosystem unit clients lint fmt docs bench deps fuzz
+.PHONY: run build test test-full test-checked test-ecosystem unit clients lint fmt docs bench deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -43,8 +43,13 @@ $(VENV)/ready: tests/clients/requirements.txt
 
 test: lint unit clients
 
+# The tests of the server with a build for development, which checks what threads do while they hold shards.
+test-checked: deps
+	$(CARGO) build
+	LARDER_SERVER=$(CURDIR)/target/debug/larder-server $(CARGO) test -p larder-server
+
 # The same with every model test at full length, and the slow tests: some hours.
-test-full: deps build
+test-full: deps build test-checked
 	LARDER_TEST_FULL=1 $(CARGO) test --workspace --release -- --include-ignored
 
 # Libraries of other languages and queues on top of them; installs their toolchains when they are missing.

@@ -180,6 +180,11 @@ fn scaled(cycles: u64, rate: u64) -> u64 {
     ((u128::from(cycles) * u128::from(rate)) >> 32) as u64
 }
 
+/// The monotonic clock, read now: for what lasts long enough that a reading does not matter.
+pub fn instant() -> Instant {
+    Instant::now()
+}
+
 /// Microseconds since 1970, read now.
 pub fn wall_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)

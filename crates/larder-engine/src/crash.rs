@@ -52,7 +52,7 @@ impl Engine {
 
     /// Hands out the sections of INFO one by one; those that need a shard which is held are left out.
     pub fn crash_info(self: &Arc<Self>, mut each: impl FnMut(&str)) {
-        // Whoever waits for a shard gives up.
+        // Threads that wait for a shard give up.
         self.shards.set_busy(true);
         let mut own = Replay::new(self);
         for section in SECTIONS {

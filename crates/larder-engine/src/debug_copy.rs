@@ -1,7 +1,7 @@
 //! Sessions of SCRIPT DEBUG YES: on a copy of the data, in a thread of their own.
 //!
 //! Where a server that can fork would fork, the thread makes an engine of its own and fills it from a snapshot. Keys and
-//! short values are copied; collections and long strings share their blocks with the originals, and whoever writes copies
+//! short values are copied; collections and long strings share their blocks with the originals, and the thread that writes copies
 //! the block that it writes to. So nothing that the script does reaches anybody, and the server goes on meanwhile.
 //!
 //! Cost: a key takes what it takes in the keyspace, and about 0.2 us to copy; the figures are in `docs/design/scripting.md`.

@@ -1,4 +1,5 @@
-//! What can go wrong in a command, and the text that the client sees. All fixed texts of the engine stand here.
+//! What can go wrong in a command, and the text that the client sees. Texts that several families use stand here; those of one family
+//! stand beside its handlers.
 
 use std::borrow::Cow;
 

@@ -3,7 +3,7 @@
 //! Workers append while they hold the locks of the shards concerned. The server takes what has gathered, writes and syncs
 //! it without any of these locks, and tells how far it has come. Positions in the log count its bytes since the
 //! server started. A reply that must not leave before its effects are on the disk waits for the position at which they
-//! end: whoever comes while a sync is under way joins the next one.
+//! end: a reply that comes while a sync is under way waits for the next one.
 //!
 //! ```text
 //!   workers --append--> [ bytes of the next write | cut | .. ] --take--> writer --synced(position)--> replies leave

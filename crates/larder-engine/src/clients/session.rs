@@ -352,10 +352,12 @@ impl Session {
 
     /// The class that output limits go by.
     pub fn class(&self) -> ClientClass {
-        match () {
-            () if self.shared.has(client_flags::MONITOR) => ClientClass::Replica,
-            () if self.subscriptions.is_some() => ClientClass::PubSub,
-            () => ClientClass::Normal,
+        if self.shared.has(client_flags::MONITOR) {
+            ClientClass::Replica
+        } else if self.subscriptions.is_some() {
+            ClientClass::PubSub
+        } else {
+            ClientClass::Normal
         }
     }
 

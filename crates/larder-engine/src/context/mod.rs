@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
     /// The shard of a key. The dispatcher holds the shards of every key that the table declares.
     #[inline]
     pub(crate) fn shard(&mut self, key: &Key<'_>) -> &mut ShardData {
-        self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held")
+        self.held.shard_of(key)
     }
 
     /// Whether the shard of a key is held.
@@ -224,7 +224,7 @@ impl<'a> Context<'a> {
     ) -> R {
         let due_ms = self.due_ms();
         let db = self.db;
-        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let shard = self.held.shard_of(key);
         let table = shard.table_mut(db);
         match table.get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
             Some(entry) if !is_due(&entry, due_ms) => {
@@ -442,7 +442,7 @@ impl<'a> Context<'a> {
         self.propagate_also(&[self.engine.removal_command(Cause::Expired), key.bytes]);
         let removal =
             Removal { cause: Cause::Expired, db: self.db, key: *key, from: Some(self.worker.index) };
-        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let shard = self.held.shard_of(key);
         self.engine.removed(shard, &removal, &mut self.worker.invalidations);
     }
 
@@ -462,7 +462,7 @@ impl<'a> Context<'a> {
     /// Marks the transactions that depend on a key, and notes who caches it. `writer` is the client who changed it.
     #[inline]
     pub(super) fn note_changed(&mut self, key: &Key<'_>, writer: u64) {
-        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let shard = self.held.shard_of(key);
         shard.changed(&self.engine.trackers, self.db, key, writer, &mut self.worker.invalidations);
     }
 

@@ -49,7 +49,7 @@ impl<'a> Context<'a> {
         f: impl FnOnce(&mut [u8], bool) -> R,
     ) -> CommandResult<R> {
         let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
-        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let shard = self.held.shard_of(key);
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else {
             return Ok(self.make_string(key, &[], len_min, ExpireChange::Clear, |bytes| f(bytes, true)));
         };
@@ -84,7 +84,7 @@ impl<'a> Context<'a> {
         f: impl FnOnce(&mut SharedBytes) -> CommandResult<(R, bool)>,
     ) -> CommandResult<Option<R>> {
         let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
-        let shard = self.held.shard_mut(key.shard()).expect("the shards of the declared keys are held");
+        let shard = self.held.shard_of(key);
         let Some(mut entry) = shard.table_mut(db).entry_mut(key.hash, key.bytes) else { return Ok(None) };
         if is_due(&entry.record(), due_ms) {
             self.expire(key);

@@ -1,4 +1,4 @@
-//! The reply of WAITAOF, which whoever syncs the log may send.
+//! The reply of WAITAOF, which the thread that syncs the log may send.
 
 use larder_resp::Reply;
 

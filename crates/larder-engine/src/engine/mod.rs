@@ -18,7 +18,7 @@ use crate::host::Host;
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
-use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards, assert_no_shard_is_held};
+use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
 use crate::persistence::availability::Gate;
 use crate::persistence::state::Persistence;
 use crate::pubsub::PubSub;
@@ -142,7 +142,7 @@ impl Engine {
             debug: DebugSwitches::default(),
             persistence: Persistence::default(),
             snapshotting: AtomicBool::new(false),
-            started: Instant::now(),
+            started: crate::clock::instant(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
             replication_id: Mutex::new(random_id()),
@@ -216,26 +216,16 @@ impl Engine {
     }
 
     /// Puts writes off from now on; those that have begun are done when this returns. But for those of a script that runs
-    /// for too long: then the server ends without saving, or whoever saves waits for it.
+    /// for too long: then the server ends without saving, or the thread that saves waits for it.
     pub fn close_gate(&self) {
         let held = self.shards.try_lock_all();
         self.gate.set_closing(true);
         drop(held);
     }
 
-    /// Has commands that were put off tried again.
-    pub fn retry_put_off(&self) {
-        self.retry_all();
-    }
-
     /// Bytes in use by the process.
     pub fn memory_in_use(&self) -> u64 {
         self.host.memory().used
-    }
-
-    /// Number of databases.
-    pub fn database_count(&self) -> usize {
-        self.databases()
     }
 
     /// The log of effects.
@@ -288,13 +278,8 @@ impl Engine {
         self.startup_memory
     }
 
-    /// Number of connections.
-    pub fn client_count(&self) -> usize {
-        self.clients.len()
-    }
-
     /// Wakes all workers to try again what they put off.
-    pub(crate) fn retry_all(&self) {
+    pub fn retry_put_off(&self) {
         self.mailboxes.retry_all();
     }
 
@@ -326,7 +311,6 @@ impl Engine {
 
     #[cold]
     fn sleep_until(&self, until: Duration) {
-        assert_no_shard_is_held("sleeps");
         std::thread::sleep(until.saturating_sub(self.started.elapsed()));
         let until_us = until.as_micros() as u64;
         // Unless somebody has put it off meanwhile.
@@ -395,11 +379,11 @@ impl Engine {
     pub(crate) fn end_long_script(&self) {
         self.shards.set_busy(false);
         self.gate.set_busy(false);
-        self.retry_all();
+        self.retry_put_off();
     }
 
     /// Number of databases.
-    pub(crate) fn databases(&self) -> usize {
+    pub fn database_count(&self) -> usize {
         self.config.hot.databases.load(Relaxed).max(1) as usize
     }
 }

@@ -1,6 +1,6 @@
 //! Keys that go without a command that deletes them: because their time is over, or because memory is needed.
 //!
-//! Whoever finds one takes it out of its table. Everything else is the same for all of them and stands here: those who watch, read or
+//! The thread that finds one takes it out of its table. Everything else is the same for all of them and stands here: those who watch, read or
 //! wait for the key are told, an event is sent, and the log gets a deletion.
 
 use crate::delivery::invalidations::Invalidations;

@@ -31,7 +31,6 @@ use crate::stats::memory_meter::{Growth, share_growth};
 use larder_collections::key_table::OwnedValue;
 use pool::{Candidate, Policy, Pool};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 use sweep::{Look, Sweep};
 use turn::{cost, free, tell};
 
@@ -155,7 +154,7 @@ impl Evictor {
             }
         }
         let threshold_ms = engine.config.hot.latency_monitor_threshold.load(Relaxed);
-        let start = (threshold_ms > 0).then(Instant::now);
+        let start = (threshold_ms > 0).then(crate::clock::instant);
         let outcome = self.evict_while_over(turn, invalidations);
         match outcome {
             Outcome::Below => shared.note_below(engine.mono_us()),
@@ -190,7 +189,7 @@ impl Evictor {
             // The clock is looked at for the first time after some evictions: mostly they are enough.
             if unlooked >= EVICTIONS_PER_LOOK {
                 unlooked = 0;
-                let spent = start.get_or_insert_with(Instant::now).elapsed();
+                let spent = start.get_or_insert_with(crate::clock::instant).elapsed();
                 if turn.time.is_some_and(|time| spent >= time) {
                     break Outcome::Unfinished;
                 }

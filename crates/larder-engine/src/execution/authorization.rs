@@ -49,7 +49,7 @@ pub(crate) fn check_restricted(
     args: Args<'_>,
     origin: Origin,
 ) -> Result<(), Denial> {
-    let databases = engine.databases();
+    let databases = engine.database_count();
     decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
         let object = denial.object(found, args);
         let user = session.access.user().name();
@@ -59,7 +59,7 @@ pub(crate) fn check_restricted(
 
 /// Whether the connection may read every key with this command.
 pub(crate) fn may_read_all_keys(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> bool {
-    allow_to_read_all_keys(session.access.rights(), found, args, session.db, engine.databases())
+    allow_to_read_all_keys(session.access.rights(), found, args, session.db, engine.database_count())
 }
 
 /// Makes a connection this user's, if the password is right; `origin` and `object`, the command that asked, are for

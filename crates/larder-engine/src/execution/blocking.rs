@@ -37,7 +37,7 @@ pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], op: BlockedOp, tim
 fn register(session: &mut Session, waiter: &Arc<Waiter>) {
     session.waiter = Some(Arc::clone(waiter));
     *session.shared.waiter.lock() = Some(Arc::clone(waiter));
-    // Whoever sees that the client waits can end its wait.
+    // The thread that sees that the client waits can end its wait.
     session.shared.set_flag(client_flags::BLOCKED, true);
 }
 
@@ -122,7 +122,7 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
 }
 
 /// The streams that have something for a waiter, with their places in its command. Those whose shards are not held have
-/// nothing: whoever adds an entry serves those who wait for it before he lets go.
+/// nothing: the thread that adds an entry serves those who wait for it before it lets go.
 fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<Vec<(usize, Key<'w>)>> {
     let mut news = Vec::new();
     for (at, name) in waiter.keys.iter().enumerate() {

@@ -419,14 +419,14 @@ fn run(
             return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
         }
     };
-    // Looked at while the shards are held: whoever closes the gate holds all of them.
+    // Looked at while the shards are held: the thread that closes the gate holds all of them.
     if engine.gate.is_closing() && pause::may_write(&engine.scripts, session, found.command, args) {
         return Flow::Retry;
     }
     if admission::waits_for_departures(engine, session, found.command, args) {
         return Flow::Retry;
     }
-    // Whoever replaces the data closes the gate first, and then waits until nobody holds a shard any more.
+    // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
     if engine.gate.is_loading() && !session.replays && !found.command.has(flags::LOADING) {
         return Flow::Retry;
     }

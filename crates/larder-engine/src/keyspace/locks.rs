@@ -1,8 +1,8 @@
 //! The locks of the shards, and the rules by which they are taken.
 //!
-//! - L1: whoever locks several shards locks them in ascending order.
+//! - L1: a thread that locks several shards locks them in ascending order.
 //! - L2: one script at a time may *widen*: lock shards that it does not hold yet, in any order. It holds the [`ScriptTurn`], which is
-//!   taken before any shard. Whoever waits for a shard while holding others gives way to it: lets everything go, waits until
+//!   taken before any shard. A thread that waits for a shard while it holds others gives way to it: it lets everything go, waits until
 //!   the widening is over, and starts again. Nothing has been done yet when that happens, because handlers run only once all
 //!   locks are there (or walk: they hold one shard at a time).
 //! - L3: a script that runs for too long makes the shards *busy* ([`Shards::set_busy`]). Threads that serve clients give up then:
@@ -22,7 +22,7 @@ mod ledger;
 pub use ledger::assert_no_shard_is_held;
 pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
 
-use crate::keyspace::key::SHARDS;
+use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::shard::ShardData;
 use ledger::Entry;
 use parking_lot::{Mutex, MutexGuard};
@@ -134,7 +134,7 @@ pub(crate) struct Shards {
     turn: Mutex<()>,
     /// Somebody is widening.
     widening: AtomicBool,
-    /// Held by whoever is widening.
+    /// Held by the thread that is widening.
     widener: Mutex<()>,
     busy: AtomicBool,
 }
@@ -393,6 +393,12 @@ impl<'e> Held<'e> {
             }
             Held::All(held) => Some(&mut *held[at]),
         }
+    }
+
+    /// The data of the shard of a key that the command has declared. Panics if it is not held.
+    #[inline]
+    pub(crate) fn shard_of(&mut self, key: &Key<'_>) -> &mut ShardData {
+        self.shard_mut(key.shard()).expect("the shards of the declared keys are held")
     }
 
     /// Whether shard `at` is held.

@@ -2,7 +2,7 @@
 //!
 //! A key belongs to the shard that bits 16..24 of its hash name; within the shard's tables those bits are constant,
 //! so the tables use the others. With the data of a shard live the transactions that watch its keys and the clients
-//! that wait for them: whoever changes a key holds the lock that both need. How shards are locked: [`locks`](crate::keyspace::locks).
+//! that wait for them: the thread that changes a key holds the lock that both need. How shards are locked: [`locks`](crate::keyspace::locks).
 
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::field_expiry::FieldExpiries;

@@ -1,12 +1,12 @@
 //! Clients that wait for keys: who waits for what, in which order, and how they are served.
 //!
-//! A waiting client is registered in the shards of its keys, under their locks. Whoever makes one of the keys ready
+//! A waiting client is registered in the shards of its keys, under their locks. The thread that makes one of the keys ready
 //! serves the waiters before it lets go of the lock, in the order in which they came, whichever thread they belong to:
-//! nobody can come between. The reply travels to the owner's worker as mail. A waiter is taken exactly once, by whoever
+//! nobody can come between. The reply travels to the owner's worker as mail. A waiter is taken exactly once, by the thread that
 //! changes its state first: a server of keys, the timeout, CLIENT UNBLOCK, or the end of the connection.
 //!
 //! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
-//! waiters, every command that touches the shard locks all shards (see `Engine::acquire`): rare, and free of deadlocks.
+//! waiters, every command that touches the shard locks all shards (`execution/locking.rs`): rare, and free of deadlocks.
 
 use crate::keyspace::kind::Kind;
 use larder_collections::keyed_hash::KeyedState;

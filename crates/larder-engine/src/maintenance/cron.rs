@@ -114,13 +114,13 @@ impl Engine {
 
     fn pause_check(&self) {
         if self.pause.state(crate::clock::wall_ms()).is_none() && self.pause.expired() {
-            self.retry_all();
+            self.retry_put_off();
         }
     }
 
     fn sample_rates(&self, last: &mut Option<Sample>) {
         let sample = Sample {
-            at: Instant::now(),
+            at: crate::clock::instant(),
             processed: self.sum(|s| &s.processed),
             net_in: self.sum(|s| &s.net_in),
             net_out: self.sum(|s| &s.net_out),
@@ -141,7 +141,7 @@ impl Engine {
 
     /// Removes keys whose time is over, for a bounded share of the time.
     fn expire_cycle(&self) {
-        let start = Instant::now();
+        let start = crate::clock::instant();
         let effort = self.config.hot.active_expire_effort.load(Relaxed).clamp(1, 10) as u64;
         let budget_us = 100_000 * (EXPIRE_SHARE_PERCENT + 2 * (effort - 1)) / 100;
         let (mut expired, mut missed) = (0, 0);

@@ -45,7 +45,7 @@ impl Caller for Loading<'_> {
     }
 
     fn tick(&mut self) -> bool {
-        self.timed_out |= self.until.is_some_and(|until| Instant::now() > until);
+        self.timed_out |= self.until.is_some_and(|until| crate::clock::instant() > until);
         !self.timed_out
     }
 
@@ -63,7 +63,7 @@ pub(crate) fn load_library(engine: &Engine, text: &[u8], limited: bool) -> Comma
     let (name, code_at) = header::of_library(text)?;
     let failed = |error: &mlua::Error| CommandError::text(format!("ERR {error}"));
     let interpreter = Interpreter::of_thread(engine).map_err(|error| failed(&error))?;
-    let until = limited.then(|| Instant::now() + TIME_MAX);
+    let until = limited.then(|| crate::clock::instant() + TIME_MAX);
     let mut loading = Loading { engine, until, timed_out: false };
     let held = interpreter.lua.used_memory();
     let outcome = execute(&interpreter, &text[code_at..], &mut loading);

@@ -103,7 +103,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
         read_only,
         logs: context.worker.effects.wanted(),
         has_written: false,
-        started: Instant::now(),
+        started: crate::clock::instant(),
         is_long: false,
         killed: false,
         ended_at: None,
@@ -521,7 +521,7 @@ impl Caller for Run<'_, '_> {
                     found,
                     args,
                     session.db,
-                    self.context.engine.databases(),
+                    self.context.engine.database_count(),
                 )
                 .is_ok(),
         )

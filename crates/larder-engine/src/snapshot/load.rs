@@ -157,7 +157,7 @@ impl Engine {
         for shard in 0..SHARDS {
             let mut data = self.shards.lock_one(shard, may_wait);
             let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
-            (0..self.databases()).for_each(|db| data.field_expiry.forget(db));
+            (0..self.database_count()).for_each(|db| data.field_expiry.forget(db));
             drop(data);
             drop(old);
         }

@@ -79,7 +79,7 @@ impl Engine {
     ) -> Option<Snapshot> {
         self.snapshotting.compare_exchange(false, true, AcqRel, Acquire).ok()?;
         let mut shards = self.shards.lock_all(turn).into_guards();
-        let mut databases = vec![DatabaseSize::default(); self.databases()];
+        let mut databases = vec![DatabaseSize::default(); self.database_count()];
         let mut has_field_expiry = false;
         for (_, shard) in &mut shards {
             has_field_expiry |= !shard.field_expiry.is_empty();

@@ -33,7 +33,7 @@ pub(crate) struct Meter {
     /// When the figure was last read, on the engine's monotonic clock, and how often it was.
     read_at_ms: AtomicU64,
     readings: AtomicU64,
-    /// Held by whoever reads the figure.
+    /// Held by the thread that reads the figure.
     reading: parking_lot::Mutex<()>,
 }
 

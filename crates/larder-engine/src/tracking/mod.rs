@@ -6,7 +6,7 @@
 //!   of the key hold anyway;
 //! - which prefixes are listened to ([`broadcast::Prefixes`]).
 //!
-//! Whoever changes a key takes its readers out of the table and notes them (`delivery::invalidations`); when his command is done
+//! The thread that changes a key takes its readers out of the table and notes them (`delivery::invalidations`); when its command is done
 //! and the shard unlocked, each worker that owns some of them gets one mail. The owner decides: the connection may have
 //! turned tracking off, may not want to hear of its own changes, or has its messages redirected, in which case the mail
 //! goes on to the worker of the other connection. An invalidation may therefore come late, but never too early: the

@@ -15,16 +15,18 @@ mod runner;
 mod step;
 
 use generate::{Sequences, Style};
-use larder_testkit::{seed, syntax};
+use larder_testkit::{Kind, seed, syntax};
 use rules::{Rule, rule_of};
 use runner::{Difference, Lockstep, Pace};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use step::{Step, from_text, to_text};
 
 /// Sequences of a run that every change is tested with.
 const SEQUENCES: u64 = 1000;
+/// The same of the longer ones.
+const CHECKED_SEQUENCES: u64 = 20;
 
 /// Few commands, so that many sequences begin anew, on connections that meet often.
 const SHORT: Style = Style { len: 10..60, stretch: 3, advances: 50, unblocks: 5 };
@@ -35,8 +37,12 @@ const LONG: Style = Style { len: 100..2000, stretch: 30, advances: 10, unblocks:
 const DIFFERENCES_MAX: usize = 60;
 
 fn lockstep(name: &str, threads: &str) -> (Lockstep, PathBuf) {
+    lockstep_of(&Kind::Larder.program(), name, threads)
+}
+
+fn lockstep_of(program: &Path, name: &str, threads: &str) -> (Lockstep, PathBuf) {
     let dir = std::env::temp_dir().join(format!("larder-lockstep-{}-{name}", std::process::id()));
-    (Lockstep::start(&dir, &["--threads", threads]), dir)
+    (Lockstep::start(&dir, program, &["--threads", threads]), dir)
 }
 
 /// A difference as a file of `found`, and what tells it from others: the command and its error.
@@ -108,6 +114,16 @@ fn fuzz(
 fn sequences_agree() {
     let (mut lockstep, dir) = lockstep("short", "1");
     let found = fuzz(&mut lockstep, seed(1_000_000), &SHORT, Pace::Single, |done| done < SEQUENCES);
+    let _ = std::fs::remove_dir_all(dir);
+    assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
+}
+
+/// The same with a build for development, which checks what its threads do while they hold shards, and with several of them.
+#[test]
+fn sequences_agree_with_a_build_that_checks_itself() {
+    let program = Path::new(env!("CARGO_BIN_EXE_larder-server"));
+    let (mut lockstep, dir) = lockstep_of(program, "checked", "4");
+    let found = fuzz(&mut lockstep, seed(2_000_000), &LONG, Pace::Batches, |done| done < CHECKED_SEQUENCES);
     let _ = std::fs::remove_dir_all(dir);
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
 }

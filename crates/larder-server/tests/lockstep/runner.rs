@@ -108,12 +108,12 @@ struct State {
 }
 
 impl Lockstep {
-    /// Starts both servers, which share a clock that lies in `dir`.
-    pub fn start(dir: &Path, larder: &[&str]) -> Lockstep {
+    /// Starts both servers, which share a clock that lies in `dir`: a program of Larder, and Valkey.
+    pub fn start(dir: &Path, larder: &Path, args: &[&str]) -> Lockstep {
         let clock = Clock::new(dir);
-        let side = |kind: Kind, slow: u32, own: &[&str]| {
+        let valkey = Kind::Valkey.program();
+        let side = |kind: Kind, program: &Path, slow: u32, own: &[&str]| {
             let variables = clock.environment(slow);
-            let program = kind.program();
             let program = program.to_string_lossy();
             let mut command = vec!["env"];
             command.extend(variables.iter().map(String::as_str));
@@ -126,7 +126,8 @@ impl Lockstep {
             Side { kind, server, admin, clients: Vec::new(), ids: Vec::new(), messages: Vec::new() }
         };
         // Larder counts on from the last reading of the time of day; Valkey reads it in its periodic work.
-        let sides = [side(Kind::Larder, 1_000_000, larder), side(Kind::Valkey, 1, &["--hz", "500"])];
+        let sides =
+            [side(Kind::Larder, larder, 1_000_000, args), side(Kind::Valkey, &valkey, 1, &["--hz", "500"])];
         Lockstep { sides, clock, commands: 0, swept: false, sorted: false }
     }
 

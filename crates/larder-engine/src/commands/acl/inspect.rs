@@ -96,7 +96,7 @@ pub(super) fn dryrun(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if !found.command.accepts(command.len()) {
         return Err(CommandError::arity(&found.full_name()));
     }
-    match acl::decide(&user.rights(), found, command, context.db, context.engine.databases()) {
+    match acl::decide(&user.rights(), found, command, context.db, context.engine.database_count()) {
         Ok(()) => context.reply.ok(),
         Err(denial) => context.reply.bulk(&denial.explanation(args.at(2), found, command)),
     }

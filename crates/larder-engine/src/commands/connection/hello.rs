@@ -46,7 +46,7 @@ pub(super) fn quit(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let db = number::database(&args[1], context.engine.databases())?;
+    let db = number::database(&args[1], context.engine.database_count())?;
     context.select(db);
     context.reply.ok();
     Ok(())

@@ -178,7 +178,7 @@ fn database(context: &Context<'_>, value: &[u8], negated: bool) -> CommandResult
     let db = number::parse_i64(value);
     let db =
         db.ok_or_else(|| CommandError::text(format!("ERR {filter} is not an integer or out of range")))?;
-    let count = context.engine.databases();
+    let count = context.engine.database_count();
     let known = u32::try_from(db).ok().filter(|&db| (db as usize) < count);
     known.ok_or_else(|| {
         CommandError::text(format!("ERR {filter} number should be between 0 and {}", count - 1))
@@ -209,10 +209,12 @@ fn quoted(text: &str, value: &[u8]) -> CommandError {
 
 /// The type that CLIENT KILL and LIST mean. Monitors count as replicas, as they do for output limits.
 fn type_of(client: &ClientShared) -> &'static str {
-    match () {
-        () if client.has(client_flags::MONITOR) => "replica",
-        () if client.has(client_flags::PUBSUB) => "pubsub",
-        () => "normal",
+    if client.has(client_flags::MONITOR) {
+        "replica"
+    } else if client.has(client_flags::PUBSUB) {
+        "pubsub"
+    } else {
+        "normal"
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn pause(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 pub(super) fn unpause(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.engine.pause.end();
-    context.engine.retry_all();
+    context.engine.retry_put_off();
     context.reply.ok();
     Ok(())
 }

@@ -23,12 +23,16 @@ impl Conditions {
     pub(crate) fn parse(args: Args<'_>) -> CommandResult<Self> {
         let mut conditions = Conditions::default();
         for arg in args.iter() {
-            match () {
-                () if is_word(arg, "nx") => conditions.nx = true,
-                () if is_word(arg, "xx") => conditions.xx = true,
-                () if is_word(arg, "gt") => conditions.gt = true,
-                () if is_word(arg, "lt") => conditions.lt = true,
-                () => return Err(unsupported(arg)),
+            if is_word(arg, "nx") {
+                conditions.nx = true
+            } else if is_word(arg, "xx") {
+                conditions.xx = true
+            } else if is_word(arg, "gt") {
+                conditions.gt = true
+            } else if is_word(arg, "lt") {
+                conditions.lt = true
+            } else {
+                return Err(unsupported(arg));
             }
         }
         conditions.check()?;

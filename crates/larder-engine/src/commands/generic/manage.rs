@@ -121,7 +121,7 @@ fn rename_with(context: &mut Context<'_>, args: Args<'_>, replace: bool) -> Comm
 }
 
 pub(super) fn move_key(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let target_db = number::database(&args[2], context.engine.databases())?;
+    let target_db = number::database(&args[2], context.engine.database_count())?;
     let source_db = context.db;
     if target_db == source_db {
         return Err(CommandError::SAME_OBJECT);
@@ -162,7 +162,7 @@ impl CopyOptions {
                 options.replace = true;
                 at += 1;
             } else if is_word(word, "db") && at + 1 < args.len() {
-                options.db = number::database(&args[at + 1], context.engine.databases())?;
+                options.db = number::database(&args[at + 1], context.engine.database_count())?;
                 at += 2;
             } else {
                 return Err(CommandError::SYNTAX);

@@ -1,7 +1,7 @@
 //! MIGRATE: keys move to another server.
 //!
 //! The values are taken as clones under their shards' locks and travel without any. Until they have arrived nobody changes the
-//! keys: whoever wants to waits ([`crate::keyspace::departures`]). A key that has changed all the same, by a deadline say, stays and the caller
+//! keys: a command that would waits ([`crate::keyspace::departures`]). A key that has changed all the same, by a deadline say, stays and the caller
 //! is told; nothing is sent a second time, over what clients of the target may have written. Inside a transaction the shards stay
 //! held, as the transaction demands.
 
@@ -44,27 +44,26 @@ impl<'a> Request<'a> {
         let mut at = 6;
         while let Some(word) = args.get(at) {
             let left = args.len() - at - 1;
-            match () {
-                () if is_word(word, "copy") => copy = true,
-                () if is_word(word, "replace") => replace = true,
-                () if is_word(word, "auth") && left >= 1 => {
-                    auth = vec![args.at(at + 1)];
-                    at += 1;
+            if is_word(word, "copy") {
+                copy = true
+            } else if is_word(word, "replace") {
+                replace = true
+            } else if is_word(word, "auth") && left >= 1 {
+                auth = vec![args.at(at + 1)];
+                at += 1;
+            } else if is_word(word, "auth2") && left >= 2 {
+                auth = vec![args.at(at + 1), args.at(at + 2)];
+                at += 2;
+            } else if is_word(word, "keys") {
+                if !args[3].is_empty() {
+                    return Err(CommandError::Fixed(
+                        "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string",
+                    ));
                 }
-                () if is_word(word, "auth2") && left >= 2 => {
-                    auth = vec![args.at(at + 1), args.at(at + 2)];
-                    at += 2;
-                }
-                () if is_word(word, "keys") => {
-                    if !args[3].is_empty() {
-                        return Err(CommandError::Fixed(
-                            "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string",
-                        ));
-                    }
-                    keys = args.from(at + 1).iter().collect();
-                    break;
-                }
-                () => return Err(CommandError::SYNTAX),
+                keys = args.from(at + 1).iter().collect();
+                break;
+            } else {
+                return Err(CommandError::SYNTAX);
             }
             at += 1;
         }
@@ -97,7 +96,7 @@ struct Traveller<'a> {
 pub(super) fn migrate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let request = Request::parse(args)?;
     let mut travellers = Vec::new();
-    // Whoever waits for an answer of another server must not then wait for a script. One that calls this holds its shards.
+    // A thread that waits for the answer of another server must not then wait for a script. A script that calls this holds its shards.
     let turn = if context.in_exec { None } else { Some(context.take_turn()?) };
     let turn = turn.as_ref();
     with_shards(context, turn, &request.keys, |context| {
@@ -137,7 +136,7 @@ fn with_shards(
     context.held = Held::None;
 }
 
-/// Takes a clone of a key, and has whoever changes it say so.
+/// Takes a clone of a key, and has every later change of it noted.
 fn pack<'a>(context: &mut Context<'_>, name: &'a [u8]) -> Option<Traveller<'a>> {
     let key = context.key(name);
     let captured = context.peek(&key, |entry| entry.map(|entry| Captured::of(&entry)))?;

@@ -99,16 +99,17 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     refuse_in_transaction(context)?;
     let (mut save, mut flush, mut merge) = (true, true, false);
     for word in args.from(2).iter() {
-        match () {
+        if is_word(word, "merge") {
             // Keys that are there already are replaced either way; libraries of functions only so.
-            () if is_word(word, "merge") => merge = true,
-            () if is_word(word, "noflush") => flush = false,
-            () if is_word(word, "nosave") => save = false,
-            () => {
-                return Err(CommandError::Fixed(
-                    "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
-                ));
-            }
+            merge = true
+        } else if is_word(word, "noflush") {
+            flush = false
+        } else if is_word(word, "nosave") {
+            save = false
+        } else {
+            return Err(CommandError::Fixed(
+                "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
+            ));
         }
     }
     context
@@ -268,7 +269,7 @@ fn quicklist(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 fn htstats(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let db = number::integer(&args[2])?;
-    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.databases());
+    let db = usize::try_from(db).ok().filter(|&db| db < context.engine.database_count());
     let db = db.ok_or(CommandError::Fixed("ERR Out of range database"))?;
     let mut total = TableStats::default();
     context.each_shard(|data| {

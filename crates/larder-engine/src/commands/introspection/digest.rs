@@ -122,7 +122,7 @@ pub(super) fn of_value(context: &mut Context<'_>, name: &[u8]) -> CommandResult<
 /// The digest of all databases.
 pub(super) fn of_everything(context: &mut Context<'_>) -> CommandResult<Digest> {
     let mut total = Digest::default();
-    for db in 0..context.engine.databases() {
+    for db in 0..context.engine.database_count() {
         let mut of_db = Digest::default();
         let mut any = false;
         context.each_shard(|data| {

@@ -547,7 +547,7 @@ fn latencystats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
 
 fn keyspace(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keyspace\r\n");
-    for db in 0..context.engine.databases() {
+    for db in 0..context.engine.database_count() {
         let (mut keys, mut expires, mut with_fields, mut sum_ms) = (0, 0, 0, 0_u128);
         context.each_shard(|data| {
             let Some(table) = data.table(db) else { return };

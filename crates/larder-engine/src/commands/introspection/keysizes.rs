@@ -76,7 +76,7 @@ impl Sizes {
 
 pub(super) fn keysizes(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keysizes\r\n");
-    for db in 0..context.engine.databases() {
+    for db in 0..context.engine.database_count() {
         Sizes::of(context, db)?.write(db, text);
     }
     Ok(())

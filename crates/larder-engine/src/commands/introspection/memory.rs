@@ -63,7 +63,7 @@ impl Overview {
         let engine = context.engine;
         let memory = engine.host.memory();
         engine.note_memory(memory.used);
-        let mut databases: Vec<_> = (0..engine.databases()).map(|db| (db, 0, 0)).collect();
+        let mut databases: Vec<_> = (0..engine.database_count()).map(|db| (db, 0, 0)).collect();
         context.each_shard(|data| {
             for (table, (_, keys, expires)) in data.tables().iter().zip(&mut databases) {
                 *keys += table.len() as u64;

@@ -87,17 +87,15 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (mut pattern, mut with_code) = (None, false);
     let mut at = 2;
     while let Some(word) = args.get(at) {
-        match () {
-            () if !with_code && is_word(word, "withcode") => with_code = true,
-            () if pattern.is_none() && is_word(word, "libraryname") => {
-                at += 1;
-                pattern =
-                    Some(args.get(at).ok_or(CommandError::Fixed("ERR library name argument was not given"))?);
-            }
-            () => {
-                let word = String::from_utf8_lossy(number::c_string(word));
-                return Err(CommandError::text(format!("ERR Unknown argument {word}")));
-            }
+        if !with_code && is_word(word, "withcode") {
+            with_code = true
+        } else if pattern.is_none() && is_word(word, "libraryname") {
+            at += 1;
+            pattern =
+                Some(args.get(at).ok_or(CommandError::Fixed("ERR library name argument was not given"))?);
+        } else {
+            let word = String::from_utf8_lossy(number::c_string(word));
+            return Err(CommandError::text(format!("ERR Unknown argument {word}")));
         }
         at += 1;
     }

@@ -29,7 +29,7 @@ pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 
 pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let background = parse_mode(context, args)?;
-    let databases: Vec<usize> = (0..context.engine.databases()).collect();
+    let databases: Vec<usize> = (0..context.engine.database_count()).collect();
     flush(context, &databases, background);
     context.propagate_instead(&[b"FLUSHALL"]);
     context.worker.flushed = !context.session.replays;
@@ -78,7 +78,7 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
 }
 
 pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let number = |arg, error| match number::database(arg, context.engine.databases()) {
+    let number = |arg, error| match number::database(arg, context.engine.database_count()) {
         Err(CommandError::NOT_INTEGER | CommandError::NOT_I32) => Err(CommandError::Fixed(error)),
         db => Ok(db),
     };

@@ -31,15 +31,20 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let mut flags = ShutdownFlags::default();
     let mut abort = false;
     for word in args.from(1).iter() {
-        match () {
-            () if is_word(word, "save") => flags.save = true,
-            () if is_word(word, "nosave") => flags.nosave = true,
-            () if is_word(word, "now") => flags.now = true,
-            () if is_word(word, "force") => flags.force = true,
-            () if is_word(word, "abort") => abort = true,
+        if is_word(word, "save") {
+            flags.save = true
+        } else if is_word(word, "nosave") {
+            flags.nosave = true
+        } else if is_word(word, "now") {
+            flags.now = true
+        } else if is_word(word, "force") {
+            flags.force = true
+        } else if is_word(word, "abort") {
+            abort = true
+        } else if is_word(word, "safe") || is_word(word, "failover") {
             // They concern a cluster.
-            () if is_word(word, "safe") || is_word(word, "failover") => {}
-            () => return Err(CommandError::SYNTAX),
+        } else {
+            return Err(CommandError::SYNTAX);
         }
     }
     if (abort && flags != ShutdownFlags::default()) || (flags.save && flags.nosave) {

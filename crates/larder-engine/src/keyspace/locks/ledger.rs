@@ -1,6 +1,6 @@
 //! What the threads of a debug build hold: a list for each, and assertions on it. A release build has none of it.
 //!
-//! ARCHITECTURE.md names the invariants; whoever relies on one, or could break it, asserts it here.
+//! ARCHITECTURE.md names the invariants; code that relies on one, or could break it, asserts it here.
 
 #[cfg(debug_assertions)]
 use std::cell::RefCell;

@@ -23,7 +23,7 @@ fn held_shards_are_found_and_others_are_not() {
     assert!(all.is_all() && (0..SHARDS).all(|at| all.shard_mut(at).is_some() && all.holds(at)));
 }
 
-/// A script holds a shard and the turn: whoever serves clients gives up, wherever among others the shard comes.
+/// A script holds a shard and the turn: threads that serve clients give up, wherever among others the shard comes.
 #[test]
 fn those_who_serve_clients_give_up_when_a_script_takes_too_long() {
     let shards = Arc::new(Shards::default());

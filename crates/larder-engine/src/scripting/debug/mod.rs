@@ -28,7 +28,6 @@ use mlua::{Error, Function, Lua, Result, Value, VmState};
 use state::Eyes;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Instant;
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Debugger>>> = const { RefCell::new(None) };
@@ -92,7 +91,7 @@ impl Debugger {
                 console::Next::Abort => return Err(misuse(lua, "script aborted for user request")),
             }
         }
-        self.state.borrow_mut().went_on = Instant::now();
+        self.state.borrow_mut().went_on = crate::clock::instant();
         Ok(Stop::GoOn)
     }
 }

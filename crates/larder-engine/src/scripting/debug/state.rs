@@ -62,7 +62,7 @@ impl Debugger {
             knows_of_cuts: false,
             lines: Vec::new(),
             input: Vec::new(),
-            went_on: Instant::now(),
+            went_on: crate::clock::instant(),
         };
         Debugger { state: RefCell::new(state), eyes: OnceCell::new(), patience }
     }
@@ -136,14 +136,16 @@ impl Debugger {
         let mut state = self.state.borrow_mut();
         state.line = line;
         let is_asked = std::mem::take(&mut state.is_asked);
-        let reason = match () {
-            () if is_asked => "server.breakpoint() called",
-            () if state.breakpoints.contains(&line) => "break point",
-            () if state.steps => "step over",
-            () if self.patience.is_some_and(|patience| state.went_on.elapsed() >= patience) => {
-                "timeout reached, infinite loop?"
-            }
-            () => return None,
+        let reason = if is_asked {
+            "server.breakpoint() called"
+        } else if state.breakpoints.contains(&line) {
+            "break point"
+        } else if state.steps {
+            "step over"
+        } else if self.patience.is_some_and(|patience| state.went_on.elapsed() >= patience) {
+            "timeout reached, infinite loop?"
+        } else {
+            return None;
         };
         state.steps = false;
         Some(reason)
