@@ -78,7 +78,7 @@ fn is_container(found: &Found) -> bool {
 /// there is none.
 pub(crate) fn container(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args.get(1) {
-        Some(name) => Err(crate::execution::dispatch::unknown_subcommand(name, args.at(0))),
+        Some(name) => Err(crate::execution::lookup::unknown_subcommand(name, args.at(0))),
         None => Err(CommandError::arity(context.found.command.name)),
     }
 }

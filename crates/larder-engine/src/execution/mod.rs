@@ -6,6 +6,7 @@ pub(crate) mod blocking;
 pub(crate) mod command_log;
 pub(crate) mod dispatch;
 pub(crate) mod locking;
+pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod replay;

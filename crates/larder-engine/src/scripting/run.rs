@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::authorization;
 use crate::execution::memory::OUT_OF_MEMORY;
-use crate::execution::{dispatch, locking};
+use crate::execution::{dispatch, locking, lookup};
 use crate::host::LogLevel;
 use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
@@ -249,7 +249,7 @@ impl Run<'_, '_> {
     /// Finds the command, checks what may be done, and does it. Where its reply begins.
     fn execute(&mut self, args: Args<'_>) -> CommandResult<usize> {
         let engine = self.context.engine;
-        let found = match dispatch::find_for_script(engine, self.context.worker, args) {
+        let found = match lookup::find_for_script(engine, self.context.worker, args) {
             Ok(found) => found,
             Err(error) => {
                 dispatch::count_refusal(engine, self.context.worker, None, &error);
@@ -423,11 +423,11 @@ impl Run<'_, '_> {
     fn refusal(&self, args: Args<'_>, error: &CommandError) -> (Vec<u8>, Vec<u8>) {
         let text = error.wire();
         let found = args.get(0).and_then(|name| self.context.engine.names.find(name));
-        let found = found.and_then(|found| dispatch::subcommand(found, args).ok());
+        let found = found.and_then(|found| lookup::subcommand(found, args).ok());
         let name = found.map(|found| found.full_name()).unwrap_or_default();
         let plain = text.strip_prefix(b"ERR ").unwrap_or(&text).to_vec();
         if *error == CommandError::UNKNOWN_IN_SCRIPT {
-            return (dispatch::unknown_command(args).wire().into_owned(), plain);
+            return (lookup::unknown_command(args).wire().into_owned(), plain);
         }
         if *error == ARITY {
             return (CommandError::arity(&name).wire().into_owned(), plain);
@@ -512,7 +512,7 @@ impl Caller for Run<'_, '_> {
     }
 
     fn may_execute(&mut self, args: Args<'_>) -> Option<bool> {
-        let found = dispatch::find_command(self.context.engine, self.context.worker, args)?;
+        let found = lookup::find_command(self.context.engine, self.context.worker, args)?;
         let session = &mut *self.context.session;
         Some(
             authorization::is_unrestricted(self.context.engine, session)

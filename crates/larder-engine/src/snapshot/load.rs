@@ -199,7 +199,7 @@ impl Replay {
     /// when it was written. The error is that there is no such command: the file is another's;
     /// or that it failed, when `propagation-error-behavior` wants that to be the end.
     pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
-        let found = crate::execution::dispatch::look_up(&self.worker.engine, &mut self.worker.state, args);
+        let found = crate::execution::lookup::look_up(&self.worker.engine, &mut self.worker.state, args);
         found.map_err(|error| text_of(&error))?;
         self.run(args);
         let failed = self.reply.first() == Some(&b'-');
