@@ -37,7 +37,7 @@ impl<'a> Context<'a> {
         Session::start(self.rival)
     }
 
-    /// A size or count by the scale, but no less than so many.
+    /// A size or count by the scale, but no less than this many.
     pub fn scaled(&self, full: usize, least: usize) -> usize {
         ((full as f64 * self.options.scale).round() as usize).max(least)
     }

@@ -39,7 +39,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of all shared out among so many.
+    /// The cost of all shared out among this many.
     pub fn per(self, operations: u64) -> Self {
         let operations = operations.max(1) as f64;
         Cost { whole: self.whole / operations, worker: self.worker / operations }

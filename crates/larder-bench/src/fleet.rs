@@ -22,7 +22,7 @@ struct Member {
 }
 
 impl Fleet {
-    /// Connects so many times.
+    /// Connects this many times.
     pub fn connect(port: u16, members: usize) -> io::Result<Self> {
         let members = (0..members).map(|_| Member::connect(port)).collect::<io::Result<_>>()?;
         Ok(Fleet { members, buffer: vec![0; 64 << 10] })
@@ -33,7 +33,7 @@ impl Fleet {
         self.members.len()
     }
 
-    /// Rounds that carry at least so many operations.
+    /// Rounds that carry at least this many operations.
     pub fn rounds(&self, operations: usize, pipeline: usize) -> usize {
         operations.div_ceil(self.len() * pipeline).max(1)
     }

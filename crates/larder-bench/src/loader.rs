@@ -31,7 +31,7 @@ impl Loader {
         self.sent()
     }
 
-    /// Pushes items to a list, so many with a command; returns how many there were.
+    /// Pushes items to a list, this many with a command; returns how many there were.
     pub fn push_all<T: AsRef<[u8]>>(
         &mut self,
         key: &str,
@@ -41,7 +41,7 @@ impl Loader {
         self.send_all("RPUSH", key, items, batch)
     }
 
-    /// Sends items with this command and key, so many with a command; returns how many there were.
+    /// Sends items with this command and key, this many with a command; returns how many there were.
     pub fn send_all<T: AsRef<[u8]>>(
         &mut self,
         verb: &str,

@@ -8,7 +8,7 @@ pub fn command(out: &mut Vec<u8>, args: &[&[u8]]) {
     args.iter().for_each(|arg| bulk(out, arg));
 }
 
-/// Appends the line that announces an array of so many items.
+/// Appends the line that announces an array of this many items.
 pub fn array(out: &mut Vec<u8>, len: usize) {
     header(out, b'*', len);
 }
@@ -41,7 +41,7 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Expects so many replies more.
+    /// Expects this many replies more.
     pub fn expect(&mut self, replies: u64) {
         self.owed += replies;
     }

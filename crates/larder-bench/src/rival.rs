@@ -60,7 +60,7 @@ impl Rival {
         std::panic::catch_unwind(start).map_err(|_| io::Error::other(format!("{} does not start", self.name)))
     }
 
-    /// Its command with pinning, and the arguments that go behind the port.
+    /// Its command with pinning, and the arguments that go after the port.
     pub fn command(&self) -> (&[String], &[String]) {
         (&self.command, &self.extra)
     }

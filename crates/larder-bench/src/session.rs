@@ -97,7 +97,7 @@ impl Session {
         larder_testkit::rss_bytes(self.server.pid()) as f64
     }
 
-    /// Runs something of so many operations; what each cost the server, the compression it left behind included.
+    /// Runs something of this many operations; what each cost the server, the compression it left behind included.
     pub fn cost(&mut self, operations: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<Cost> {
         let before = self.cpu();
         work()?;

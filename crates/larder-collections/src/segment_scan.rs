@@ -4,7 +4,7 @@
 //! entries of one segment, of which there are at most about 128. Entries at one position are visited together, as a cursor
 //! could not tell them apart.
 
-/// A step of a scan gives up after so many segments per entry asked for, as an almost empty table has few entries in each.
+/// A step of a scan gives up after this many segments per entry asked for, as an almost empty table has few entries in each.
 const SEGMENTS_PER_COUNT: usize = 10;
 
 /// A step of a scan over a table: `segment` visits what [`visit_from`] does of the segment at a position, and returns the

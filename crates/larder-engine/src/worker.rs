@@ -27,6 +27,7 @@ use crate::keyspace::shard::Table;
 use crate::keyspace::waiting::Waiter;
 use crate::stats::counters::ThreadStats;
 use larder_resp::{Args, Reply};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -74,6 +75,7 @@ impl Worker {
             admitted: None,
             effects: Effects::default(),
             flushed: false,
+            returned_errors: Cell::new(false),
             log_end: 0,
         };
         Worker { engine, state }

@@ -25,7 +25,7 @@ pub fn banner(port: &str, threads: usize) -> String {
         .replace("{pid}", &std::process::id().to_string())
 }
 
-/// `--version`. Tools read the generation of the protocol from what stands behind `v=`.
+/// `--version`. Tools read the generation of the protocol from what stands after `v=`.
 pub fn version_line() -> String {
     format!(
         "Larder server v={VALKEY_VERSION} sha=00000000:0 malloc=jemalloc-5.3.1 bits={} build=0 larder={VERSION}",

@@ -22,7 +22,7 @@ impl ServerHost {
         ServerHost { server }
     }
 
-    /// Listens by TCP anew. The old sockets must go first, since the new ones may want the same port; when the new
+    /// Listens by TCP again. The old sockets must go first, since the new ones may want the same port; when the new
     /// ones fail, the old ones come back.
     fn listen_again(&self, failure: &str) -> Result<(), String> {
         let (shared, wanted) = (&self.server.shared, Place::of(&self.server.shared.config));

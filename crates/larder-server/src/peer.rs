@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// No reply that is expected is longer.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// So many connections are kept.
+/// This many connections are kept.
 const KEPT_MAX: usize = 64;
 /// A connection is kept for so long after its last use.
 const IDLE_MAX: Duration = Duration::from_secs(10);

@@ -47,13 +47,13 @@ fn check_supported(loaded: &Loaded) -> Result<(), FatalConfig> {
     Err(FatalConfig::Conflict("This server has no support for 'loadmodule' lines".to_string()))
 }
 
-/// The system's own words for an error, without Rust's number behind them.
+/// The system's own words for an error, without Rust's number after them.
 pub fn system_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-/// Writes the configuration file anew, with these lines for the users, and with `all` options or those that need it.
+/// Writes the configuration file again, with these lines for the users, and with `all` options or those that need it.
 pub fn rewrite(config: &Config, path: &Path, users: &[String], all: bool) -> io::Result<()> {
     let old = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -63,7 +63,7 @@ pub fn rewrite(config: &Config, path: &Path, users: &[String], all: bool) -> io:
     replace(path, config.rewrite_with(&old, users, all).as_bytes())
 }
 
-/// Writes a file anew: next to the old one first, then in its place.
+/// Writes a file again: next to the old one first, then in its place.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

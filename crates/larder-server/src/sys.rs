@@ -103,14 +103,14 @@ pub fn system_name() -> String {
     format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
 }
 
-/// Reads up to `max` bytes from a socket into the spare room behind `buf`, which must have that much reserved.
+/// Reads up to `max` bytes from a socket into the spare room after `buf`, which must have that much reserved.
 pub fn read_behind(fd: &impl AsRawFd, buf: &mut Vec<u8>, max: usize) -> io::Result<usize> {
     let spare = buf.spare_capacity_mut();
     let max = max.min(spare.len());
     // SAFETY: the kernel writes at most `max` bytes, all inside the spare capacity.
     let n = unsafe { libc::recv(fd.as_raw_fd(), spare.as_mut_ptr().cast(), max, 0) };
     let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
-    // SAFETY: `n <= max` bytes behind the old length have just been written.
+    // SAFETY: `n <= max` bytes after the old length have just been written.
     unsafe { buf.set_len(buf.len() + n) };
     Ok(n)
 }
@@ -292,7 +292,7 @@ pub fn set_group(path: &Path, group: &str) -> io::Result<()> {
 
 /// Processor seconds of a thread of this process, by the kernel's number: in the kernel, in the program.
 pub fn thread_cpu_seconds(thread: i32) -> (f64, f64) {
-    // The first field behind the name is the third.
+    // The first field after the name is the third.
     const USER: usize = 14 - 3;
     const TICKS_PER_S: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();

@@ -398,7 +398,7 @@ fn consume_group(server: &Server, at: usize, seen: &Mutex<BTreeMap<String, usize
     }
 }
 
-/// Follows one stream from its start until it has seen so many entries: ids ascend, and none is missing.
+/// Follows one stream from its start until it has seen this many entries: ids ascend, and none is missing.
 fn read_in_order(server: &Server, count: usize) {
     let mut client = server.client();
     let (mut last, mut seen, mut next) = ("0".to_owned(), 0, [0, 0]);

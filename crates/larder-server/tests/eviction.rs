@@ -40,12 +40,12 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until so much memory is in use.
+/// Waits until this much memory is in use.
 fn wait_below(client: &mut Client, bytes: i64) {
     wait_until("memory to fall", || number(client, "used_memory") <= bytes);
 }
 
-/// Waits until so much memory is in use that counts.
+/// Waits until this much memory is in use that counts.
 fn wait_counted_below(client: &mut Client, bytes: i64) {
     wait_until("memory to fall", || {
         number(client, "used_memory") - number(client, "mem_not_counted_for_evict") <= bytes

@@ -113,7 +113,7 @@ fn usage_is_what_keys_cost() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Waits until no more than so many connections are there.
+/// Waits until no more than this many connections are there.
 fn wait_for_clients(client: &mut Client, most: i64) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while number(client, "connected_clients") > most {

@@ -28,7 +28,7 @@ fn start(context: &Context) -> io::Result<Session> {
 }
 
 /// Commands that look at every byte, without a pipeline. Many connections, as one alone would have the server fall asleep
-/// behind every command, which costs it as much as a command of these.
+/// after every command, which costs it as much as a command of these.
 pub fn whole(context: &mut Context) -> io::Result<()> {
     let mut session = start(context)?;
     let mut fleet = session.fleet(CONNECTIONS)?;

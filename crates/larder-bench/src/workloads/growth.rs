@@ -10,7 +10,7 @@ use std::io;
 /// Commands slower than this are counted, in microseconds.
 const SLOW_US: i64 = 200;
 
-/// Row, command, and the arguments behind the key for a number.
+/// Row, command, and the arguments after the key for a number.
 type Shape = (&'static str, &'static [u8], fn(u64) -> [String; 2]);
 
 /// Grows a hash, a set of strings, a set of integers and a sorted set, one element per command.

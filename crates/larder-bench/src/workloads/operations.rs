@@ -80,7 +80,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// So many keys with a common name.
+    /// This many keys with a common name.
     pub fn new(name: &str, count: usize) -> Self {
         Turns { keys: (0..count).map(|n| format!("{name}:{n}")).collect(), at: 0 }
     }

@@ -58,7 +58,7 @@ impl Data {
     }
 }
 
-/// Loads a set, so many entries with a command.
+/// Loads a set, this many entries with a command.
 fn load_set(
     loader: &mut Loader,
     key: &str,
@@ -190,7 +190,7 @@ pub fn bands(context: &mut Context) -> io::Result<()> {
     Ok(())
 }
 
-/// The entries of one set: between so many and so many members of 14 bytes, scores at random.
+/// The entries of one set: between this many and this many members of 14 bytes, scores at random.
 pub fn entries(rng: &mut Rng, least: usize, most: usize) -> impl Iterator<Item = (String, String)> {
     let count = rng.usize(least..=most);
     (0..count).map(move |_| (format!("{:?}", rng.f64()), format!("elem-{:09}", rng.u32(..1_000_000_000))))
@@ -227,7 +227,7 @@ pub fn load_large(context: &Context, loader: &mut Loader, count: usize) -> io::R
     load_set(loader, "z", entries, 400)
 }
 
-/// Loads so many sets of one band of sizes.
+/// Loads this many sets of one band of sizes.
 pub fn load_bands(loader: &mut Loader, sets: usize, least: usize, most: usize) -> io::Result<u64> {
     let mut rng = Rng::with_seed(SEED);
     (0..sets).map(|set| load_set(loader, &format!("z:{set}"), entries(&mut rng, least, most), most)).sum()

@@ -99,7 +99,7 @@ impl Hash {
         Hash::default()
     }
 
-    /// An empty hash with room for so many short fields and values of so many bytes together.
+    /// An empty hash with room for this many short fields and values of this many bytes together.
     pub fn with_room(fields: usize, bytes: usize) -> Self {
         Hash { table: Table::with_room(fields, bytes + fields) }
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 /// Draws in a row that may hit due fields before all fields are looked at.
 const DRAWS_MAX: usize = 64;
-/// When more than one field of so many is wanted, walking over all is faster than drawing.
+/// When more than one field of this many is wanted, walking over all is faster than drawing.
 const DRAW_PART: usize = 4;
 
 impl Hash {
@@ -21,8 +21,8 @@ impl Hash {
         self.iter(now_ms).nth(if live == 0 { 0 } else { rng.usize(..live) })
     }
 
-    /// Visits `count` different fields that readers see, all sets of so many with the same chance; fewer if there are
-    /// not so many. Returns their number.
+    /// Visits `count` different fields that readers see, all sets of this many with the same chance; fewer if there are
+    /// not that many. Returns their number.
     pub fn random_distinct(
         &self,
         count: usize,

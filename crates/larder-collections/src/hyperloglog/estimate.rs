@@ -5,7 +5,7 @@ use super::layout::{INDEX_BITS, REGISTERS};
 
 /// Values that six bits can hold.
 const VALUES: usize = 64;
-/// Bits of a hash behind the register's index; the greatest rank is one more.
+/// Bits of a hash after the register's index; the greatest rank is one more.
 const RANK_BITS: usize = 64 - INDEX_BITS as usize;
 /// The limit of the bias correction, 1 / (2 ln 2).
 const ALPHA: f64 = 0.721_347_520_444_481_7;
@@ -15,7 +15,7 @@ const ALPHA: f64 = 0.721_347_520_444_481_7;
 pub(super) struct Histogram([u32; VALUES]);
 
 impl Histogram {
-    /// Counts so many registers of a value.
+    /// Counts this many registers of a value.
     #[inline(always)]
     pub fn add(&mut self, rank: u8, registers: u32) {
         self.0[usize::from(rank) % VALUES] += registers;

@@ -26,11 +26,11 @@ const JOIN_WINDOW: usize = 5;
 /// A run of equal registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// So many zeros, in one byte.
+    /// This many zeros, in one byte.
     ShortZeros(usize),
-    /// So many zeros, in two bytes.
+    /// This many zeros, in two bytes.
     LongZeros(usize),
-    /// So many registers of this value.
+    /// This many registers of this value.
     Values(u8, usize),
 }
 
@@ -60,7 +60,7 @@ impl Run {
         if matches!(self, Run::LongZeros(_)) { 2 } else { 1 }
     }
 
-    /// The shortest form of so many zeros.
+    /// The shortest form of this many zeros.
     fn zeros(len: usize) -> Run {
         if len > SHORT_ZEROS_MAX { Run::LongZeros(len) } else { Run::ShortZeros(len) }
     }

@@ -25,7 +25,7 @@ impl IntSet {
         Blocks { set: self, from: Some(from) }
     }
 
-    /// One step of a scan: calls `f` with at least `count` values if there are so many left, and returns the cursor for
+    /// One step of a scan: calls `f` with at least `count` values if there are that many left, and returns the cursor for
     /// the next step, 0 at the end. The first step has cursor 0; cursors are below [`CURSOR_END`], and every number is
     /// a valid one.
     ///

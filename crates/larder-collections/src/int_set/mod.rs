@@ -19,7 +19,7 @@
 //!
 //!   Tree(Arc) -> IntTree  root, len, overgrown
 //!
-//!            Inner  lows: [i64; 2..=128]  counts: [u64; same]  kids: [Arc<Node>; same]
+//!            Inner  lows: [i64; 2..=128]  counts: [u64; same]  children: [Arc<Node>; same]
 //!                     |            \
 //!   Leaf  lows: [i64; 32..=128]  Leaf ...   counts: [u16; same]  blocks: [IntBlock; same]
 //! ```

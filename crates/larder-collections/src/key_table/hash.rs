@@ -26,7 +26,7 @@ impl Place {
 ///
 /// Taken from the top 32 bits, warped: u -> u(2 + u)/3 with u in 0..1 makes the start of the space twice as dense as its
 /// end. Without that all segments of a table are equally full at any moment, grow through the same size classes
-/// of the allocator together, and leave each class half empty behind them.
+/// of the allocator together, and leave each class half empty after them.
 #[inline]
 pub fn position(hash: u64) -> u32 {
     const THIRD: u64 = 0x5555_5555;

@@ -4,9 +4,9 @@ use super::hash::KeyHash;
 use larder_packed::segment::{Directory, Thin};
 use std::marker::PhantomData;
 
-/// A segment of so many records is split. Fewer leave more headers and more air, more make inserts move more bytes.
+/// A segment of this many records is split. Fewer leave more headers and more air, more make inserts move more bytes.
 pub const SEGMENT_SLOTS_MAX: usize = 128;
-/// A segment of so many bytes is split.
+/// A segment of this many bytes is split.
 pub const SEGMENT_BYTES_MAX: usize = 4096;
 /// How much deeper than the average a segment may lie.
 pub const DEPTH_SLACK: u32 = 4;

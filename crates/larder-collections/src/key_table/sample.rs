@@ -36,14 +36,14 @@ pub enum SampleFrom {
 pub struct Sample {
     from: SampleFrom,
     slot: usize,
-    /// The position behind it: where the next sample is looked for. None at the end of the table.
+    /// The position after it: where the next sample is looked for. None at the end of the table.
     pub next: Option<u32>,
 }
 
 impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     /// The first segment from a position on that has, or seems to have, entries that a sample may be of; after
     /// [`Soonest`](SampleFrom::Soonest) there is no next, whatever the position. Asks the processor to load it, and the one
-    /// behind it. O(1), and O(slots) at 8 bytes each where keys that expire are looked for.
+    /// after it. O(1), and O(slots) at 8 bytes each where keys that expire are looked for.
     pub fn sample(&mut self, from: SampleFrom, position: u32) -> Option<Sample> {
         if self.is_empty() {
             return None;

@@ -5,7 +5,7 @@ use super::{DEPTH_SLACK, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 use larder_packed::segment::{NewValue, Page, Records, Thin};
 
 /// Buddies are merged when they fill at most this share of a full segment together. Less, and sparse segments stay
-/// behind after a mass deletion; more, and the next insert splits them again.
+/// after after a mass deletion; more, and the next insert splits them again.
 const MERGE_PERCENT: usize = 85;
 /// Content below this share of a full segment makes a delete look at the buddy, which costs a cache miss.
 const LOOK_PERCENT: usize = 40;

@@ -22,7 +22,7 @@ impl Ahead {
         if end == End::Front { &mut self.front } else { &mut self.back }
     }
 
-    /// A block was used up by pops, and `next` comes after it, in a list of so many inner blocks.
+    /// A block was used up by pops, and `next` comes after it, in a list of this many inner blocks.
     pub(super) fn block_popped(&mut self, end: End, next: &Block, blocks: usize) {
         let ahead = self.of(end);
         if next.is_compressed() {
@@ -37,12 +37,12 @@ impl Ahead {
         *self.of(end) = self.of(end).saturating_sub(1);
     }
 
-    /// So many blocks that are still plain are no reason to decompress more.
+    /// This many blocks that are still plain are no reason to decompress more.
     pub(super) fn low(self) -> Ahead {
         Ahead { front: self.front.div_ceil(2), back: self.back.div_ceil(2) }
     }
 
-    /// So many blocks may be plain: a little more than are wanted, so that a block on the border is not packed and
+    /// This many blocks may be plain: a little more than are wanted, so that a block on the border is not packed and
     /// unpacked in turns.
     pub(super) fn high(self) -> Ahead {
         let high = |ahead: u32| ahead + ahead.div_ceil(4);

@@ -47,7 +47,7 @@ impl List {
 }
 
 impl ListTree {
-    /// Puts a block behind the last inner one, for a list that has no tail yet.
+    /// Puts a block after the last inner one, for a list that has no tail yet.
     fn append(&mut self, block: Block) {
         debug_assert!(self.tail.is_none(), "sealed already");
         self.len += block.len() as u64;

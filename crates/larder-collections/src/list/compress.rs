@@ -26,7 +26,7 @@ use super::directory::ListTree;
 use super::tree::Tree;
 use super::{List, ListOptions};
 
-/// One in so many blocks of the stock, those nearest to the end, is decompressed last.
+/// One in this many blocks of the stock, those nearest to the end, is decompressed last.
 const LEFT_TO_POPS: usize = 8;
 /// Neighbours whose plain sizes sum up to at most this are compressed as one.
 const UNIT_BYTES: usize = 16 << 10;

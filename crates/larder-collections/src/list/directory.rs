@@ -105,7 +105,7 @@ impl ListTree {
         result
     }
 
-    /// Puts `block` before the one at `position`, or behind the last. It becomes an end block where that is due.
+    /// Puts `block` before the one at `position`, or after the last. It becomes an end block where that is due.
     pub(super) fn insert(&mut self, position: usize, block: Block) {
         self.len += block.len() as u64;
         let last = self.blocks();

@@ -46,7 +46,7 @@ impl List {
         self.push(End::Front, value, options);
     }
 
-    /// Puts `value` behind the last element.
+    /// Puts `value` after the last element.
     #[inline]
     pub fn push_back(&mut self, value: &[u8], options: &ListOptions) {
         self.push(End::Back, value, options);

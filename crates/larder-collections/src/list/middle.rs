@@ -24,7 +24,7 @@ impl List {
         true
     }
 
-    /// Puts `value` before the element at `index`, or behind the last when `index` is the length or more.
+    /// Puts `value` before the element at `index`, or after the last when `index` is the length or more.
     pub fn insert(&mut self, index: u64, value: &[u8], options: &ListOptions) {
         if index == 0 || index >= self.len() {
             return self.push(if index == 0 { End::Front } else { End::Back }, value, options);

@@ -4,8 +4,8 @@
 //! labels from ever decreasing while an element is in it:
 //!
 //! - pushes and pops at the front move `origin` along, so all others keep their labels; at the back nothing changes;
-//! - an insert in the middle leaves `origin`, so the elements behind it move up by one;
-//! - a removal in the middle adds one to `origin`, so the elements before it move up, those behind it stay.
+//! - an insert in the middle leaves `origin`, so the elements after it move up by one;
+//! - a removal in the middle adds one to `origin`, so the elements before it move up, those after it stay.
 //!
 //! A cursor is the label from which to go on. An element that was not returned yet lies at or above it, and stays
 //! there: **every element that is in the list from the start of a scan to its end is returned at least once**, while

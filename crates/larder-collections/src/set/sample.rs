@@ -21,7 +21,7 @@ impl Set {
         }
     }
 
-    /// So many different members, or all of them if they are fewer; in no order to rely on.
+    /// This many different members, or all of them if they are fewer; in no order to rely on.
     pub fn sample_distinct(&self, count: u64, rng: &mut fastrand::Rng) -> Vec<Element<'_>> {
         if count.saturating_mul(SPARSE) <= self.len() {
             return self.sample_sparsely(count as usize, rng);

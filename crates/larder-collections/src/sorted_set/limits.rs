@@ -1,6 +1,6 @@
 //! Sizes at which a sorted set changes.
 
-/// A set of one leaf takes at most so many bytes.
+/// A set of one leaf takes at most this many bytes.
 pub(super) const PACKED_BYTES_MAX: usize = 4096;
 
 /// Longer members cannot be stored: two of them share a leaf for a moment, whose offsets have 32 bits.

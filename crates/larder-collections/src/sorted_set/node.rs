@@ -4,7 +4,7 @@
 //!   slots  [key 8 | word 8] x n     bound of child i: its entries are not less than (key, tie)
 //!                                   word: bottom nodes: leaf id << 16 | entries of the leaf; above: entries below
 //!   ties   [member's start] x n     empty as long as no bound of the node needs a member
-//!   kids   [Arc<Node>] x n          above the bottom only
+//!   children  [Arc<Node>] x n       above the bottom only
 //! ```
 //!
 //! A bound needs a member only where entries of one score lie on both sides of it, and of that member only the bytes up to

@@ -43,7 +43,7 @@ impl<H: KeyHash> SortedSet<H> {
         next
     }
 
-    /// Collects entries from hash `from` on, at least `count` of them if there are so many. Returns the cursor behind them.
+    /// Collects entries from hash `from` on, at least `count` of them if there are that many. Returns the cursor after them.
     fn collect<'a>(&'a self, mut from: u64, count: usize, found: &mut Vec<Found<'a>>) -> u64 {
         let start = from >> CURSOR_SHIFT;
         let mut take = |leaf: &'a Leaf, bits, prefix| {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(super) const LEAF_BYTES_MAX: usize = 1024;
 /// A leaf of fewer bytes looks for a neighbour to join.
 const LEAF_BYTES_MIN: usize = LEAF_BYTES_MAX * 2 / 5;
-/// Two leaves of at most so many bytes together may join.
+/// Two leaves of at most this many bytes together may join.
 const JOIN_BYTES_MAX: usize = LEAF_BYTES_MAX * 7 / 8;
 /// A tree of more leaves has an index.
 const UNINDEXED_MAX: usize = 8;
@@ -19,7 +19,7 @@ const UNINDEXED_MAX: usize = 8;
 const INDEXED_MIN: usize = 4;
 /// Nodes of fewer children look for a neighbour to join.
 const FANOUT_MIN: usize = FANOUT / 4;
-/// Two nodes of at most so many children together may join.
+/// Two nodes of at most this many children together may join.
 const FANOUT_JOIN: usize = FANOUT * 3 / 4;
 
 /// See the module's comment.
@@ -372,7 +372,7 @@ fn insert_in_leaf(
     Grown { moved, leaf: id, sibling: None }
 }
 
-/// Opens a leaf for an entry behind the last one or before the first one: the full one stays as it is.
+/// Opens a leaf for an entry after the last one or before the first one: the full one stays as it is.
 fn open_leaf(node: &mut Node, i: usize, leaves: &mut Slab<Leaf>, entry: &Entry<'_>, behind: bool) -> Grown {
     let old = leaves.get(node.leaf_id(i)).clone();
     let new = Leaf::of(entry.key, entry.tag, entry.member);

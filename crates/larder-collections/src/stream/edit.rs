@@ -26,7 +26,7 @@ impl Default for Limits {
 /// What is left by trimming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrimTo {
-    /// So many entries, the last ones.
+    /// This many entries, the last ones.
     Len(u64),
     /// Entries from this id on.
     MinId(StreamId),
@@ -39,7 +39,7 @@ pub struct Trim {
     pub to: TrimTo,
     /// Whether only whole nodes go, so that some more may be left.
     pub approximate: bool,
-    /// No more entries than so many are removed, node by node; 0 for no limit.
+    /// No more entries than this many are removed, node by node; 0 for no limit.
     pub limit: u64,
 }
 
@@ -143,7 +143,7 @@ impl Stream {
 }
 
 impl Data {
-    /// Finds the first entry anew.
+    /// Finds the first entry again.
     pub(super) fn find_first(&mut self) {
         let mut first = StreamId::ZERO;
         let _ = self.nodes.walk(StreamId::ZERO, Way::Up, &mut |base, node: &StreamNode| {

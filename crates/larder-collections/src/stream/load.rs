@@ -31,7 +31,7 @@ impl From<Damaged> for LoadError {
 }
 
 impl Loader {
-    /// Adds a node behind those before it.
+    /// Adds a node after those before it.
     pub fn add_node(&mut self, base: StreamId, bytes: &[u8]) -> Result<(), LoadError> {
         let (node, last) = StreamNode::from_bytes(bytes, base)?;
         if self.last.is_some_and(|before| base <= before) {
@@ -45,7 +45,7 @@ impl Loader {
         Ok(())
     }
 
-    /// The stream, which has so many entries.
+    /// The stream, which has this many entries.
     pub fn finish(mut self, len: u64, last_id: StreamId) -> Result<Stream, LoadError> {
         if self.data.nodes.len() != len {
             return Err(LoadError::Length);

@@ -41,7 +41,7 @@ pub(super) trait Payload: Copy {
     /// The time in it, from which the next one is told.
     fn time(&self) -> u64;
 
-    /// Writes it behind a record of this time.
+    /// Writes it after a record of this time.
     fn put(&self, previous: u64, out: &mut Vec<u8>);
 
     /// Reads what [`Payload::put`] wrote from `at` on, and where the next record begins.
@@ -276,7 +276,7 @@ impl<P: Payload> Pack<P> {
         Some(Found { start, end, previous, id, payload })
     }
 
-    /// Writes `put`, if anything, in the place of `range`, and then `next` anew, the record behind that: it was told from
+    /// Writes `put`, if anything, in the place of `range`, and then `next` again, the record after that: it was told from
     /// another one before.
     fn splice(
         &mut self,

@@ -23,7 +23,7 @@ impl Stream {
         order: Order,
         mut f: impl FnMut(Entry<'_>) -> ControlFlow<R>,
     ) -> Option<R> {
-        // Breaking with None ends the walk behind the range.
+        // Breaking with None ends the walk after the range.
         let flow = match order {
             Order::Ascending => self.0.nodes.walk(from, Way::Up, &mut |base, node: &StreamNode| {
                 for entry in node.entries(base) {

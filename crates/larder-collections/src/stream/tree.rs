@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 /// Most slots of a node.
 const FANOUT: usize = 64;
-/// A node that shrinks to so many slots is joined with a neighbour if both have room in one.
+/// A node that shrinks to this many slots is joined with a neighbour if both have room in one.
 const SPARSE: usize = FANOUT / 4;
 
 /// What hangs in the leaves.
@@ -71,7 +71,7 @@ pub(super) enum Verdict<B> {
     Keep,
     /// It goes.
     Remove,
-    /// It stays, and a new one with this first id comes behind it.
+    /// It stays, and a new one with this first id comes after it.
     Add(StreamId, B),
 }
 
@@ -154,7 +154,7 @@ impl<B: Block> Tree<B> {
         Some(result)
     }
 
-    /// Puts a block behind all others. Its ids are above theirs.
+    /// Puts a block after all others. Its ids are above theirs.
     pub(super) fn push_back(&mut self, first: StreamId, block: B) {
         if self.blocks == 0 {
             (self.len, self.blocks) = (block.len(), 1);

@@ -77,7 +77,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         Table::with_room(0, 0)
     }
 
-    /// An empty table with room for so many entries of so many bytes in all, if that is one segment at most.
+    /// An empty table with room for this many entries of this many bytes in all, if that is one segment at most.
     pub fn with_room(slots: usize, entry_bytes: usize) -> Self {
         let fits = slots <= SEGMENT_SLOTS_MAX && entry_bytes <= SEGMENT_BYTES_MAX;
         let rows = if fits { Rows::with_room(slots, entry_bytes) } else { Rows::with_room(0, 0) };

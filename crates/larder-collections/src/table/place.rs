@@ -2,9 +2,9 @@
 
 use crate::key_table::position;
 
-/// A segment of so many entries is split. Fewer make clones cheaper to write to, more leave less air.
+/// A segment of this many entries is split. Fewer make clones cheaper to write to, more leave less air.
 pub const SEGMENT_SLOTS_MAX: usize = 128;
-/// A segment of so many bytes is split.
+/// A segment of this many bytes is split.
 pub const SEGMENT_BYTES_MAX: usize = 4096;
 /// How much deeper than the average a segment may lie.
 pub const DEPTH_SLACK: u32 = 4;

@@ -80,7 +80,7 @@ impl<L: Layout> Tree<L> {
         }
     }
 
-    /// Counts anew after an entry has been replaced.
+    /// Counts again after an entry has been replaced.
     fn replaced<H: KeyHash>(&mut self, position: u32, old: &Old, new: L::New<'_>) {
         let grown = self.root.leaf(position).rows().page().capacity_bytes() + L::new_out_bytes(new);
         self.heap_bytes = self.heap_bytes + grown - old.capacity_bytes - old.out_bytes;
@@ -288,7 +288,7 @@ pub(super) fn soonest_of<L: Layout>(rows: &Rows<L>) -> u64 {
     rows.rows().filter_map(Row::expire_at_ms).min().unwrap_or(NEVER)
 }
 
-/// How many bits number so many slots.
+/// How many bits number this many slots.
 pub(super) fn bits_for(slots: usize) -> u8 {
     slots.next_power_of_two().ilog2() as u8
 }

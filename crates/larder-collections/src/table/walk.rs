@@ -33,7 +33,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// An entry, each with the same chance; None when there is none. O(1) on average.
     ///
     /// A random position names a segment of depth d with chance 2^-d; it is taken with 2^(d - deepest), and of its
-    /// possible slots one. A hole, or a number beyond the last, starts anew.
+    /// possible slots one. A hole, or a number beyond the last, starts again.
     pub fn sample(&self, rng: &mut fastrand::Rng) -> Option<Row<'_, L>> {
         if self.is_empty() {
             return None;

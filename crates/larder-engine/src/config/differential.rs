@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Options whose defaults differ on purpose.
 const OWN_DEFAULTS: [&str; 3] = ["io-threads", "syslog-ident", "crash-memcheck-enabled"];
@@ -52,16 +52,16 @@ impl Peer {
             .spawn()
             .expect("valkey-server is there: `make deps`");
         let mut peer = Peer { child, dir, stream: None };
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = crate::clock::instant() + Duration::from_secs(10);
         while peer.stream.is_none() {
-            assert!(Instant::now() < deadline, "valkey-server does not come up");
+            assert!(crate::clock::instant() < deadline, "valkey-server does not come up");
             peer.stream = UnixStream::connect(peer.dir.join("s")).ok();
             std::thread::sleep(Duration::from_millis(1));
         }
         peer
     }
 
-    /// Sends a command and reads until a PING behind it is answered.
+    /// Sends a command and reads until a PING after it is answered.
     fn ask(&mut self, args: &[&str]) -> String {
         let stream = self.stream.as_mut().unwrap();
         let mut request = format!("*{}\r\n", args.len());

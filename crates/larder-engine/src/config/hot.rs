@@ -16,7 +16,7 @@ pub struct OutputLimit {
 
 macro_rules! hot {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
-        /// Hot options. A field is named like its option, with the unit behind it where the option has one.
+        /// Hot options. A field is named like its option, with the unit after it where the option has one.
         #[derive(Debug, Default)]
         pub struct Hot {
             $($(#[$doc])* pub $name: $kind,)*

@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// The number behind a canonical text, where there is one.
+    /// The number after a canonical text, where there is one.
     pub(crate) fn value(self, canonical: &str) -> Option<i128> {
         match self {
             Kind::Bool => Some(i128::from(canonical == "yes")),

@@ -46,6 +46,7 @@ use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_resp::{Args, Reply};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -80,6 +81,8 @@ pub(crate) struct WorkerState {
     pub effects: Effects,
     /// FLUSHALL was among what ran: the host is told when no shard is held.
     pub flushed: bool,
+    /// There are errors among what the script has returned: its call counts as one that failed.
+    pub returned_errors: Cell<bool>,
     /// Where in the log the effects of this thread's last write end.
     pub log_end: u64,
     /// A buffer for replies whose length is not known at first.

@@ -295,6 +295,7 @@ pub(crate) fn refuse_queued(context: &mut Context<'_>, error: &CommandError) {
 
 /// Counts an error that a script has returned.
 pub(crate) fn count_error(engine: &Engine, worker: &WorkerState, text: &[u8]) {
+    worker.returned_errors.set(true);
     worker.stats.errors.add(1);
     engine.errors.count(&CommandError::Custom(text.to_vec()));
 }
@@ -434,7 +435,8 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         context.session.suspended = Some(Box::new(suspended));
         return true;
     }
-    let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Failed };
+    let has_failed = context.worker.returned_errors.take() || result.is_err();
+    let outcome = if has_failed { Outcome::Failed } else { Outcome::Done };
     record(context.engine, context.worker, context.session, context.found, args, took, outcome);
     result.is_ok()
 }

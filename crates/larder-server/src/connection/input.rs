@@ -1,7 +1,7 @@
 //! Bytes that have arrived and wait to be executed.
 //!
 //! Most reads bring whole commands into the event loop's shared buffer and leave nothing behind. Only what is left
-//! (part of a command, or everything behind a command that blocks) is kept here, in a buffer that grows with what
+//! (part of a command, or everything after a command that blocks) is kept here, in a buffer that grows with what
 //! arrives and never with what is announced. O(n) over all bytes: a consumed front is cut off when it is half of the
 //! buffer.
 

@@ -276,7 +276,7 @@ pub enum Woken {
     Timeout,
 }
 
-/// Waits for a crash, for at most so many milliseconds. To be called by one thread only, which writes the report.
+/// Waits for a crash, for at most this many milliseconds. To be called by one thread only, which writes the report.
 pub fn wait_for_crash(timeout_ms: Option<u32>) -> Woken {
     REPORTER.store(thread_id(), Relaxed);
     let Some([(ask, _), _]) = PIPES.get() else { unreachable!("prepared before") };

@@ -12,7 +12,7 @@ use std::thread;
 
 /// Values are handed over in batches of about this size.
 const BATCH_BYTES: usize = 256 << 10;
-/// Or of so many keys.
+/// Or of this many keys.
 const BATCH_KEYS: usize = 8192;
 /// Batches that wait, for each thread.
 const BATCHES_WAITING: usize = 4;

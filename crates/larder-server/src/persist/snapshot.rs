@@ -15,10 +15,10 @@ use std::thread;
 /// What is less than this is gathered before it goes to the file; pieces of threads go there as they are. A call to the
 /// kernel should be short: many kernels let nobody else onto the processor before it ends.
 const BUFFER_BYTES: usize = 64 << 10;
-/// After so many bytes the kernel is told to begin to write them to the disk, so that the last sync is short, and each of
+/// After this many bytes the kernel is told to begin to write them to the disk, so that the last sync is short, and each of
 /// these calls as well.
 const SYNC_BYTES: u64 = 1 << 20;
-/// More than so many bytes are not on their way to the disk at once: what comes then waits.
+/// More than this many bytes are not on their way to the disk at once: what comes then waits.
 const UNSYNCED_MAX_BYTES: u64 = 32 << 20;
 /// What a thread makes before it takes its turn at the file: when it is urgent, and when others come first, who may have to
 /// wait until the kernel has taken it.
@@ -144,9 +144,9 @@ struct Syncing {
     file: File,
     /// Bytes written.
     at: u64,
-    /// So many of them are on the way to the disk.
+    /// This many of them are on the way to the disk.
     begun: u64,
-    /// And so many are there.
+    /// And this many are there.
     done: u64,
     on: bool,
 }

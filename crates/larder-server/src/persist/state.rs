@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// A snapshot that failed is not tried again by itself for so many seconds.
+/// A snapshot that failed is not tried again by itself for this many seconds.
 pub(super) const RETRY_S: u64 = 5;
 
 /// How RDB files are written.

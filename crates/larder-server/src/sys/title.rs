@@ -26,7 +26,7 @@ pub fn prepare() {
 fn arguments_and_environment() -> Option<(usize, usize)> {
     const ARG_START: usize = 48;
     const ENV_END: usize = 51;
-    /// The first field behind the name, which may hold spaces.
+    /// The first field after the name, which may hold spaces.
     const STATE: usize = 3;
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();

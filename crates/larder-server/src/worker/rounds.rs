@@ -24,7 +24,7 @@ struct Rounds<'a> {
 
 impl EventLoop {
     /// Executes a command that may run scripts, which [`Flow::Script`] or [`Flow::Debug`] was the answer for. `rest` is what
-    /// the client has sent behind it.
+    /// the client has sent after it.
     pub(super) fn run_script(
         &mut self,
         connection: &mut Connection,

@@ -4,7 +4,7 @@ use crate::{Pair, words};
 use larder_testkit::{Client, Kind, Server, Value};
 use std::fmt::Write;
 
-/// A script, the arguments of EVAL behind it, and what the client says.
+/// A script, the arguments of EVAL after it, and what the client says.
 struct Dialogue {
     script: &'static str,
     args: &'static str,

@@ -54,6 +54,8 @@ fn every_error_is_counted_once() {
         "EVAL \"return redis.pcall('lpush','k','x')\" 0",
         "EVAL \"redis.pcall('lpush','k','x') return 1\" 0",
         "EVAL \"return redis.error_reply('MY e')\" 0",
+        "EVAL \"return {1,redis.error_reply('MY e'),{{err='ERR deep'}}}\" 0",
+        "EVAL \"return 1\" 0",
         "EVAL \"return redis.error_reply('-NEG e')\" 0",
         "EVAL \"return redis.error_reply('lower case')\" 0",
         "EVAL \"return {err='X y'}\" 0",

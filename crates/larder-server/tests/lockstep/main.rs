@@ -28,7 +28,7 @@ const SEQUENCES: u64 = 1000;
 /// The same of the longer ones.
 const CHECKED_SEQUENCES: u64 = 20;
 
-/// Few commands, so that many sequences begin anew, on connections that meet often.
+/// Few commands, so that many sequences begin again, on connections that meet often.
 const SHORT: Style = Style { len: 10..60, stretch: 3, advances: 50, unblocks: 5 };
 /// Long runs should spend their time neither on beginnings nor on waiting for each reply, or for the clock.
 const LONG: Style = Style { len: 100..2000, stretch: 30, advances: 10, unblocks: 20 };

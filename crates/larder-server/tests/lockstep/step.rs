@@ -20,7 +20,7 @@ pub enum Step {
     },
     /// Time passes.
     Advance {
-        /// So many ms.
+        /// This many ms.
         ms: u64,
     },
 }

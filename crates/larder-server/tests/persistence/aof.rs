@@ -284,7 +284,7 @@ fn it_can_be_switched_on_and_off() {
     client.ask("SET during 1");
     assert_eq!(client.ask("CONFIG SET appendonly no"), ok());
     wait_for(&mut client, "INFO persistence", "aof_enabled:0");
-    // The log is closed by another thread; a second rewrite passes only behind that.
+    // The log is closed by another thread; a second rewrite passes only after that.
     client.ask("BGSAVE");
     wait_for(&mut client, "INFO persistence", "rdb_saves:1");
     wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");

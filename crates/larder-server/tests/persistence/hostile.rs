@@ -33,7 +33,7 @@ fn payload(client: &mut Client, key: &str) -> Vec<u8> {
     }
 }
 
-/// Puts the right checksum behind the bytes.
+/// Puts the right checksum after the bytes.
 fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend_from_slice(&Crc64::of(&bytes).to_le_bytes());
     bytes

@@ -30,7 +30,7 @@ const EVENTS: &[&str] = &[
 struct Round {
     /// Numbers that each writer has had acknowledged.
     acknowledged: [AtomicU64; WRITERS],
-    /// Of these, so many the next start must find.
+    /// Of these, this many the next start must find.
     kept: Mutex<[u64; WRITERS]>,
 }
 

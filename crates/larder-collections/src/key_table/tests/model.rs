@@ -25,7 +25,7 @@ enum Keys {
     Sequential,
     /// 0 to 600 bytes.
     AnyLength,
-    /// Eight bytes of hash with so many random bits at the top, and a number.
+    /// Eight bytes of hash with this many random bits at the top, and a number.
     Hash {
         top_bits: u32,
     },

@@ -20,7 +20,7 @@ impl Tree {
         Tree::of(right)
     }
 
-    /// Puts all blocks of `other` behind those of this one.
+    /// Puts all blocks of `other` after those of this one.
     pub(crate) fn append(&mut self, other: Tree) {
         let joined = join(self.root.take(), other.root);
         *self = Tree { sum: self.sum + other.sum, root: joined };

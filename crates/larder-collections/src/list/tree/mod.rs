@@ -13,7 +13,7 @@
 //! | clone | O(1) |
 //!
 //! ```text
-//!            Inner  kids: [Arc<Node>; 2..=32]   sums: [Sum; same]
+//!            Inner  children: [Arc<Node>; 2..=32]   sums: [Sum; same]
 //!                     |            \
 //!   Leaf  blocks: [Block; 8..=32]   Leaf ...     tags: [len | compressed << 30 | pending << 31; same]
 //! ```

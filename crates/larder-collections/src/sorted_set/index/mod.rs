@@ -32,7 +32,7 @@ const SEGMENT_MAX: usize = 512;
 const FIRST_FILL: usize = 256;
 /// Two halves of fewer entries in all become one.
 const JOIN_MAX: usize = SEGMENT_MAX / 4;
-/// A segment is not split further if that leaves fewer known bits; they are made anew first.
+/// A segment is not split further if that leaves fewer known bits; they are made again first.
 const KNOWN_MIN: u32 = 11;
 /// Splits stop here: hashes that agree so far are alike on purpose.
 const DEPTH_MAX: u32 = 32;
@@ -154,7 +154,7 @@ impl Index {
         assert_eq!(spans, 1 << self.bits, "X2");
     }
 
-    /// Whether a segment is full and may be divided. Hashes that agree in many bits more than so many members should are no
+    /// Whether a segment is full and may be divided. Hashes that agree in many bits more than this many members should are no
     /// reason to double the directory without end: such a segment grows instead.
     fn must_split(&self, segment: &Segment) -> bool {
         segment.len() >= SEGMENT_MAX
@@ -228,11 +228,11 @@ pub(super) struct SegmentLeaves {
     /// Bits that the hashes of its members begin with, and how many.
     pub bits: u32,
     pub prefix: u64,
-    /// The first hash behind it, 0 behind the last.
+    /// The first hash after it, 0 after the last.
     pub end: u64,
 }
 
-/// The first hash behind those that begin with the `bits` bits `prefix`; 0 behind the last.
+/// The first hash after those that begin with the `bits` bits `prefix`; 0 after the last.
 fn end_of(prefix: u64, bits: u32) -> u64 {
     (prefix + 1).checked_shl(64 - bits).unwrap_or(0)
 }

@@ -8,7 +8,7 @@
 //!  +-----+-------+-------+----+-----------------------------+- - - -+
 //! ```
 //!
-//! A fragment is the 16 bits of the hash behind the `depth` bits that the whole segment shares. A split turns its top bit
+//! A fragment is the 16 bits of the hash after the `depth` bits that the whole segment shares. A split turns its top bit
 //! into a bit of depth and shifts: `known` counts the bits from the top that are still true, the others are zero.
 
 use larder_packed::buffer::Buffer;

@@ -24,13 +24,13 @@ impl Conditions {
         let mut conditions = Conditions::default();
         for arg in args.iter() {
             if is_word(arg, "nx") {
-                conditions.nx = true
+                conditions.nx = true;
             } else if is_word(arg, "xx") {
-                conditions.xx = true
+                conditions.xx = true;
             } else if is_word(arg, "gt") {
-                conditions.gt = true
+                conditions.gt = true;
             } else if is_word(arg, "lt") {
-                conditions.lt = true
+                conditions.lt = true;
             } else {
                 return Err(unsupported(arg));
             }

@@ -45,9 +45,9 @@ impl<'a> Request<'a> {
         while let Some(word) = args.get(at) {
             let left = args.len() - at - 1;
             if is_word(word, "copy") {
-                copy = true
+                copy = true;
             } else if is_word(word, "replace") {
-                replace = true
+                replace = true;
             } else if is_word(word, "auth") && left >= 1 {
                 auth = vec![args.at(at + 1)];
                 at += 1;

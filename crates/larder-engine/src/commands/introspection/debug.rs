@@ -101,11 +101,11 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     for word in args.from(2).iter() {
         if is_word(word, "merge") {
             // Keys that are there already are replaced either way; libraries of functions only so.
-            merge = true
+            merge = true;
         } else if is_word(word, "noflush") {
-            flush = false
+            flush = false;
         } else if is_word(word, "nosave") {
-            save = false
+            save = false;
         } else {
             return Err(CommandError::Fixed(
                 "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",

@@ -88,7 +88,7 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut at = 2;
     while let Some(word) = args.get(at) {
         if !with_code && is_word(word, "withcode") {
-            with_code = true
+            with_code = true;
         } else if pattern.is_none() && is_word(word, "libraryname") {
             at += 1;
             pattern =

@@ -32,15 +32,15 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let mut abort = false;
     for word in args.from(1).iter() {
         if is_word(word, "save") {
-            flags.save = true
+            flags.save = true;
         } else if is_word(word, "nosave") {
-            flags.nosave = true
+            flags.nosave = true;
         } else if is_word(word, "now") {
-            flags.now = true
+            flags.now = true;
         } else if is_word(word, "force") {
-            flags.force = true
+            flags.force = true;
         } else if is_word(word, "abort") {
-            abort = true
+            abort = true;
         } else if is_word(word, "safe") || is_word(word, "failover") {
             // They concern a cluster.
         } else {

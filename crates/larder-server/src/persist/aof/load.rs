@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// What is read from a file at once.
 const READ_BYTES: usize = 1 << 20;
-/// The clocks are read again after so many commands.
+/// The clocks are read again after this many commands.
 const COMMANDS_PER_TICK: u64 = 1024;
 
 /// Loads the append-only file that the configuration names, if there is one; says what was loaded. The error is what the
@@ -89,7 +89,7 @@ fn size_of_part(place: &Place, part: &Part) -> Result<u64, String> {
 enum End {
     /// With the file.
     Whole,
-    /// In the middle of a command or of a transaction; so many bytes before that are good.
+    /// In the middle of a command or of a transaction; this many bytes before that are good.
     Cut(u64),
 }
 

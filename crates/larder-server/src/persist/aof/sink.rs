@@ -43,7 +43,7 @@ struct Inner {
     chunk: Chunk,
     /// So much of it is in files.
     done: usize,
-    /// So many of its cuts have been passed.
+    /// This many of its cuts have been passed.
     cuts_passed: usize,
 }
 
