@@ -1,6 +1,7 @@
 //! Snapshots and the append-only file.
 
 use super::row::*;
+use crate::config::error::OptionError;
 use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
@@ -33,26 +34,24 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("aof-disable-auto-gc", "no").hidden(),
 ];
 
-fn db_file_name(name: &str) -> Result<(), String> {
-    plain_name(name).then_some(()).ok_or_else(|| "dbfilename can't be a path, just a filename".to_string())
+fn db_file_name(name: &str) -> Result<(), OptionError> {
+    plain_name(name, "dbfilename", "filename")
 }
 
-fn aof_file_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("appendfilename can't be empty".to_string());
-    }
-    plain_name(name)
-        .then_some(())
-        .ok_or_else(|| "appendfilename can't be a path, just a filename".to_string())
+fn aof_file_name(name: &str) -> Result<(), OptionError> {
+    not_empty(name, "appendfilename")?;
+    plain_name(name, "appendfilename", "filename")
 }
 
-fn aof_dir_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("appenddirname can't be empty".to_string());
-    }
-    plain_name(name).then_some(()).ok_or_else(|| "appenddirname can't be a path, just a dirname".to_string())
+fn aof_dir_name(name: &str) -> Result<(), OptionError> {
+    not_empty(name, "appenddirname")?;
+    plain_name(name, "appenddirname", "dirname")
 }
 
-fn plain_name(name: &str) -> bool {
-    !name.contains('/')
+fn not_empty(name: &str, option: &'static str) -> Result<(), OptionError> {
+    if name.is_empty() { Err(OptionError::Empty(option)) } else { Ok(()) }
+}
+
+fn plain_name(name: &str, option: &'static str, what: &'static str) -> Result<(), OptionError> {
+    if name.contains('/') { Err(OptionError::Path(option, what)) } else { Ok(()) }
 }

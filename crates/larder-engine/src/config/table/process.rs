@@ -1,6 +1,7 @@
 //! The process: threads, log, files, signals, scheduling.
 
 use super::row::*;
+use crate::config::error::OptionError;
 use crate::config::kind::Kind;
 use crate::config::kind::Names;
 use crate::config::special::Special;
@@ -69,16 +70,15 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("use-exit-on-panic", "no").hidden(),
 ];
 
-fn title_template(template: &str) -> Result<(), String> {
-    let unknown = || Err("template format is invalid or contains unknown variables".to_string());
+fn title_template(template: &str) -> Result<(), OptionError> {
     if template.is_empty() {
-        return unknown();
+        return Err(OptionError::TitleTemplate);
     }
     let mut rest = template;
     while let Some(open) = rest.find('{') {
         let known = rest[open + 1..].split_once('}').filter(|(name, _)| TITLE_VARIABLES.contains(name));
         let Some((_, after)) = known else {
-            return unknown();
+            return Err(OptionError::TitleTemplate);
         };
         rest = after;
     }
@@ -86,9 +86,9 @@ fn title_template(template: &str) -> Result<(), String> {
 }
 
 /// Strings are compared byte by byte, as in the locale C.
-fn locale(name: &str) -> Result<(), String> {
+fn locale(name: &str) -> Result<(), OptionError> {
     match name {
         "" | "C" | "POSIX" => Ok(()),
-        _ => Err("Invalid locale name".to_string()),
+        _ => Err(OptionError::Locale),
     }
 }
