@@ -73,12 +73,12 @@ impl ConfigHost for ServerHost {
             }
             "appendonly" => self.persist().keep_log(value == "yes"),
             "loglevel" => {
-                self.server.shared.log.set_level(config.number("loglevel"));
+                self.server.shared.log.set_level(config.choice("loglevel"));
                 Ok(())
             }
             "log-format" | "log-timestamp-format" => {
                 let log = &self.server.shared.log;
-                log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
+                log.set_form(config.choice("log-format"), config.choice("log-timestamp-format"));
                 Ok(())
             }
             "maxclients" => process::raise_clients(config.number("maxclients") as u64),

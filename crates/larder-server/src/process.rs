@@ -5,7 +5,7 @@ use crate::settings::system_text;
 use crate::shared::Shared;
 use crate::sys;
 use larder_engine::ApplyError;
-use larder_engine::config::Config;
+use larder_engine::config::{Config, OomScoreAdj};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -67,18 +67,18 @@ static OOM_SCORE_BEFORE: OnceLock<i64> = OnceLock::new();
 /// Puts `oom-score-adj` into effect as far as the process may: the first of `oom-score-adj-values`, by itself or on top of the
 /// score that the process was started with; with `no` that score comes back.
 pub fn apply_oom_score(config: &Config) -> Result<(), ApplyError> {
-    let mode = config.value("oom-score-adj");
-    if mode == "no" && OOM_SCORE_BEFORE.get().is_none() {
+    let mode = config.choice("oom-score-adj");
+    if mode == OomScoreAdj::No && OOM_SCORE_BEFORE.get().is_none() {
         return Ok(());
     }
     let now = || std::fs::read_to_string(OOM_SCORE).ok()?.trim().parse().ok();
     let before = *OOM_SCORE_BEFORE.get_or_init(|| now().unwrap_or(0));
     let values = config.value("oom-score-adj-values");
     let own: i64 = values.split(' ').next().and_then(|score| score.parse().ok()).unwrap_or(0);
-    let score = match mode.as_str() {
-        "no" => before,
-        "absolute" => own,
-        _ => before + own,
+    let score = match mode {
+        OomScoreAdj::No => before,
+        OomScoreAdj::Absolute => own,
+        OomScoreAdj::Relative => before + own,
     };
     std::fs::write(OOM_SCORE, score.clamp(OOM_SCORE_MIN, OOM_SCORE_MAX).to_string())
         .map_err(|_| ApplyError::OomScore)

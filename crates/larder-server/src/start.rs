@@ -12,7 +12,7 @@ use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, shutdown, signals, sys};
-use larder_engine::config::{CommandLine, FatalConfig};
+use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
@@ -38,7 +38,7 @@ pub fn main(args: &[String]) -> ExitCode {
     match Settings::load(&line, cores) {
         Ok(settings) => serve(settings),
         Err(error @ SettingsError::Config(FatalConfig::Unreadable { .. })) => {
-            Log::new("", 2).warning(&error.to_string());
+            Log::new("", LogThreshold::Notice).warning(&error.to_string());
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -50,8 +50,8 @@ pub fn main(args: &[String]) -> ExitCode {
 
 fn serve(settings: Settings) -> ExitCode {
     let config = &settings.config;
-    let log = Log::new(&config.value("logfile"), config.number("loglevel"));
-    log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
+    let log = Log::new(&config.value("logfile"), config.choice("loglevel"));
+    log.set_form(config.choice("log-format"), config.choice("log-timestamp-format"));
     if config.is_yes("syslog-enabled") {
         log.use_syslog(&config.value("syslog-ident"), config.number("syslog-facility"));
     }

@@ -41,7 +41,7 @@ pub(crate) use rights::{Rights, join_selectors};
 pub use rule_error::{UserLineError, UsersError};
 pub(crate) use words::has_blanks;
 
-use crate::config::Config;
+use crate::config::{AclPubsubDefault, Config};
 use parking_lot::{Mutex, RwLock};
 use rule_error::RuleError;
 use std::collections::BTreeMap;
@@ -241,7 +241,7 @@ impl Acl {
 
 /// Whether users and selectors start with all channels.
 pub(crate) fn starts_with_all_channels(config: &Config) -> bool {
-    config.number("acl-pubsub-default") != 0
+    config.choice::<AclPubsubDefault>("acl-pubsub-default") == AclPubsubDefault::AllChannels
 }
 
 /// Looks a `user` line of the configuration through, before there are users. `seen` are the users named so far.

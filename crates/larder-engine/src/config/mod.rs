@@ -10,6 +10,7 @@
 //!
 //! Tested below each file and side by side with redis-server in `differential.rs`.
 
+mod choices;
 mod cli;
 #[cfg(test)]
 mod differential;
@@ -27,15 +28,18 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use choices::{
+    AclPubsubDefault, AppendFsync, Choice, ListCompressCodec, LogFormat, LogThreshold, LogTimestampFormat,
+    MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior, RdbVersionCheck, Supervised,
+};
 pub use cli::CommandLine;
 pub use error::{ConfigError, OptionError, Refusal};
-pub use hot::{Hot, OutputLimit};
+pub use hot::{Hot, HotChoice, OutputLimit};
 pub use load::{FatalConfig, FatalHeading, Include, LineError};
 pub(crate) use number::parse_memory;
 pub use rewrite::quoted;
-pub use table::MAXMEMORY_POLICIES;
 
-use crate::host::ApplyError;
+use crate::host::{ApplyError, ShutdownFlags};
 use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::Ordering::Relaxed;
 use table::{Effect, OPTIONS, Opt, find};
@@ -93,6 +97,16 @@ impl Config {
         let (index, _) = find(name).unwrap_or_else(|| panic!("no option {name}"));
         let value = OPTIONS[index].kind.value(&self.text(index));
         value.unwrap_or_else(|| panic!("{name} has no number")) as i64
+    }
+
+    /// The choice of an option that is one of several names. Panics on others.
+    pub fn choice<T: Choice>(&self, name: &str) -> T {
+        T::of(self.number(name))
+    }
+
+    /// What `shutdown-on-sigint` or `shutdown-on-sigterm` asks for.
+    pub fn shutdown_flags(&self, name: &str) -> ShutdownFlags {
+        choices::shutdown_flags(self.number(name))
     }
 
     /// Whether a yes/no option is yes.
@@ -182,7 +196,8 @@ impl Config {
         pairs: &[(&[u8], &[u8])],
         apply: impl FnMut(&str, &str) -> Result<(), ApplyError>,
     ) -> Result<(), ConfigError> {
-        self.set_for(pairs, self.hot.enable_protected_configs.load(Relaxed) == 1, apply)
+        let open = self.choice::<Permission>("enable-protected-configs") == Permission::Yes;
+        self.set_for(pairs, open, apply)
     }
 
     /// Stores what the server itself found out (the directory's full path, a lowered `maxclients`, the bound port),

@@ -1,6 +1,7 @@
 //! Snapshots and the append-only file.
 
 use super::row::*;
+use crate::config::choices::{AppendFsync, Choice, RdbVersionCheck};
 use crate::config::error::OptionError;
 use crate::config::special::Special;
 
@@ -12,7 +13,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("rdb-del-sync-files", "no").dormant("transfers to replicas"),
     yes_no("rdb-save-incremental-fsync", "yes"),
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11"),
-    one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict").hot_int(|h| &h.rdb_version_check),
+    one_of("rdb-version-check", RdbVersionCheck::NAMES, "strict").hot_int(|h| h.rdb_version_check.number()),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
@@ -22,8 +23,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("appendonly", "no"),
     checked_text("appendfilename", aof_file_name, "appendonly.aof").immutable(),
     checked_text("appenddirname", aof_dir_name, "appendonlydir").immutable(),
-    one_of("appendfsync", &[("everysec", 2), ("always", 1), ("no", 0)], "everysec")
-        .hot_int(|h| &h.appendfsync),
+    one_of("appendfsync", AppendFsync::NAMES, "everysec").hot_int(|h| h.appendfsync.number()),
     yes_no("no-appendfsync-on-rewrite", "no"),
     int("auto-aof-rewrite-percentage", 0, INT_MAX, "100"),
     memory("auto-aof-rewrite-min-size", 0, LONG_MAX, "67108864"),
