@@ -1,8 +1,9 @@
 //! The configuration file: options, and directives that concern other parts of the server.
 
-use crate::acl;
-use crate::command::names::Names;
+use crate::acl::{self, UserLineError};
+use crate::command::names::{Names, RenameError};
 use crate::config::{Config, FatalConfig, Include};
+use std::fmt;
 
 /// Options that Valkey no longer has and still accepts in files.
 const FORGOTTEN: [&str; 6] = [
@@ -25,18 +26,66 @@ pub struct Loaded {
     pub modules: Vec<Vec<String>>,
 }
 
+/// What is wrong with a directive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectiveError {
+    /// An option of a module has no value.
+    ModuleValue,
+    /// A command cannot be renamed.
+    Rename(RenameError),
+    /// It configures a sentinel, which this server is not.
+    Sentinel,
+    /// The server should be a sentinel.
+    SentinelMode,
+    /// There is none of this name that takes this many arguments.
+    Unknown,
+    /// A user cannot be made so.
+    User(UserLineError),
+}
+
+impl fmt::Display for DirectiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DirectiveError::ModuleValue => "Module config specified without value",
+            DirectiveError::Rename(error) => return error.fmt(f),
+            DirectiveError::Sentinel => "sentinel directive while not in sentinel mode",
+            DirectiveError::SentinelMode => "Sentinel mode is not supported",
+            DirectiveError::Unknown => "Bad directive or wrong number of arguments",
+            DirectiveError::User(error) => return error.fmt(f),
+        })
+    }
+}
+
+impl std::error::Error for DirectiveError {}
+
+impl From<RenameError> for DirectiveError {
+    fn from(error: RenameError) -> Self {
+        DirectiveError::Rename(error)
+    }
+}
+
+impl From<UserLineError> for DirectiveError {
+    fn from(error: UserLineError) -> Self {
+        DirectiveError::User(error)
+    }
+}
+
 impl Loaded {
     /// Applies every line of `text` to `config`, in order. `include` reads included files.
     ///
     /// # Errors
     /// What the first line is that cannot be followed, and why. Options before it are set then.
-    pub fn load(config: &Config, text: &str, include: Include) -> Result<Loaded, FatalConfig> {
+    pub fn load(
+        config: &Config,
+        text: &str,
+        include: Include,
+    ) -> Result<Loaded, FatalConfig<DirectiveError>> {
         let mut loaded = Loaded::default();
         config.load(text, include, &mut |name, args| loaded.directive(config, name, args))?;
         Ok(loaded)
     }
 
-    fn directive(&mut self, config: &Config, name: &str, args: &[String]) -> Result<(), String> {
+    fn directive(&mut self, config: &Config, name: &str, args: &[String]) -> Result<(), DirectiveError> {
         match (name, args) {
             (name, [_]) if FORGOTTEN.contains(&name) => {}
             ("rename-command", [old, new]) => self.names.rename(old, new)?,
@@ -45,12 +94,10 @@ impl Loaded {
                 self.users.push(args.to_vec());
             }
             ("loadmodule", [_, ..]) => self.modules.push(args.to_vec()),
-            ("sentinel", []) => return Err("Sentinel mode is not supported".to_string()),
-            ("sentinel", [_, ..]) => return Err("sentinel directive while not in sentinel mode".to_string()),
-            (name, []) if name.contains('.') => {
-                return Err("Module config specified without value".to_string());
-            }
-            _ => return Err("Bad directive or wrong number of arguments".to_string()),
+            ("sentinel", []) => return Err(DirectiveError::SentinelMode),
+            ("sentinel", [_, ..]) => return Err(DirectiveError::Sentinel),
+            (name, []) if name.contains('.') => return Err(DirectiveError::ModuleValue),
+            _ => return Err(DirectiveError::Unknown),
         }
         Ok(())
     }

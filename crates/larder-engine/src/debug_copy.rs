@@ -12,7 +12,10 @@ use crate::clients::session::{ConnInfo, ConnKind, Session, client_flags};
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
 use crate::engine::{Engine, EngineOptions};
-use crate::host::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
+use crate::host::{
+    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost, LogLevel, Logged,
+    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+};
 use crate::keyspace::locks::MayWait;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::{Loader, Overdue};
@@ -145,51 +148,35 @@ impl Engine {
 /// The process around a copy: it answers, and does nothing else but write to the log.
 struct CopyHost(Arc<dyn Host>);
 
-const REFUSED: &str = "not while a script is debugged";
-
-impl Host for CopyHost {
-    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), String> {
-        Err(REFUSED.to_owned())
+impl ConfigHost for CopyHost {
+    fn apply_config(&self, _name: &str, _value: &str) -> Result<(), ApplyError> {
+        Err(ApplyError::OnCopy)
     }
 
-    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, String> {
-        Err(REFUSED.to_owned())
+    fn config_file(&self) -> String {
+        self.0.config_file()
     }
 
-    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), String> {
-        Err(REFUSED.to_owned())
+    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), RewriteError> {
+        Err(RewriteError::OnCopy)
     }
 
-    fn apply_config(&self, _name: &str, _value: &str) -> Result<(), String> {
-        Err(REFUSED.to_owned())
+    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, SystemError> {
+        Err(SystemError::on_copy())
     }
 
-    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), String> {
-        Err(REFUSED.to_owned())
+    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), SystemError> {
+        Err(SystemError::on_copy())
     }
+}
 
-    fn save(&self) -> Result<(), String> {
-        Err(REFUSED.to_owned())
+impl LogHost for CopyHost {
+    fn log(&self, level: LogLevel, text: &str) {
+        self.0.log(level, text);
     }
+}
 
-    fn save_in_background(&self, _now: bool) {}
-
-    fn flushed(&self) {}
-
-    fn rewrite_log_in_background(&self) {}
-
-    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), String> {
-        Err(REFUSED.to_owned())
-    }
-
-    fn reload_log(&self) -> Result<(), String> {
-        Err(REFUSED.to_owned())
-    }
-
-    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
-        Err("connecting to the client")
-    }
-
+impl MemoryHost for CopyHost {
     fn memory(&self) -> HostMemory {
         self.0.memory()
     }
@@ -203,7 +190,15 @@ impl Host for CopyHost {
     fn malloc_stats(&self) -> String {
         self.0.malloc_stats()
     }
+}
 
+impl PeerHost for CopyHost {
+    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
+        Err(ExchangeError::Connecting)
+    }
+}
+
+impl ProcessHost for CopyHost {
     fn cpu(&self) -> CpuTimes {
         self.0.cpu()
     }
@@ -215,12 +210,28 @@ impl Host for CopyHost {
     fn executable(&self) -> String {
         self.0.executable()
     }
+}
 
-    fn config_file(&self) -> String {
-        self.0.config_file()
+impl SavingHost for CopyHost {
+    fn save(&self) -> Result<(), Logged> {
+        Err(Logged)
     }
 
-    fn log(&self, level: LogLevel, text: &str) {
-        self.0.log(level, text);
+    fn save_in_background(&self, _now: bool) {}
+
+    fn flushed(&self) {}
+
+    fn rewrite_log_in_background(&self) {}
+
+    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
+        Err(ReloadError::OnCopy)
+    }
+
+    fn reload_log(&self) -> Result<(), ReloadError> {
+        Err(ReloadError::OnCopy)
+    }
+
+    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
+        Err(Logged)
     }
 }

@@ -1,5 +1,9 @@
 //! What the engine asks of the process around it.
 
+mod error;
+
+pub use error::{ApplyError, ExchangeError, Logged, ReloadError, RewriteError, SystemError};
+
 use std::time::Duration;
 
 /// A level of the log.
@@ -73,50 +77,34 @@ pub struct Exchange<'a> {
     pub replies: usize,
 }
 
-/// The process around the engine.
-pub trait Host: Send + Sync {
-    /// Who supervises the process, as INFO shows it.
-    fn supervisor(&self) -> &'static str {
-        "no"
-    }
+/// The process around the engine: everything that the engine asks of it.
+pub trait Host: ConfigHost + LogHost + MemoryHost + PeerHost + ProcessHost + SavingHost {}
 
-    /// Writes the configuration file again. The error is what the client sees after `ERR `.
-    /// `users` are the lines of the users, if they belong there.
-    /// `all`: with the options that are as they are by default.
-    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), String>;
-    /// Reads the ACL file. The error is the system's text.
-    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String>;
-    /// Writes the ACL file again, whole or not at all. The error is the system's text.
-    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String>;
+impl<T: ConfigHost + LogHost + MemoryHost + PeerHost + ProcessHost + SavingHost> Host for T {}
+
+/// The options: their effect on the process, and the files that hold them and the users.
+pub trait ConfigHost: Send + Sync {
     /// Puts an option into effect that concerns sockets, the log or the process.
-    fn apply_config(&self, name: &str, value: &str) -> Result<(), String>;
-    /// Saves what must be saved and asks all loops to stop. An error, which is for the log: the server goes on.
-    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), String>;
-    /// Saves the keyspace on this thread; the state says already that it is being saved. The error is for the log.
-    fn save(&self) -> Result<(), String>;
-    /// The same on another thread: the keyspace as it is now, if `now`, which takes that no shard is held; else, as it is
-    /// soon.
-    fn save_in_background(&self, now: bool);
-    /// FLUSHALL was executed. No shard is held.
-    fn flushed(&self);
-    /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
-    fn rewrite_log_in_background(&self);
-    /// Saves if `save`, then empties the keyspace if `flush` and loads the file; its libraries of functions replace those that
-    /// are there if `merge`. The error is for the client.
-    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), String>;
-    /// Empties the keyspace and loads the append-only file. The error is for the client.
-    fn reload_log(&self) -> Result<(), String>;
-    /// Sends commands to another server, and returns the lines that it replies. The error says what could not be done:
-    /// `connecting to the client`, and so on.
-    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str>;
-    /// How many connections to other servers are kept for the next exchange.
-    fn kept_connections(&self) -> usize {
-        0
-    }
-    /// Accesses memory that is nobody's, which ends the process.
-    fn segfault(&self) {
-        std::process::abort();
-    }
+    fn apply_config(&self, name: &str, value: &str) -> Result<(), ApplyError>;
+    /// Path of the configuration file; empty when there is none.
+    fn config_file(&self) -> String;
+    /// Writes the configuration file again. `users` are the lines of the users, if they belong there. `all`: with the
+    /// options that are as they are by default.
+    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), RewriteError>;
+    /// Reads the ACL file.
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, SystemError>;
+    /// Writes the ACL file again, whole or not at all.
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), SystemError>;
+}
+
+/// The server's log.
+pub trait LogHost: Send + Sync {
+    /// Writes to the log.
+    fn log(&self, level: LogLevel, text: &str);
+}
+
+/// The memory of the process.
+pub trait MemoryHost: Send + Sync {
     /// Memory now.
     fn memory(&self) -> HostMemory;
     /// By how many bytes the calling thread has made the memory in use grow since it began: it is asked before every command
@@ -128,14 +116,52 @@ pub trait Host: Send + Sync {
     fn purge(&self);
     /// The allocator's own report.
     fn malloc_stats(&self) -> String;
+}
+
+/// Other servers.
+pub trait PeerHost: Send + Sync {
+    /// Sends commands to another server, and returns the lines that it replies.
+    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError>;
+    /// How many connections to other servers are kept for the next exchange.
+    fn kept_connections(&self) -> usize {
+        0
+    }
+}
+
+/// Facts about the process.
+pub trait ProcessHost: Send + Sync {
     /// Processor time of the process.
     fn cpu(&self) -> CpuTimes;
     /// Name, release and processor of the operating system.
     fn os(&self) -> String;
     /// Path of the program.
     fn executable(&self) -> String;
-    /// Path of the configuration file; empty when there is none.
-    fn config_file(&self) -> String;
-    /// Writes to the log.
-    fn log(&self, level: LogLevel, text: &str);
+    /// Who supervises the process, as INFO shows it.
+    fn supervisor(&self) -> &'static str {
+        "no"
+    }
+    /// Accesses memory that is nobody's, which ends the process.
+    fn segfault(&self) {
+        std::process::abort();
+    }
+}
+
+/// The files that hold the data, and the end of the process.
+pub trait SavingHost: Send + Sync {
+    /// Saves the keyspace on this thread; the state says already that it is being saved.
+    fn save(&self) -> Result<(), Logged>;
+    /// The same on another thread: the keyspace as it is now, if `now`, which takes that no shard is held; else, as it is
+    /// soon.
+    fn save_in_background(&self, now: bool);
+    /// FLUSHALL was executed. No shard is held.
+    fn flushed(&self);
+    /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
+    fn rewrite_log_in_background(&self);
+    /// Saves if `save`, then empties the keyspace if `flush` and loads the file; its libraries of functions replace those that
+    /// are there if `merge`.
+    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError>;
+    /// Empties the keyspace and loads the append-only file.
+    fn reload_log(&self) -> Result<(), ReloadError>;
+    /// Saves what must be saved and asks all loops to stop. After an error the server goes on.
+    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged>;
 }

@@ -41,10 +41,11 @@ mod tracking;
 mod version;
 mod worker;
 
+pub use acl::{UserLineError, UsersError};
 pub use aof::log::{AppendLog, Chunk};
 pub use clients::session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
 pub use clock::{wall_ms, wall_s};
-pub use command::names::Names;
+pub use command::names::{Names, RenameError};
 pub use context::beside::{Beside, Received};
 pub use context::flow::Flow;
 pub use debug_copy::{Copy, Twin};
@@ -52,7 +53,10 @@ pub use delivery::invalidation::Invalidation;
 pub use delivery::mailbox::{Mail, Wake};
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
-pub use host::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
+pub use host::{
+    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost, LogLevel, Logged,
+    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+};
 pub use keyspace::hash::set_hash_seed;
 pub use keyspace::locks::{
     Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,

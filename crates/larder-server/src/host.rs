@@ -3,10 +3,13 @@
 use crate::listen::{self, CannotListen, Place};
 use crate::persist::Persist;
 use crate::server::Server;
-use crate::settings::{self, system_text};
+use crate::settings;
 use crate::supervise::Supervisor;
 use crate::{memory, process, sys};
-use larder_engine::{CpuTimes, Exchange, Host, HostMemory, LogLevel, ShutdownFlags};
+use larder_engine::{
+    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, HostMemory, LogHost, LogLevel, Logged,
+    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,17 +27,17 @@ impl ServerHost {
 
     /// Listens by TCP again. The old sockets must go first, since the new ones may want the same port; when the new
     /// ones fail, the old ones come back.
-    fn listen_again(&self, failure: &str) -> Result<(), String> {
+    fn listen_again(&self, failure: ApplyError) -> Result<(), ApplyError> {
         let (shared, wanted) = (&self.server.shared, Place::of(&self.server.shared.config));
         let mut listeners = shared.listeners.lock();
         let before = listeners.close_tcp();
         match listen::tcp(&wanted, &shared.log) {
-            Ok(opened) => listeners.add_tcp(wanted, opened).map_err(|error| system_text(&error)),
+            Ok(opened) => Ok(listeners.add_tcp(wanted, opened)?),
             Err(CannotListen) => {
                 if let Ok(opened) = listen::tcp(&before, &shared.log) {
-                    listeners.add_tcp(before, opened).map_err(|error| system_text(&error))?;
+                    listeners.add_tcp(before, opened)?;
                 }
-                Err(failure.to_string())
+                Err(failure)
             }
         }
     }
@@ -43,42 +46,15 @@ impl ServerHost {
     fn persist(&self) -> &Arc<Persist> {
         self.server.persist().expect("made with the engine")
     }
-
-    fn enter_dir(&self) -> Result<(), String> {
-        let dir = self.server.shared.config.value("dir");
-        let entered = std::env::set_current_dir(&dir).and_then(|()| std::env::current_dir());
-        let full = entered.map_err(|error| system_text(&error))?;
-        self.server.shared.config.store_own("dir", &full.to_string_lossy())
-    }
 }
 
-impl Host for ServerHost {
-    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), String> {
-        let Some(path) = &self.server.shared.config_file else {
-            return Err("The server is running without a config file".to_string());
-        };
-        settings::rewrite(&self.server.shared.config, path, users, all).map_err(|error| {
-            self.server.shared.log.warning(&format!("CONFIG REWRITE failed: {}", system_text(&error)));
-            format!("Rewriting config file: {}", system_text(&error))
-        })?;
-        self.server.shared.log.notice("CONFIG REWRITE executed with success.");
-        Ok(())
-    }
-
-    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|error| system_text(&error))
-    }
-
-    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), String> {
-        settings::replace(Path::new(path), text).map_err(|error| system_text(&error))
-    }
-
-    fn apply_config(&self, name: &str, value: &str) -> Result<(), String> {
+impl ConfigHost for ServerHost {
+    fn apply_config(&self, name: &str, value: &str) -> Result<(), ApplyError> {
         let config = &self.server.shared.config;
         match name {
-            "port" => self.listen_again("Unable to listen on this port. Check server logs."),
-            "bind" => self.listen_again("Failed to bind to specified addresses."),
-            "dir" => self.enter_dir(),
+            "port" => self.listen_again(ApplyError::Port),
+            "bind" => self.listen_again(ApplyError::Addresses),
+            "dir" => settings::enter_dir(config).map_err(ApplyError::System),
             "crash-log-enabled" => {
                 crate::crash::fault::catch_signals(value == "yes");
                 Ok(())
@@ -97,12 +73,12 @@ impl Host for ServerHost {
             }
             "appendonly" => self.persist().keep_log(value == "yes"),
             "loglevel" => {
-                self.server.shared.log.set_level(config.number("loglevel"));
+                self.server.shared.log.set_level(config.choice("loglevel"));
                 Ok(())
             }
             "log-format" | "log-timestamp-format" => {
                 let log = &self.server.shared.log;
-                log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
+                log.set_form(config.choice("log-format"), config.choice("log-timestamp-format"));
                 Ok(())
             }
             "maxclients" => process::raise_clients(config.number("maxclients") as u64),
@@ -111,46 +87,42 @@ impl Host for ServerHost {
         }
     }
 
-    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), String> {
-        crate::shutdown::shut_down(&self.server, flags)
+    fn config_file(&self) -> String {
+        self.server
+            .shared
+            .config_file
+            .as_ref()
+            .map_or_else(String::new, |path| path.to_string_lossy().into_owned())
     }
 
-    fn save(&self) -> Result<(), String> {
-        self.persist().save_for_client()
+    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), RewriteError> {
+        let shared = &self.server.shared;
+        let Some(path) = &shared.config_file else { return Err(RewriteError::NoFile) };
+        settings::rewrite(&shared.config, path, users, all).map_err(|error| {
+            let error = SystemError(error);
+            shared.log.warning(&format!("CONFIG REWRITE failed: {error}"));
+            RewriteError::System(error)
+        })?;
+        shared.log.notice("CONFIG REWRITE executed with success.");
+        Ok(())
     }
 
-    fn save_in_background(&self, now: bool) {
-        self.persist().save_in_background(now);
+    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, SystemError> {
+        Ok(std::fs::read(path)?)
     }
 
-    fn flushed(&self) {
-        self.persist().save_emptiness();
+    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), SystemError> {
+        Ok(settings::replace(Path::new(path), text)?)
     }
+}
 
-    fn rewrite_log_in_background(&self) {
-        self.persist().rewrite_in_background();
+impl LogHost for ServerHost {
+    fn log(&self, level: LogLevel, text: &str) {
+        self.server.shared.log.write(level, text);
     }
+}
 
-    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), String> {
-        self.persist().reload(save, flush, merge)
-    }
-
-    fn reload_log(&self) -> Result<(), String> {
-        self.persist().load_log_again()
-    }
-
-    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
-        self.server.shared.peers.exchange(exchange)
-    }
-
-    fn kept_connections(&self) -> usize {
-        self.server.shared.peers.len()
-    }
-
-    fn segfault(&self) {
-        crate::crash::fault::segfault();
-    }
-
+impl MemoryHost for ServerHost {
     fn memory(&self) -> HostMemory {
         memory::read()
     }
@@ -166,7 +138,19 @@ impl Host for ServerHost {
     fn malloc_stats(&self) -> String {
         memory::report()
     }
+}
 
+impl PeerHost for ServerHost {
+    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
+        self.server.shared.peers.exchange(exchange)
+    }
+
+    fn kept_connections(&self) -> usize {
+        self.server.shared.peers.len()
+    }
+}
+
+impl ProcessHost for ServerHost {
     fn cpu(&self) -> CpuTimes {
         let (sys, user) = sys::cpu_seconds();
         let thread = self.server.shared.posts().first().map_or(0, |post| post.thread.load(Relaxed));
@@ -190,15 +174,37 @@ impl Host for ServerHost {
         }
     }
 
-    fn config_file(&self) -> String {
-        self.server
-            .shared
-            .config_file
-            .as_ref()
-            .map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+    fn segfault(&self) {
+        crate::crash::fault::segfault();
+    }
+}
+
+impl SavingHost for ServerHost {
+    fn save(&self) -> Result<(), Logged> {
+        self.persist().save_for_client().map_err(|_| Logged)
     }
 
-    fn log(&self, level: LogLevel, text: &str) {
-        self.server.shared.log.write(level, text);
+    fn save_in_background(&self, now: bool) {
+        self.persist().save_in_background(now);
+    }
+
+    fn flushed(&self) {
+        self.persist().save_emptiness();
+    }
+
+    fn rewrite_log_in_background(&self) {
+        self.persist().rewrite_in_background();
+    }
+
+    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError> {
+        self.persist().reload(save, flush, merge)
+    }
+
+    fn reload_log(&self) -> Result<(), ReloadError> {
+        self.persist().load_log_again()
+    }
+
+    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged> {
+        crate::shutdown::shut_down(&self.server, flags)
     }
 }

@@ -164,6 +164,7 @@ fn bind_unix(path: &Path, config: &Config) -> io::Result<UnixListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_engine::config::LogThreshold;
 
     #[test]
     fn bind_words() {
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn optional_addresses_may_be_missing() {
-        let log = Log::new("/dev/null", 3);
+        let log = Log::new("/dev/null", LogThreshold::Warning);
         let port = larder_testkit::Port::reserve();
         let place = |bind: &str| Place {
             bind: bind.to_string(),

@@ -5,7 +5,7 @@
 //! end a connection at the moment in which it is used again: if it has answered nothing, a new one is tried once, as Valkey does.
 //! Tested by `tests/persistence/migrate.rs`.
 
-use larder_engine::Exchange;
+use larder_engine::{Exchange, ExchangeError};
 use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -35,7 +35,7 @@ struct Kept {
 
 impl Peers {
     /// Sends commands and reads the replies, each of which is one line.
-    pub fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, &'static str> {
+    pub fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
         if let Some(stream) = self.take(exchange) {
             match talk(&stream, exchange) {
                 Err(failure) if failure.ended_unanswered => {}
@@ -52,8 +52,8 @@ impl Peers {
         exchange: &Exchange<'_>,
         stream: TcpStream,
         outcome: Result<Vec<String>, Failure>,
-    ) -> Result<Vec<String>, &'static str> {
-        let lines = outcome.map_err(|failure| failure.text)?;
+    ) -> Result<Vec<String>, ExchangeError> {
+        let lines = outcome.map_err(|failure| failure.error)?;
         self.keep(exchange, stream);
         Ok(lines)
     }
@@ -111,20 +111,20 @@ fn set_timeouts(stream: &TcpStream, timeout: Duration) -> std::io::Result<()> {
     stream.set_read_timeout(Some(timeout)).and_then(|()| stream.set_write_timeout(Some(timeout)))
 }
 
-fn connect(exchange: &Exchange<'_>) -> Result<TcpStream, &'static str> {
-    let connecting = "connecting to the client";
+fn connect(exchange: &Exchange<'_>) -> Result<TcpStream, ExchangeError> {
+    let connecting = |_| ExchangeError::Connecting;
     let timeout = exchange.timeout;
-    let mut addresses = exchange.address.to_socket_addrs().map_err(|_| connecting)?;
+    let mut addresses = exchange.address.to_socket_addrs().map_err(connecting)?;
     let stream = addresses.find_map(|address| TcpStream::connect_timeout(&address, timeout).ok());
     // Redis finds out that nobody is there when it writes, and says so.
-    let stream = stream.ok_or("writing to target instance")?;
-    stream.set_nodelay(true).and_then(|()| set_timeouts(&stream, timeout)).map_err(|_| connecting)?;
+    let stream = stream.ok_or(ExchangeError::Writing)?;
+    stream.set_nodelay(true).and_then(|()| set_timeouts(&stream, timeout)).map_err(connecting)?;
     Ok(stream)
 }
 
 /// What an exchange fails with.
 struct Failure {
-    text: &'static str,
+    error: ExchangeError,
     /// The connection has ended, in time, without a byte of a reply.
     ended_unanswered: bool,
 }
@@ -138,11 +138,10 @@ fn talk(stream: &TcpStream, exchange: &Exchange<'_>) -> Result<Vec<String>, Fail
         if written.is_err() {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
-        let lines = reader
-            .join()
-            .unwrap_or(Err(Failure { text: "reading from target instance", ended_unanswered: false }));
+        let lines =
+            reader.join().unwrap_or(Err(Failure { error: ExchangeError::Reading, ended_unanswered: false }));
         written.map_err(|error| Failure {
-            text: "writing to target instance",
+            error: ExchangeError::Writing,
             ended_unanswered: !is_timeout(&error)
                 && matches!(&lines, Err(failure) if failure.ended_unanswered),
         })?;
@@ -163,7 +162,7 @@ fn read_lines(stream: &TcpStream, count: usize) -> Result<Vec<String>, Failure> 
         if read.is_err() || line.last() != Some(&b'\n') {
             let is_first = lines.is_empty() && line.is_empty();
             let ended_unanswered = is_first && !read.is_err_and(|error| is_timeout(&error));
-            return Err(Failure { text: "reading from target instance", ended_unanswered });
+            return Err(Failure { error: ExchangeError::Reading, ended_unanswered });
         }
         lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());
     }

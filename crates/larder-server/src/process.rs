@@ -4,7 +4,8 @@ use crate::log::Log;
 use crate::settings::system_text;
 use crate::shared::Shared;
 use crate::sys;
-use larder_engine::config::Config;
+use larder_engine::ApplyError;
+use larder_engine::config::{Config, OomScoreAdj};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -49,12 +50,10 @@ pub fn fit_open_files(config: &Config, log: &Log) {
     let _ = config.store_own("maxclients", &fits.to_string());
 }
 
-/// Whether that many clients fit now; the error is Redis's text.
-pub fn raise_clients(clients: u64) -> Result<(), String> {
-    sys::raise_open_files(clients + RESERVED_FILES).map_err(|limit| {
-        let fits = limit.saturating_sub(RESERVED_FILES);
-        format!("The operating system is not able to handle the specified number of clients, try with {fits}")
-    })
+/// Whether that many clients fit now.
+pub fn raise_clients(clients: u64) -> Result<(), ApplyError> {
+    sys::raise_open_files(clients + RESERVED_FILES)
+        .map_err(|limit| ApplyError::Clients(limit.saturating_sub(RESERVED_FILES)))
 }
 
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
@@ -67,22 +66,22 @@ static OOM_SCORE_BEFORE: OnceLock<i64> = OnceLock::new();
 
 /// Puts `oom-score-adj` into effect as far as the process may: the first of `oom-score-adj-values`, by itself or on top of the
 /// score that the process was started with; with `no` that score comes back.
-pub fn apply_oom_score(config: &Config) -> Result<(), String> {
-    let mode = config.value("oom-score-adj");
-    if mode == "no" && OOM_SCORE_BEFORE.get().is_none() {
+pub fn apply_oom_score(config: &Config) -> Result<(), ApplyError> {
+    let mode = config.choice("oom-score-adj");
+    if mode == OomScoreAdj::No && OOM_SCORE_BEFORE.get().is_none() {
         return Ok(());
     }
     let now = || std::fs::read_to_string(OOM_SCORE).ok()?.trim().parse().ok();
     let before = *OOM_SCORE_BEFORE.get_or_init(|| now().unwrap_or(0));
     let values = config.value("oom-score-adj-values");
     let own: i64 = values.split(' ').next().and_then(|score| score.parse().ok()).unwrap_or(0);
-    let score = match mode.as_str() {
-        "no" => before,
-        "absolute" => own,
-        _ => before + own,
+    let score = match mode {
+        OomScoreAdj::No => before,
+        OomScoreAdj::Absolute => own,
+        OomScoreAdj::Relative => before + own,
     };
     std::fs::write(OOM_SCORE, score.clamp(OOM_SCORE_MIN, OOM_SCORE_MAX).to_string())
-        .map_err(|_| "Failed to apply new oom_score_adj configuration, check server logs.".to_string())
+        .map_err(|_| ApplyError::OomScore)
 }
 
 /// Takes away what a running process has in the file system: the pidfile, sockets.

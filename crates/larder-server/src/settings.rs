@@ -1,8 +1,10 @@
 //! From the command line and the configuration file to a loaded [`Config`]: all the files that takes.
 
 use larder_engine::Names;
-use larder_engine::config::{CommandLine, Config, FatalConfig};
-use larder_engine::config_file::Loaded;
+use larder_engine::SystemError;
+use larder_engine::config::{CommandLine, Config, FatalConfig, FatalHeading};
+use larder_engine::config_file::{DirectiveError, Loaded};
+use std::fmt;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -21,9 +23,45 @@ pub struct Settings {
     pub configured: bool,
 }
 
+/// Why the server does not start with its settings. Shown is the whole text for standard error or the log.
+#[derive(Debug)]
+pub enum SettingsError {
+    /// The configuration cannot be followed.
+    Config(FatalConfig<DirectiveError>),
+    /// The directory for the data, which cannot be entered.
+    Dir(String, SystemError),
+    /// The log cannot be opened.
+    LogFile(SystemError),
+    /// There are modules to load, which this server does not.
+    Modules,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Config(error) => error.fmt(f),
+            SettingsError::Dir(dir, error) => {
+                writeln!(f, "{FatalHeading}Can't change directory to '{dir}': {error}")
+            }
+            SettingsError::LogFile(error) => writeln!(f, "{FatalHeading}Can't open the log file: {error}"),
+            SettingsError::Modules => {
+                writeln!(f, "{FatalHeading}This server has no support for 'loadmodule' lines")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl From<FatalConfig<DirectiveError>> for SettingsError {
+    fn from(error: FatalConfig<DirectiveError>) -> Self {
+        SettingsError::Config(error)
+    }
+}
+
 impl Settings {
     /// Reads everything that `line` names.
-    pub fn load(line: &CommandLine, cores: usize) -> Result<Settings, FatalConfig> {
+    pub fn load(line: &CommandLine, cores: usize) -> Result<Settings, SettingsError> {
         let config = Config::new(cores);
         let file =
             line.config_file.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.into()));
@@ -32,19 +70,20 @@ impl Settings {
         let whole = line.whole_text(text.as_deref(), stdin.as_deref());
         let loaded = Loaded::load(&config, &whole, &mut include)?;
         check_supported(&loaded)?;
-        enter_dir(&config)?;
-        check_log_file(&config.value("logfile"))?;
+        let dir = config.value("dir");
+        enter_dir(&config).map_err(|error| SettingsError::Dir(dir, error))?;
+        check_log_file(&config.value("logfile")).map_err(|error| SettingsError::LogFile(error.into()))?;
         let configured = file.is_some() || !whole.is_empty();
         Ok(Settings { config, file, names: loaded.names, users: loaded.users, configured })
     }
 }
 
 /// Refuses what would be useless to leave out: modules.
-fn check_supported(loaded: &Loaded) -> Result<(), FatalConfig> {
+fn check_supported(loaded: &Loaded) -> Result<(), SettingsError> {
     if loaded.modules.is_empty() {
         return Ok(());
     }
-    Err(FatalConfig::Conflict("This server has no support for 'loadmodule' lines".to_string()))
+    Err(SettingsError::Modules)
 }
 
 /// The system's own words for an error, without Rust's number after them.
@@ -82,9 +121,8 @@ fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(temporary, path)
 }
 
-fn read_text(path: &str) -> Result<String, FatalConfig> {
-    let unreadable =
-        |error: io::Error| FatalConfig::Unreadable { path: path.into(), reason: system_text(&error) };
+fn read_text(path: &str) -> Result<String, FatalConfig<DirectiveError>> {
+    let unreadable = |error: io::Error| FatalConfig::Unreadable { path: path.into(), error: error.into() };
     // Opened first: a directory can be opened and not read, which Redis takes for an empty file.
     let mut bytes = Vec::new();
     let mut file = fs::File::open(path).map_err(unreadable)?;
@@ -102,34 +140,30 @@ fn read_stdin() -> String {
 }
 
 /// The text of an included file, or of all files that a pattern names.
-fn include(path: &str) -> Result<String, String> {
+fn include(path: &str) -> Result<String, SystemError> {
     let read = |path: &Path| match fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) => Err(system_text(&error)),
+        Err(error) => Err(SystemError(error)),
     };
     if !path.contains(['*', '?', '[']) {
         return read(Path::new(path));
     }
-    let texts: Result<Vec<String>, String> = crate::sys::glob(path).iter().map(|path| read(path)).collect();
+    let texts: Result<Vec<String>, SystemError> =
+        crate::sys::glob(path).iter().map(|path| read(path)).collect();
     Ok(texts?.join("\n"))
 }
 
 /// Changes into `dir` and stores its full path.
-pub fn enter_dir(config: &Config) -> Result<(), FatalConfig> {
-    let dir = config.value("dir");
-    let entered = std::env::set_current_dir(&dir).and_then(|()| std::env::current_dir());
-    let full = entered.map_err(|error| {
-        FatalConfig::Conflict(format!("Can't change directory to '{dir}': {}", system_text(&error)))
-    })?;
-    config.store_own("dir", &full.to_string_lossy()).map_err(FatalConfig::Conflict)
+pub fn enter_dir(config: &Config) -> Result<(), SystemError> {
+    let entered = std::env::set_current_dir(config.value("dir")).and_then(|()| std::env::current_dir());
+    // Any text is a directory's name.
+    let _ = config.store_own("dir", &entered?.to_string_lossy());
+    Ok(())
 }
 
-fn check_log_file(path: &str) -> Result<(), FatalConfig> {
+fn check_log_file(path: &str) -> io::Result<()> {
     if path.is_empty() {
         return Ok(());
     }
-    let opened = fs::OpenOptions::new().append(true).create(true).open(path);
-    opened
-        .map(drop)
-        .map_err(|error| FatalConfig::Conflict(format!("Can't open the log file: {}", system_text(&error))))
+    fs::OpenOptions::new().append(true).create(true).open(path).map(drop)
 }

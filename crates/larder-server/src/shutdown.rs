@@ -4,16 +4,16 @@
 //! error lets the server go on. The cells of the table in `docs/design/persistence.md` are compared with Valkey by
 //! `tests/persistence/states.rs`.
 
-use crate::persist::Persist;
+use crate::persist::{CloseError, Persist};
 use crate::process;
 use crate::server::Server;
 use crate::shared::Shared;
-use larder_engine::ShutdownFlags;
+use larder_engine::{Logged, ShutdownFlags};
 use std::sync::Arc;
 
 /// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on. While data is loaded
 /// there is nothing to save, and no time to lose: this does not return then.
-pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), String> {
+pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), Logged> {
     let shared = &server.shared;
     let persist = server.persist().filter(|persist| persist.is_loaded());
     let Some(persist) = persist else {
@@ -27,20 +27,18 @@ pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), String> {
     }
     shared.log.warning("User requested shutdown...");
     shared.supervisor().tell("STOPPING=1", &shared.log);
-    if let Err(text) = close(shared, persist, flags)
-        && !flags.force
-    {
+    if close(shared, persist, flags).is_err() && !flags.force {
         shared.log.warning("Errors trying to shut down the server. Check the logs for more information.");
-        return Err(text);
+        return Err(Logged);
     }
     shared.request_stop(flags);
     Ok(())
 }
 
-fn close(shared: &Shared, persist: &Persist, flags: ShutdownFlags) -> Result<(), String> {
-    persist.close(saves_at_end(flags, shared), flags.force).inspect_err(|text| {
+fn close(shared: &Shared, persist: &Persist, flags: ShutdownFlags) -> Result<(), CloseError> {
+    persist.close(saves_at_end(flags, shared), flags.force).inspect_err(|error| {
         let consequence = if flags.force { "Exit anyway." } else { "can't exit." };
-        shared.log.warning(&format!("{text}, {consequence}"));
+        shared.log.warning(&format!("{error}, {consequence}"));
     })
 }
 
@@ -71,7 +69,9 @@ pub fn begin(server: &Arc<Server>, flags: ShutdownFlags) {
     }
     let own = Arc::clone(server);
     // What cannot be saved keeps the server alive; the log says why.
-    let begun = larder_engine::spawn_background("shutdown", move |_| drop(shut_down(&own, flags)));
+    let begun = larder_engine::spawn_background("shutdown", move |_| {
+        let _ = shut_down(&own, flags);
+    });
     if let Err(error) = begun {
         server.shared.log.warning(&format!("Can't shut down: {error}"));
     }

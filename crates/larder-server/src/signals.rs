@@ -2,7 +2,6 @@
 
 use crate::server::Server;
 use crate::shutdown;
-use larder_engine::ShutdownFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -33,12 +32,5 @@ fn follow(server: &Arc<Server>, signal: i32) {
         shutdown::exit_at_once(server, 1);
     }
     shared.log.signal(&format!("Received {name} scheduling shutdown..."));
-    let flags = shutdown_flags(shared.config.number(option));
-    shutdown::begin(server, flags);
-}
-
-/// The bits of the option `shutdown-on-...`.
-fn shutdown_flags(bits: i64) -> ShutdownFlags {
-    let has = |bit: i64| bits & bit != 0;
-    ShutdownFlags { nosave: has(1), save: has(2), now: has(4), force: has(8) }
+    shutdown::begin(server, shared.config.shutdown_flags(option));
 }

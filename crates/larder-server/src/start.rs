@@ -7,12 +7,12 @@ use crate::listen::{self, CannotListen, Place};
 use crate::log::Log;
 use crate::persist::{self, Persist};
 use crate::server::Server;
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, shutdown, signals, sys};
-use larder_engine::config::{CommandLine, FatalConfig};
+use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
@@ -37,8 +37,8 @@ pub fn main(args: &[String]) -> ExitCode {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     match Settings::load(&line, cores) {
         Ok(settings) => serve(settings),
-        Err(error @ FatalConfig::Unreadable { .. }) => {
-            Log::new("", 2).warning(&error.to_string());
+        Err(error @ SettingsError::Config(FatalConfig::Unreadable { .. })) => {
+            Log::new("", LogThreshold::Notice).warning(&error.to_string());
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -50,8 +50,8 @@ pub fn main(args: &[String]) -> ExitCode {
 
 fn serve(settings: Settings) -> ExitCode {
     let config = &settings.config;
-    let log = Log::new(&config.value("logfile"), config.number("loglevel"));
-    log.set_form(config.number("log-format"), config.number("log-timestamp-format"));
+    let log = Log::new(&config.value("logfile"), config.choice("loglevel"));
+    log.set_form(config.choice("log-format"), config.choice("log-timestamp-format"));
     if config.is_yes("syslog-enabled") {
         log.use_syslog(&config.value("syslog-ident"), config.number("syslog-facility"));
     }
@@ -69,8 +69,8 @@ fn serve(settings: Settings) -> ExitCode {
     }
     memory::set_background_thread(config.is_yes("jemalloc-bg-thread"));
     process::fit_open_files(config, &log);
-    if let Err(text) = process::apply_oom_score(config) {
-        log.warning(&text);
+    if let Err(error) = process::apply_oom_score(config) {
+        log.warning(&error.to_string());
     }
     let pidfile = process::pidfile(config);
     let shared = Arc::new(Shared::new(Arc::new(settings.config), log, settings.file));
@@ -147,7 +147,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     let threads = shared.config.number("threads") as usize;
     let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, names });
     engine.load_users(users).map_err(|error| {
-        shared.log.warning(&error);
+        shared.log.warning(&error.to_string());
         Aborted
     })?;
     let persist =
@@ -182,12 +182,12 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
 fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
     persist.load(keeps_log).map_err(|persist::NotLoaded| Aborted)?;
     if keeps_log {
-        persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error.to_string()))?;
+        persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error))?;
     }
     Ok(())
 }
 
-fn cannot_log(shared: &Shared, error: &str) -> Aborted {
+fn cannot_log(shared: &Shared, error: &dyn std::error::Error) -> Aborted {
     shared.log.warning(&format!("Can't open or create the append-only file: {error}"));
     Aborted
 }

@@ -2,7 +2,7 @@
 
 use crate::log::Log;
 use crate::sys;
-use larder_engine::config::Config;
+use larder_engine::config::{Config, Supervised};
 use std::env;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -23,18 +23,18 @@ impl Supervisor {
     /// As configured; what is asked for and is not there is logged.
     pub fn of(config: &Config, log: &Log) -> Supervisor {
         let (systemd, upstart) = (has("NOTIFY_SOCKET"), has("UPSTART_JOB"));
-        match config.value("supervised").as_str() {
-            "systemd" | "auto" if systemd => Supervisor::Systemd,
-            "upstart" | "auto" if upstart => Supervisor::Upstart,
-            "systemd" => {
+        match config.choice("supervised") {
+            Supervised::Systemd | Supervised::Auto if systemd => Supervisor::Systemd,
+            Supervised::Upstart | Supervised::Auto if upstart => Supervisor::Upstart,
+            Supervised::Systemd => {
                 log.warning("systemd supervision requested or auto-detected, but NOTIFY_SOCKET is not set!");
                 Supervisor::None
             }
-            "upstart" => {
+            Supervised::Upstart => {
                 log.warning("upstart supervision requested, but UPSTART_JOB not found!");
                 Supervisor::None
             }
-            _ => Supervisor::None,
+            Supervised::Auto | Supervised::No => Supervisor::None,
         }
     }
 

@@ -38,9 +38,10 @@ pub(crate) use commands::{categories, category};
 pub(crate) use file::{parse_file, to_file};
 pub(crate) use log::{AclLog, Entry as LogEntry, Reason};
 pub(crate) use rights::{Rights, join_selectors};
+pub use rule_error::{UserLineError, UsersError};
 pub(crate) use words::has_blanks;
 
-use crate::config::Config;
+use crate::config::{AclPubsubDefault, Config};
 use parking_lot::{Mutex, RwLock};
 use rule_error::RuleError;
 use std::collections::BTreeMap;
@@ -240,15 +241,19 @@ impl Acl {
 
 /// Whether users and selectors start with all channels.
 pub(crate) fn starts_with_all_channels(config: &Config) -> bool {
-    config.number("acl-pubsub-default") != 0
+    config.choice::<AclPubsubDefault>("acl-pubsub-default") == AclPubsubDefault::AllChannels
 }
 
 /// Looks a `user` line of the configuration through, before there are users. `seen` are the users named so far.
-pub(crate) fn check_line(words: &[String], seen: &[Vec<String>], config: &Config) -> Result<(), String> {
+pub(crate) fn check_line(
+    words: &[String],
+    seen: &[Vec<String>],
+    config: &Config,
+) -> Result<(), UserLineError> {
     let Some((name, rules)) = words.split_first() else { return Ok(()) };
-    let wrong = |word: &str, error: RuleError| Err(format!("Error in user declaration '{word}': {error}"));
+    let wrong = |word: &str, error: RuleError| Err(UserLineError::Word(word.to_owned(), error));
     if has_blanks(name.as_bytes()) {
-        return Err("Spaces not allowed in ACL usernames".to_owned());
+        return Err(UserLineError::Blank);
     }
     if seen.iter().any(|line| line.first() == Some(name)) {
         return wrong(name, RuleError::DuplicateUser);
@@ -264,17 +269,21 @@ pub(crate) fn check_line(words: &[String], seen: &[Vec<String>], config: &Config
 
 impl Acl {
     /// Makes the users of the configuration's `user` lines, which have been looked through. Returns those who are off.
-    pub(crate) fn load_lines(&self, lines: &[Vec<String>], config: &Config) -> Result<Vec<String>, String> {
+    pub(crate) fn load_lines(
+        &self,
+        lines: &[Vec<String>],
+        config: &Config,
+    ) -> Result<Vec<String>, UserLineError> {
         let all_channels = starts_with_all_channels(config);
         let mut off = Vec::new();
         for (name, rules) in lines.iter().filter_map(|line| line.split_first()) {
             let mut joined = join_selectors(rules.iter().map(|rule| rule.as_bytes()))
-                .map_err(|_| format!("Error loading ACLs: unmatched parenthesis in user '{name}'"))?;
+                .map_err(|_| UserLineError::Parenthesis(name.clone()))?;
             if name.as_bytes() == DEFAULT {
                 joined.insert(0, b"reset".to_vec());
             }
             self.change(name.as_bytes(), &joined, all_channels)
-                .map_err(|(_, error)| format!("Error loading ACLs: {error} in user '{name}'"))?;
+                .map_err(|(_, error)| UserLineError::Rule(name.clone(), error))?;
             if self.find(name.as_bytes()).is_some_and(|user| !user.rights().is_enabled()) {
                 off.push(name.clone());
             }
@@ -321,8 +330,10 @@ mod tests {
         let line = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let check = |text: &str| check_line(&line(text), &[line("known on")], &config);
         assert_eq!(check("a on +get (~x +set)"), Ok(()));
+        let error = check("a on +nosuch").unwrap_err();
+        assert_eq!(error, UserLineError::Word("+nosuch".to_owned(), RuleError::Unknown));
         let text = "Error in user declaration '+nosuch': Unknown command or category name in ACL";
-        assert_eq!(check("a on +nosuch"), Err(text.to_owned()));
+        assert_eq!(error.to_string(), text);
         assert!(check("known on").is_err() && check("a (+get").is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a rule was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RuleError {
+pub enum RuleError {
     /// The hash of a password is no hash.
     BadHash,
     /// A channel pattern after `allchannels`.
@@ -50,3 +50,60 @@ impl fmt::Display for RuleError {
         })
     }
 }
+
+impl std::error::Error for RuleError {}
+
+/// Why a `user` line of the configuration makes no user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserLineError {
+    /// A blank in a user's name.
+    Blank,
+    /// A parenthesis that nothing ends, among the rules of this user.
+    Parenthesis(String),
+    /// A user, and what is wrong with a rule.
+    Rule(String, RuleError),
+    /// A word of the line, and why it is wrong.
+    Word(String, RuleError),
+}
+
+impl fmt::Display for UserLineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UserLineError::Blank => f.write_str("Spaces not allowed in ACL usernames"),
+            UserLineError::Parenthesis(user) => {
+                write!(f, "Error loading ACLs: unmatched parenthesis in user '{user}'")
+            }
+            UserLineError::Rule(user, error) => write!(f, "Error loading ACLs: {error} in user '{user}'"),
+            UserLineError::Word(word, error) => write!(f, "Error in user declaration '{word}': {error}"),
+        }
+    }
+}
+
+impl std::error::Error for UserLineError {}
+
+/// Why the server must not start with its users.
+#[derive(Debug)]
+pub enum UsersError {
+    /// What is wrong with the ACL file.
+    File(String),
+    /// A user of the configuration cannot be made.
+    Line(UserLineError),
+    /// There are users in the configuration and an ACL file.
+    TwoSources,
+}
+
+impl fmt::Display for UsersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UsersError::File(errors) => write!(f, "Aborting Redis startup because of ACL errors: {errors}"),
+            UsersError::Line(error) => error.fmt(f),
+            UsersError::TwoSources => f.write_str(
+                "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is invalid. \
+                 This setup is very likely to lead to configuration errors and security holes, please define either an ACL \
+                 file or declare users directly in your redis.conf, but not both.",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for UsersError {}

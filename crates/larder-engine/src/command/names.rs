@@ -3,6 +3,7 @@
 use crate::command::spec::Found;
 use crate::command::table::table;
 use std::collections::HashMap;
+use std::fmt;
 
 /// What names mean that do not mean what the table says: another command, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,19 +12,36 @@ pub struct Names {
     changed: HashMap<Vec<u8>, Option<u16>>,
 }
 
+/// Why a command is not renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenameError {
+    /// Another command has the new name.
+    NameTaken,
+    /// No command has the old name.
+    NoSuchCommand,
+}
+
+impl fmt::Display for RenameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RenameError::NameTaken => "Target command name already exists",
+            RenameError::NoSuchCommand => "No such command in rename-command",
+        })
+    }
+}
+
+impl std::error::Error for RenameError {}
+
 impl Names {
     /// Gives the command that is called `old` by now the name `new`; an empty one takes it away.
-    ///
-    /// # Errors
-    /// When no command is called `old`, or another one is called `new`.
-    pub fn rename(&mut self, old: &str, new: &str) -> Result<(), &'static str> {
-        let found = self.find(old.as_bytes()).ok_or("No such command in rename-command")?;
+    pub fn rename(&mut self, old: &str, new: &str) -> Result<(), RenameError> {
+        let found = self.find(old.as_bytes()).ok_or(RenameError::NoSuchCommand)?;
         self.changed.insert(old.to_ascii_lowercase().into_bytes(), None);
         if new.is_empty() {
             return Ok(());
         }
         if self.find(new.as_bytes()).is_some() {
-            return Err("Target command name already exists");
+            return Err(RenameError::NameTaken);
         }
         self.changed.insert(new.to_ascii_lowercase().into_bytes(), Some(found.id));
         Ok(())
@@ -97,9 +115,9 @@ mod tests {
     #[test]
     fn what_cannot_be_renamed() {
         let mut names = Names::default();
-        assert!(names.rename("nosuch", "a").unwrap_err().starts_with("No such command"));
-        assert!(names.rename("config|get", "a").unwrap_err().starts_with("No such command"));
-        assert!(names.rename("get", "set").unwrap_err().starts_with("Target command name"));
+        assert_eq!(names.rename("nosuch", "a"), Err(RenameError::NoSuchCommand));
+        assert_eq!(names.rename("config|get", "a"), Err(RenameError::NoSuchCommand));
+        assert_eq!(names.rename("get", "set"), Err(RenameError::NameTaken));
         names.rename("incr", "INCR").unwrap();
         assert_eq!(called(&names, "incr").as_deref(), Some("incr"));
     }

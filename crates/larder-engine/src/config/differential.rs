@@ -149,7 +149,7 @@ fn values_and_errors_of_config_set() {
             let theirs = peer.ask(&["CONFIG", "SET", name, value]);
             let ours = match config.set(&[(name.as_bytes(), value.as_bytes())], |_, _| Ok(())) {
                 Ok(()) => "+OK\r\n".to_string(),
-                Err(e) => format!("-ERR {}\r\n", e.text),
+                Err(e) => format!("-ERR {}\r\n", e),
             };
             if ours != theirs {
                 differences

@@ -1,6 +1,8 @@
 //! The options that commands and event loops read all the time, as atomics: a reader takes no lock and sees a CONFIG
 //! SET at its next look. All loads and stores are relaxed; no option orders another.
 
+use super::choices::{AppendFsync, Choice, ListCompressCodec, MaxmemoryPolicy, RdbVersionCheck};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// `client-output-buffer-limit` of one class of clients; 0 is "no limit".
@@ -12,6 +14,32 @@ pub struct OutputLimit {
     pub soft_bytes: AtomicU64,
     /// See `soft_bytes`.
     pub soft_seconds: AtomicU64,
+}
+
+/// An option that is one of several names.
+#[derive(Debug)]
+pub struct HotChoice<T> {
+    number: AtomicI64,
+    choice: PhantomData<T>,
+}
+
+impl<T: Choice> HotChoice<T> {
+    /// The present choice.
+    #[inline]
+    pub fn get(&self) -> T {
+        T::of(self.number.load(Relaxed))
+    }
+
+    /// Where its number is.
+    pub(crate) fn number(&self) -> &AtomicI64 {
+        &self.number
+    }
+}
+
+impl<T> Default for HotChoice<T> {
+    fn default() -> Self {
+        HotChoice { number: AtomicI64::new(0), choice: PhantomData }
+    }
 }
 
 macro_rules! hot {
@@ -29,8 +57,8 @@ hot! {
     list_max_listpack_size: AtomicI64,
     /// Blocks at each end of a list that stay uncompressed; 0 compresses none.
     list_compress_depth: AtomicI64,
-    /// 0 lzf, 1 lz4, 2 zstd.
-    list_compress_codec: AtomicI64,
+    /// How blocks of lists are compressed.
+    list_compress_codec: HotChoice<ListCompressCodec>,
     /// Entries up to which a hash is one listpack.
     hash_max_listpack_entries: AtomicI64,
     /// Bytes of a field or value up to which a hash is one listpack.
@@ -99,10 +127,10 @@ hot! {
     min_replicas_max_lag: AtomicI64,
     /// Whether keys live on beyond their time, for clients that import.
     import_mode: AtomicBool,
-    /// 0: payloads and files of versions that are known whole; 1: of others as well.
-    rdb_version_check: AtomicI64,
-    /// Index into [`MAXMEMORY_POLICIES`](super::MAXMEMORY_POLICIES).
-    maxmemory_policy: AtomicI64,
+    /// Which versions of payloads and files are read.
+    rdb_version_check: HotChoice<RdbVersionCheck>,
+    /// What is evicted, and in which order.
+    maxmemory_policy: HotChoice<MaxmemoryPolicy>,
     /// Keys sampled for one eviction.
     maxmemory_samples: AtomicI64,
     /// 0..100.
@@ -123,10 +151,6 @@ hot! {
     lfu_log_factor: AtomicI64,
     /// Minutes for the access counter to lose one.
     lfu_decay_time: AtomicI64,
-    /// 0 no, 1 yes, 2 local clients only.
-    enable_debug_command: AtomicI64,
-    /// 0 no, 1 yes, 2 local clients only.
-    enable_protected_configs: AtomicI64,
     /// Milliseconds after which a script is called slow.
     busy_reply_threshold: AtomicI64,
     /// Keys that client tracking remembers.
@@ -135,8 +159,8 @@ hot! {
     notify_keyspace_events: AtomicI64,
     /// Entries of ACL LOG.
     acllog_max_len: AtomicI64,
-    /// When the append-only file is synced: 0 never, 1 before every reply, 2 every second.
-    appendfsync: AtomicI64,
+    /// When the append-only file is synced.
+    appendfsync: HotChoice<AppendFsync>,
     /// Whether the append-only file notes the time.
     aof_timestamp_enabled: AtomicBool,
     /// Whether writes are refused while snapshots fail.

@@ -1,6 +1,7 @@
 //! What values an option takes, and their one canonical text: what CONFIG GET shows. Everything else about an option
 //! (comparison with its default, the hot value, the line in the file) is derived from that text.
 
+use super::error::OptionError;
 use super::number::Unit;
 use super::number::{self, Bounds};
 use super::special::{self, Special};
@@ -8,8 +9,8 @@ use super::special::{self, Special};
 /// Names of an enumeration with their numbers; the first name of a number is the one shown.
 pub(crate) type Names = &'static [(&'static str, i64)];
 
-/// A further check of a string: Redis's error text when it fails.
-pub(crate) type Check = fn(&str) -> Result<(), String>;
+/// A further check of a string.
+pub(crate) type Check = fn(&str) -> Result<(), OptionError>;
 
 /// The type of an option.
 #[derive(Clone, Copy)]
@@ -37,7 +38,7 @@ impl Kind {
     }
 
     /// The canonical text of `args`, given the present one (some options change only in part).
-    pub(crate) fn canonical(self, args: &[&str], present: &str) -> Result<String, String> {
+    pub(crate) fn canonical(self, args: &[&str], present: &str) -> Result<String, OptionError> {
         match self {
             Kind::Bool => boolean(one(args)?),
             Kind::Int { bounds, unit } => {
@@ -63,34 +64,34 @@ impl Kind {
     }
 }
 
-fn one<'a>(args: &[&'a str]) -> Result<&'a str, String> {
+fn one<'a>(args: &[&'a str]) -> Result<&'a str, OptionError> {
     match args {
         [arg] => Ok(arg),
-        _ => Err("wrong number of arguments".to_string()),
+        _ => Err(OptionError::WrongCount),
     }
 }
 
-fn boolean(arg: &str) -> Result<String, String> {
+fn boolean(arg: &str) -> Result<String, OptionError> {
     match arg.to_ascii_lowercase().as_str() {
         text @ ("yes" | "no") => Ok(text.to_string()),
-        _ => Err("argument must be 'yes' or 'no'".to_string()),
+        _ => Err(OptionError::NotYesNo),
     }
 }
 
-fn text(arg: &str, check: Option<Check>) -> Result<String, String> {
+fn text(arg: &str, check: Option<Check>) -> Result<String, OptionError> {
     check.map_or(Ok(()), |check| check(arg))?;
     Ok(arg.to_string())
 }
 
-fn member(arg: &str, names: Names) -> Result<String, String> {
-    let found = names.iter().find(|n| n.0.eq_ignore_ascii_case(arg)).ok_or_else(|| not_one_of(names))?;
+fn member(arg: &str, names: Names) -> Result<String, OptionError> {
+    let found = names.iter().find(|n| n.0.eq_ignore_ascii_case(arg)).ok_or(OptionError::NotOneOf(names))?;
     Ok(first_name(found.1, names).to_string())
 }
 
-fn flags(args: &[&str], names: Names) -> Result<String, String> {
-    let bits = bits(args.iter().copied(), names).ok_or_else(|| not_one_of(names))?;
+fn flags(args: &[&str], names: Names) -> Result<String, OptionError> {
+    let bits = bits(args.iter().copied(), names).ok_or(OptionError::NotOneOf(names))?;
     if args.is_empty() || (bits == 0 && args.len() > 1) {
-        return Err(not_one_of(names));
+        return Err(OptionError::NotOneOf(names));
     }
     let shown: Vec<&str> = match bits {
         0 => vec![first_name(0, names)],
@@ -105,12 +106,4 @@ fn bits<'a>(mut args: impl Iterator<Item = &'a str>, names: Names) -> Option<i64
 
 fn first_name(value: i64, names: Names) -> &'static str {
     names.iter().find(|n| n.1 == value).map_or("", |n| n.0)
-}
-
-/// Redis builds this text in 256 bytes, its NUL included.
-fn not_one_of(names: Names) -> String {
-    let all: Vec<&str> = names.iter().map(|n| n.0).collect();
-    let mut text = format!("argument(s) must be one of the following: {}", all.join(", "));
-    text.truncate(255);
-    text
 }

@@ -10,11 +10,13 @@
 //!
 //! Tested below each file and side by side with redis-server in `differential.rs`.
 
+mod choices;
 mod cli;
 #[cfg(test)]
 mod differential;
 #[cfg(test)]
 mod documented;
+mod error;
 mod hot;
 mod kind;
 mod load;
@@ -26,15 +28,19 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use choices::{
+    AclPubsubDefault, AppendFsync, Choice, ListCompressCodec, LogFormat, LogThreshold, LogTimestampFormat,
+    MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior, RdbVersionCheck, Supervised,
+};
 pub use cli::CommandLine;
-pub use hot::{Hot, OutputLimit};
-pub use load::{FatalConfig, Include};
+pub use error::{ConfigError, OptionError, Refusal};
+pub use hot::{Hot, HotChoice, OutputLimit};
+pub use load::{FatalConfig, FatalHeading, Include, LineError};
 pub(crate) use number::parse_memory;
 pub use rewrite::quoted;
-pub use table::MAXMEMORY_POLICIES;
 
+use crate::host::{ApplyError, ShutdownFlags};
 use parking_lot::{Mutex, RwLock};
-use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use table::{Effect, OPTIONS, Opt, find};
 
@@ -52,21 +58,6 @@ pub struct Config {
     /// The default of `threads`.
     cores: usize,
 }
-
-/// Why CONFIG SET changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    /// The reply's text, without its code.
-    pub text: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// One pair of a CONFIG SET that passed the first checks.
 struct Change<'a> {
@@ -106,6 +97,16 @@ impl Config {
         let (index, _) = find(name).unwrap_or_else(|| panic!("no option {name}"));
         let value = OPTIONS[index].kind.value(&self.text(index));
         value.unwrap_or_else(|| panic!("{name} has no number")) as i64
+    }
+
+    /// The choice of an option that is one of several names. Panics on others.
+    pub fn choice<T: Choice>(&self, name: &str) -> T {
+        T::of(self.number(name))
+    }
+
+    /// What `shutdown-on-sigint` or `shutdown-on-sigterm` asks for.
+    pub fn shutdown_flags(&self, name: &str) -> ShutdownFlags {
+        choices::shutdown_flags(self.number(name))
     }
 
     /// Whether a yes/no option is yes.
@@ -155,7 +156,7 @@ impl Config {
         &self,
         pairs: &[(&[u8], &[u8])],
         protected_allowed: bool,
-        mut apply: impl FnMut(&str, &str) -> Result<(), String>,
+        mut apply: impl FnMut(&str, &str) -> Result<(), ApplyError>,
     ) -> Result<(), ConfigError> {
         let spelled: Vec<(String, String)> =
             pairs.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
@@ -169,7 +170,7 @@ impl Config {
         for (i, change) in changes.iter().enumerate() {
             if let Err(reason) = self.change(change) {
                 restore(i);
-                return Err(failed(change.name, &reason));
+                return Err(ConfigError::Invalid(change.name, reason));
             }
         }
         for (i, change) in changes.iter().enumerate() {
@@ -183,7 +184,7 @@ impl Config {
                     // It accepted this very text before.
                     let _ = apply(OPTIONS[done.index].name, old);
                 }
-                return Err(failed(change.name, &reason));
+                return Err(ConfigError::NotApplied(change.name, reason));
             }
         }
         Ok(())
@@ -193,19 +194,20 @@ impl Config {
     pub fn set(
         &self,
         pairs: &[(&[u8], &[u8])],
-        apply: impl FnMut(&str, &str) -> Result<(), String>,
+        apply: impl FnMut(&str, &str) -> Result<(), ApplyError>,
     ) -> Result<(), ConfigError> {
-        self.set_for(pairs, self.hot.enable_protected_configs.load(Relaxed) == 1, apply)
+        let open = self.choice::<Permission>("enable-protected-configs") == Permission::Yes;
+        self.set_for(pairs, open, apply)
     }
 
     /// Stores what the server itself found out (the directory's full path, a lowered `maxclients`, the bound port),
-    /// with no regard to mutability. Panics on an unknown name, returns Redis's text for a bad value.
-    pub fn store_own(&self, name: &str, value: &str) -> Result<(), String> {
+    /// with no regard to mutability. Panics on an unknown name.
+    pub fn store_own(&self, name: &str, value: &str) -> Result<(), OptionError> {
         let (index, name) = find(name).unwrap_or_else(|| panic!("no option {name}"));
         self.change(&Change { index, name, value })
     }
 
-    fn change(&self, change: &Change) -> Result<(), String> {
+    fn change(&self, change: &Change) -> Result<(), OptionError> {
         let args: Vec<&str> = match OPTIONS[change.index].kind.is_multi_arg() {
             true if change.value.is_empty() => Vec::new(),
             true => change.value.split(' ').collect(),
@@ -214,14 +216,14 @@ impl Config {
         self.store_args(change.index, &args)
     }
 
-    fn store_args(&self, index: usize, args: &[&str]) -> Result<(), String> {
+    fn store_args(&self, index: usize, args: &[&str]) -> Result<(), OptionError> {
         let opt = &OPTIONS[index];
         let text = opt.kind.canonical(args, &self.text(index))?;
         let text = rounded(opt, text);
         if let Effect::Absent(what) = opt.effect
             && text != opt.default
         {
-            return Err(format!("{what} is not supported"));
+            return Err(OptionError::Absent(what));
         }
         self.store(index, text);
         Ok(())
@@ -304,30 +306,23 @@ fn check_names(pairs: &[(String, String)], protected_allowed: bool) -> Result<Ve
     let mut changes: Vec<Change> = Vec::with_capacity(pairs.len());
     for (spelled, value) in pairs {
         let Some((index, name)) = find(spelled) else {
-            let text = format!("Unknown option or number of arguments for CONFIG SET - '{spelled}'");
-            return Err(ConfigError { text });
+            return Err(ConfigError::Unknown(spelled.clone()));
         };
-        if let Some(reason) = refusal(&OPTIONS[index], protected_allowed) {
-            return Err(failed(spelled, reason));
-        }
-        if changes.iter().any(|change| change.name == name) {
-            return Err(failed(spelled, "duplicate parameter"));
+        let is_repeated = changes.iter().any(|change| change.name == name);
+        if let Some(refusal) = refusal(&OPTIONS[index], protected_allowed, is_repeated) {
+            return Err(ConfigError::Refused(spelled.clone(), refusal));
         }
         changes.push(Change { index, name, value });
     }
     Ok(changes)
 }
 
-fn refusal(opt: &Opt, protected_allowed: bool) -> Option<&'static str> {
+fn refusal(opt: &Opt, protected_allowed: bool, is_repeated: bool) -> Option<Refusal> {
     if opt.immutable {
-        Some("can't set immutable config")
+        Some(Refusal::Immutable)
     } else if opt.protected && !protected_allowed {
-        Some("can't set protected config")
+        Some(Refusal::Protected)
     } else {
-        None
+        is_repeated.then_some(Refusal::Duplicate)
     }
-}
-
-fn failed(name: &str, reason: &str) -> ConfigError {
-    ConfigError { text: format!("CONFIG SET failed (possibly related to argument '{name}') - {reason}") }
 }

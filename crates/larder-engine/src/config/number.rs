@@ -1,5 +1,7 @@
 //! Numbers as options write them: plain, with a memory unit, as a percentage, in octal.
 
+use super::error::OptionError;
+
 /// How an integer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -15,8 +17,8 @@ pub(crate) enum Unit {
 /// Inclusive bounds.
 pub(super) type Bounds = (i128, i128);
 
-/// Reads `text` in `unit` and checks it against `bounds`. The error is Redis's text.
-pub(super) fn parse(text: &str, unit: Unit, bounds: Bounds) -> Result<i128, String> {
+/// Reads `text` in `unit` and checks it against `bounds`.
+pub(super) fn parse(text: &str, unit: Unit, bounds: Bounds) -> Result<i128, OptionError> {
     let value = parse_unit(text, unit)?;
     check(value, unit, bounds).map(|()| value)
 }
@@ -84,7 +86,7 @@ pub(super) fn parse_lenient(text: &str) -> Option<i64> {
     if text.is_empty() { Some(0) } else { text.parse().ok() }
 }
 
-fn parse_unit(text: &str, unit: Unit) -> Result<i128, String> {
+fn parse_unit(text: &str, unit: Unit) -> Result<i128, OptionError> {
     let parsed = match unit {
         Unit::Plain => parse_plain(text).map(i128::from),
         Unit::MemoryOrNone if text == "-1" => Some(-1),
@@ -92,7 +94,7 @@ fn parse_unit(text: &str, unit: Unit) -> Result<i128, String> {
         Unit::MemoryOrPercent => parse_memory(text).map(i128::from).or_else(|| parse_percent(text)),
         Unit::Octal => i64::from_str_radix(text, 8).ok().map(i128::from),
     };
-    parsed.ok_or_else(|| misread(unit).to_string())
+    parsed.ok_or_else(|| misread(unit))
 }
 
 fn parse_percent(text: &str) -> Option<i128> {
@@ -100,25 +102,25 @@ fn parse_percent(text: &str) -> Option<i128> {
     (percent >= 0).then_some(-i128::from(percent))
 }
 
-fn misread(unit: Unit) -> &'static str {
+fn misread(unit: Unit) -> OptionError {
     match unit {
-        Unit::Plain => "argument couldn't be parsed into an integer",
-        Unit::Memory | Unit::MemoryOrNone => "argument must be a memory value",
-        Unit::MemoryOrPercent => "argument must be a memory or percent value",
-        Unit::Octal => "argument couldn't be parsed as an octal number",
+        Unit::Plain => OptionError::NotInteger,
+        Unit::Memory | Unit::MemoryOrNone => OptionError::NotMemory,
+        Unit::MemoryOrPercent => OptionError::NotMemoryOrPercent,
+        Unit::Octal => OptionError::NotOctal,
     }
 }
 
-fn check(value: i128, unit: Unit, (min, max): Bounds) -> Result<(), String> {
+fn check(value: i128, unit: Unit, (min, max): Bounds) -> Result<(), OptionError> {
     if (min..=max).contains(&value) {
         Ok(())
     } else if unit == Unit::MemoryOrPercent && !(0..=i128::from(i64::MAX)).contains(&value) {
         // Redis keeps both in a signed 64-bit number: too much memory looks like a percentage to it.
-        Err(format!("percentage argument must be less or equal to {}", -min))
+        Err(OptionError::PercentTooLarge(-min))
     } else if unit == Unit::Octal {
-        Err(format!("argument must be between {min:o} and {max:o} inclusive"))
+        Err(OptionError::OutOfOctalRange { min, max })
     } else {
-        Err(format!("argument must be between {min} and {max} inclusive"))
+        Err(OptionError::OutOfRange { min, max })
     }
 }
 
@@ -141,13 +143,10 @@ mod tests {
 
     #[test]
     fn bounds_are_named() {
-        assert_eq!(
-            parse("-1", Unit::Plain, (0, 10)),
-            Err("argument must be between 0 and 10 inclusive".to_string())
-        );
+        assert_eq!(parse("-1", Unit::Plain, (0, 10)), Err(OptionError::OutOfRange { min: 0, max: 10 }));
         assert_eq!(
             parse("101%", Unit::MemoryOrPercent, (-100, 1 << 40)),
-            Err("percentage argument must be less or equal to 100".to_string())
+            Err(OptionError::PercentTooLarge(100))
         );
         assert_eq!(parse("700", Unit::Octal, (0, 0o777)), Ok(0o700));
     }

@@ -162,10 +162,11 @@ fn output_limit_lines(opt: &Opt, text: &str) -> Vec<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::convert::Infallible;
 
     fn loaded(text: &str) -> Config {
         let config = Config::new(2);
-        config.load(text, &mut |_| Ok(String::new()), &mut |_, _| Ok(())).unwrap();
+        config.load::<Infallible>(text, &mut |_| Ok(String::new()), &mut |_, _| Ok(())).unwrap();
         config
     }
 

@@ -1,5 +1,6 @@
 //! Options with a grammar of their own.
 
+use super::error::OptionError;
 use super::number;
 
 /// Which grammar.
@@ -35,11 +36,11 @@ impl Special {
 }
 
 /// The canonical text of `args`.
-pub(super) fn canonical(special: Special, args: &[&str], present: &str) -> Result<String, String> {
+pub(super) fn canonical(special: Special, args: &[&str], present: &str) -> Result<String, OptionError> {
     match special {
         Special::Bind => bind(args),
         Special::Dir => {
-            args.first().filter(|_| args.len() == 1).map(ToString::to_string).ok_or_else(wrong_number)
+            args.first().filter(|_| args.len() == 1).map(ToString::to_string).ok_or(OptionError::WrongCount)
         }
         Special::OutputLimits => output_limits(args, present),
         Special::Notify => notify(args),
@@ -60,37 +61,30 @@ pub(super) fn limits_of(canonical: &str) -> [[u64; 3]; 3] {
     limits
 }
 
-fn wrong_number() -> String {
-    "wrong number of arguments".to_string()
-}
-
-fn bind(args: &[&str]) -> Result<String, String> {
+fn bind(args: &[&str]) -> Result<String, OptionError> {
     if args.len() > BIND_ADDRESSES_MAX {
-        return Err("Too many bind addresses specified.".to_string());
+        return Err(OptionError::TooManyAddresses);
     }
     Ok(args.join(" "))
 }
 
-fn save(args: &[&str]) -> Result<String, String> {
+fn save(args: &[&str]) -> Result<String, OptionError> {
     let args = if args == [""] { &[] } else { args };
     let valid = |(i, arg): (usize, &&str)| number::parse_lenient(arg).is_some_and(|n| n >= [1, 0][i & 1]);
     if !args.len().is_multiple_of(2) || !args.iter().enumerate().all(valid) {
-        return Err("Invalid save parameters".to_string());
+        return Err(OptionError::SavePoints);
     }
     Ok(args.join(" "))
 }
 
-fn output_limits(args: &[&str], present: &str) -> Result<String, String> {
+fn output_limits(args: &[&str], present: &str) -> Result<String, OptionError> {
     if !args.len().is_multiple_of(4) {
-        return Err("Wrong number of arguments in buffer limit configuration.".to_string());
+        return Err(OptionError::OutputLimitCount);
     }
     let mut limits = limits_of(present);
     for group in args.chunks(4) {
-        let class = class_index(group[0])
-            .ok_or_else(|| "Invalid client class specified in buffer limit configuration.".to_string())?;
-        limits[class] = one_limit(&group[1..]).ok_or_else(|| {
-            "Error in hard, soft or soft_seconds setting in buffer limit configuration.".to_string()
-        })?;
+        let class = class_index(group[0]).ok_or(OptionError::OutputLimitClass)?;
+        limits[class] = one_limit(&group[1..]).ok_or(OptionError::OutputLimitNumber)?;
     }
     let shown = CLASSES.iter().zip(limits).map(|(class, [h, s, t])| format!("{class} {h} {s} {t}"));
     Ok(shown.collect::<Vec<_>>().join(" "))
@@ -114,44 +108,42 @@ fn one_limit(args: &[&str]) -> Option<[u64; 3]> {
     ])
 }
 
-fn notify(args: &[&str]) -> Result<String, String> {
-    let [letters] = args else { return Err(wrong_number()) };
-    super::notify::parse(letters)
-        .map(super::notify::show)
-        .ok_or_else(|| "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_string())
+fn notify(args: &[&str]) -> Result<String, OptionError> {
+    let [letters] = args else { return Err(OptionError::WrongCount) };
+    super::notify::parse(letters).map(super::notify::show).ok_or(OptionError::EventClass)
 }
 
-fn oom_scores(args: &[&str]) -> Result<String, String> {
+fn oom_scores(args: &[&str]) -> Result<String, OptionError> {
     if args.len() != 3 {
-        return Err(wrong_number());
+        return Err(OptionError::WrongCount);
     }
     let scores: Option<Vec<i64>> = args.iter().map(|arg| number::parse_lenient(arg)).collect();
     match scores {
         Some(scores) if scores.iter().all(|n| (-2000..=2000).contains(n)) => {
             Ok(scores.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
         }
-        _ => Err("Invalid oom-score-adj-values, elements must be between -2000 and 2000.".to_string()),
+        _ => Err(OptionError::OomScores),
     }
 }
 
-fn percentiles(args: &[&str]) -> Result<String, String> {
+fn percentiles(args: &[&str]) -> Result<String, OptionError> {
     let args = if args == [""] { &[] } else { args };
     let numbers: Result<Vec<f64>, _> = args.iter().map(|arg| arg.parse::<f64>()).collect();
-    let numbers = numbers.map_err(|_| "Invalid latency-tracking-info-percentiles parameters".to_string())?;
+    let numbers = numbers.map_err(|_| OptionError::PercentileNumber)?;
     if !numbers.iter().all(|n| (0.0..=100.0).contains(n)) {
-        return Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_string());
+        return Err(OptionError::PercentileRange);
     }
     Ok(numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
 }
 
-fn replica_of(args: &[&str]) -> Result<String, String> {
-    let [host, port] = args else { return Err(wrong_number()) };
+fn replica_of(args: &[&str]) -> Result<String, OptionError> {
+    let [host, port] = args else { return Err(OptionError::WrongCount) };
     if host.eq_ignore_ascii_case("no") && port.eq_ignore_ascii_case("one") {
         return Ok(String::new());
     }
     match port.parse::<u16>() {
         Ok(port) => Ok(format!("{host} {port}")),
-        Err(_) => Err("Invalid master port".to_string()),
+        Err(_) => Err(OptionError::PrimaryPort),
     }
 }
 

@@ -1,14 +1,16 @@
 //! Loading, setting and looking up, with fixed expectations.
 
 use super::*;
-use crate::config_file::Loaded;
+use crate::command::names::RenameError;
+use crate::config_file::{DirectiveError, Loaded};
+use std::io;
 
-fn load(text: &str) -> Result<(Config, Loaded), FatalConfig> {
+fn load(text: &str) -> Result<(Config, Loaded), FatalConfig<DirectiveError>> {
     let config = Config::new(2);
     let mut include = |path: &str| match path {
         "b.conf" => Ok("hz 20\n".to_string()),
         "loop.conf" => Ok("include loop.conf\n".to_string()),
-        _ => Err("No such file or directory".to_string()),
+        _ => Err(io::Error::from_raw_os_error(2).into()),
     };
     let loaded = Loaded::load(&config, text, &mut include)?;
     config.check_invariants();
@@ -41,25 +43,25 @@ fn a_file() {
 #[test]
 fn fatal_lines() {
     let cases = [
-        ("foo bar", "Bad directive or wrong number of arguments"),
-        ("port", "wrong number of arguments"),
-        ("port 1 2", "wrong number of arguments"),
-        ("port x", "argument couldn't be parsed into an integer"),
-        ("timeout \"a", "Unbalanced quotes in configuration line"),
-        ("save 1", "Invalid save parameters"),
-        ("user", "Bad directive or wrong number of arguments"),
-        ("rename-command nosuch a", "No such command in rename-command"),
-        ("rename-command config|get a", "No such command in rename-command"),
-        ("rename-command get set", "Target command name already exists"),
-        ("x.y", "Module config specified without value"),
-        ("sentinel a b", "sentinel directive while not in sentinel mode"),
-        ("replicaof a b", "Invalid master port"),
-        ("unixsocketperm 999", "argument couldn't be parsed as an octal number"),
+        ("foo bar", LineError::Directive(DirectiveError::Unknown)),
+        ("port", LineError::Option(OptionError::WrongCount)),
+        ("port 1 2", LineError::Option(OptionError::WrongCount)),
+        ("port x", LineError::Option(OptionError::NotInteger)),
+        ("timeout \"a", LineError::Quotes),
+        ("save 1", LineError::Option(OptionError::SavePoints)),
+        ("user", LineError::Directive(DirectiveError::Unknown)),
+        ("rename-command nosuch a", LineError::Directive(RenameError::NoSuchCommand.into())),
+        ("rename-command config|get a", LineError::Directive(RenameError::NoSuchCommand.into())),
+        ("rename-command get set", LineError::Directive(RenameError::NameTaken.into())),
+        ("x.y", LineError::Directive(DirectiveError::ModuleValue)),
+        ("sentinel a b", LineError::Directive(DirectiveError::Sentinel)),
+        ("replicaof a b", LineError::Option(OptionError::PrimaryPort)),
+        ("unixsocketperm 999", LineError::Option(OptionError::NotOctal)),
     ];
-    for (line, message) in cases {
-        let error = load(&format!("\n  {line} \n")).err().unwrap();
-        let expected = FatalConfig::Line { number: 2, line: line.to_string(), message: message.to_string() };
-        assert_eq!(error, expected);
+    for (text, expected) in cases {
+        let error = load(&format!("\n  {text} \n")).err().unwrap();
+        let FatalConfig::Line { number, line, error } = error else { panic!("{error}") };
+        assert_eq!((number, line.as_str(), error), (2, text, expected));
     }
     let shown = load("foo bar").err().unwrap().to_string();
     let version = env!("CARGO_PKG_VERSION");
@@ -79,7 +81,8 @@ fn includes() {
         missing.to_string(),
         "Fatal error, can't open config file 'nope.conf': No such file or directory"
     );
-    assert!(matches!(load("include loop.conf"), Err(FatalConfig::Line { .. })));
+    let endless = load("include loop.conf");
+    assert!(matches!(endless, Err(FatalConfig::Line { error: LineError::Include, .. })));
 }
 
 #[test]
@@ -92,19 +95,17 @@ fn setting_is_all_or_nothing() {
     });
     let text =
         "CONFIG SET failed (possibly related to argument 'hz') - argument couldn't be parsed into an integer";
-    assert_eq!(result, Err(ConfigError { text: text.into() }));
+    let error = result.unwrap_err();
+    assert!(matches!(error, ConfigError::Invalid("hz", OptionError::NotInteger)));
+    assert_eq!(error.to_string(), text);
     assert_eq!((config.value("timeout").as_str(), applied.len()), ("0", 0));
 
     let result =
         config.set(&[(b"timeout", b"7"), (b"lua-time-limit", b"1"), (b"port", b"1")], |name, new| {
             applied.push(format!("{name}={new}"));
-            if name == "port" && new == "1" {
-                Err("Unable to listen on this port".to_string())
-            } else {
-                Ok(())
-            }
+            if name == "port" && new == "1" { Err(ApplyError::Port) } else { Ok(()) }
         });
-    assert!(result.unwrap_err().text.ends_with("'port') - Unable to listen on this port"));
+    assert!(matches!(result, Err(ConfigError::NotApplied("port", ApplyError::Port))));
     assert_eq!(
         applied,
         ["timeout=7", "busy-reply-threshold=1", "port=1", "timeout=0", "busy-reply-threshold=5000"]
@@ -115,7 +116,7 @@ fn setting_is_all_or_nothing() {
 #[test]
 fn refusals() {
     let config = Config::new(2);
-    let error = |pairs: &[(&[u8], &[u8])]| config.set(pairs, |_, _| Ok(())).unwrap_err().text;
+    let error = |pairs: &[(&[u8], &[u8])]| config.set(pairs, |_, _| Ok(())).unwrap_err().to_string();
     assert_eq!(error(&[(b"foo", b"1")]), "Unknown option or number of arguments for CONFIG SET - 'foo'");
     assert!(error(&[(b"Databases", b"1")]).contains("'Databases') - can't set immutable config"));
     assert!(error(&[(b"dir", b"/")]).contains("can't set protected config"));

@@ -1,24 +1,20 @@
 //! Changes of users as the whole server sees them: files, and the connections that must not go on.
 
-use crate::acl::{AclChange, User, parse_file, starts_with_all_channels, to_file};
+use crate::acl::{AclChange, User, UsersError, parse_file, starts_with_all_channels, to_file};
 use crate::clients::session::ClientShared;
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
-use crate::host::LogLevel;
+use crate::host::{LogLevel, SystemError};
 use std::sync::Arc;
 
 impl Engine {
     /// Makes the users of `user` lines of the configuration, and those of the ACL file; before there are connections.
-    /// The error says why the server must not start.
-    pub fn load_users(&self, lines: &[Vec<String>]) -> Result<(), String> {
+    pub fn load_users(&self, lines: &[Vec<String>]) -> Result<(), UsersError> {
         let path = self.config.value("aclfile");
         if !path.is_empty() && !lines.is_empty() {
-            return Err("Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is \
-                        invalid. This setup is very likely to lead to configuration errors and security holes, please \
-                        define either an ACL file or declare users directly in your redis.conf, but not both."
-                .to_owned());
+            return Err(UsersError::TwoSources);
         }
-        for name in self.acl.load_lines(lines, &self.config)? {
+        for name in self.acl.load_lines(lines, &self.config).map_err(UsersError::Line)? {
             let text = format!(
                 "The user '{name}' is disabled (there is no 'on' modifier in the user description). Make sure this is \
                  not a configuration error."
@@ -26,10 +22,8 @@ impl Engine {
             self.host.log(LogLevel::Notice, &text);
         }
         if !path.is_empty() {
-            self.load_acl_file(&path).map_err(|errors| {
-                let errors = String::from_utf8_lossy(&errors);
-                format!("Aborting Redis startup because of ACL errors: {errors}")
-            })?;
+            self.load_acl_file(&path)
+                .map_err(|errors| UsersError::File(String::from_utf8_lossy(&errors).into_owned()))?;
         }
         Ok(())
     }
@@ -50,7 +44,7 @@ impl Engine {
     }
 
     /// Writes all users into the ACL file.
-    pub(crate) fn save_acl_file(&self, path: &str) -> Result<(), String> {
+    pub(crate) fn save_acl_file(&self, path: &str) -> Result<(), SystemError> {
         self.host.write_acl_file(path, &to_file(&self.acl.lines())).inspect_err(|reason| {
             self.host.log(LogLevel::Warning, &format!("Saving the ACL file: {reason}"));
         })

@@ -22,7 +22,7 @@ mod turn;
 
 pub(crate) use turn::Turn;
 
-use crate::config::MAXMEMORY_POLICIES;
+use crate::config::MaxmemoryPolicy;
 use crate::delivery::invalidations::Invalidations;
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
@@ -44,8 +44,8 @@ const EVICTIONS_PER_LOOK: usize = 16;
 pub(crate) struct Evictor {
     pub(crate) growth: Growth,
     pool: Pool,
-    /// The policy, behind the number by which the configuration knows it.
-    policy: Option<(i64, Option<Policy>)>,
+    /// The policy, behind the choice of the configuration that it follows.
+    policy: Option<(MaxmemoryPolicy, Option<Policy>)>,
     rng: fastrand::Rng,
     sweep: Sweep,
     /// Keys of the pool that may be evicted before more are looked at.
@@ -206,13 +206,12 @@ impl Evictor {
     /// The policy as configured.
     #[inline]
     fn policy(&mut self, engine: &Engine) -> Option<Policy> {
-        let number = engine.config.hot.maxmemory_policy.load(Relaxed);
+        let choice = engine.config.hot.maxmemory_policy.get();
         match self.policy {
-            Some((known, policy)) if known == number => policy,
+            Some((known, policy)) if known == choice => policy,
             _ => {
-                let name = MAXMEMORY_POLICIES.iter().find(|(_, known)| *known == number);
-                let policy = name.and_then(|(name, _)| Policy::of_name(name));
-                self.policy = Some((number, policy));
+                let policy = Policy::of(choice);
+                self.policy = Some((choice, policy));
                 self.pool.clear();
                 policy
             }

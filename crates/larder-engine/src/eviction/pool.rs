@@ -1,5 +1,6 @@
 //! The best candidates for eviction that samples have shown so far.
 
+use crate::config::MaxmemoryPolicy;
 use crate::keyspace::access::{AccessRules, COUNTER_MAX};
 use crate::keyspace::key::Key;
 use larder_collections::key_table::{Entry, SampleFrom};
@@ -26,17 +27,19 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// The policy of a name; `None` evicts nothing.
-    pub(crate) fn of_name(name: &str) -> Option<Policy> {
-        let (which, order) = name.split_once('-')?;
-        let order = match order {
-            "lfu" => Order::Frequency,
-            "lru" => Order::Idle,
-            "random" => Order::Random,
-            "ttl" => Order::Soonest,
-            _ => return None,
+    /// As configured; `None` evicts nothing.
+    pub(crate) fn of(choice: MaxmemoryPolicy) -> Option<Policy> {
+        let (volatile, order) = match choice {
+            MaxmemoryPolicy::VolatileLru => (true, Order::Idle),
+            MaxmemoryPolicy::VolatileLfu => (true, Order::Frequency),
+            MaxmemoryPolicy::VolatileRandom => (true, Order::Random),
+            MaxmemoryPolicy::VolatileTtl => (true, Order::Soonest),
+            MaxmemoryPolicy::AllkeysLru => (false, Order::Idle),
+            MaxmemoryPolicy::AllkeysLfu => (false, Order::Frequency),
+            MaxmemoryPolicy::AllkeysRandom => (false, Order::Random),
+            MaxmemoryPolicy::NoEviction => return None,
         };
-        Some(Policy { order, volatile: which == "volatile" })
+        Some(Policy { order, volatile })
     }
 
     pub(crate) fn sample_from(self) -> SampleFrom {

@@ -6,6 +6,7 @@ use crate::clients::session::Suspended;
 use crate::clients::session::{ReplyMode, Session, client_flags};
 use crate::clients::{login, pause};
 use crate::command::spec::{Command, Found, Scope, flags};
+use crate::config::Permission;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
 use crate::context::{Context, Rounds, WorkerState};
@@ -239,13 +240,13 @@ fn confirms(command: &Command) -> bool {
 
 /// Whether an option that says `no`, `yes` or `local` allows something to this connection.
 pub(crate) fn is_local_option_allowed(engine: &Engine, session: &Session, option: &str) -> bool {
-    match engine.config.get(option).as_deref() {
-        Some("yes") => true,
-        Some("local") => {
+    match engine.config.choice(option) {
+        Permission::No => false,
+        Permission::Yes => true,
+        Permission::Local => {
             let addr = &session.shared.addr;
             session.shared.has(client_flags::UNIX) || addr.starts_with("127.") || addr.starts_with("[::1]")
         }
-        _ => false,
     }
 }
 

@@ -8,7 +8,6 @@
 //! the words of untouched keys mean nothing for a while.
 
 use crate::config::Hot;
-use crate::config::MAXMEMORY_POLICIES;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The counter of a new key: it is not the first to go.
@@ -40,11 +39,8 @@ pub(crate) struct Touch {
 
 impl AccessRules {
     pub(crate) fn load(hot: &Hot) -> Self {
-        let policy = hot.maxmemory_policy.load(Relaxed);
-        let name =
-            MAXMEMORY_POLICIES.iter().find(|(_, number)| *number == policy).map_or("", |(name, _)| name);
         AccessRules {
-            counts: name.ends_with("lfu"),
+            counts: hot.maxmemory_policy.get().is_lfu(),
             log_factor: hot.lfu_log_factor.load(Relaxed) as u32,
             decay_minutes: hot.lfu_decay_time.load(Relaxed) as u32,
         }

@@ -1,6 +1,6 @@
 //! The options of the types as configured now, copied once an iteration so that commands need not read atomics.
 
-use crate::config::Hot;
+use crate::config::{Hot, ListCompressCodec};
 use larder_collections::hash::HashLimits;
 use larder_collections::list::{Fill, ListOptions};
 use larder_collections::set::SetLimits;
@@ -93,10 +93,10 @@ pub(crate) fn rdb_options_of(thresholds: &Thresholds, list: ListOptions) -> lard
 
 /// The options of lists.
 pub(crate) fn list_options(hot: &Hot) -> ListOptions {
-    let codec = match hot.list_compress_codec.load(Relaxed) {
-        0 => Codec::Lzf,
-        1 => Codec::Lz4,
-        _ => Codec::Zstd,
+    let codec = match hot.list_compress_codec.get() {
+        ListCompressCodec::Lzf => Codec::Lzf,
+        ListCompressCodec::Lz4 => Codec::Lz4,
+        ListCompressCodec::Zstd => Codec::Zstd,
     };
     ListOptions {
         fill: Fill::new(hot.list_max_listpack_size.load(Relaxed) as i32),

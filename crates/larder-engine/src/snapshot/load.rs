@@ -2,6 +2,7 @@
 
 use crate::clients::session::{ConnInfo, ConnKind, Session};
 use crate::clock::wall_s;
+use crate::config::PropagationErrorBehavior;
 use crate::context::flow::Flow;
 use crate::context::{Context, inline};
 use crate::delivery::mailbox::Mailbox;
@@ -203,7 +204,10 @@ impl Replay {
         found.map_err(|error| text_of(&error))?;
         self.run(args);
         let failed = self.reply.first() == Some(&b'-');
-        if failed && self.worker.engine.config.value("propagation-error-behavior") == "panic" {
+        if failed
+            && self.worker.engine.config.choice::<PropagationErrorBehavior>("propagation-error-behavior")
+                == PropagationErrorBehavior::Panic
+        {
             return Err("a command failed, which propagation-error-behavior does not allow".to_owned());
         }
         Ok(())

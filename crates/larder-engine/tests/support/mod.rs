@@ -5,8 +5,9 @@
 use larder_engine::config::Config;
 use larder_engine::config_file::Loaded;
 use larder_engine::{
-    ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, Host, HostMemory, LogLevel, Mail, Names,
-    Session, ShutdownFlags, Worker,
+    ApplyError, ConfigHost, ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Exchange, ExchangeError,
+    Flow, HostMemory, LogHost, LogLevel, Logged, Mail, MemoryHost, Names, PeerHost, ProcessHost, ReloadError,
+    RewriteError, SavingHost, Session, ShutdownFlags, SystemError, Worker,
 };
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
@@ -14,38 +15,33 @@ use std::sync::Arc;
 /// A process that has no files and no sockets.
 struct NoHost;
 
-impl Host for NoHost {
-    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), String> {
-        Err("The server is running without a config file".to_owned())
-    }
-    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("there are no files".to_owned())
-    }
-    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), String> {
-        Err("there are no files".to_owned())
-    }
-    fn apply_config(&self, _name: &str, _value: &str) -> Result<(), String> {
-        Ok(())
-    }
-    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), String> {
-        Ok(())
-    }
-    fn save(&self) -> Result<(), String> {
-        Err("there are no files".to_owned())
-    }
-    fn save_in_background(&self, _now: bool) {}
-    fn flushed(&self) {}
+fn no_files() -> SystemError {
+    std::io::Error::other("there are no files").into()
+}
 
-    fn rewrite_log_in_background(&self) {}
-    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), String> {
-        Err("there are no files".to_owned())
+impl ConfigHost for NoHost {
+    fn apply_config(&self, _name: &str, _value: &str) -> Result<(), ApplyError> {
+        Ok(())
     }
-    fn reload_log(&self) -> Result<(), String> {
-        Err("there are no files".to_owned())
+    fn config_file(&self) -> String {
+        String::new()
     }
-    fn exchange(&self, _exchange: &larder_engine::Exchange<'_>) -> Result<Vec<String>, &'static str> {
-        Err("connecting to the client")
+    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), RewriteError> {
+        Err(RewriteError::NoFile)
     }
+    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, SystemError> {
+        Err(no_files())
+    }
+    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), SystemError> {
+        Err(no_files())
+    }
+}
+
+impl LogHost for NoHost {
+    fn log(&self, _level: LogLevel, _text: &str) {}
+}
+
+impl MemoryHost for NoHost {
     fn memory(&self) -> HostMemory {
         HostMemory::default()
     }
@@ -53,6 +49,15 @@ impl Host for NoHost {
     fn malloc_stats(&self) -> String {
         String::new()
     }
+}
+
+impl PeerHost for NoHost {
+    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
+        Err(ExchangeError::Connecting)
+    }
+}
+
+impl ProcessHost for NoHost {
     fn cpu(&self) -> CpuTimes {
         CpuTimes::default()
     }
@@ -62,10 +67,24 @@ impl Host for NoHost {
     fn executable(&self) -> String {
         String::new()
     }
-    fn config_file(&self) -> String {
-        String::new()
+}
+
+impl SavingHost for NoHost {
+    fn save(&self) -> Result<(), Logged> {
+        Err(Logged)
     }
-    fn log(&self, _level: LogLevel, _text: &str) {}
+    fn save_in_background(&self, _now: bool) {}
+    fn flushed(&self) {}
+    fn rewrite_log_in_background(&self) {}
+    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
+        Err(ReloadError::RdbFile)
+    }
+    fn reload_log(&self) -> Result<(), ReloadError> {
+        Err(ReloadError::AppendOnlyFile)
+    }
+    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
+        Ok(())
+    }
 }
 
 /// An engine with debugging commands allowed.

@@ -2,75 +2,37 @@
 
 use crate::sys::{self, LocalTime};
 use larder_engine::LogLevel;
+use larder_engine::config::{LogFormat, LogTimestampFormat};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The option `log-format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// `pid:role date mark message`.
-    Legacy,
-    /// `pid=1 role=primary ...`.
-    Logfmt,
-    /// An object a line.
-    Json,
+/// The time now.
+pub fn time_now(format: LogTimestampFormat) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    time_text(format, since, &sys::local_time(since.as_secs() as i64))
 }
 
-impl Form {
-    /// By the option's number; the first for one that there is not.
-    pub fn of(number: u8) -> Form {
-        [Form::Legacy, Form::Logfmt, Form::Json].get(usize::from(number)).copied().unwrap_or(Form::Legacy)
-    }
-}
-
-/// The option `log-timestamp-format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
-    /// `21 Nov 2026 08:00:00.123`.
-    Legacy,
-    /// `2026-11-21T08:00:00.123+01:00`.
-    Iso8601,
-    /// Milliseconds since 1970.
-    Milliseconds,
-}
-
-impl Stamp {
-    /// By the option's number; the first for one that there is not.
-    pub fn of(number: u8) -> Stamp {
-        [Stamp::Legacy, Stamp::Iso8601, Stamp::Milliseconds]
-            .get(usize::from(number))
-            .copied()
-            .unwrap_or(Stamp::Legacy)
-    }
-
-    /// The time now.
-    pub fn now(self) -> String {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.of_time(since, &sys::local_time(since.as_secs() as i64))
-    }
-
-    fn of_time(self, since: Duration, t: &LocalTime) -> String {
-        let ms = since.subsec_millis();
-        let LocalTime { year, month, day, hour, minute, second, offset_s } = *t;
-        match self {
-            Stamp::Legacy => {
-                let month = MONTHS[month];
-                format!("{day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{ms:03}")
-            }
-            Stamp::Iso8601 => {
-                let (month, sign, offset) =
-                    (month + 1, if offset_s < 0 { '-' } else { '+' }, offset_s.abs() / 60);
-                format!(
-                    "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}{sign}{:02}:{:02}",
-                    offset / 60,
-                    offset % 60
-                )
-            }
-            Stamp::Milliseconds => since.as_millis().to_string(),
+fn time_text(format: LogTimestampFormat, since: Duration, t: &LocalTime) -> String {
+    let ms = since.subsec_millis();
+    let LocalTime { year, month, day, hour, minute, second, offset_s } = *t;
+    match format {
+        LogTimestampFormat::Legacy => {
+            let month = MONTHS[month];
+            format!("{day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{ms:03}")
         }
+        LogTimestampFormat::Iso8601 => {
+            let (month, sign, offset) =
+                (month + 1, if offset_s < 0 { '-' } else { '+' }, offset_s.abs() / 60);
+            format!(
+                "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}{sign}{:02}:{:02}",
+                offset / 60,
+                offset % 60
+            )
+        }
+        LogTimestampFormat::Milliseconds => since.as_millis().to_string(),
     }
 }
 
@@ -90,18 +52,18 @@ pub struct Line<'a> {
 
 impl Line<'_> {
     /// The line with its end.
-    pub fn write(&self, form: Form) -> String {
+    pub fn write(&self, form: LogFormat) -> String {
         let Line { pid, role, stamp, level, text } = self;
         match form {
-            Form::Legacy => format!("{pid}:{role} {stamp} {} {text}\n", mark(*level)),
-            Form::Logfmt => {
+            LogFormat::Legacy => format!("{pid}:{role} {stamp} {} {text}\n", mark(*level)),
+            LogFormat::Logfmt => {
                 let text = text.replace('"', "'").replace(['\n', '\r'], " ");
                 format!(
                     "pid={pid} role=primary timestamp=\"{stamp}\" level={} message=\"{text}\"\n",
                     name(*level)
                 )
             }
-            Form::Json => format!(
+            LogFormat::Json => format!(
                 "{{\"pid\":{pid},\"role\":\"primary\",\"timestamp\":\"{stamp}\",\"level\":\"{}\",\"message\":\"{}\"}}\n",
                 name(*level),
                 escape(text)
@@ -156,22 +118,22 @@ mod tests {
     fn times() {
         let t = LocalTime { year: 2026, month: 10, day: 2, hour: 8, minute: 1, second: 9, offset_s: -12_600 };
         let since = Duration::from_millis(1_795_371_145_007);
-        assert_eq!(Stamp::Legacy.of_time(since, &t), "02 Nov 2026 08:01:09.007");
-        assert_eq!(Stamp::Iso8601.of_time(since, &t), "2026-11-02T08:01:09.007-03:30");
-        assert_eq!(Stamp::Milliseconds.of_time(since, &t), "1795371145007");
+        assert_eq!(time_text(LogTimestampFormat::Legacy, since, &t), "02 Nov 2026 08:01:09.007");
+        assert_eq!(time_text(LogTimestampFormat::Iso8601, since, &t), "2026-11-02T08:01:09.007-03:30");
+        assert_eq!(time_text(LogTimestampFormat::Milliseconds, since, &t), "1795371145007");
     }
 
     #[test]
     fn what_would_break_a_line_is_escaped() {
         let text = "a \"b\" \\ c\nd\te\u{1}é";
         let line = Line { pid: 7, role: 'M', stamp: "now", level: LogLevel::Verbose, text };
-        assert_eq!(line.write(Form::Legacy), format!("7:M now - {text}\n"));
+        assert_eq!(line.write(LogFormat::Legacy), format!("7:M now - {text}\n"));
         assert_eq!(
-            line.write(Form::Logfmt),
+            line.write(LogFormat::Logfmt),
             "pid=7 role=primary timestamp=\"now\" level=info message=\"a 'b' \\ c d\te\u{1}é\"\n"
         );
         assert_eq!(
-            line.write(Form::Json),
+            line.write(LogFormat::Json),
             "{\"pid\":7,\"role\":\"primary\",\"timestamp\":\"now\",\"level\":\"info\",\
              \"message\":\"a \\\"b\\\" \\\\ c\\nd\\te\\u0001é\"}\n"
         );

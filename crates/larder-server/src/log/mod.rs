@@ -2,8 +2,9 @@
 
 mod format;
 
-use format::{Form, Line, Stamp};
+use format::{Line, time_now};
 use larder_engine::LogLevel;
+use larder_engine::config::{Choice, LogFormat, LogThreshold, LogTimestampFormat};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -14,41 +15,40 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 pub struct Log {
     /// `None` is standard output.
     file: Option<PathBuf>,
-    level: AtomicU8,
+    /// The option `loglevel`, by its number.
+    threshold: AtomicU8,
     /// `C` until the server is set up, `M` from then on.
     role: AtomicU8,
     /// The options `log-format` and `log-timestamp-format`, by their numbers.
-    form: AtomicU8,
-    stamp: AtomicU8,
+    format: AtomicU8,
+    timestamp: AtomicU8,
     /// Whether lines go to the system's log as well.
     syslog: AtomicBool,
 }
 
 impl Log {
     /// A log into `file`, or onto standard output when that is empty.
-    pub fn new(file: &str, level: i64) -> Log {
+    pub fn new(file: &str, threshold: LogThreshold) -> Log {
         let file = (!file.is_empty()).then(|| PathBuf::from(file));
-        let log = Log {
+        Log {
             file,
-            level: AtomicU8::new(0),
+            threshold: AtomicU8::new(threshold as u8),
             role: AtomicU8::new(b'C'),
-            form: AtomicU8::new(0),
-            stamp: AtomicU8::new(0),
+            format: AtomicU8::new(LogFormat::Legacy as u8),
+            timestamp: AtomicU8::new(LogTimestampFormat::Legacy as u8),
             syslog: AtomicBool::new(false),
-        };
-        log.set_level(level);
-        log
+        }
     }
 
-    /// Drops what is below `level`, counted as the option `loglevel` counts: 0 debug to 3 warning, and 4 nothing.
-    pub fn set_level(&self, level: i64) {
-        self.level.store(level.clamp(0, 4) as u8, Relaxed);
+    /// Drops what the threshold does not admit.
+    pub fn set_level(&self, threshold: LogThreshold) {
+        self.threshold.store(threshold as u8, Relaxed);
     }
 
-    /// Chooses the form of lines and of times in them, by the numbers of the options' values.
-    pub fn set_form(&self, form: i64, stamp: i64) {
-        self.form.store(form as u8, Relaxed);
-        self.stamp.store(stamp as u8, Relaxed);
+    /// Chooses the form of lines and of times in them.
+    pub fn set_form(&self, format: LogFormat, timestamp: LogTimestampFormat) {
+        self.format.store(format as u8, Relaxed);
+        self.timestamp.store(timestamp as u8, Relaxed);
     }
 
     /// Writes lines to the system's log as well, under this name and facility.
@@ -69,7 +69,7 @@ impl Log {
 
     /// Whether lines of `level` are written.
     pub fn wants(&self, level: LogLevel) -> bool {
-        rank(level) >= self.level.load(Relaxed)
+        LogThreshold::of(self.threshold.load(Relaxed).into()).admits(level)
     }
 
     /// Writes one line.
@@ -83,10 +83,10 @@ impl Log {
     }
 
     fn line(&self, level: LogLevel, text: &str) -> String {
-        let stamp = Stamp::of(self.stamp.load(Relaxed)).now();
+        let stamp = time_now(LogTimestampFormat::of(self.timestamp.load(Relaxed).into()));
         let role = char::from(self.role.load(Relaxed));
         Line { pid: std::process::id(), role, stamp: &stamp, level, text }
-            .write(Form::of(self.form.load(Relaxed)))
+            .write(LogFormat::of(self.format.load(Relaxed).into()))
     }
 
     /// At level verbose.
@@ -148,15 +148,6 @@ fn append(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-fn rank(level: LogLevel) -> u8 {
-    match level {
-        LogLevel::Debug => 0,
-        LogLevel::Verbose => 1,
-        LogLevel::Notice => 2,
-        LogLevel::Warning => 3,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +155,7 @@ mod tests {
     #[test]
     fn lines_have_the_form() {
         let path = std::env::temp_dir().join(format!("larder-log-{}", std::process::id()));
-        let log = Log::new(path.to_str().unwrap(), 2);
+        let log = Log::new(path.to_str().unwrap(), LogThreshold::Notice);
         log.verbose("unseen");
         log.notice("first");
         log.is_primary();

@@ -1,11 +1,12 @@
 //! What is kept before the server ends.
 
+use super::error::CloseError;
 use super::state::Persist;
 
 impl Persist {
     /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
     /// on, so that none is answered and lost; an error lets them go on.
-    pub fn close(&self, save: bool, force: bool) -> Result<(), String> {
+    pub fn close(&self, save: bool, force: bool) -> Result<(), CloseError> {
         self.engine.close_gate();
         let outcome = self.finish(save, force);
         if outcome.is_err() {
@@ -15,10 +16,9 @@ impl Persist {
         outcome
     }
 
-    fn finish(&self, save: bool, force: bool) -> Result<(), String> {
+    fn finish(&self, save: bool, force: bool) -> Result<(), CloseError> {
         if self.engine.persistence().log.lock().waits_for_base && !force {
-            // Without it the next start would find a log without data.
-            return Err("Writing initial AOF".to_owned());
+            return Err(CloseError::InitialLog);
         }
         if self.engine.append_log().is_on() {
             self.shared.log.notice("Calling fsync() on the AOF file.");
@@ -29,6 +29,6 @@ impl Persist {
         }
         self.shared.log.notice("Saving the final RDB snapshot before exiting.");
         self.claim_save_soon();
-        self.save_now().map_err(|_| "Error trying to save the DB".to_owned())
+        self.save_now().map_err(|_| CloseError::Unsaved)
     }
 }

@@ -1,6 +1,7 @@
 //! Reading an RDB file into the keyspace, with all cores: one thread finds where the values end and checks the sum, the
 //! others make the values.
 
+use larder_engine::config::RdbVersionCheck;
 use larder_engine::{Busy, Engine, Loader, Overdue};
 use larder_rdb::read::{Checks, Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
@@ -36,7 +37,7 @@ pub fn checks(engine: &Engine) -> Checks {
     let config = engine.config();
     Checks {
         sum: config.is_yes("rdbchecksum") && !engine.skips_checksums(),
-        version: config.value("rdb-version-check") == "strict",
+        version: config.hot.rdb_version_check.get() == RdbVersionCheck::Strict,
     }
 }
 

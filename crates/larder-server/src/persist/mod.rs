@@ -6,6 +6,7 @@
 
 pub mod aof;
 mod close;
+mod error;
 mod files;
 pub mod load;
 mod pace;
@@ -15,13 +16,14 @@ mod state;
 mod temporary;
 mod turn;
 
+pub use error::{CloseError, WriteError};
 pub use start::NotLoaded;
 pub use state::{Options, Persist, key_delay};
 
 use crate::cpus;
 use crate::shared::Shared;
 use aof::file::AppendFile;
-use larder_engine::{Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
+use larder_engine::{ApplyError, Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
 use parking_lot::Mutex;
 use state::{Job, RETRY_S};
 use std::io;
@@ -31,10 +33,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use temporary::Temporaries;
-use turn::SCRIPT_BUSY;
+use turn::turn_of;
 
 impl Persist {
-    /// Starts the thread that writes snapshots. `Engine::save_state` is as if a snapshot had been made now.
+    /// Starts the thread that writes snapshots. The state of saving is as if a snapshot had been made now.
     pub fn start(shared: Arc<Shared>, engine: Arc<Engine>) -> io::Result<Arc<Persist>> {
         let (sender, jobs) = channel();
         engine.persistence().save.lock().last_success_s = wall_s();
@@ -86,7 +88,7 @@ impl Persist {
     }
 
     /// SAVE: as [`Persist::save_now`].
-    pub fn save_for_client(&self) -> Result<(), String> {
+    pub fn save_for_client(&self) -> Result<(), WriteError> {
         self.count_save();
         self.save_now()
     }
@@ -97,12 +99,12 @@ impl Persist {
     }
 
     /// Writes a snapshot on this thread and records the outcome; the state says already that one is being written.
-    pub fn save_now(&self) -> Result<(), String> {
+    pub fn save_now(&self) -> Result<(), WriteError> {
         self.save(None, None)
     }
 
     /// Without `may_wait` somebody waits for the file; scripts wait until it is written then.
-    fn save(&self, snapshot: Option<Snapshot>, may_wait: Option<&MayWait>) -> Result<(), String> {
+    fn save(&self, snapshot: Option<Snapshot>, may_wait: Option<&MayWait>) -> Result<(), WriteError> {
         let started = Instant::now();
         let in_background = may_wait.is_some();
         if in_background {
@@ -126,16 +128,15 @@ impl Persist {
         match outcome {
             Err(_) if cancelled => {
                 self.shared.log.notice("Background saving cancelled");
-                Err("cancelled".to_owned())
+                Err(WriteError::Cancelled)
             }
             Ok(_) => {
                 self.shared.log.notice("DB saved on disk");
                 Ok(())
             }
             Err(error) => {
-                let text = format!("Failed saving the DB: {error}");
-                self.shared.log.warning(&text);
-                Err(text)
+                self.shared.log.warning(&format!("Failed saving the DB: {error}"));
+                Err(error)
             }
         }
     }
@@ -146,19 +147,18 @@ impl Persist {
         snapshot: Option<Snapshot>,
         may_wait: Option<&MayWait>,
         path: &Path,
-    ) -> io::Result<u64> {
+    ) -> Result<u64, WriteError> {
         let urgent = may_wait.is_none();
-        let busy = |Busy| io::Error::other(SCRIPT_BUSY);
         let _reading = match may_wait {
             Some(_) => self.snapshot_turn.lock(),
-            None => self.engine.wait_for(&self.snapshot_turn).map_err(busy)?,
+            None => self.engine.wait_for(&self.snapshot_turn).map_err(|Busy| WriteError::ScriptBusy)?,
         };
         let mut turn = match &snapshot {
             Some(_) => None,
-            None => Some(self.engine.take_turn(may_wait).map_err(busy)?),
+            None => Some(turn_of(&self.engine, may_wait)?),
         };
         let snapshot = snapshot.or_else(|| self.engine.snapshot(turn.as_ref()?, || ()));
-        let snapshot = snapshot.ok_or_else(|| io::Error::other("another snapshot is read"))?;
+        let snapshot = snapshot.ok_or(WriteError::SnapshotTaken)?;
         if !urgent {
             turn = None;
         }
@@ -168,7 +168,7 @@ impl Persist {
         let options = self.options(false, urgent);
         let written = self.temporaries.write(&temporary, |temporary| {
             snapshot::write(&self.engine, &snapshot, &options, temporary)?;
-            files::put_in_place(temporary, &path, &mut options.pace(&self.engine))
+            Ok(files::put_in_place(temporary, &path, &mut options.pace(&self.engine))?)
         });
         let changes = snapshot.changes();
         drop(snapshot);
@@ -232,7 +232,7 @@ impl Persist {
 
     /// CONFIG SET appendonly. It is refused while data is loaded; one that was under way when that began is left to
     /// [`Persist::end_load`].
-    pub fn keep_log(self: &Arc<Self>, yes: bool) -> Result<(), String> {
+    pub fn keep_log(self: &Arc<Self>, yes: bool) -> Result<(), ApplyError> {
         if self.engine.gate().is_loading() {
             return Ok(());
         }
@@ -249,19 +249,20 @@ impl Persist {
         }
     }
 
-    /// Notes that a snapshot is being written, unless one is already.
-    fn claim_save(&self) -> Result<(), String> {
+    /// Notes that a snapshot is being written; false if one is already.
+    #[must_use]
+    fn claim_save(&self) -> bool {
         let mut save = self.engine.persistence().save.lock();
-        if save.running_since_s.is_some() {
-            return Err("Background save already in progress".to_owned());
+        let is_free = save.running_since_s.is_none();
+        if is_free {
+            save.running_since_s = Some(wall_s());
         }
-        save.running_since_s = Some(wall_s());
-        Ok(())
+        is_free
     }
 
     /// Notes that a snapshot is being written. One under way is older than what must be kept: it is called off.
     fn claim_save_soon(&self) {
-        while self.claim_save().is_err() {
+        while !self.claim_save() {
             self.engine.persistence().cancel_save();
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -276,7 +277,7 @@ impl Persist {
         }
         self.claim_save_soon();
         // A disk that fails is the business of the next snapshot, as with Valkey.
-        if self.save_now().is_err_and(|text| text.ends_with(SCRIPT_BUSY)) {
+        if matches!(self.save_now(), Err(WriteError::ScriptBusy)) {
             self.engine.persistence().save.lock().scheduled = true;
         }
     }

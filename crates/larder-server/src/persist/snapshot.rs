@@ -1,5 +1,6 @@
 //! Writing a snapshot as an RDB file.
 
+use super::error::WriteError;
 use super::{Options, temporary};
 use crate::sys;
 use larder_engine::{Content, Engine, Record, Snapshot, wall_s};
@@ -26,13 +27,18 @@ const PIECE_BYTES: usize = 256 << 10;
 const SMALL_PIECE_BYTES: usize = 64 << 10;
 
 /// Writes a snapshot to `path` and has it on the disk. The file is not complete until this has returned Ok.
-pub fn write(engine: &Engine, snapshot: &Snapshot, options: &Options, path: &Path) -> io::Result<u64> {
+pub fn write(
+    engine: &Engine,
+    snapshot: &Snapshot,
+    options: &Options,
+    path: &Path,
+) -> Result<u64, WriteError> {
     let file =
         Syncing { file: temporary::open(path)?, at: 0, begun: 0, done: 0, on: options.incremental_sync };
     let file = write_to(engine, snapshot, options, BufWriter::with_capacity(BUFFER_BYTES, file))?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?.file;
     file.sync_all()?;
-    file.metadata().map(|metadata| metadata.len())
+    Ok(file.metadata()?.len())
 }
 
 /// Writes a snapshot anywhere.
@@ -41,7 +47,7 @@ pub fn write_to<W: Write + Send>(
     snapshot: &Snapshot,
     options: &Options,
     to: W,
-) -> io::Result<W> {
+) -> Result<W, WriteError> {
     let version = if snapshot.has_field_expiry() { Version::V80 } else { options.version };
     let mut file = FileWriter::new(to, version, options.compress, options.checksum)?;
     header(engine, options, &mut file)?;
@@ -55,7 +61,7 @@ pub fn write_to<W: Write + Send>(
         file.lock().database(database.index as u64, database.keys, database.expires)?;
         write_database(engine, snapshot, options, version, database.index, &file)?;
     }
-    file.into_inner().finish()
+    Ok(file.into_inner().finish()?)
 }
 
 /// Writes the keys of a database, in any order: threads make their bytes in memory and take turns to write them.
@@ -66,9 +72,9 @@ fn write_database<W: Write + Send>(
     version: Version,
     db: usize,
     file: &Mutex<FileWriter<W>>,
-) -> io::Result<()> {
+) -> Result<(), WriteError> {
     let next_part = AtomicUsize::new(0);
-    let write_parts = || -> io::Result<()> {
+    let write_parts = || -> Result<(), WriteError> {
         let mut keys = KeyWriter::new(version, options.compress);
         let (mut count, mut pace) = (0, options.pace(engine));
         let piece_bytes = if options.urgent { PIECE_BYTES } else { SMALL_PIECE_BYTES };
@@ -79,7 +85,7 @@ fn write_database<W: Write + Send>(
             }
             snapshot.for_each_in(db, part, |record| {
                 if !options.urgent && !options.is_log_base && engine.persistence().cancel_save.load(Relaxed) {
-                    return Err(io::Error::other("cancelled"));
+                    return Err(WriteError::Cancelled);
                 }
                 write_key(engine, &mut keys, options, &record)?;
                 if !options.key_delay.is_zero() {
@@ -90,15 +96,15 @@ fn write_database<W: Write + Send>(
                     put(engine, &mut keys, &mut count, file)?;
                 }
                 pace.step();
-                Ok::<(), io::Error>(())
+                Ok::<(), WriteError>(())
             })?;
         }
-        put(engine, &mut keys, &mut count, file)
+        Ok(put(engine, &mut keys, &mut count, file)?)
     };
     thread::scope(|scope| {
         let others: Vec<_> = (1..options.threads).map(|_| scope.spawn(write_parts)).collect();
         let own = write_parts();
-        let panicked = |_| Err(io::Error::other("a thread that saves has panicked"));
+        let panicked = |_| Err(WriteError::Panicked);
         others.into_iter().fold(own, |all, other| all.and(other.join().unwrap_or_else(panicked)))
     })
 }

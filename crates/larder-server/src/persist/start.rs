@@ -1,10 +1,11 @@
 //! Loading: at the start, and again for DEBUG.
 
 use super::aof;
+use super::error::LoadError;
 use super::load;
 use super::state::Persist;
 use super::temporary;
-use larder_engine::{Busy, Overdue, wall_ms, wall_s};
+use larder_engine::{ApplyError, Busy, Overdue, ReloadError, wall_ms, wall_s};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -51,8 +52,8 @@ impl Persist {
                 }
                 Ok(())
             }
-            Err(text) => {
-                self.shared.log.warning(&text);
+            Err(error) => {
+                self.shared.log.warning(&error.to_string());
                 Err(NotLoaded)
             }
         }
@@ -64,7 +65,7 @@ impl Persist {
     }
 
     /// Lets clients in after loading. A CONFIG SET of the log that was under way when loading began takes effect.
-    pub fn end_load(self: &Arc<Self>) -> Result<(), String> {
+    pub fn end_load(self: &Arc<Self>) -> Result<(), ApplyError> {
         // In this order: what a client changes from now on must be kept if the server ends.
         self.loaded.store(true, Release);
         self.engine.gate().set_loading(false);
@@ -88,11 +89,10 @@ impl Persist {
     }
 
     /// Loads an RDB file; says what was loaded, if there was one. `merge`: libraries of functions replace those that there are.
-    /// The error is what the log should say.
-    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<&'static str>, String> {
+    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<&'static str>, LoadError> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("Fatal error loading the DB: {error}. Exiting.")),
+            Err(error) => return Err(LoadError::RdbFile(error)),
             Ok(file) => file,
         };
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
@@ -100,7 +100,7 @@ impl Persist {
         let checks = load::checks(&self.engine);
         let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge };
         load::load(&self.engine, file, rules)
-            .map_err(|error| format!("Fatal error loading the DB {}: {error}. Exiting.", path.display()))?;
+            .map_err(|error| LoadError::Rdb(path.display().to_string(), error))?;
         let progress = &self.engine.persistence().load;
         let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
         let emptied = progress.hashes_expired.load(Relaxed);
@@ -112,22 +112,23 @@ impl Persist {
 
     /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
     /// there are an error unless both are to be merged.
-    pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), String> {
+    pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError> {
         let prepare = || {
             if save {
-                self.claim_save()?;
-                // As with SAVE, the reason is in the log only.
-                self.save_now().map_err(|_| String::new())?;
+                if !self.claim_save() {
+                    return Err(ReloadError::Saving);
+                }
+                self.save_now().map_err(|_| ReloadError::Unsaved)?;
             }
             Ok(())
         };
         self.quiesce(prepare)?;
         self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path(), merge).map(drop))
-            .map_err(|_| "Error trying to load the RDB dump, check server logs.".to_owned())
+            .map_err(|_| ReloadError::RdbFile)
     }
 
     /// DEBUG LOADAOF: loads the append-only file again.
-    pub fn load_log_again(self: &Arc<Self>) -> Result<(), String> {
+    pub fn load_log_again(self: &Arc<Self>) -> Result<(), ReloadError> {
         self.quiesce(|| {
             self.log.wait_until_written(&self.engine);
             Ok(())
@@ -135,15 +136,15 @@ impl Persist {
         self.anew(true, |persist| {
             aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
         })
-        .map_err(|_| "Error trying to load the AOF files, check server logs.".to_owned())
+        .map_err(|_| ReloadError::AppendOnlyFile)
     }
 
     /// Gets ready to replace the keyspace: no write comes between what `prepare` does and the state of loading, in which
     /// there are none.
-    fn quiesce(&self, prepare: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    fn quiesce(&self, prepare: impl FnOnce() -> Result<(), ReloadError>) -> Result<(), ReloadError> {
         let turn = self.shared.shutdown_turn.lock();
         if self.shared.is_stopping() {
-            return Err(String::new());
+            return Err(ReloadError::Stopping);
         }
         self.engine.close_gate();
         let prepared = prepare();
@@ -158,8 +159,8 @@ impl Persist {
     fn anew(
         self: &Arc<Self>,
         flush: bool,
-        load: impl FnOnce(&Persist) -> Result<(), String>,
-    ) -> Result<(), String> {
+        load: impl FnOnce(&Persist) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
         let log = self.engine.append_log();
         let logs = log.is_on();
         log.set_on(false);
@@ -167,15 +168,15 @@ impl Persist {
         let cleared = if flush { self.clear() } else { Ok(()) };
         let outcome = cleared.and_then(|()| load(self));
         log.set_on(logs);
-        let outcome = outcome.and(self.end_load());
-        if let Err(text) = &outcome {
-            self.shared.log.warning(text);
+        let outcome = outcome.and(self.end_load().map_err(LoadError::Log));
+        if let Err(error) = &outcome {
+            self.shared.log.warning(&error.to_string());
         }
         outcome
     }
 
-    fn clear(&self) -> Result<(), String> {
-        let turn = self.engine.take_turn(None).map_err(|Busy| "a script runs for too long".to_owned())?;
+    fn clear(&self) -> Result<(), LoadError> {
+        let turn = self.engine.take_turn(None).map_err(|Busy| LoadError::ScriptBusy)?;
         self.engine.clear(turn.may_wait());
         Ok(())
     }

@@ -85,6 +85,7 @@ impl Persist {
     pub(super) fn options(&self, is_log_base: bool, urgent: bool) -> Options {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = &self.shared.config;
+        let policy = config.hot.maxmemory_policy.get();
         let version = Version::from_number(config.number("rdb-target-version") as u32).unwrap_or_default();
         Options {
             version,
@@ -95,8 +96,7 @@ impl Persist {
             } else {
                 "rdb-save-incremental-fsync"
             }),
-            notes_usage: config.value("maxmemory-policy").ends_with("lru")
-                || config.value("maxmemory-policy").ends_with("lfu"),
+            notes_usage: policy.is_lru() || policy.is_lfu(),
             threads: if urgent { cores } else { (cores - 1).max(1) },
             urgent,
             is_log_base,

@@ -22,7 +22,11 @@ struct State {
 
 impl Temporaries {
     /// Has a file written, and put in its place: when that fails it goes.
-    pub fn write<R>(&self, path: &Path, write: impl FnOnce(&Path) -> io::Result<R>) -> io::Result<R> {
+    pub fn write<R, E: From<io::Error>>(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&Path) -> Result<R, E>,
+    ) -> Result<R, E> {
         self.add(path)?;
         let outcome = write(path);
         if outcome.is_err() {

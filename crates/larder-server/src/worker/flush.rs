@@ -3,6 +3,7 @@
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
 use larder_engine::assert_no_shard_is_held;
+use larder_engine::config::AppendFsync;
 use mio::Token;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
@@ -114,8 +115,7 @@ impl EventLoop {
 
     /// Whether replies wait until what they tell of is on the disk.
     pub(super) fn waits_for_sync(&self) -> bool {
-        const ALWAYS: i64 = 1;
-        self.shared.config.hot.appendfsync.load(Relaxed) == ALWAYS
+        self.shared.config.hot.appendfsync.get() == AppendFsync::Always
     }
 
     /// Everything went out, after more than one try if some of it was reported.

@@ -1,5 +1,6 @@
 //! DUMP and RESTORE: values as bytes that other servers of this protocol understand.
 
+use crate::config::RdbVersionCheck;
 use crate::context::{Context, inline};
 use crate::engine::Engine;
 use crate::engine::notify::class;
@@ -13,7 +14,6 @@ use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_rdb::read::Loaded;
 use larder_rdb::{Version, dump as payload};
 use larder_resp::Args;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The version that files and payloads are written in.
 pub(crate) fn target_version(engine: &Engine) -> Version {
@@ -81,7 +81,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     }
     let ttl = u64::try_from(number::integer(&args[2])?).map_err(|_| CommandError::INVALID_TTL)?;
     let bytes = args.at(3);
-    let checks_version = context.engine.config.hot.rdb_version_check.load(Relaxed) == 0;
+    let checks_version = context.engine.config.hot.rdb_version_check.get() == RdbVersionCheck::Strict;
     let checks = payload::Checks { sum: !context.engine.skips_checksums(), version: checks_version };
     if !payload::verify(bytes, checks) {
         return Err(CommandError::BAD_PAYLOAD);

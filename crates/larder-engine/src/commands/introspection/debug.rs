@@ -116,7 +116,7 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         .engine
         .host
         .reload(save, flush, merge)
-        .map_err(|text| CommandError::text(format!("ERR {text}").trim_end().to_owned()))?;
+        .map_err(|error| CommandError::text(format!("ERR {error}").trim_end().to_owned()))?;
     context.reply.ok();
     Ok(())
 }
@@ -131,7 +131,7 @@ fn refuse_in_transaction(context: &Context<'_>) -> CommandResult {
 
 fn load_log(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     refuse_in_transaction(context)?;
-    context.engine.host.reload_log().map_err(|text| CommandError::text(format!("ERR {text}")))?;
+    context.engine.host.reload_log().map_err(|error| CommandError::text(format!("ERR {error}")))?;
     context.reply.ok();
     Ok(())
 }

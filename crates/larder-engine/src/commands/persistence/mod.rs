@@ -8,6 +8,7 @@ use crate::clock::wall_s;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
+use crate::host::Logged;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_resp::Args;
@@ -23,7 +24,7 @@ fn save(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         state.running_since_s = Some(wall_s());
         state.scheduled = false;
     }
-    context.engine.host.save().map_err(|_| CommandError::Fixed("ERR"))?;
+    context.engine.host.save().map_err(|Logged| CommandError::Fixed("ERR"))?;
     context.reply.ok();
     Ok(())
 }

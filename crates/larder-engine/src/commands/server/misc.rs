@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
-use crate::host::ShutdownFlags;
+use crate::host::{Logged, ShutdownFlags};
 use crate::text::number;
 use crate::text::word::is_word;
 use crate::version::{REDIS_VERSION, VALKEY_VERSION};
@@ -68,7 +68,7 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         .engine
         .host
         .shutdown(flags)
-        .map_err(|_| CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."))?;
+        .map_err(|Logged| CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."))?;
     context.flow = Flow::CloseNow;
     Ok(())
 }

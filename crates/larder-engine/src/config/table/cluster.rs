@@ -1,6 +1,7 @@
 //! Cluster: what shapes one is accepted, so that existing files load; that there be one is refused.
 
 use super::row::*;
+use crate::config::error::OptionError;
 use crate::config::kind::Kind;
 use crate::config::kind::Names;
 use crate::config::number::Unit;
@@ -53,32 +54,32 @@ pub(super) static OPTIONS: &[Opt] = &[
     .dormant(CLUSTER),
 ];
 
-fn hostname(name: &str) -> Result<(), String> {
+fn hostname(name: &str) -> Result<(), OptionError> {
     if name.len() >= 256 {
-        return Err("Hostnames must be less than 256 characters".to_string());
+        return Err(OptionError::HostNameTooLong);
     }
     if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.') {
-        return Err("Hostnames may only contain alphanumeric characters, hyphens or dots".to_string());
+        return Err(OptionError::HostNameCharacter);
     }
     Ok(())
 }
 
-fn ipv4(address: &str) -> Result<(), String> {
+fn ipv4(address: &str) -> Result<(), OptionError> {
     let is_one = address.is_empty() || address.parse::<Ipv4Addr>().is_ok();
-    is_one.then_some(()).ok_or_else(|| "Invalid IPv4 address".to_string())
+    is_one.then_some(()).ok_or(OptionError::NotIpv4)
 }
 
-fn ipv6(address: &str) -> Result<(), String> {
+fn ipv6(address: &str) -> Result<(), OptionError> {
     let is_one = address.is_empty() || address.parse::<Ipv6Addr>().is_ok();
-    is_one.then_some(()).ok_or_else(|| "Invalid IPv6 address".to_string())
+    is_one.then_some(()).ok_or(OptionError::NotIpv6)
 }
 
-fn address(text: &str) -> Result<(), String> {
+fn address(text: &str) -> Result<(), OptionError> {
     let is_one = text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_:/".contains(&b));
-    is_one.then_some(()).ok_or_else(|| "cluster-announce-ip contains invalid character".to_string())
+    is_one.then_some(()).ok_or(OptionError::AddressCharacter)
 }
 
-fn node_name(text: &str) -> Result<(), String> {
+fn node_name(text: &str) -> Result<(), OptionError> {
     let is_one = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"./-_".contains(&b));
-    is_one.then_some(()).ok_or_else(|| "Announced human node name contained invalid character".to_string())
+    is_one.then_some(()).ok_or(OptionError::NodeNameCharacter)
 }

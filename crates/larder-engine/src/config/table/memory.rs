@@ -1,25 +1,14 @@
 //! Memory limits, eviction, expiry, freeing in the background.
 
 use super::row::*;
-
-/// The names of `maxmemory-policy` and the numbers that `Hot::maxmemory_policy` holds.
-pub const MAXMEMORY_POLICIES: &[(&str, i64)] = &[
-    ("volatile-lru", 0),
-    ("volatile-lfu", 1),
-    ("volatile-random", 2),
-    ("volatile-ttl", 3),
-    ("allkeys-lru", 4),
-    ("allkeys-lfu", 5),
-    ("allkeys-random", 6),
-    ("noeviction", 7),
-];
+use crate::config::choices::{Choice, MaxmemoryPolicy};
 
 /// What these options shape.
 const DEFRAG: &str = "active defragmentation";
 
 pub(super) static OPTIONS: &[Opt] = &[
     memory("maxmemory", 0, ULONG_MAX, "0").hot_unsigned(|h| &h.maxmemory),
-    one_of("maxmemory-policy", MAXMEMORY_POLICIES, "noeviction").hot_int(|h| &h.maxmemory_policy),
+    one_of("maxmemory-policy", MaxmemoryPolicy::NAMES, "noeviction").hot_int(|h| h.maxmemory_policy.number()),
     int("maxmemory-samples", 1, 64, "5").hot_int(|h| &h.maxmemory_samples),
     int("maxmemory-eviction-tenacity", 0, 100, "10").hot_int(|h| &h.maxmemory_eviction_tenacity),
     int("lfu-log-factor", 0, INT_MAX, "10").hot_int(|h| &h.lfu_log_factor),

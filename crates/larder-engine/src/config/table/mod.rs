@@ -15,7 +15,6 @@ mod types;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub use memory::MAXMEMORY_POLICIES;
 pub(crate) use row::{Effect, Opt};
 
 /// All options; an option is known elsewhere by its index here.

@@ -1,12 +1,11 @@
 //! Sockets, clients and what they may send.
 
 use super::row::*;
+use crate::config::choices::{AclPubsubDefault, Choice, Permission};
 use crate::config::kind::Kind;
-use crate::config::kind::Names;
 use crate::config::number::Unit;
 use crate::config::special::Special;
 
-const PERMISSIONS: Names = &[("no", 0), ("yes", 1), ("local", 2)];
 /// What options of threads of input and output shape: a worker reads, executes and writes itself.
 const IO_THREADS: &str = "threads of input and output, and replies that are not copied";
 const OUTPUT_LIMITS: &str = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60";
@@ -29,12 +28,10 @@ pub(super) static OPTIONS: &[Opt] = &[
     text("requirepass", "").sensitive(),
     text("aclfile", "").immutable(),
     int("acllog-max-len", 0, LONG_MAX, "128").hot_int(|h| &h.acllog_max_len),
-    one_of("acl-pubsub-default", &[("allchannels", 1), ("resetchannels", 0)], "resetchannels"),
-    one_of("enable-protected-configs", PERMISSIONS, "no")
-        .immutable()
-        .hot_int(|h| &h.enable_protected_configs),
-    one_of("enable-debug-command", PERMISSIONS, "no").immutable().hot_int(|h| &h.enable_debug_command),
-    one_of("enable-module-command", PERMISSIONS, "no").immutable(),
+    one_of("acl-pubsub-default", AclPubsubDefault::NAMES, "resetchannels"),
+    one_of("enable-protected-configs", Permission::NAMES, "no").immutable(),
+    one_of("enable-debug-command", Permission::NAMES, "no").immutable(),
+    one_of("enable-module-command", Permission::NAMES, "no").immutable(),
     special("client-output-buffer-limit", Special::OutputLimits, OUTPUT_LIMITS),
     memory("client-query-buffer-limit", 1 << 20, LONG_MAX, "1073741824")
         .hot_unsigned(|h| &h.client_query_buffer_limit),

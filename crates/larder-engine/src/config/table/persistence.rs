@@ -1,6 +1,8 @@
 //! Snapshots and the append-only file.
 
 use super::row::*;
+use crate::config::choices::{AppendFsync, Choice, RdbVersionCheck};
+use crate::config::error::OptionError;
 use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
@@ -11,7 +13,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("rdb-del-sync-files", "no").dormant("transfers to replicas"),
     yes_no("rdb-save-incremental-fsync", "yes"),
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11"),
-    one_of("rdb-version-check", &[("strict", 0), ("relaxed", 1)], "strict").hot_int(|h| &h.rdb_version_check),
+    one_of("rdb-version-check", RdbVersionCheck::NAMES, "strict").hot_int(|h| h.rdb_version_check.number()),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden(),
     memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
@@ -21,8 +23,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("appendonly", "no"),
     checked_text("appendfilename", aof_file_name, "appendonly.aof").immutable(),
     checked_text("appenddirname", aof_dir_name, "appendonlydir").immutable(),
-    one_of("appendfsync", &[("everysec", 2), ("always", 1), ("no", 0)], "everysec")
-        .hot_int(|h| &h.appendfsync),
+    one_of("appendfsync", AppendFsync::NAMES, "everysec").hot_int(|h| h.appendfsync.number()),
     yes_no("no-appendfsync-on-rewrite", "no"),
     int("auto-aof-rewrite-percentage", 0, INT_MAX, "100"),
     memory("auto-aof-rewrite-min-size", 0, LONG_MAX, "67108864"),
@@ -33,26 +34,24 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("aof-disable-auto-gc", "no").hidden(),
 ];
 
-fn db_file_name(name: &str) -> Result<(), String> {
-    plain_name(name).then_some(()).ok_or_else(|| "dbfilename can't be a path, just a filename".to_string())
+fn db_file_name(name: &str) -> Result<(), OptionError> {
+    plain_name(name, "dbfilename", "filename")
 }
 
-fn aof_file_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("appendfilename can't be empty".to_string());
-    }
-    plain_name(name)
-        .then_some(())
-        .ok_or_else(|| "appendfilename can't be a path, just a filename".to_string())
+fn aof_file_name(name: &str) -> Result<(), OptionError> {
+    not_empty(name, "appendfilename")?;
+    plain_name(name, "appendfilename", "filename")
 }
 
-fn aof_dir_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("appenddirname can't be empty".to_string());
-    }
-    plain_name(name).then_some(()).ok_or_else(|| "appenddirname can't be a path, just a dirname".to_string())
+fn aof_dir_name(name: &str) -> Result<(), OptionError> {
+    not_empty(name, "appenddirname")?;
+    plain_name(name, "appenddirname", "dirname")
 }
 
-fn plain_name(name: &str) -> bool {
-    !name.contains('/')
+fn not_empty(name: &str, option: &'static str) -> Result<(), OptionError> {
+    if name.is_empty() { Err(OptionError::Empty(option)) } else { Ok(()) }
+}
+
+fn plain_name(name: &str, option: &'static str, what: &'static str) -> Result<(), OptionError> {
+    if name.contains('/') { Err(OptionError::Path(option, what)) } else { Ok(()) }
 }

@@ -1,12 +1,14 @@
 //! The process: threads, log, files, signals, scheduling.
 
 use super::row::*;
+use crate::config::choices::{
+    Choice, LogFormat, LogThreshold, LogTimestampFormat, OomScoreAdj, SHUTDOWN, Supervised,
+};
+use crate::config::error::OptionError;
 use crate::config::kind::Kind;
 use crate::config::kind::Names;
 use crate::config::special::Special;
 
-const LOG_LEVELS: Names = &[("debug", 0), ("verbose", 1), ("notice", 2), ("warning", 3), ("nothing", 4)];
-const SUPERVISED: Names = &[("upstart", 3), ("systemd", 2), ("auto", 1), ("no", 0)];
 const FACILITIES: Names = &[
     ("user", 8),
     ("local0", 128),
@@ -18,9 +20,6 @@ const FACILITIES: Names = &[
     ("local6", 176),
     ("local7", 184),
 ];
-const OOM_MODES: Names = &[("no", 0), ("yes", 1), ("relative", 1), ("absolute", 2)];
-const SHUTDOWN: Names =
-    &[("default", 0), ("save", 2), ("nosave", 1), ("now", 4), ("force", 8), ("safe", 16), ("failover", 32)];
 const TITLE: &str = "{title} {listen-addr} {server-mode}";
 /// What a process title may be made of.
 const TITLE_VARIABLES: [&str; 7] =
@@ -31,12 +30,12 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("threads", 1, 1024, "1").alias(&["io-threads"]).immutable(),
     int("prefetch-batch-max-size", 0, 128, "16").dormant("prefetching for threads of input and output"),
     yes_no("daemonize", "no").immutable(),
-    one_of("supervised", SUPERVISED, "no").immutable(),
+    one_of("supervised", Supervised::NAMES, "no").immutable(),
     text("pidfile", "").immutable(),
-    one_of("loglevel", LOG_LEVELS, "notice"),
+    one_of("loglevel", LogThreshold::NAMES, "notice"),
     text("logfile", "").immutable(),
-    one_of("log-format", &[("legacy", 0), ("logfmt", 1), ("json", 2)], "legacy"),
-    one_of("log-timestamp-format", &[("legacy", 0), ("iso8601", 1), ("milliseconds", 2)], "legacy"),
+    one_of("log-format", LogFormat::NAMES, "legacy"),
+    one_of("log-timestamp-format", LogTimestampFormat::NAMES, "legacy"),
     yes_no("hide-user-data-from-log", "yes").hot_bool(|h| &h.hide_user_data_from_log),
     yes_no("syslog-enabled", "no").immutable(),
     text("syslog-ident", "larder").immutable(),
@@ -55,7 +54,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     option("shutdown-on-sigint", Kind::Flags(SHUTDOWN), "default"),
     option("shutdown-on-sigterm", Kind::Flags(SHUTDOWN), "default"),
     int("shutdown-timeout", 0, INT_MAX, "10").dormant("waiting for replicas"),
-    one_of("oom-score-adj", OOM_MODES, "no"),
+    one_of("oom-score-adj", OomScoreAdj::NAMES, "no"),
     special("oom-score-adj-values", Special::OomScores, "0 200 800"),
     yes_no("disable-thp", "yes").immutable(),
     yes_no("jemalloc-bg-thread", "yes"),
@@ -69,16 +68,15 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("use-exit-on-panic", "no").hidden(),
 ];
 
-fn title_template(template: &str) -> Result<(), String> {
-    let unknown = || Err("template format is invalid or contains unknown variables".to_string());
+fn title_template(template: &str) -> Result<(), OptionError> {
     if template.is_empty() {
-        return unknown();
+        return Err(OptionError::TitleTemplate);
     }
     let mut rest = template;
     while let Some(open) = rest.find('{') {
         let known = rest[open + 1..].split_once('}').filter(|(name, _)| TITLE_VARIABLES.contains(name));
         let Some((_, after)) = known else {
-            return unknown();
+            return Err(OptionError::TitleTemplate);
         };
         rest = after;
     }
@@ -86,9 +84,9 @@ fn title_template(template: &str) -> Result<(), String> {
 }
 
 /// Strings are compared byte by byte, as in the locale C.
-fn locale(name: &str) -> Result<(), String> {
+fn locale(name: &str) -> Result<(), OptionError> {
     match name {
         "" | "C" | "POSIX" => Ok(()),
-        _ => Err("Invalid locale name".to_string()),
+        _ => Err(OptionError::Locale),
     }
 }

@@ -1,6 +1,7 @@
 //! Primaries and replicas.
 
 use super::row::*;
+use crate::config::choices::{Choice, PropagationErrorBehavior};
 use crate::config::special::Special;
 
 /// What these options shape.
@@ -41,5 +42,5 @@ pub(super) static OPTIONS: &[Opt] = &[
     yes_no("dual-channel-replication-enabled", "no").dormant(REPLICAS),
     int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"]).dormant(REPLICAS),
     int("repl-timeout", 1, INT_MAX, "60").dormant(REPLICAS),
-    one_of("propagation-error-behavior", &[("ignore", 0), ("panic", 1), ("panic-on-replicas", 2)], "ignore"),
+    one_of("propagation-error-behavior", PropagationErrorBehavior::NAMES, "ignore"),
 ];

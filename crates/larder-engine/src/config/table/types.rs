@@ -1,17 +1,16 @@
 //! Thresholds and codecs of the data types.
 
 use super::row::*;
-use crate::config::kind::Names;
+use crate::config::choices::{Choice, ListCompressCodec};
 use crate::config::special::Special;
-
-const CODECS: Names = &[("lzf", 0), ("lz4", 1), ("zstd", 2)];
 
 pub(super) static OPTIONS: &[Opt] = &[
     int("list-max-listpack-size", i32::MIN as i128, INT_MAX, "-2")
         .alias(&["list-max-ziplist-size"])
         .hot_int(|h| &h.list_max_listpack_size),
     int("list-compress-depth", 0, INT_MAX, "0").hot_int(|h| &h.list_compress_depth),
-    one_of("list-compress-codec", CODECS, "zstd").hot_int(|h| &h.list_compress_codec),
+    one_of("list-compress-codec", ListCompressCodec::NAMES, "zstd")
+        .hot_int(|h| h.list_compress_codec.number()),
     int("hash-max-listpack-entries", 0, LONG_MAX, "512")
         .alias(&["hash-max-ziplist-entries"])
         .hot_int(|h| &h.hash_max_listpack_entries),

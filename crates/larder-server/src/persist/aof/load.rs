@@ -2,6 +2,7 @@
 
 use super::file::place;
 use super::manifest::{Manifest, Part, Place};
+use crate::persist::error::{CommandError, LoadError, PartError};
 use crate::persist::load as rdb;
 use crate::persist::temporary::Temporaries;
 use crate::shared::Shared;
@@ -18,13 +19,12 @@ const READ_BYTES: usize = 1 << 20;
 /// The clocks are read again after this many commands.
 const COMMANDS_PER_TICK: u64 = 1024;
 
-/// Loads the append-only file that the configuration names, if there is one; says what was loaded. The error is what the
-/// log should say.
+/// Loads the append-only file that the configuration names, if there is one; says what was loaded.
 pub fn load(
     shared: &Shared,
     engine: &Arc<Engine>,
     temporaries: &Temporaries,
-) -> Result<Option<&'static str>, String> {
+) -> Result<Option<&'static str>, LoadError> {
     let place = place(&shared.config);
     let manifest = match Manifest::read(&place)? {
         Some(manifest) if !is_half_adopted(&place, &manifest) => manifest,
@@ -34,15 +34,14 @@ pub fn load(
         },
     };
     let sizes = manifest.parts().map(|part| size_of_part(&place, part));
-    let total: u64 = sizes.sum::<Result<u64, String>>()?;
+    let total: u64 = sizes.sum::<Result<u64, LoadError>>()?;
     engine.persistence().load.total_bytes.store(total, Relaxed);
     let mut replay = Replay::new(engine);
     let count = manifest.parts().count();
     for (at, part) in manifest.parts().enumerate() {
         let path = place.path(&part.name);
         let is_last = at + 1 == count;
-        load_part(shared, engine, &mut replay, &path, is_last)
-            .map_err(|text| format!("{text}. Fatal error loading the DB, check server logs. Exiting."))?;
+        load_part(shared, engine, &mut replay, &path, is_last).map_err(LoadError::Part)?;
         shared.log.notice(&format!("DB loaded from file {}", part.name));
     }
     Ok((total > 0).then_some("append only file"))
@@ -61,16 +60,14 @@ fn adopt_single_file(
     shared: &Shared,
     place: &Place,
     temporaries: &Temporaries,
-) -> Result<Option<Manifest>, String> {
+) -> Result<Option<Manifest>, LoadError> {
     let single = Path::new(&place.stem);
     if !single.exists() {
         return Ok(None);
     }
     let manifest = Manifest::of_single_file(&place.stem);
     let moved = manifest.write(place, temporaries).and_then(|()| fs::rename(single, place.path(&place.stem)));
-    moved.map_err(|error| {
-        format!("Fatal error: can't upgrade the append only file {}: {error}", place.stem)
-    })?;
+    moved.map_err(|error| LoadError::Adopt(place.stem.clone(), error))?;
     shared.log.notice(&format!(
         "Successfully migrated an old-style AOF file ({}) into the AOF directory ({}).",
         place.stem,
@@ -79,10 +76,9 @@ fn adopt_single_file(
     Ok(Some(manifest))
 }
 
-fn size_of_part(place: &Place, part: &Part) -> Result<u64, String> {
-    fs::metadata(place.path(&part.name)).map(|metadata| metadata.len()).map_err(|error| {
-        format!("Fatal error: can't open the append log file {} for reading: {error}", part.name)
-    })
+fn size_of_part(place: &Place, part: &Part) -> Result<u64, LoadError> {
+    let metadata = fs::metadata(place.path(&part.name));
+    metadata.map(|metadata| metadata.len()).map_err(|error| LoadError::Missing(part.name.clone(), error))
 }
 
 /// Where reading a file of commands ended.
@@ -99,10 +95,9 @@ fn load_part(
     replay: &mut Replay,
     path: &Path,
     is_last: bool,
-) -> Result<(), String> {
-    let name = path.display();
-    let open =
-        |error: io::Error| format!("Fatal error: can't open the append log file {name} for reading: {error}");
+) -> Result<(), PartError> {
+    let name = || path.display().to_string();
+    let open = |error| PartError::Open(name(), error);
     let mut file = File::open(path).map_err(open)?;
     let mut magic = [0; 5];
     let read = read_up_to(&mut file, &mut magic).map_err(open)?;
@@ -111,8 +106,7 @@ fn load_part(
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let checks = rdb::checks(engine);
         let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false };
-        (file, rest) = rdb::load(engine, file, rules)
-            .map_err(|error| format!("Error reading the RDB preamble of the AOF file {name}: {error}"))?;
+        (file, rest) = rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?;
     }
     let size = file.metadata().map_err(open)?.len();
     let start = file.stream_position().map_err(open)? - rest.len() as u64;
@@ -121,11 +115,7 @@ fn load_part(
         End::Cut(good) if is_last && shared.config.is_yes("aof-load-truncated") => {
             cut_off(shared, path, size, good)
         }
-        End::Cut(good) => Err(format!(
-            "Unexpected end of file reading the append only file {name} at {good}. You can: 1) Make a backup of your AOF \
-             file, then use ./redis-check-aof --fix <filename.manifest>. 2) Alternatively you can set the \
-             'aof-load-truncated' configuration option to yes and restart the server"
-        )),
+        End::Cut(good) => Err(PartError::UnexpectedEnd(name(), good)),
     }
 }
 
@@ -141,7 +131,7 @@ fn read_up_to(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Shortens a file to what is whole.
-fn cut_off(shared: &Shared, path: &Path, size: u64, good: u64) -> Result<(), String> {
+fn cut_off(shared: &Shared, path: &Path, size: u64, good: u64) -> Result<(), PartError> {
     let name = path.display();
     shared.log.warning(&format!("!!! Warning: short read while loading the AOF file {name}!!!"));
     shared.log.warning(&format!(
@@ -151,7 +141,7 @@ fn cut_off(shared: &Shared, path: &Path, size: u64, good: u64) -> Result<(), Str
         file.set_len(good)?;
         file.sync_all()
     });
-    cut.map_err(|error| format!("Error truncating the AOF file {name}: {error}"))
+    cut.map_err(|error| PartError::Truncate(name.to_string(), error))
 }
 
 /// Executes the commands of a file. `bytes` have been read from it already; they begin at `start`.
@@ -162,8 +152,7 @@ fn replay_commands(
     mut bytes: Vec<u8>,
     start: u64,
     path: &Path,
-) -> Result<End, String> {
-    let name = path.display();
+) -> Result<End, PartError> {
     let limits = Limits { bulk_bytes_max: u64::MAX, authenticated: true };
     let mut parser = Parser::new();
     let delay = crate::persist::key_delay(engine.config().number("key-load-delay"));
@@ -172,23 +161,18 @@ fn replay_commands(
     loop {
         let mut at = 0;
         while let Some(&first) = bytes.get(at) {
-            let bad = |what: String| {
-                format!(
-                    "Bad file format reading the append only file {name} at {}: {what}. Make a backup of your AOF file, \
-                     then use ./redis-check-aof --fix <filename.manifest>",
-                    base + at as u64
-                )
-            };
+            let bad =
+                |error| PartError::Command { file: path.display().to_string(), at: base + at as u64, error };
             if first == b'#' {
                 let Some(len) = memchr::memchr(b'\n', &bytes[at..]) else { break };
                 at += len + 1;
             } else if first != b'*' {
-                return Err(bad("not a command".into()));
+                return Err(bad(CommandError::NotACommand));
             } else {
                 match parser.next(&bytes[at..], &limits) {
                     Ok(Parsed::Incomplete) => break,
                     Ok(Parsed::Command { args, consumed }) => {
-                        replay.execute(args).map_err(bad)?;
+                        replay.execute(args).map_err(|text| bad(CommandError::Refused(text)))?;
                         at += consumed;
                         count += 1;
                         if !delay.is_zero() {
@@ -198,7 +182,7 @@ fn replay_commands(
                             replay.tick();
                         }
                     }
-                    Err(error) => return Err(bad(error.text())),
+                    Err(error) => return Err(bad(CommandError::Syntax(error))),
                 }
             }
             if !replay.in_transaction() {
@@ -210,7 +194,7 @@ fn replay_commands(
         engine.persistence().load.loaded_bytes.fetch_add(at as u64, Relaxed);
         let before = bytes.len();
         let read = (&mut file).take(READ_BYTES as u64).read_to_end(&mut bytes);
-        read.map_err(|error| format!("Unrecoverable error reading the append only file {name}: {error}"))?;
+        read.map_err(|error| PartError::Read(path.display().to_string(), error))?;
         if bytes.len() == before {
             replay.forget_transaction();
             return Ok(if good == base && bytes.is_empty() { End::Whole } else { End::Cut(good) });

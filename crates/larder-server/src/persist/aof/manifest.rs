@@ -10,13 +10,14 @@
 //!
 //! Names with spaces or special characters stand in double quotes, escaped as in a configuration file.
 
+use crate::persist::error::{ManifestError, ManifestFormatError, ManifestLineError};
 use crate::persist::files::{put_in_place, sync_dir};
 use crate::persist::pace::Pace;
 use crate::persist::temporary::{self, Temporaries};
 use larder_resp::split_args;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// No manifest is longer: it has a handful of lines.
 const BYTES_MAX: u64 = 1 << 20;
@@ -70,45 +71,44 @@ pub struct Manifest {
 
 impl Manifest {
     /// Reads the manifest of a place; None when there is none.
-    pub fn read(place: &Place) -> Result<Option<Manifest>, String> {
+    pub fn read(place: &Place) -> Result<Option<Manifest>, ManifestError> {
         let path = place.manifest();
+        let name = || path.display().to_string();
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(cannot("open", &path, &error)),
+            Err(error) => return Err(ManifestError::Open(name(), error)),
             Ok(file) => file,
         };
         let mut text = String::new();
         io::Read::read_to_string(&mut io::Read::take(file, BYTES_MAX), &mut text)
-            .map_err(|error| cannot("read", &path, &error))?;
-        Manifest::parse(&text)
-            .map(Some)
-            .map_err(|what| format!("{what} in the AOF manifest file {}", path.display()))
+            .map_err(|error| ManifestError::Read(name(), error))?;
+        Manifest::parse(&text).map(Some).map_err(|error| ManifestError::Format(name(), error))
     }
 
-    fn parse(text: &str) -> Result<Manifest, String> {
+    fn parse(text: &str) -> Result<Manifest, ManifestFormatError> {
         if text.is_empty() {
-            return Err("Found an empty AOF manifest".into());
+            return Err(ManifestFormatError::Empty);
         }
         let mut manifest = Manifest::default();
         for line in text.split_inclusive('\n') {
             if line.len() >= LINE_BYTES_MAX || !line.ends_with('\n') {
-                return Err("Found a line that is too long, or that does not end,".into());
+                return Err(ManifestFormatError::LineLength);
             }
             let line = line.trim_end();
             if !line.starts_with('#') {
-                manifest.add(line).map_err(|what| format!("{what}: '{line}'"))?;
+                manifest.add(line).map_err(|error| ManifestFormatError::Line(line.to_owned(), error))?;
             }
         }
         Ok(manifest)
     }
 
-    fn add(&mut self, line: &str) -> Result<(), String> {
-        let words = split_args(line.as_bytes()).ok_or("Unbalanced quotes")?;
+    fn add(&mut self, line: &str) -> Result<(), ManifestLineError> {
+        let words = split_args(line.as_bytes()).ok_or(ManifestLineError::Quotes)?;
         let words: Vec<String> =
             words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         let (mut name, mut seq, mut kind) = (None, None, None);
         for pair in words.chunks(2) {
-            let [key, value] = pair else { return Err("Invalid AOF manifest file format".into()) };
+            let [key, value] = pair else { return Err(ManifestLineError::Format) };
             match key.as_str() {
                 "file" => name = Some(value.clone()),
                 "seq" => seq = value.parse().ok().filter(|seq| (1..=SEQ_MAX).contains(seq)),
@@ -118,30 +118,28 @@ impl Manifest {
             }
         }
         let (Some(name), Some(seq), Some(kind)) = (name, seq, kind) else {
-            return Err("Invalid AOF manifest file format".into());
+            return Err(ManifestLineError::Format);
         };
         if name.contains('/') || name.is_empty() {
-            return Err("File can't be a path, just a filename".into());
+            return Err(ManifestLineError::Path);
         }
         self.add_part(Part { name, seq }, kind)
     }
 
-    fn add_part(&mut self, part: Part, kind: &str) -> Result<(), String> {
+    fn add_part(&mut self, part: Part, kind: &str) -> Result<(), ManifestLineError> {
         match kind {
-            "b" if self.base.is_some() => return Err("Found duplicate base file information".into()),
+            "b" if self.base.is_some() => return Err(ManifestLineError::DuplicateBase),
             "b" => {
                 self.last_base = part.seq;
                 self.base = Some(part);
             }
-            "i" if part.seq <= self.last_increment => {
-                return Err("Found a non-monotonic sequence number".into());
-            }
+            "i" if part.seq <= self.last_increment => return Err(ManifestLineError::Sequence),
             "i" => {
                 self.last_increment = part.seq;
                 self.increments.push(part);
             }
             "h" => self.history.push(part),
-            _ => return Err("Unknown AOF file type".into()),
+            _ => return Err(ManifestLineError::Type),
         }
         Ok(())
     }
@@ -221,10 +219,6 @@ fn quoted(name: &str) -> String {
         return name.to_owned();
     }
     larder_engine::config::quoted(name)
-}
-
-fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
-    format!("Fatal error: can't {what} the AOF manifest file {}: {error}", path.display())
 }
 
 #[cfg(test)]

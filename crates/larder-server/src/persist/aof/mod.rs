@@ -12,10 +12,11 @@ mod rewrite;
 mod sink;
 mod writer;
 
+use super::error::WriteError;
 use super::state::{Persist, RETRY_S};
 use super::turn::turn_of;
 use file::{AppendFile, State, open_increment, place, try_place};
-use larder_engine::{Engine, LogLevel, MayWait, wall_s};
+use larder_engine::{ApplyError, Engine, LogLevel, MayWait, wall_s};
 use manifest::Manifest;
 use std::fs;
 use std::io;
@@ -24,15 +25,15 @@ use std::time::Duration;
 
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
-    pub fn open(&self, persist: &Arc<Persist>) -> io::Result<()> {
+    pub fn open(&self, persist: &Arc<Persist>) -> Result<(), WriteError> {
         let place = place(&persist.shared.config);
         fs::create_dir_all(&place.dir)?;
-        let mut manifest = Manifest::read(&place).map_err(io::Error::other)?.unwrap_or_default();
+        let mut manifest = Manifest::read(&place)?.unwrap_or_default();
         if manifest.base.is_none() && manifest.increments.is_empty() {
             let _reading = persist.snapshot_turn.lock();
             let turn = turn_of(&persist.engine, None)?;
             let snapshot = persist.engine.snapshot(&turn, || ());
-            let snapshot = snapshot.ok_or_else(|| io::Error::other("a snapshot is read"))?;
+            let snapshot = snapshot.ok_or(WriteError::SnapshotTaken)?;
             let base = rewrite::write_base(persist, &snapshot, &place, &manifest)?;
             persist.say(LogLevel::Notice, &format!("Creating AOF base file {} on server start", base.name));
             manifest.rebase(base, 1);
@@ -74,22 +75,21 @@ impl AppendFile {
     }
 
     /// CONFIG SET appendonly yes: begins with a rewrite.
-    pub fn enable(&self, persist: &Arc<Persist>) -> Result<(), String> {
+    pub fn enable(&self, persist: &Arc<Persist>) -> Result<(), ApplyError> {
         let mut state = self.state.lock();
         if persist.engine.persistence().log.lock().enabled {
             return Ok(());
         }
         state.place = place(&persist.shared.config);
-        let manifest = try_place(&state.place)
-            .map_err(|error| format!("Can't write to the directory of the AOF: {error}"))
-            .and_then(|()| Manifest::read(&state.place));
-        state.manifest = manifest
-            .map_err(|text| {
-                persist.say(LogLevel::Warning, &text);
-                "Unable to turn on AOF. Check server logs.".to_owned()
-            })?
-            .unwrap_or_default();
-        self.need_writer(&mut state, persist).map_err(|error| error.to_string())?;
+        let unusable = |text: String| {
+            persist.say(LogLevel::Warning, &text);
+            ApplyError::AppendOnlyFile
+        };
+        try_place(&state.place)
+            .map_err(|error| unusable(format!("Can't write to the directory of the AOF: {error}")))?;
+        let manifest = Manifest::read(&state.place).map_err(|error| unusable(error.to_string()))?;
+        state.manifest = manifest.unwrap_or_default();
+        self.need_writer(&mut state, persist).map_err(ApplyError::AppendOnlyThread)?;
         let mut log = persist.engine.persistence().log.lock();
         (log.enabled, log.rewrite_scheduled, log.waits_for_base) = (true, true, true);
         persist.engine.gate().set_log_failed(!log.write_error.is_empty());

@@ -2,6 +2,7 @@
 
 use super::file::{AppendFile, State, open_increment, place};
 use super::manifest::{Manifest, Part, Place};
+use crate::persist::error::WriteError;
 use crate::persist::files::{forget_pages_of, put_in_place};
 use crate::persist::pace::Pace;
 use crate::persist::snapshot;
@@ -38,7 +39,7 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
     }
 }
 
-fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> io::Result<()> {
+fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<(), WriteError> {
     let _reading = persist.snapshot_turn.lock();
     let was_on = persist.engine.append_log().is_on();
     let begins = is_enabled(persist) && !was_on;
@@ -59,7 +60,7 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> io::Resu
     });
     drop(turn);
     let outcome = snapshot
-        .ok_or_else(|| io::Error::other("another snapshot is read"))
+        .ok_or(WriteError::SnapshotTaken)
         .and_then(|snapshot| replace_base(file, persist, &snapshot, increment, begins));
     if let Some(path) = listed_later {
         std::path::absolute(&path).iter().for_each(|path| persist.temporaries.keep(path));
@@ -78,11 +79,15 @@ fn is_enabled(persist: &Persist) -> bool {
 }
 
 /// Makes the file that the log goes over to.
-fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> io::Result<(Part, Option<File>)> {
+fn begin_increment(
+    file: &AppendFile,
+    persist: &Persist,
+    was_on: bool,
+) -> Result<(Part, Option<File>), WriteError> {
     let mut state = file.state.lock();
     if state.place == Place::default() {
         state.place = place(&persist.shared.config);
-        state.manifest = Manifest::read(&state.place).map_err(io::Error::other)?.unwrap_or_default();
+        state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
     }
     let place = state.place.clone();
     fs::create_dir_all(&place.dir)?;
@@ -108,7 +113,7 @@ fn replace_base(
     snapshot: &Snapshot,
     increment: Part,
     begins: bool,
-) -> io::Result<()> {
+) -> Result<(), WriteError> {
     let (place, manifest) = {
         let state = file.state.lock();
         (state.place.clone(), state.manifest.clone())
@@ -129,7 +134,7 @@ fn replace_base(
         return Ok(());
     }
     history.iter().for_each(|path| forget_pages_of(path, &mut pace));
-    forget_history(&mut file.state.lock(), &persist.temporaries)
+    Ok(forget_history(&mut file.state.lock(), &persist.temporaries)?)
 }
 
 /// Writes a base and puts it in its place.
@@ -138,7 +143,7 @@ pub fn write_base(
     snapshot: &Snapshot,
     place: &Place,
     manifest: &Manifest,
-) -> io::Result<Part> {
+) -> Result<Part, WriteError> {
     let is_rdb = persist.shared.config.is_yes("aof-use-rdb-preamble");
     let part = manifest.next_base(place, is_rdb);
     let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
@@ -149,7 +154,7 @@ pub fn write_base(
         } else {
             write_commands(&persist.engine, snapshot, temporary)?;
         }
-        put_in_place(temporary, &target, &mut Pace::of(&persist.engine))
+        Ok::<(), WriteError>(put_in_place(temporary, &target, &mut Pace::of(&persist.engine))?)
     })?;
     Ok(part)
 }

@@ -1,20 +1,17 @@
 //! The thread that syncs the log of effects, and writes what no worker has written.
 
 use crate::persist::state::Persist;
+use larder_engine::config::AppendFsync;
 use larder_engine::{LogLevel, LogState};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How long `everysec` waits from one sync to the next.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// How long what has failed waits to be tried again.
 const RETRY: Duration = Duration::from_millis(500);
-
-const NEVER: i64 = 0;
-const ALWAYS: i64 = 1;
 
 /// Starts the thread. It goes on as long as the server.
 pub fn start(persist: Arc<Persist>) -> io::Result<()> {
@@ -52,7 +49,7 @@ impl Writer {
         let fails = self.sync_fails || self.persist.log.sink().fails();
         match self.persist.sync_policy() {
             _ if fails => RETRY,
-            NEVER => Duration::from_secs(60),
+            AppendFsync::Never => Duration::from_secs(60),
             _ => SYNC_EVERY.checked_sub(self.last_sync.elapsed()).unwrap_or(SYNC_EVERY),
         }
     }
@@ -61,9 +58,9 @@ impl Writer {
         let asked = self.persist.engine.append_log().take_sync_request();
         match self.persist.sync_policy() {
             // Somebody else writes much to the disk, and a sync could take long.
-            ALWAYS => true,
+            AppendFsync::Always => true,
             _ if !asked && self.persist.spares_syncs() => false,
-            NEVER => asked || self.sync_fails,
+            AppendFsync::Never => asked || self.sync_fails,
             _ => asked || self.sync_fails || self.last_sync.elapsed() >= SYNC_EVERY,
         }
     }
@@ -132,8 +129,8 @@ impl Persist {
         }
     }
 
-    fn sync_policy(&self) -> i64 {
-        self.shared.config.hot.appendfsync.load(Relaxed)
+    fn sync_policy(&self) -> AppendFsync {
+        self.shared.config.hot.appendfsync.get()
     }
 
     /// The option `no-appendfsync-on-rewrite`, while a snapshot or a rewrite is written.
@@ -160,7 +157,7 @@ impl Persist {
     /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
     fn log_fails(&self, error: &io::Error, text: &str, fatal: &str) {
         let is_kept = |state: &LogState| state.enabled && self.shared.config.is_yes("appendonly");
-        if self.sync_policy() == ALWAYS && is_kept(&self.engine.persistence().log.lock()) {
+        if self.sync_policy() == AppendFsync::Always && is_kept(&self.engine.persistence().log.lock()) {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
             self.abandon();
