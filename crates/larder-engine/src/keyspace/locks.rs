@@ -29,6 +29,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::mpsc::RecvError;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -104,10 +105,15 @@ fn spawn<R: Send + 'static>(
     builder: thread::Builder,
     run: impl FnOnce(&MayWait) -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
-    builder.spawn(move || {
+    let (begun, begins) = std::sync::mpsc::channel();
+    let thread = builder.spawn(move || {
         crate::threads::started();
+        drop(begun);
         run(&MayWait(()))
-    })
+    })?;
+    // What a thread takes when it begins is in use by now, so it is not taken later from the little room that a limit leaves.
+    let _: Result<(), RecvError> = begins.recv();
+    Ok(thread)
 }
 
 /// The right to run a script, or to keep all others from running one. It is taken before any shard.
