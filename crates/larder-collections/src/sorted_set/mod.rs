@@ -46,7 +46,6 @@ mod slab;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod thin;
 mod tree;
 mod zeros;
 
@@ -67,12 +66,13 @@ pub use stats::SortedSetEncoding;
 
 /// See the module's comment. Cloning is O(1).
 pub struct SortedSet<H = MemberHash> {
-    form: Form,
+    pub(crate) form: Form,
     hash: PhantomData<fn() -> H>,
 }
 
 #[derive(Clone, Debug)]
-enum Form {
+/// What a sorted set is made of.
+pub(crate) enum Form {
     Packed(Leaf),
     Tree(Arc<Tree>),
 }
@@ -83,7 +83,7 @@ impl<H: KeyHash> SortedSet<H> {
         Self::of(Form::Packed(Leaf::new()))
     }
 
-    fn of(form: Form) -> Self {
+    pub(crate) fn of(form: Form) -> Self {
         SortedSet { form, hash: PhantomData }
     }
 

@@ -24,14 +24,14 @@ const FANOUT_JOIN: usize = FANOUT * 3 / 4;
 
 /// See the module's comment.
 #[derive(Clone, Debug)]
-pub(super) struct Tree {
-    pub root: Arc<Node>,
-    pub leaves: Slab<Leaf>,
-    pub index: Option<Index>,
-    pub len: u64,
-    pub zeros: NegativeZeros,
+pub(crate) struct Tree {
+    pub(super) root: Arc<Node>,
+    pub(super) leaves: Slab<Leaf>,
+    pub(super) index: Option<Index>,
+    pub(super) len: u64,
+    pub(super) zeros: NegativeZeros,
     /// Whether the set counts as large for OBJECT ENCODING.
-    pub large: bool,
+    pub(super) large: bool,
     hash: fn(&[u8]) -> u64,
 }
 

@@ -38,7 +38,6 @@ mod range;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod thin;
 mod tree;
 
 pub use edit::{Limits, Trim, TrimTo};
@@ -53,10 +52,10 @@ use tree::{Block, Tree};
 
 /// See the module's comment. Cloning is O(1).
 #[derive(Clone, Default)]
-pub struct Stream(Arc<Data>);
+pub struct Stream(pub(crate) Arc<Data>);
 
 #[derive(Clone, Default)]
-struct Data {
+pub(crate) struct Data {
     nodes: Tree<StreamNode>,
     last_id: StreamId,
     first_id: StreamId,
