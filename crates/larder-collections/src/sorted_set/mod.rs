@@ -58,7 +58,7 @@ use crate::key_table::KeyHash;
 use crate::member_hash::MemberHash;
 use index::tag_of;
 use score::{key_of, score_of};
-use tree::{Spot, Tree};
+use tree::{Position, Tree};
 
 pub use limits::{Limits, MEMBER_LEN_MAX};
 pub use range::{Bound, Order};
@@ -108,7 +108,7 @@ impl<H: KeyHash> SortedSet<H> {
         match &self.form {
             Form::Packed(leaf) => leaf.find(tag_of(hash), member).map(|at| score_of(leaf.key(at))),
             Form::Tree(tree) => {
-                let Spot { leaf, at } = tree.find(hash, member)?;
+                let Position { leaf, at } = tree.find(hash, member)?;
                 Some(tree.zeros.score(tree.leaves.get(leaf).key(at), member))
             }
         }
@@ -123,7 +123,7 @@ impl<H: KeyHash> SortedSet<H> {
                 Some((at as u64, score_of(leaf.key(at))))
             }
             Form::Tree(tree) => {
-                let Spot { leaf, at } = tree.find(hash, member)?;
+                let Position { leaf, at } = tree.find(hash, member)?;
                 let key = tree.leaves.get(leaf).key(at);
                 let (_, before) = tree.descend(&Target { key, member, past_equal: false });
                 Some((before + at as u64, tree.zeros.score(key, member)))

@@ -47,6 +47,7 @@ pub use larder_packed::stream_node::{Entry, StreamId, StreamNode};
 pub use load::{LoadError, Loader};
 pub use range::Order;
 
+use larder_packed::block::Direction;
 use std::sync::Arc;
 use tree::{Block, Tree};
 
@@ -172,7 +173,7 @@ impl Stream {
 
     /// The nodes in order, with their ids, as dumps carry them.
     pub fn for_each_node(&self, mut f: impl FnMut(StreamId, &StreamNode)) {
-        let _ = self.0.nodes.walk(StreamId::ZERO, tree::Way::Up, &mut |id, node| {
+        let _ = self.0.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |id, node| {
             f(id, node);
             std::ops::ControlFlow::<()>::Continue(())
         });
