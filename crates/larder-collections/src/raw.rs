@@ -220,10 +220,16 @@ unsafe impl IntoRaw for Value {
                 SORTED_SET..SET => Value::SortedSet(SortedSet::from_raw(kind - SORTED_SET, ptr)),
                 SET..STREAM => Value::Set(Set::from_raw(kind - SET, ptr)),
                 STREAM..NONE => Value::Stream(Stream::from_raw(kind - STREAM, ptr)),
-                _ => unreachable!("kind {kind} was never given out"),
+                _ => never_given(kind),
             }
         }
     }
+}
+
+/// Apart, so that taking a value back needs no room on the stack.
+#[cold]
+fn never_given(kind: u8) -> ! {
+    unreachable!("kind {kind} was never given out")
 }
 
 /// The pair of a part, whose kinds start at `first` in the whole.
