@@ -8,7 +8,7 @@
 
 use fastrand::Rng;
 use foldhash::quality::FixedState;
-use larder_collections::key_table::{Entry, ExpireChange, KeyHash, KeyTable, NewValue, Thin, ValueRef};
+use larder_collections::key_table::{Entry, ExpireChange, IntoRaw, KeyHash, KeyTable, NewValue, ValueRef};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::hint::black_box;
@@ -62,12 +62,14 @@ trait Map {
 struct NoValue;
 
 // SAFETY: a kind below 32 and a pointer that nobody follows.
-unsafe impl Thin for NoValue {
-    fn into_thin(self) -> (u8, NonNull<u8>) {
+unsafe impl IntoRaw for NoValue {
+    const KINDS: u8 = 1;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
         (0, NonNull::dangling())
     }
 
-    unsafe fn from_thin(_: u8, _: NonNull<u8>) -> Self {
+    unsafe fn from_raw(_: u8, _: NonNull<u8>) -> Self {
         NoValue
     }
 }

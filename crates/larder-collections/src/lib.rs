@@ -1,6 +1,8 @@
 //! The collections: `Hash`, `List`, `Set`, `SortedSet`, `Stream` and the packed tables. They know nothing of RESP, time,
 //! configuration or keys.
 
+#![deny(unsafe_code)]
+
 pub mod hash;
 pub mod hyperloglog;
 pub mod int_set;
@@ -8,6 +10,8 @@ pub mod key_table;
 pub mod keyed_hash;
 pub mod list;
 pub mod member_hash;
+#[allow(unsafe_code, reason = "pointers are given away and taken back")]
+mod raw;
 mod segment_scan;
 pub mod set;
 pub mod sorted_set;

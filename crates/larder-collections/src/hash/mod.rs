@@ -22,8 +22,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use crate::table::{FieldValue, FieldValueNew, Row, Table, TableKind};
-use std::ptr::NonNull;
+use crate::table::{FieldValue, FieldValueNew, Row, Table};
 
 /// Due fields that a change takes out on its way, at most.
 const TAKEN_BY_CHANGE: usize = 16;
@@ -31,7 +30,7 @@ const TAKEN_BY_CHANGE: usize = 16;
 /// Fields and values. Clones are O(1) and independent.
 #[derive(Clone, Default)]
 pub struct Hash {
-    table: Table<FieldValue>,
+    pub(crate) table: Table<FieldValue>,
 }
 
 /// Up to where a hash counts as small.
@@ -276,20 +275,6 @@ impl Hash {
     pub fn check_invariants(&self) {
         self.table.check_invariants();
         assert!(self.expiring() == 0 || self.table.mark(), "a hash with expiries is marked");
-    }
-
-    /// Gives the hash away as a pointer and its kind. [`Hash::from_thin`] takes it back.
-    pub fn into_thin(self) -> (TableKind, NonNull<u8>) {
-        self.table.into_thin()
-    }
-
-    /// Takes back what [`Hash::into_thin`] gave.
-    ///
-    /// # Safety
-    /// As for [`Table::from_thin`].
-    pub unsafe fn from_thin(kind: TableKind, ptr: NonNull<u8>) -> Self {
-        // SAFETY: passed on to the caller.
-        Hash { table: unsafe { Table::from_thin(kind, ptr) } }
     }
 
     fn note_size(&mut self, bytes: usize, expires: bool, limits: HashLimits) {

@@ -44,7 +44,7 @@ impl IntTree {
         let removed = remove(&mut self.root, value);
         self.len -= u64::from(removed);
         while let Node::Inner(Inner(branch)) = &*self.root
-            && let [only] = &branch.kids[..]
+            && let [only] = &branch.children[..]
         {
             self.root = Arc::clone(only);
         }
@@ -54,8 +54,8 @@ impl IntTree {
     /// The block, if it is the only one and nothing else needs the tree.
     pub(super) fn only_block(&self) -> Option<IntBlock> {
         match &*self.root {
-            Node::Leaf(Leaf(branch)) if branch.kids.len() <= 1 && !self.overgrown => {
-                Some(branch.kids.first().cloned().unwrap_or_else(IntBlock::empty))
+            Node::Leaf(Leaf(branch)) if branch.children.len() <= 1 && !self.overgrown => {
+                Some(branch.children.first().cloned().unwrap_or_else(IntBlock::empty))
             }
             _ => None,
         }
@@ -69,13 +69,13 @@ fn insert(node: &mut Arc<Node>, value: i64, edge: Edge) -> (bool, Option<(i64, A
         Node::Leaf(leaf) => leaf.insert(value, edge),
         Node::Inner(Inner(branch)) => {
             let at = branch.find(value);
-            let edge = edge.of_child(at, branch.kids.len());
-            let (added, right) = insert(&mut branch.kids[at], value, edge);
+            let edge = edge.of_child(at, branch.children.len());
+            let (added, right) = insert(&mut branch.children[at], value, edge);
             branch.counts[at] += u64::from(added);
             if let Some((low, right)) = right {
                 let count = right.len();
                 branch.counts[at] -= count;
-                branch.lows[at] = branch.lows[at].min(branch.kids[at].low());
+                branch.lows[at] = branch.lows[at].min(branch.children[at].low());
                 branch.insert(at + 1, low, count, right);
             }
             added
@@ -95,7 +95,7 @@ fn remove(node: &mut Arc<Node>, value: i64) -> bool {
         Node::Leaf(leaf) => leaf.remove(value),
         Node::Inner(Inner(branch)) => {
             let at = branch.find(value);
-            let removed = remove(&mut branch.kids[at], value);
+            let removed = remove(&mut branch.children[at], value);
             branch.counts[at] -= u64::from(removed);
             if removed {
                 refill(branch, at);
@@ -107,12 +107,12 @@ fn remove(node: &mut Arc<Node>, value: i64) -> bool {
 
 /// Merges child `at` with a neighbour, or evens them out, if it has too few children.
 fn refill(branch: &mut Branch<Arc<Node>, u64>, at: usize) {
-    if branch.kids[at].width() >= FANOUT_MIN || branch.kids.len() == 1 {
+    if branch.children[at].width() >= FANOUT_MIN || branch.children.len() == 1 {
         return;
     }
     let at = at.saturating_sub(1);
     let (low, _, right) = branch.remove(at + 1);
-    let left = Arc::make_mut(&mut branch.kids[at]);
+    let left = Arc::make_mut(&mut branch.children[at]);
     left.append(low, Arc::unwrap_or_clone(right));
     let right = (left.width() > FANOUT).then(|| left.split_off(left.width() / 2));
     branch.counts[at] = left.len();
@@ -125,19 +125,19 @@ impl Leaf {
     /// Adds a value; the leaf may be left with a few children too many.
     fn insert(&mut self, value: i64, edge: Edge) -> bool {
         let branch = &mut self.0;
-        if branch.kids.is_empty() {
+        if branch.children.is_empty() {
             *self = Leaf::of(IntBlock::empty());
             return self.insert(value, edge);
         }
         let at = branch.find(value);
-        match branch.kids[at].insert(value) {
+        match branch.children[at].insert(value) {
             Insert::Present => false,
             Insert::Added => {
                 branch.counts[at] += 1;
                 true
             }
             Insert::Full => {
-                self.split_block(at, value, edge.of_child(at, self.0.kids.len()));
+                self.split_block(at, value, edge.of_child(at, self.0.children.len()));
                 self.insert(value, edge)
             }
         }
@@ -146,7 +146,7 @@ impl Leaf {
     /// Cuts the full block at `at` in two, before `value` is put into one of them.
     fn split_block(&mut self, at: usize, value: i64, edge: Edge) {
         let branch = &mut self.0;
-        let block = &mut branch.kids[at];
+        let block = &mut branch.children[at];
         let n = block.len();
         let (first, last) =
             (block.first().expect("a full block has values"), block.last().expect("as above"));
@@ -164,7 +164,7 @@ impl Leaf {
     fn remove(&mut self, value: i64) -> bool {
         let branch = &mut self.0;
         let at = branch.find(value);
-        let Some(block) = branch.kids.get_mut(at) else { return false };
+        let Some(block) = branch.children.get_mut(at) else { return false };
         let Ok(position) = block.search(value) else { return false };
         block.remove(position);
         branch.counts[at] -= 1;
@@ -180,10 +180,10 @@ impl Leaf {
     /// Makes one block of the one at `at` and the next, if it would have room to spare.
     fn join_blocks(&mut self, at: usize) -> bool {
         let branch = &mut self.0;
-        let [left, right, ..] = &branch.kids[at..] else { return false };
+        let [left, right, ..] = &branch.children[at..] else { return false };
         let Some(joined) = IntBlock::join(left, right) else { return false };
         branch.counts[at] = joined.len() as u16;
-        branch.kids[at] = joined;
+        branch.children[at] = joined;
         branch.remove(at + 1);
         true
     }

@@ -124,12 +124,12 @@ impl<'a> Iterator for Blocks<'a> {
                 Node::Inner(Inner(branch)) => {
                     let at = branch.find(from);
                     end = branch.lows.get(at + 1).copied().or(end);
-                    node = &branch.kids[at];
+                    node = &branch.children[at];
                 }
                 Node::Leaf(Leaf(branch)) => {
                     let at = branch.find(from);
                     self.from = branch.lows.get(at + 1).copied().or(end);
-                    return branch.kids.get(at);
+                    return branch.children.get(at);
                 }
             }
         }

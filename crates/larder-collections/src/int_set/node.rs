@@ -31,17 +31,17 @@ pub(super) struct Leaf(pub(super) Branch<IntBlock, u16>);
 pub(super) struct Branch<K, C> {
     pub(super) lows: Vec<i64>,
     pub(super) counts: Vec<C>,
-    pub(super) kids: Vec<K>,
+    pub(super) children: Vec<K>,
 }
 
 impl<K: Clone, C: Copy> Clone for Branch<K, C> {
     /// Clones with room for a few more: who clones a node is about to write it.
     fn clone(&self) -> Self {
-        let mut clone = Branch { lows: Vec::new(), counts: Vec::new(), kids: Vec::new() };
-        clone.reserve(self.kids.len() + 1);
+        let mut clone = Branch { lows: Vec::new(), counts: Vec::new(), children: Vec::new() };
+        clone.reserve(self.children.len() + 1);
         clone.lows.extend_from_slice(&self.lows);
         clone.counts.extend_from_slice(&self.counts);
-        clone.kids.extend_from_slice(&self.kids);
+        clone.children.extend_from_slice(&self.children);
         clone
     }
 }
@@ -74,40 +74,40 @@ impl<K, C: Copy + Into<u64>> Branch<K, C> {
         self.counts.iter().map(|&count| count.into()).sum()
     }
 
-    pub(super) fn insert(&mut self, at: usize, low: i64, count: C, kid: K) {
-        self.reserve(self.kids.len() + 1);
+    pub(super) fn insert(&mut self, at: usize, low: i64, count: C, child: K) {
+        self.reserve(self.children.len() + 1);
         self.lows.insert(at, low);
         self.counts.insert(at, count);
-        self.kids.insert(at, kid);
+        self.children.insert(at, child);
     }
 
     pub(super) fn remove(&mut self, at: usize) -> (i64, C, K) {
-        (self.lows.remove(at), self.counts.remove(at), self.kids.remove(at))
+        (self.lows.remove(at), self.counts.remove(at), self.children.remove(at))
     }
 
     fn append(&mut self, other: Self) {
-        self.reserve(self.kids.len() + other.kids.len());
+        self.reserve(self.children.len() + other.children.len());
         self.lows.extend(other.lows);
         self.counts.extend(other.counts);
-        self.kids.extend(other.kids);
+        self.children.extend(other.children);
     }
 
     fn split_off(&mut self, at: usize) -> Self {
         Branch {
             lows: cut(&mut self.lows, at),
             counts: cut(&mut self.counts, at),
-            kids: cut(&mut self.kids, at),
+            children: cut(&mut self.children, at),
         }
     }
 
     fn check(&self, is_root: bool, is_leaf: bool, low: i64, end: Option<i64>) {
         let min = if !is_root { FANOUT_MIN } else { 2 * usize::from(!is_leaf) };
         assert!(
-            (min..=FANOUT).contains(&self.kids.len()),
+            (min..=FANOUT).contains(&self.children.len()),
             "N1: {} children, root {is_root}",
-            self.kids.len()
+            self.children.len()
         );
-        assert!(self.lows.len() == self.kids.len() && self.counts.len() == self.kids.len(), "N1");
+        assert!(self.lows.len() == self.children.len() && self.counts.len() == self.children.len(), "N1");
         assert!(self.lows.windows(2).all(|pair| pair[0] < pair[1]), "N3: {:?}", self.lows);
         assert!(self.lows.iter().skip(1).all(|&l| l >= low && end.is_none_or(|end| l < end)), "N3");
     }
@@ -121,26 +121,26 @@ impl<K, C: Copy + Into<u64>> Branch<K, C> {
 impl<K, C> Branch<K, C> {
     fn reserve(&mut self, len: usize) {
         let room = len.next_multiple_of(ROOM_STEP);
-        if len > self.kids.capacity() {
+        if len > self.children.capacity() {
             self.lows.reserve_exact(room - self.lows.len());
             self.counts.reserve_exact(room - self.counts.len());
-            self.kids.reserve_exact(room - self.kids.len());
+            self.children.reserve_exact(room - self.children.len());
         }
     }
 
     fn heap_bytes(&self) -> usize {
-        self.kids.capacity() * (size_of::<K>() + size_of::<C>() + size_of::<i64>())
+        self.children.capacity() * (size_of::<K>() + size_of::<C>() + size_of::<i64>())
     }
 }
 
 impl Leaf {
     pub(super) fn empty() -> Leaf {
-        Leaf(Branch { lows: Vec::new(), counts: Vec::new(), kids: Vec::new() })
+        Leaf(Branch { lows: Vec::new(), counts: Vec::new(), children: Vec::new() })
     }
 
     pub(super) fn of(block: IntBlock) -> Leaf {
         let low = block.first().unwrap_or(i64::MIN);
-        Leaf(Branch { lows: vec![low], counts: vec![block.len() as u16], kids: vec![block] })
+        Leaf(Branch { lows: vec![low], counts: vec![block.len() as u16], children: vec![block] })
     }
 }
 
@@ -150,7 +150,7 @@ impl Node {
         Node::Inner(Inner(Branch {
             lows: vec![i64::MIN, low],
             counts: vec![left.len(), right.len()],
-            kids: vec![left, right],
+            children: vec![left, right],
         }))
     }
 
@@ -165,15 +165,15 @@ impl Node {
     /// Number of children.
     pub(super) fn width(&self) -> usize {
         match self {
-            Node::Inner(inner) => inner.0.kids.len(),
-            Node::Leaf(leaf) => leaf.0.kids.len(),
+            Node::Inner(inner) => inner.0.children.len(),
+            Node::Leaf(leaf) => leaf.0.children.len(),
         }
     }
 
     /// Levels below: 0 for a leaf.
     pub(super) fn height(&self) -> usize {
         match self {
-            Node::Inner(inner) => 1 + inner.0.kids[0].height(),
+            Node::Inner(inner) => 1 + inner.0.children[0].height(),
             Node::Leaf(_) => 0,
         }
     }
@@ -184,9 +184,13 @@ impl Node {
         let mut node = self;
         loop {
             match node {
-                Node::Inner(inner) => node = &inner.0.kids[inner.0.find(value)],
+                Node::Inner(inner) => node = &inner.0.children[inner.0.find(value)],
                 Node::Leaf(leaf) => {
-                    return leaf.0.kids.get(leaf.0.find(value)).is_some_and(|block| block.contains(value));
+                    return leaf
+                        .0
+                        .children
+                        .get(leaf.0.find(value))
+                        .is_some_and(|block| block.contains(value));
                 }
             }
         }
@@ -232,10 +236,10 @@ impl Node {
     pub(super) fn heap_bytes(&self) -> (usize, usize) {
         let own = size_of::<Node>() + 2 * size_of::<usize>();
         match self {
-            Node::Leaf(leaf) => (own + leaf.0.heap_bytes(), leaf.0.kids.len()),
+            Node::Leaf(leaf) => (own + leaf.0.heap_bytes(), leaf.0.children.len()),
             Node::Inner(inner) => {
-                let below = inner.0.kids.iter().map(|kid| kid.heap_bytes());
-                below.fold((own + inner.0.heap_bytes(), 0), |sum, kid| (sum.0 + kid.0, sum.1 + kid.1))
+                let below = inner.0.children.iter().map(|child| child.heap_bytes());
+                below.fold((own + inner.0.heap_bytes(), 0), |sum, child| (sum.0 + child.0, sum.1 + child.1))
             }
         }
     }
@@ -244,16 +248,16 @@ impl Node {
         match self {
             Node::Inner(Inner(branch)) => {
                 branch.check(is_root, false, low, end);
-                for (at, kid) in branch.kids.iter().enumerate() {
+                for (at, child) in branch.children.iter().enumerate() {
                     let (low, end) = branch.bounds(at, low, end);
-                    assert_eq!(kid.height() + 1, self.height(), "N1: equal depth");
-                    assert_eq!(kid.len(), branch.counts[at], "N2");
-                    kid.check(false, low, end);
+                    assert_eq!(child.height() + 1, self.height(), "N1: equal depth");
+                    assert_eq!(child.len(), branch.counts[at], "N2");
+                    child.check(false, low, end);
                 }
             }
             Node::Leaf(Leaf(branch)) => {
                 branch.check(is_root, true, low, end);
-                for (at, block) in branch.kids.iter().enumerate() {
+                for (at, block) in branch.children.iter().enumerate() {
                     let (low, end) = branch.bounds(at, low, end);
                     block.check_invariants();
                     assert_eq!(block.len(), usize::from(branch.counts[at]), "N2");

@@ -16,10 +16,10 @@ impl IntSet {
         }
         loop {
             match node {
-                Node::Inner(Inner(branch)) => node = &branch.kids[branch.find_rank(&mut left)],
+                Node::Inner(Inner(branch)) => node = &branch.children[branch.find_rank(&mut left)],
                 Node::Leaf(Leaf(branch)) => {
                     let at = branch.find_rank(&mut left);
-                    return branch.kids[at].get(left as usize);
+                    return branch.children[at].get(left as usize);
                 }
             }
         }
@@ -37,12 +37,13 @@ impl IntSet {
                 Node::Inner(Inner(branch)) => {
                     let at = branch.find(value);
                     before += branch.counts[..at].iter().sum::<u64>();
-                    node = &branch.kids[at];
+                    node = &branch.children[at];
                 }
                 Node::Leaf(Leaf(branch)) => {
                     let at = branch.find(value);
                     before += branch.counts.iter().take(at).map(|&count| u64::from(count)).sum::<u64>();
-                    let in_block = branch.kids.get(at).map_or(0, |b| b.search(value).unwrap_or_else(|at| at));
+                    let in_block =
+                        branch.children.get(at).map_or(0, |b| b.search(value).unwrap_or_else(|at| at));
                     return before + in_block as u64;
                 }
             }

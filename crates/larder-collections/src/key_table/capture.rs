@@ -14,7 +14,7 @@
 use super::hash::{KeyHash, position};
 use super::parts::Capture;
 use super::{Entry, ExpireChange, INLINE_KIND_MAX, InlineBytes, KeyTable, NewValue, OwnedValue, ValueRef};
-use larder_packed::segment::Thin;
+use larder_packed::segment::IntoRaw;
 
 /// A key as it was when the snapshot began.
 pub struct Captured<V> {
@@ -26,7 +26,7 @@ pub struct Captured<V> {
     pub access: u32,
 }
 
-impl<V: Thin + Clone> Captured<V> {
+impl<V: IntoRaw + Clone> Captured<V> {
     /// A copy of an entry; the value is a clone.
     pub fn of(entry: &Entry<'_, V>) -> Self {
         let value = match entry.value() {
@@ -43,16 +43,16 @@ impl<V: Thin + Clone> Captured<V> {
 const ABSENT: u8 = INLINE_KIND_MAX;
 
 /// The keys put aside.
-pub struct CapturedKeys<V: Thin, H: KeyHash>(KeyTable<V, H>);
+pub struct CapturedKeys<V: IntoRaw, H: KeyHash>(KeyTable<V, H>);
 
-impl<V: Thin + Clone, H: KeyHash> CapturedKeys<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> CapturedKeys<V, H> {
     /// The keys that existed, as they were, in no order.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_, V>> {
         self.0.iter().filter(|entry| !matches!(entry.value(), ValueRef::Inline { kind: ABSENT, .. }))
     }
 }
 
-impl<V: Thin + Clone, H: KeyHash> Capture<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> Capture<V, H> {
     fn holds(&self, key: &[u8]) -> bool {
         !self.held.is_empty() && self.held.get(H::hash(key), key).is_some()
     }
@@ -67,7 +67,7 @@ impl<V: Thin + Clone, H: KeyHash> Capture<V, H> {
     }
 }
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Begins a snapshot of the table as it is now. `label` comes back from [`capture_label`](Self::capture_label),
     /// wherever the table is moved. O(1). A snapshot that was going on is forgotten.
     pub fn begin_capture(&mut self, label: usize) {

@@ -1,13 +1,13 @@
 //! An entry that was found, to be looked at and changed without a second search.
 
-use super::{Entry, OutMut, Thin};
+use super::{Entry, IntoRaw, OutMut};
 use larder_packed::segment::RecordMut;
 
 /// What may be changed in an entry without the table's knowledge: its access word and its value in place. Removing it,
 /// or changing its expiry or its length, goes through the table, which counts and keeps minima.
 pub struct EntryMut<'a, V>(pub(super) RecordMut<'a, V>);
 
-impl<'a, V: Thin> EntryMut<'a, V> {
+impl<'a, V: IntoRaw> EntryMut<'a, V> {
     /// The entry, for a look.
     #[inline]
     pub fn record(&self) -> Entry<'_, V> {

@@ -6,12 +6,12 @@
 
 use super::parts::Expiry;
 use super::{EXPIRY_MS_MAX, KeyHash, KeyTable};
-use larder_packed::segment::{OwnedValue, Records, Thin, long_key_heap_bytes};
+use larder_packed::segment::{IntoRaw, OwnedValue, Records, long_key_heap_bytes};
 
 /// No expiry.
 pub(super) const NEVER: u64 = u64::MAX;
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Number of keys with an expiry.
     pub fn expires_len(&self) -> usize {
         self.expiry.as_ref().map_or(0, |expiry| expiry.len)
@@ -211,11 +211,11 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     }
 }
 
-fn due_slots<V: Thin>(records: &Records<V>, now_ms: u64) -> impl Iterator<Item = usize> {
+fn due_slots<V: IntoRaw>(records: &Records<V>, now_ms: u64) -> impl Iterator<Item = usize> {
     let due = move |ms: Option<u64>| ms.is_some_and(|ms| ms <= now_ms);
     records.records().filter(move |(_, record)| due(record.expire_at_ms())).map(|(index, _)| index)
 }
 
-pub(super) fn earliest<V: Thin>(records: &Records<V>) -> u64 {
+pub(super) fn earliest<V: IntoRaw>(records: &Records<V>) -> u64 {
     records.records().filter_map(|(_, record)| record.expire_at_ms()).min().unwrap_or(NEVER)
 }

@@ -45,14 +45,15 @@ mod stats;
 mod walk;
 
 #[cfg(test)]
+#[allow(unsafe_code, reason = "the values of the tests are pointers")]
 mod tests;
 
 pub use capture::{Captured, CapturedKeys};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};
 pub use larder_packed::segment::{
-    Borrowed, EXPIRY_MS_MAX, Gone, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, KINDS, NewValue,
-    Old, OutMut, OwnedValue, Record as Entry, Removed, SlotSet, Thin, ValueRef,
+    Borrowed, EXPIRY_MS_MAX, Gone, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, IntoRaw, KEY_INLINE_MAX,
+    KINDS_MAX, NewValue, Old, OutMut, OwnedValue, Record as Entry, Removed, SlotSet, ValueRef,
 };
 pub use parts::{DEPTH_SLACK, ExpireChange, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 pub use sample::{Sample, SampleFrom};
@@ -62,7 +63,7 @@ use hash::Place;
 use larder_packed::segment::{Directory, RecordMut, long_key_heap_bytes};
 use std::marker::PhantomData;
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// An empty table; allocates nothing.
     pub fn new() -> Self {
         KeyTable {
@@ -255,7 +256,7 @@ impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
     }
 }
 
-impl<V: Thin + Clone, H: KeyHash> Default for KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> Default for KeyTable<V, H> {
     fn default() -> Self {
         KeyTable::new()
     }

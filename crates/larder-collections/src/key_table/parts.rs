@@ -1,7 +1,7 @@
 //! What a table consists of.
 
 use super::hash::KeyHash;
-use larder_packed::segment::{Directory, Thin};
+use larder_packed::segment::{Directory, IntoRaw};
 use std::marker::PhantomData;
 
 /// A segment of this many records is split. Fewer leave more headers and more air, more make inserts move more bytes.
@@ -12,7 +12,7 @@ pub const SEGMENT_BYTES_MAX: usize = 4096;
 pub const DEPTH_SLACK: u32 = 4;
 
 /// A hash table from byte strings to short strings and to `V`s, with expiries and access words.
-pub struct KeyTable<V: Thin, H: KeyHash> {
+pub struct KeyTable<V: IntoRaw, H: KeyHash> {
     pub(super) directory: Directory<V>,
     pub(super) len: usize,
     pub(super) expiry: Option<Box<Expiry>>,
@@ -43,7 +43,7 @@ impl ExpireChange {
 }
 
 /// What a table remembers while a snapshot of it is taken; see [`capture`](super::capture).
-pub(super) struct Capture<V: Thin, H: KeyHash> {
+pub(super) struct Capture<V: IntoRaw, H: KeyHash> {
     pub label: usize,
     /// Everything at positions before this has been visited; 2^32 at the end.
     pub reached: u64,

@@ -15,7 +15,7 @@
 
 use super::expiry::{NEVER, earliest};
 use super::{Entry, KeyHash, KeyTable, SEGMENT_BYTES_MAX};
-use larder_packed::segment::{Gone, SlotSet, Thin, long_key_heap_bytes};
+use larder_packed::segment::{Gone, IntoRaw, SlotSet, long_key_heap_bytes};
 
 /// Segments whose minima turn out to be too early, until one is taken as it is.
 const STALE_MAX: usize = 8;
@@ -40,7 +40,7 @@ pub struct Sample {
     pub next: Option<u32>,
 }
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// The first segment from a position on that has, or seems to have, entries that a sample may be of; after
     /// [`Soonest`](SampleFrom::Soonest) there is no next, whatever the position. Asks the processor to load it, and the one
     /// after it. O(1), and O(slots) at 8 bytes each where keys that expire are looked for.

@@ -2,7 +2,7 @@
 
 use super::hash::{KeyHash, position};
 use super::{DEPTH_SLACK, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
-use larder_packed::segment::{NewValue, Page, Records, Thin};
+use larder_packed::segment::{IntoRaw, NewValue, Page, Records};
 
 /// Buddies are merged when they fill at most this share of a full segment together. Less, and sparse segments stay
 /// after after a mass deletion; more, and the next insert splits them again.
@@ -14,7 +14,7 @@ const SLOTS_PER_SEGMENT_MAX: usize = 4;
 /// No directory has more than 2^28 slots.
 const BITS_MAX: u32 = 28;
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Finds the segment for a new record, after splitting it as often as its limits ask for; returns its slot.
     pub(super) fn make_room(
         &mut self,

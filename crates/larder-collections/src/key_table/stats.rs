@@ -2,7 +2,7 @@
 
 use super::hash::{KeyHash, Place};
 use super::{Entry, KeyTable, SEGMENT_SLOTS_MAX};
-use larder_packed::segment::{LANES, Records, Thin};
+use larder_packed::segment::{IntoRaw, LANES, Records};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct TableStats {
     pub fills: Vec<usize>,
 }
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Bytes that the table holds beyond its own 64: segments, directory, expiries and long keys, but not the
     /// values of their own.
     pub fn memory_bytes(&self) -> usize {
@@ -122,7 +122,7 @@ impl TableStats {
         }
     }
 
-    fn add<V: Thin>(&mut self, segment: &Records<V>) {
+    fn add<V: IntoRaw>(&mut self, segment: &Records<V>) {
         let page = segment.page();
         self.content_bytes += page.content_bytes();
         self.segment_bytes += page.capacity_bytes();

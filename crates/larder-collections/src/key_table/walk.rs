@@ -3,9 +3,9 @@
 use super::hash::{KeyHash, position};
 use super::{Entry, KeyTable};
 use crate::segment_scan;
-use larder_packed::segment::Thin;
+use larder_packed::segment::IntoRaw;
 
-impl<V: Thin + Clone, H: KeyHash> KeyTable<V, H> {
+impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
     /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the

@@ -13,11 +13,11 @@ const ORIGIN_FIRST: u64 = 1 << 40;
 
 /// The opaque content of [`super::List::Tree`].
 #[derive(Clone, Debug)]
-pub struct Directory(pub(super) Arc<ListTree>);
+pub struct Directory(pub(crate) Arc<ListTree>);
 
 /// See the comment of the list module.
 #[derive(Clone, Debug)]
-pub(super) struct ListTree {
+pub(crate) struct ListTree {
     pub(super) head: Block,
     pub(super) tail: Option<Block>,
     /// Written through `inner_mut` only.

@@ -42,7 +42,6 @@ mod scan;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod thin;
 mod tree;
 
 use std::sync::Arc;

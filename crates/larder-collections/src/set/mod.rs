@@ -33,7 +33,6 @@ mod sample;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod thin;
 
 use crate::int_set::IntSet;
 use crate::table::{Member, Table};
@@ -42,7 +41,6 @@ use std::sync::Arc;
 
 pub use larder_packed::block::Element;
 pub use limits::{SetEncoding, SetLimits};
-pub use thin::SetKind;
 
 /// See the module's comment. Cloning is O(1).
 #[derive(Clone)]

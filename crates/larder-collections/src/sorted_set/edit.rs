@@ -6,7 +6,7 @@ use larder_packed::leaf::{Leaf, Target};
 
 use super::limits::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};
 use super::stats::SortedSetEncoding;
-use super::tree::{LEAF_BYTES_MAX, Spot, Tree, Way};
+use super::tree::{LEAF_BYTES_MAX, Position, SeekBy, Tree};
 use super::zeros::is_negative_zero;
 use super::{Form, SortedSet, key_of, score_of, tag_of};
 use crate::key_table::KeyHash;
@@ -37,8 +37,9 @@ impl<H: KeyHash> SortedSet<H> {
                 (old, new)
             }
             Form::Tree(shared) => {
-                let spot = shared.find(hash, member);
-                let found = spot.map(|spot| (spot, shared.leaves.get(spot.leaf).key(spot.at)));
+                let position = shared.find(hash, member);
+                let found =
+                    position.map(|position| (position, shared.leaves.get(position.leaf).key(position.at)));
                 let old = found.map(|(_, key)| shared.zeros.score(key, member));
                 let new = decide(old);
                 if let Some(score) = new {
@@ -65,11 +66,11 @@ impl<H: KeyHash> SortedSet<H> {
                 Some(score_of(key))
             }
             Form::Tree(shared) => {
-                let spot = shared.find(hash, member)?;
-                let key = shared.leaves.get(spot.leaf).key(spot.at);
+                let position = shared.find(hash, member)?;
+                let key = shared.leaves.get(position.leaf).key(position.at);
                 let target = Target { key, member, past_equal: false };
                 let tree = Arc::make_mut(shared);
-                tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+                tree.remove_run(SeekBy::Target(&target), 1, Some(hash), &mut |_, _| {});
                 let score = tree.zeros.take(key, member);
                 self.settle();
                 Some(score)
@@ -111,7 +112,7 @@ impl<H: KeyHash> SortedSet<H> {
                 let tree = Arc::make_mut(tree);
                 let mut zeros = std::mem::take(&mut tree.zeros);
                 let mut show = |key, member: &[u8]| f(zeros.take(key, member), member);
-                let removed = tree.remove_run(Way::Rank(from), count, None, &mut show);
+                let removed = tree.remove_run(SeekBy::Rank(from), count, None, &mut show);
                 tree.zeros = zeros;
                 self.settle();
                 removed
@@ -149,7 +150,7 @@ impl<H: KeyHash> SortedSet<H> {
     /// Puts an entry into a tree, in place of the one at `old`, which has this key.
     fn put_in_tree(
         &mut self,
-        old: Option<(Spot, u64)>,
+        old: Option<(Position, u64)>,
         hash: u64,
         score: f64,
         member: &[u8],
@@ -161,18 +162,18 @@ impl<H: KeyHash> SortedSet<H> {
             return;
         }
         let tree = Arc::make_mut(shared);
-        if let Some((spot, old_key)) = old {
+        if let Some((position, old_key)) = old {
             tree.zeros.take(old_key, member);
             if tree.len == 1 {
                 // It was a tree for the score of its only member, and trees cannot run empty.
                 self.settle();
                 return self.put_packed(Some(0), hash, score, member, limits);
             }
-            if tree.set_key_in_place(spot, key) {
+            if tree.set_key_in_place(position, key) {
                 return self.note_sign(score, member);
             }
             let target = Target { key: old_key, member, past_equal: false };
-            tree.remove_run(Way::Target(&target), 1, Some(hash), &mut |_, _| {});
+            tree.remove_run(SeekBy::Target(&target), 1, Some(hash), &mut |_, _| {});
         }
         tree.insert(hash, key, member);
         tree.large = tree.large || tree.len > limits.entries || member.len() > limits.member_len;

@@ -46,7 +46,6 @@ mod slab;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod thin;
 mod tree;
 mod zeros;
 
@@ -59,7 +58,7 @@ use crate::key_table::KeyHash;
 use crate::member_hash::MemberHash;
 use index::tag_of;
 use score::{key_of, score_of};
-use tree::{Spot, Tree};
+use tree::{Position, Tree};
 
 pub use limits::{Limits, MEMBER_LEN_MAX};
 pub use range::{Bound, Order};
@@ -67,12 +66,13 @@ pub use stats::SortedSetEncoding;
 
 /// See the module's comment. Cloning is O(1).
 pub struct SortedSet<H = MemberHash> {
-    form: Form,
+    pub(crate) form: Form,
     hash: PhantomData<fn() -> H>,
 }
 
 #[derive(Clone, Debug)]
-enum Form {
+/// What a sorted set is made of.
+pub(crate) enum Form {
     Packed(Leaf),
     Tree(Arc<Tree>),
 }
@@ -83,7 +83,7 @@ impl<H: KeyHash> SortedSet<H> {
         Self::of(Form::Packed(Leaf::new()))
     }
 
-    fn of(form: Form) -> Self {
+    pub(crate) fn of(form: Form) -> Self {
         SortedSet { form, hash: PhantomData }
     }
 
@@ -108,7 +108,7 @@ impl<H: KeyHash> SortedSet<H> {
         match &self.form {
             Form::Packed(leaf) => leaf.find(tag_of(hash), member).map(|at| score_of(leaf.key(at))),
             Form::Tree(tree) => {
-                let Spot { leaf, at } = tree.find(hash, member)?;
+                let Position { leaf, at } = tree.find(hash, member)?;
                 Some(tree.zeros.score(tree.leaves.get(leaf).key(at), member))
             }
         }
@@ -123,7 +123,7 @@ impl<H: KeyHash> SortedSet<H> {
                 Some((at as u64, score_of(leaf.key(at))))
             }
             Form::Tree(tree) => {
-                let Spot { leaf, at } = tree.find(hash, member)?;
+                let Position { leaf, at } = tree.find(hash, member)?;
                 let key = tree.leaves.get(leaf).key(at);
                 let (_, before) = tree.descend(&Target { key, member, past_equal: false });
                 Some((before + at as u64, tree.zeros.score(key, member)))

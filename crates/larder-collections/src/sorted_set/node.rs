@@ -36,7 +36,7 @@ struct Slot {
 pub(super) struct Node {
     slots: Vec<Slot>,
     ties: Vec<Option<Arc<[u8]>>>,
-    pub kids: Vec<Arc<Node>>,
+    pub children: Vec<Arc<Node>>,
 }
 
 /// What a slot points to.
@@ -61,7 +61,7 @@ impl Bound {
 impl Node {
     #[inline]
     pub(super) fn is_bottom(&self) -> bool {
-        self.kids.is_empty()
+        self.children.is_empty()
     }
 
     /// Number of children.
@@ -164,7 +164,7 @@ impl Node {
             Child::Leaf { id, count } => u64::from(id) << 16 | count as u64,
             Child::Node(node) => {
                 let total = node.total();
-                self.kids.insert(i, node);
+                self.children.insert(i, node);
                 total
             }
         };
@@ -182,8 +182,8 @@ impl Node {
         if !self.ties.is_empty() {
             self.ties.remove(i);
         }
-        if !self.kids.is_empty() {
-            self.kids.remove(i);
+        if !self.children.is_empty() {
+            self.children.remove(i);
         }
     }
 
@@ -192,7 +192,7 @@ impl Node {
         Node {
             slots: self.slots.split_off(at),
             ties: if self.ties.is_empty() { Vec::new() } else { self.ties.split_off(at) },
-            kids: if self.kids.is_empty() { Vec::new() } else { self.kids.split_off(at) },
+            children: if self.children.is_empty() { Vec::new() } else { self.children.split_off(at) },
         }
     }
 
@@ -205,7 +205,7 @@ impl Node {
         }
         self.slots.append(&mut right.slots);
         self.ties.append(&mut right.ties);
-        self.kids.append(&mut right.kids);
+        self.children.append(&mut right.children);
     }
 
     /// Bytes of heap, without the children.
@@ -215,13 +215,13 @@ impl Node {
             + 16
             + self.slots.capacity() * size_of::<Slot>()
             + self.ties.capacity() * 16
-            + self.kids.capacity() * 8
+            + self.children.capacity() * 8
             + ties
     }
 
     /// Calls `f` for every node from here down.
     pub(super) fn for_each(&self, f: &mut impl FnMut(&Node)) {
         f(self);
-        self.kids.iter().for_each(|kid| kid.for_each(f));
+        self.children.iter().for_each(|child| child.for_each(f));
     }
 }

@@ -157,7 +157,7 @@ impl<B, F: FnMut(u64, &[u8]) -> ControlFlow<B>> Visit<'_, F> {
             let leaf = self.leaves.get(node.leaf_id(i));
             return visit_leaf(leaf, &own, order, &mut self.scratch, &mut self.f);
         }
-        self.below(&node.kids[i], &own, order)
+        self.below(&node.children[i], &own, order)
     }
 }
 

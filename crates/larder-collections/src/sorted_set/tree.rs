@@ -24,27 +24,27 @@ const FANOUT_JOIN: usize = FANOUT * 3 / 4;
 
 /// See the module's comment.
 #[derive(Clone, Debug)]
-pub(super) struct Tree {
-    pub root: Arc<Node>,
-    pub leaves: Slab<Leaf>,
-    pub index: Option<Index>,
-    pub len: u64,
-    pub zeros: NegativeZeros,
+pub(crate) struct Tree {
+    pub(super) root: Arc<Node>,
+    pub(super) leaves: Slab<Leaf>,
+    pub(super) index: Option<Index>,
+    pub(super) len: u64,
+    pub(super) zeros: NegativeZeros,
     /// Whether the set counts as large for OBJECT ENCODING.
-    pub large: bool,
+    pub(super) large: bool,
     hash: fn(&[u8]) -> u64,
 }
 
 /// Where an entry lies: its leaf and its place there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct Position {
     pub leaf: u32,
     pub at: usize,
 }
 
-/// How to find a path down the tree.
+/// What to look for on the way down the tree.
 #[derive(Clone, Copy)]
-pub(super) enum Way<'a> {
+pub(super) enum SeekBy<'a> {
     Rank(u64),
     Target(&'a Target<'a>),
 }
@@ -55,16 +55,16 @@ struct Entry<'a> {
     member: &'a [u8],
 }
 
-/// A leaf was divided: members of `new` were in `old` before.
-struct Moved {
+/// Members of leaf `old` are in leaf `new` now, as a leaf was divided or two were joined.
+struct Relocation {
     old: u32,
     new: u32,
 }
 
-/// What an insertion comes back with from a node.
+/// What an insertion below a node has changed.
 #[derive(Default)]
-struct Grown {
-    moved: Vec<Moved>,
+struct InsertOutcome {
+    relocations: Vec<Relocation>,
     /// The leaf that holds the entry, or one of its first half if it was divided.
     leaf: u32,
     sibling: Option<(Bound, Arc<Node>)>,
@@ -110,7 +110,7 @@ impl Tree {
 
     /// Where a member lies.
     #[inline]
-    pub(super) fn find(&self, hash: u64, member: &[u8]) -> Option<Spot> {
+    pub(super) fn find(&self, hash: u64, member: &[u8]) -> Option<Position> {
         let tag = tag_of(hash);
         let Some(index) = &self.index else { return self.find_in_all(tag, member) };
         let mut last = None;
@@ -121,19 +121,19 @@ impl Tree {
             let leaf = self.leaves.get(id);
             leaf.prefetch();
             if let Some(at) = leaf.find(tag, member) {
-                return Some(Spot { leaf: id, at });
+                return Some(Position { leaf: id, at });
             }
             last = Some(id);
         }
         None
     }
 
-    fn find_in_all(&self, tag: u8, member: &[u8]) -> Option<Spot> {
+    fn find_in_all(&self, tag: u8, member: &[u8]) -> Option<Position> {
         let mut found = None;
         self.for_each_leaf(|_, leaf| leaf.prefetch_front());
         self.for_each_leaf(|id, leaf| {
             if found.is_none() {
-                found = leaf.find(tag, member).map(|at| Spot { leaf: id, at });
+                found = leaf.find(tag, member).map(|at| Position { leaf: id, at });
             }
         });
         found
@@ -158,20 +158,20 @@ impl Tree {
             if node.is_bottom() {
                 return (node.leaf_id(i), before);
             }
-            node = &node.kids[i];
+            node = &node.children[i];
         }
     }
 
     /// The leaf that holds entry `rank`, which there is, and its place there.
-    pub(super) fn descend_rank(&self, mut rank: u64) -> Spot {
+    pub(super) fn descend_rank(&self, mut rank: u64) -> Position {
         let mut node = &*self.root;
         loop {
             let (i, before) = node.find_rank(rank);
             rank -= before;
             if node.is_bottom() {
-                return Spot { leaf: node.leaf_id(i), at: rank as usize };
+                return Position { leaf: node.leaf_id(i), at: rank as usize };
             }
-            node = &node.kids[i];
+            node = &node.children[i];
         }
     }
 
@@ -186,9 +186,10 @@ impl Tree {
     /// Adds a member that is not there.
     pub(super) fn insert(&mut self, hash: u64, key: u64, member: &[u8]) {
         let entry = Entry { key, tag: tag_of(hash), member };
-        let grown = insert_below(&mut self.root, &mut self.leaves, &entry, Edge { first: true, last: true });
+        let outcome =
+            insert_below(&mut self.root, &mut self.leaves, &entry, Edge { first: true, last: true });
         self.len += 1;
-        if let Some((bound, right)) = grown.sibling {
+        if let Some((bound, right)) = outcome.sibling {
             let left = std::mem::take(&mut self.root);
             let mut root = Node::default();
             root.insert(0, Bound::default(), Child::Node(left));
@@ -198,36 +199,36 @@ impl Tree {
         if self.index.is_none() {
             return self.check_index();
         }
-        let mut home = grown.leaf;
-        for moved in &grown.moved {
-            if self.leaves.get(moved.new).find(entry.tag, member).is_some() {
-                home = moved.new;
+        let mut leaf = outcome.leaf;
+        for relocation in &outcome.relocations {
+            if self.leaves.get(relocation.new).find(entry.tag, member).is_some() {
+                leaf = relocation.new;
             }
-            self.reindex(moved, Some(member));
+            self.reindex(relocation, Some(member));
         }
         let rehash = (&self.leaves, self.hash);
-        self.index.as_mut().expect("it was just there").insert(hash, home, &rehash);
+        self.index.as_mut().expect("it was just there").insert(hash, leaf, &rehash);
     }
 
     /// Gives a member another score. True if that could be done where it is, as its place in the leaf stays.
-    pub(super) fn set_key_in_place(&mut self, spot: Spot, key: u64) -> bool {
-        let leaf = self.leaves.get(spot.leaf);
-        let stays = spot.at > 0
-            && spot.at + 1 < leaf.len()
-            && leaf.key(spot.at - 1) < key
-            && key < leaf.key(spot.at + 1)
+    pub(super) fn set_key_in_place(&mut self, position: Position, key: u64) -> bool {
+        let leaf = self.leaves.get(position.leaf);
+        let stays = position.at > 0
+            && position.at + 1 < leaf.len()
+            && leaf.key(position.at - 1) < key
+            && key < leaf.key(position.at + 1)
             && leaf.fits_key(key);
         if stays {
-            self.leaves.get_mut(spot.leaf).set_key(spot.at, key);
+            self.leaves.get_mut(position.leaf).set_key(position.at, key);
         }
         stays
     }
 
-    /// Removes up to `max` entries from where `way` leads, all in one leaf, and shows them to `f`. Returns their number,
-    /// which is 0 only if there is none or `max` is.
+    /// Removes up to `max` entries from where `seek` leads, all in one leaf, and shows them to `f`. Returns their
+    /// number, which is 0 only if there is none or `max` is.
     pub(super) fn remove_run(
         &mut self,
-        way: Way<'_>,
+        seek: SeekBy<'_>,
         max: u64,
         hash: Option<u64>,
         f: &mut dyn FnMut(u64, &[u8]),
@@ -240,10 +241,10 @@ impl Tree {
             hash: self.hash,
             f,
         };
-        let removed = removal.below(&mut self.root, way);
+        let removed = removal.below(&mut self.root, seek);
         self.len -= removed;
         while self.root.width() == 1 && !self.root.is_bottom() {
-            self.root = self.root.kids[0].clone();
+            self.root = self.root.children[0].clone();
         }
         if self.index.is_some() && self.leaves.len() < INDEXED_MIN {
             self.index = None;
@@ -270,10 +271,10 @@ impl Tree {
         self.index = Some(Index::of(hashes));
     }
 
-    /// Tells the index of members that have moved, all but `except`, which it does not know yet.
-    fn reindex(&mut self, moved: &Moved, except: Option<&[u8]>) {
+    /// Brings the index up to date after members were relocated, all but `except`, which it does not know yet.
+    fn reindex(&mut self, relocation: &Relocation, except: Option<&[u8]>) {
         let Some(index) = &mut self.index else { return };
-        relocate(index, self.leaves.get(moved.new), self.hash, moved, except);
+        relocate(index, self.leaves.get(relocation.new), self.hash, relocation, except);
     }
 
     /// Panics unless the invariants of the tree hold.
@@ -305,21 +306,26 @@ struct Edge {
 }
 
 /// Inserts below `node`.
-fn insert_below(node: &mut Arc<Node>, leaves: &mut Slab<Leaf>, entry: &Entry<'_>, edge: Edge) -> Grown {
+fn insert_below(
+    node: &mut Arc<Node>,
+    leaves: &mut Slab<Leaf>,
+    entry: &Entry<'_>,
+    edge: Edge,
+) -> InsertOutcome {
     let node = Arc::make_mut(node);
     let target = Target { key: entry.key, member: entry.member, past_equal: false };
     let i = node.find(&target);
     let edge = Edge { first: edge.first && i == 0, last: edge.last && i + 1 == node.width() };
-    let mut grown = if node.is_bottom() {
+    let mut outcome = if node.is_bottom() {
         insert_in_leaf(node, i, leaves, entry, &target, edge)
     } else {
         node.add(i, 1);
-        let mut grown = insert_below(&mut node.kids[i], leaves, entry, edge);
-        if let Some((bound, right)) = grown.sibling.take() {
+        let mut outcome = insert_below(&mut node.children[i], leaves, entry, edge);
+        if let Some((bound, right)) = outcome.sibling.take() {
             node.add(i, -(right.total() as i64));
             node.insert(i + 1, bound, Child::Node(right));
         }
-        grown
+        outcome
     };
     if node.width() > FANOUT {
         let cut = if edge.last {
@@ -330,9 +336,9 @@ fn insert_below(node: &mut Arc<Node>, leaves: &mut Slab<Leaf>, entry: &Entry<'_>
             node.width() / 2
         };
         let bound = node.bound(cut);
-        grown.sibling = Some((bound, Arc::new(node.split_off(cut))));
+        outcome.sibling = Some((bound, Arc::new(node.split_off(cut))));
     }
-    grown
+    outcome
 }
 
 /// Inserts into leaf `i` of a bottom node, and divides it if it has become too large.
@@ -343,7 +349,7 @@ fn insert_in_leaf(
     entry: &Entry<'_>,
     target: &Target<'_>,
     edge: Edge,
-) -> Grown {
+) -> InsertOutcome {
     let id = node.leaf_id(i);
     let leaf = leaves.get_mut(id);
     leaf.prefetch();
@@ -355,39 +361,45 @@ fn insert_in_leaf(
     leaf.insert(at, entry.key, entry.tag, entry.member);
     node.add(i, 1);
     if leaf.heap_bytes() <= LEAF_BYTES_MAX || leaf.len() == 1 {
-        return Grown { leaf: id, ..Grown::default() };
+        return InsertOutcome { leaf: id, ..InsertOutcome::default() };
     }
     let parts = leaf.divide(LEAF_BYTES_MAX);
     node.set_leaf(i, id, leaf.len());
     let mut left = leaf.clone();
-    let mut moved = Vec::new();
+    let mut relocations = Vec::new();
     for (j, part) in parts.into_iter().enumerate() {
         let bound = Bound::between(&left, &part);
         left = part.clone();
         let count = part.len();
         let new = leaves.insert(part);
         node.insert(i + 1 + j, bound, Child::Leaf { id: new, count });
-        moved.push(Moved { old: id, new });
+        relocations.push(Relocation { old: id, new });
     }
-    Grown { moved, leaf: id, sibling: None }
+    InsertOutcome { relocations, leaf: id, sibling: None }
 }
 
 /// Opens a leaf for an entry after the last one or before the first one: the full one stays as it is.
-fn open_leaf(node: &mut Node, i: usize, leaves: &mut Slab<Leaf>, entry: &Entry<'_>, behind: bool) -> Grown {
+fn open_leaf(
+    node: &mut Node,
+    i: usize,
+    leaves: &mut Slab<Leaf>,
+    entry: &Entry<'_>,
+    after: bool,
+) -> InsertOutcome {
     let old = leaves.get(node.leaf_id(i)).clone();
     let new = Leaf::of(entry.key, entry.tag, entry.member);
-    if behind {
+    if after {
         let bound = Bound::between(&old, &new);
         let id = leaves.insert(new);
         node.insert(i + 1, bound, Child::Leaf { id, count: 1 });
-        return Grown { leaf: id, ..Grown::default() };
+        return InsertOutcome { leaf: id, ..InsertOutcome::default() };
     }
     let bound = Bound::between(&new, &old);
     let own = node.bound(i);
     let id = leaves.insert(new);
     node.set_bound(i, bound);
     node.insert(i, own, Child::Leaf { id, count: 1 });
-    Grown { leaf: id, ..Grown::default() }
+    InsertOutcome { leaf: id, ..InsertOutcome::default() }
 }
 
 /// A removal on its way down.
@@ -402,33 +414,33 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    fn below(&mut self, node: &mut Arc<Node>, way: Way<'_>) -> u64 {
+    fn below(&mut self, node: &mut Arc<Node>, seek: SeekBy<'_>) -> u64 {
         let node = Arc::make_mut(node);
         if node.width() == 0 {
             return 0;
         }
-        let (i, way) = match way {
-            Way::Target(target) => (node.find(target), way),
-            Way::Rank(rank) => {
+        let (i, seek) = match seek {
+            SeekBy::Target(target) => (node.find(target), seek),
+            SeekBy::Rank(rank) => {
                 let (i, before) = node.find_rank(rank);
-                (i, Way::Rank(rank - before))
+                (i, SeekBy::Rank(rank - before))
             }
         };
         if node.is_bottom() {
-            return self.in_leaf(node, i, way);
+            return self.in_leaf(node, i, seek);
         }
-        let removed = self.below(&mut node.kids[i], way);
+        let removed = self.below(&mut node.children[i], seek);
         node.add(i, -(removed as i64));
         refill_node(node, i);
         removed
     }
 
-    fn in_leaf(&mut self, node: &mut Node, i: usize, way: Way<'_>) -> u64 {
+    fn in_leaf(&mut self, node: &mut Node, i: usize, seek: SeekBy<'_>) -> u64 {
         let id = node.leaf_id(i);
         let leaf = self.leaves.get(id);
-        let at = match way {
-            Way::Target(target) => leaf.rank(target),
-            Way::Rank(rank) => rank as usize,
+        let at = match seek {
+            SeekBy::Target(target) => leaf.rank(target),
+            SeekBy::Rank(rank) => rank as usize,
         };
         let end = (at as u64 + self.max).min(leaf.len() as u64) as usize;
         if at >= end {
@@ -490,7 +502,7 @@ impl Removal<'_> {
         let (keep, gone, moving) =
             if right.len() > left.len() { (ids[1], ids[0], &left) } else { (ids[0], ids[1], &right) };
         if let Some(index) = &mut self.index {
-            relocate(index, moving, self.hash, &Moved { old: gone, new: keep }, None);
+            relocate(index, moving, self.hash, &Relocation { old: gone, new: keep }, None);
         }
         let count = whole.len();
         *self.leaves.get_mut(keep) = whole;
@@ -500,8 +512,14 @@ impl Removal<'_> {
     }
 }
 
-/// Tells the index that members of `leaf` are now in `moved.new`.
-fn relocate(index: &mut Index, leaf: &Leaf, hash: fn(&[u8]) -> u64, moved: &Moved, except: Option<&[u8]>) {
+/// Notes in the index that members of `leaf` are now in `relocation.new`.
+fn relocate(
+    index: &mut Index,
+    leaf: &Leaf,
+    hash: fn(&[u8]) -> u64,
+    relocation: &Relocation,
+    except: Option<&[u8]>,
+) {
     let mut hashes = Vec::with_capacity(leaf.len());
     let mut scratch = Vec::new();
     let _ = leaf.visit(0..leaf.len(), &mut scratch, |_, member| {
@@ -511,24 +529,24 @@ fn relocate(index: &mut Index, leaf: &Leaf, hash: fn(&[u8]) -> u64, moved: &Move
         std::ops::ControlFlow::<()>::Continue(())
     });
     hashes.iter().for_each(|&hash| index.prefetch(hash));
-    hashes.iter().for_each(|&hash| index.replace(hash, moved.old, moved.new));
+    hashes.iter().for_each(|&hash| index.replace(hash, relocation.old, relocation.new));
 }
 
 /// Removes child `i` of an inner node if it is empty, or joins it with a neighbour if it has become small and they fit.
 fn refill_node(node: &mut Node, i: usize) {
-    let width = node.kids[i].width();
+    let width = node.children[i].width();
     if width == 0 {
         return node.remove(i);
     }
     if width >= FANOUT_MIN || node.width() < 2 {
         return;
     }
-    let fits = |left: usize| node.kids[left].width() + node.kids[left + 1].width() <= FANOUT_JOIN;
+    let fits = |left: usize| node.children[left].width() + node.children[left + 1].width() <= FANOUT_JOIN;
     let left = [i.wrapping_sub(1), i].into_iter().find(|&left| left < node.width() - 1 && fits(left));
     let Some(left) = left else { return };
     let (bound, count) = (node.bound(left + 1), node.count(left + 1));
-    let right = Arc::unwrap_or_clone(std::mem::take(&mut node.kids[left + 1]));
-    Arc::make_mut(&mut node.kids[left]).append(right, bound);
+    let right = Arc::unwrap_or_clone(std::mem::take(&mut node.children[left + 1]));
+    Arc::make_mut(&mut node.children[left]).append(right, bound);
     node.add(left, count as i64);
     node.remove(left + 1);
 }
@@ -551,7 +569,7 @@ fn check_node(
             *seen += 1;
             (check_leaf(leaves.get(node.leaf_id(i)), low, high), 0)
         } else {
-            check_node(&node.kids[i], leaves, low, high, seen)
+            check_node(&node.children[i], leaves, low, high, seen)
         };
         assert_eq!(count, node.count(i), "T2: counts");
         assert!(count > 0, "T3: nothing is empty");

@@ -1,7 +1,8 @@
 //! Adding, deleting and trimming.
 
-use super::tree::{Verdict, Way};
+use super::tree::Verdict;
 use super::{Data, Stream};
+use larder_packed::block::Direction;
 use larder_packed::stream_node::{StreamId, StreamNode};
 use std::ops::ControlFlow;
 
@@ -146,7 +147,7 @@ impl Data {
     /// Finds the first entry again.
     pub(super) fn find_first(&mut self) {
         let mut first = StreamId::ZERO;
-        let _ = self.nodes.walk(StreamId::ZERO, Way::Up, &mut |base, node: &StreamNode| {
+        let _ = self.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |base, node: &StreamNode| {
             first = node.entries(base).next().map_or(StreamId::ZERO, |entry| entry.id);
             ControlFlow::Break(())
         });

@@ -38,7 +38,6 @@ mod range;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod thin;
 mod tree;
 
 pub use edit::{Limits, Trim, TrimTo};
@@ -48,15 +47,16 @@ pub use larder_packed::stream_node::{Entry, StreamId, StreamNode};
 pub use load::{LoadError, Loader};
 pub use range::Order;
 
+use larder_packed::block::Direction;
 use std::sync::Arc;
 use tree::{Block, Tree};
 
 /// See the module's comment. Cloning is O(1).
 #[derive(Clone, Default)]
-pub struct Stream(Arc<Data>);
+pub struct Stream(pub(crate) Arc<Data>);
 
 #[derive(Clone, Default)]
-struct Data {
+pub(crate) struct Data {
     nodes: Tree<StreamNode>,
     last_id: StreamId,
     first_id: StreamId,
@@ -173,7 +173,7 @@ impl Stream {
 
     /// The nodes in order, with their ids, as dumps carry them.
     pub fn for_each_node(&self, mut f: impl FnMut(StreamId, &StreamNode)) {
-        let _ = self.0.nodes.walk(StreamId::ZERO, tree::Way::Up, &mut |id, node| {
+        let _ = self.0.nodes.walk(StreamId::ZERO, Direction::Forward, &mut |id, node| {
             f(id, node);
             std::ops::ControlFlow::<()>::Continue(())
         });

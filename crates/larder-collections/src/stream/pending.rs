@@ -1,7 +1,8 @@
 //! Records by entry id, packed: what a group has delivered and not got acknowledged, and the ids that belong to one consumer.
 
 use super::pack::{Pack, Payload, RECORDS_MAX};
-use super::tree::{Block, Tree, Verdict, Way};
+use super::tree::{Block, Tree, Verdict};
+use larder_packed::block::Direction;
 use larder_packed::stream_node::StreamId;
 use std::ops::ControlFlow;
 
@@ -76,7 +77,7 @@ impl<P: Payload> Records<P> {
         from: StreamId,
         mut f: impl FnMut(StreamId, P) -> ControlFlow<R>,
     ) -> ControlFlow<R> {
-        self.tree.walk(from, Way::Up, &mut |_, pack| {
+        self.tree.walk(from, Direction::Forward, &mut |_, pack| {
             pack.records().filter(|(id, _)| *id >= from).try_for_each(|(id, payload)| f(id, payload))
         })
     }

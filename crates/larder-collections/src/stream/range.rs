@@ -1,7 +1,7 @@
 //! Reading entries by id.
 
 use super::Stream;
-use super::tree::Way;
+use larder_packed::block::Direction;
 use larder_packed::stream_node::{Entry, StreamId, StreamNode};
 use std::ops::ControlFlow;
 
@@ -25,28 +25,32 @@ impl Stream {
     ) -> Option<R> {
         // Breaking with None ends the walk after the range.
         let flow = match order {
-            Order::Ascending => self.0.nodes.walk(from, Way::Up, &mut |base, node: &StreamNode| {
-                for entry in node.entries(base) {
-                    if entry.id > to {
-                        return ControlFlow::Break(None);
+            Order::Ascending => {
+                self.0.nodes.walk(from, Direction::Forward, &mut |base, node: &StreamNode| {
+                    for entry in node.entries(base) {
+                        if entry.id > to {
+                            return ControlFlow::Break(None);
+                        }
+                        if entry.id >= from {
+                            f(entry).map_break(Some)?;
+                        }
                     }
-                    if entry.id >= from {
-                        f(entry).map_break(Some)?;
+                    ControlFlow::Continue(())
+                })
+            }
+            Order::Descending => {
+                self.0.nodes.walk(to, Direction::Backward, &mut |base, node: &StreamNode| {
+                    for entry in node.entries_back(base) {
+                        if entry.id < from {
+                            return ControlFlow::Break(None);
+                        }
+                        if entry.id <= to {
+                            f(entry).map_break(Some)?;
+                        }
                     }
-                }
-                ControlFlow::Continue(())
-            }),
-            Order::Descending => self.0.nodes.walk(to, Way::Down, &mut |base, node: &StreamNode| {
-                for entry in node.entries_back(base) {
-                    if entry.id < from {
-                        return ControlFlow::Break(None);
-                    }
-                    if entry.id <= to {
-                        f(entry).map_break(Some)?;
-                    }
-                }
-                ControlFlow::Continue(())
-            }),
+                    ControlFlow::Continue(())
+                })
+            }
         };
         flow.break_value().flatten()
     }

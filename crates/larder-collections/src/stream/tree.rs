@@ -19,21 +19,22 @@
 //! ```
 //!
 //! Invariants:
-//! - T1: all leaves are at the same depth, a node has at most [`FANOUT`] slots, none but the root is empty, and an inner
-//!   root has at least two.
-//! - T2: a slot's count is the number of records below it; `len` is the sum.
-//! - T3: the first id of a slot is not above those below it, and above those below the slot before.
+//! - T1: all leaves are at the same depth, a node has at most [`FANOUT`] children, none but the root is empty, and an
+//!   inner root has at least two.
+//! - T2: a child's count is the number of records below it; `len` is the sum.
+//! - T3: the first id of a child is not above those below it, and above those below the child before.
 //!
 //! Tested by the model tests in `tests` beside this file.
 
+use larder_packed::block::Direction;
 use larder_packed::stream_node::StreamId;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Most slots of a node.
+/// Most children of a node.
 const FANOUT: usize = 64;
-/// A node that shrinks to this many slots is joined with a neighbour if both have room in one.
-const SPARSE: usize = FANOUT / 4;
+/// A node of fewer children is joined with a neighbour if both have room in one.
+const FANOUT_MIN: usize = FANOUT / 4 + 1;
 
 /// What hangs in the leaves.
 pub(super) trait Block: Clone {
@@ -45,7 +46,7 @@ pub(super) trait Block: Clone {
 }
 
 #[derive(Clone, Debug)]
-struct Slot<T> {
+struct Child<T> {
     first: StreamId,
     count: u64,
     item: T,
@@ -53,8 +54,8 @@ struct Slot<T> {
 
 #[derive(Clone, Debug)]
 enum Node<B> {
-    Inner(Vec<Slot<Arc<Node<B>>>>),
-    Leaf(Vec<Slot<B>>),
+    Inner(Vec<Child<Arc<Node<B>>>>),
+    Leaf(Vec<Child<B>>),
 }
 
 /// See the module's comment.
@@ -73,15 +74,6 @@ pub(super) enum Verdict<B> {
     Remove,
     /// It stays, and a new one with this first id comes after it.
     Add(StreamId, B),
-}
-
-/// Which way to walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// From the lowest id up.
-    Up,
-    /// From the highest id down.
-    Down,
 }
 
 impl<B> Default for Tree<B> {
@@ -107,10 +99,10 @@ impl<B: Block> Tree<B> {
         let mut node = &self.root;
         loop {
             match node {
-                Node::Inner(slots) => node = &slots[position(slots, id)?].item,
-                Node::Leaf(slots) => {
-                    let slot = &slots[position(slots, id)?];
-                    return Some((slot.first, &slot.item));
+                Node::Inner(children) => node = &children[position(children, id)?].item,
+                Node::Leaf(children) => {
+                    let child = &children[position(children, id)?];
+                    return Some((child.first, &child.item));
                 }
             }
         }
@@ -121,8 +113,8 @@ impl<B: Block> Tree<B> {
         let mut node = &self.root;
         loop {
             match node {
-                Node::Inner(slots) => node = &slots.first()?.item,
-                Node::Leaf(slots) => return slots.first().map(|slot| (slot.first, &slot.item)),
+                Node::Inner(children) => node = &children.first()?.item,
+                Node::Leaf(children) => return children.first().map(|child| (child.first, &child.item)),
             }
         }
     }
@@ -158,7 +150,7 @@ impl<B: Block> Tree<B> {
     pub(super) fn push_back(&mut self, first: StreamId, block: B) {
         if self.blocks == 0 {
             (self.len, self.blocks) = (block.len(), 1);
-            self.root = Node::Leaf(vec![Slot { first, count: self.len, item: block }]);
+            self.root = Node::Leaf(vec![Child { first, count: self.len, item: block }]);
         } else {
             self.edit(StreamId::MAX, |_, _| ((), Verdict::Add(first, block)));
         }
@@ -173,16 +165,16 @@ impl<B: Block> Tree<B> {
     pub(super) fn walk<'a, R>(
         &'a self,
         from: StreamId,
-        way: Way,
+        direction: Direction,
         f: &mut impl FnMut(StreamId, &'a B) -> ControlFlow<R>,
     ) -> ControlFlow<R> {
-        self.root.walk(Some(from), way, f)
+        self.root.walk(Some(from), direction, f)
     }
 
     /// Bytes of heap: of the nodes, and of the blocks estimated from the first `samples`; 0 looks at all.
     pub(super) fn heap_bytes(&self, samples: u64) -> u64 {
         let (mut seen, mut bytes) = (0, 0);
-        let _ = self.walk(StreamId::ZERO, Way::Up, &mut |_, block| {
+        let _ = self.walk(StreamId::ZERO, Direction::Forward, &mut |_, block| {
             seen += 1;
             bytes += block.heap_bytes() as u64;
             if seen == samples { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -196,18 +188,18 @@ impl<B: Block> Tree<B> {
     }
 
     /// Puts a new root above the old one and its new neighbour.
-    fn grow(&mut self, right: Slot<Arc<Node<B>>>) {
+    fn grow(&mut self, right: Child<Arc<Node<B>>>) {
         let left = std::mem::replace(&mut self.root, Node::Leaf(Vec::new()));
-        self.root = Node::Inner(vec![left.into_slot(), right]);
+        self.root = Node::Inner(vec![left.into_child(), right]);
     }
 
     /// Takes away a root that has one child, or none.
     fn collapse(&mut self) {
-        while let Node::Inner(slots) = &mut self.root
-            && slots.len() < 2
+        while let Node::Inner(children) = &mut self.root
+            && children.len() < 2
         {
-            self.root = match slots.pop() {
-                Some(slot) => Arc::unwrap_or_clone(slot.item),
+            self.root = match children.pop() {
+                Some(child) => Arc::unwrap_or_clone(child.item),
                 None => Node::Leaf(Vec::new()),
             };
         }
@@ -215,8 +207,8 @@ impl<B: Block> Tree<B> {
 
     /// Panics if an invariant of the module's comment is violated.
     pub(super) fn check_invariants(&self, check: &mut impl FnMut(StreamId, &B)) {
-        if let Node::Inner(slots) = &self.root {
-            assert!(slots.len() >= 2, "T1: an inner root has two children");
+        if let Node::Inner(children) = &self.root {
+            assert!(children.len() >= 2, "T1: an inner root has two children");
         }
         let (mut depths, mut blocks) = (Vec::new(), 0);
         self.root.check(0, &mut depths, &mut |first, block| {
@@ -236,27 +228,27 @@ struct Change {
     blocks: i64,
 }
 
-/// The slot that may hold `id`.
+/// The child that may hold `id`.
 #[inline]
-fn position<T>(slots: &[Slot<T>], id: StreamId) -> Option<usize> {
-    match slots.last() {
-        Some(last) if last.first <= id => Some(slots.len() - 1),
-        _ => slots.partition_point(|slot| slot.first <= id).checked_sub(1),
+fn position<T>(children: &[Child<T>], id: StreamId) -> Option<usize> {
+    match children.last() {
+        Some(last) if last.first <= id => Some(children.len() - 1),
+        _ => children.partition_point(|child| child.first <= id).checked_sub(1),
     }
 }
 
-/// Puts a slot in, and splits what has become too long; the right part then.
-fn insert<T>(slots: &mut Vec<Slot<T>>, at: usize, slot: Slot<T>) -> Option<Vec<Slot<T>>> {
-    if slots.len() == slots.capacity() {
-        slots.reserve_exact(slots.len() / 4 + 1);
+/// Puts a child in, and splits what has become too long; the right part then.
+fn insert<T>(children: &mut Vec<Child<T>>, at: usize, child: Child<T>) -> Option<Vec<Child<T>>> {
+    if children.len() == children.capacity() {
+        children.reserve_exact(children.len() / 4 + 1);
     }
-    slots.insert(at, slot);
-    if slots.len() <= FANOUT {
+    children.insert(at, child);
+    if children.len() <= FANOUT {
         return None;
     }
-    let keep = if at + 1 == slots.len() { at } else { slots.len() / 2 };
-    let right = slots.split_off(keep);
-    slots.shrink_to_fit();
+    let keep = if at + 1 == children.len() { at } else { children.len() / 2 };
+    let right = children.split_off(keep);
+    children.shrink_to_fit();
     Some(right)
 }
 
@@ -266,19 +258,19 @@ impl<B: Block> Node<B> {
         id: StreamId,
         f: impl FnOnce(StreamId, &mut B) -> (R, Verdict<B>),
         change: &mut Change,
-    ) -> (R, Option<Slot<Arc<Node<B>>>>) {
+    ) -> (R, Option<Child<Arc<Node<B>>>>) {
         match self {
-            Node::Leaf(slots) => {
-                let at = place(slots, id);
-                let slot = &mut slots[at];
-                let (result, verdict) = f(slot.first, &mut slot.item);
-                let count = slot.item.len();
-                change.records += count.wrapping_sub(slot.count) as i64;
-                slot.count = count;
+            Node::Leaf(children) => {
+                let at = place(children, id);
+                let child = &mut children[at];
+                let (result, verdict) = f(child.first, &mut child.item);
+                let count = child.item.len();
+                change.records += count.wrapping_sub(child.count) as i64;
+                child.count = count;
                 let right = match verdict {
                     Verdict::Keep if count > 0 => None,
                     Verdict::Keep | Verdict::Remove => {
-                        slots.remove(at);
+                        children.remove(at);
                         change.records -= count as i64;
                         change.blocks -= 1;
                         None
@@ -287,32 +279,32 @@ impl<B: Block> Node<B> {
                         let count = item.len();
                         change.records += count as i64;
                         change.blocks += 1;
-                        insert(slots, at + 1, Slot { first, count, item })
+                        insert(children, at + 1, Child { first, count, item })
                     }
                 };
-                (result, right.map(|slots| Node::Leaf(slots).into_slot()))
+                (result, right.map(|children| Node::Leaf(children).into_child()))
             }
-            Node::Inner(slots) => {
-                let at = place(slots, id);
+            Node::Inner(children) => {
+                let at = place(children, id);
                 let before = change.records;
-                let child = Arc::make_mut(&mut slots[at].item);
-                let (result, added) = child.edit(id, f, change);
-                let len = child.slot_count();
-                let moved = added.as_ref().map_or(0, |slot| slot.count);
-                slots[at].count =
-                    slots[at].count.wrapping_add_signed(change.records - before).wrapping_sub(moved);
+                let node = Arc::make_mut(&mut children[at].item);
+                let (result, added) = node.edit(id, f, change);
+                let width = node.width();
+                let moved = added.as_ref().map_or(0, |child| child.count);
+                children[at].count =
+                    children[at].count.wrapping_add_signed(change.records - before).wrapping_sub(moved);
                 let right = match added {
-                    Some(slot) => insert(slots, at + 1, slot),
+                    Some(child) => insert(children, at + 1, child),
                     None => {
-                        if len == 0 {
-                            slots.remove(at);
-                        } else if len <= SPARSE {
-                            join(slots, at);
+                        if width == 0 {
+                            children.remove(at);
+                        } else if width < FANOUT_MIN {
+                            join(children, at);
                         }
                         None
                     }
                 };
-                (result, right.map(|slots| Node::Inner(slots).into_slot()))
+                (result, right.map(|children| Node::Inner(children).into_child()))
             }
         }
     }
@@ -320,67 +312,71 @@ impl<B: Block> Node<B> {
     fn walk<'a, R>(
         &'a self,
         from: Option<StreamId>,
-        way: Way,
+        direction: Direction,
         f: &mut impl FnMut(StreamId, &'a B) -> ControlFlow<R>,
     ) -> ControlFlow<R> {
         match self {
-            Node::Leaf(slots) => for_each(slots, from, way, |slot, _| f(slot.first, &slot.item)),
-            Node::Inner(slots) => for_each(slots, from, way, |slot, from| slot.item.walk(from, way, f)),
+            Node::Leaf(children) => {
+                for_each(children, from, direction, |child, _| f(child.first, &child.item))
+            }
+            Node::Inner(children) => {
+                for_each(children, from, direction, |child, from| child.item.walk(from, direction, f))
+            }
         }
     }
 
-    fn slot_count(&self) -> usize {
+    fn width(&self) -> usize {
         match self {
-            Node::Inner(slots) => slots.len(),
-            Node::Leaf(slots) => slots.len(),
+            Node::Inner(children) => children.len(),
+            Node::Leaf(children) => children.len(),
         }
     }
 
     fn count(&self) -> u64 {
         match self {
-            Node::Inner(slots) => slots.iter().map(|slot| slot.count).sum(),
-            Node::Leaf(slots) => slots.iter().map(|slot| slot.count).sum(),
+            Node::Inner(children) => children.iter().map(|child| child.count).sum(),
+            Node::Leaf(children) => children.iter().map(|child| child.count).sum(),
         }
     }
 
-    fn into_slot(self) -> Slot<Arc<Node<B>>> {
+    fn into_child(self) -> Child<Arc<Node<B>>> {
         let first = match &self {
-            Node::Inner(slots) => slots[0].first,
-            Node::Leaf(slots) => slots[0].first,
+            Node::Inner(children) => children[0].first,
+            Node::Leaf(children) => children[0].first,
         };
-        Slot { first, count: self.count(), item: Arc::new(self) }
+        Child { first, count: self.count(), item: Arc::new(self) }
     }
 
     fn heap_bytes(&self) -> u64 {
         match self {
-            Node::Leaf(slots) => (slots.capacity() * size_of::<Slot<B>>()) as u64,
-            Node::Inner(slots) => {
-                let own = slots.capacity() * size_of::<Slot<Arc<Node<B>>>>();
-                let arcs = slots.len() * (16 + size_of::<Node<B>>());
-                (own + arcs) as u64 + slots.iter().map(|slot| slot.item.heap_bytes()).sum::<u64>()
+            Node::Leaf(children) => (children.capacity() * size_of::<Child<B>>()) as u64,
+            Node::Inner(children) => {
+                let own = children.capacity() * size_of::<Child<Arc<Node<B>>>>();
+                let arcs = children.len() * (16 + size_of::<Node<B>>());
+                (own + arcs) as u64 + children.iter().map(|child| child.item.heap_bytes()).sum::<u64>()
             }
         }
     }
 
     fn check(&self, depth: usize, depths: &mut Vec<usize>, check: &mut dyn FnMut(StreamId, &B)) {
-        assert!(self.slot_count() <= FANOUT, "T1: slots");
-        assert!(depth == 0 || self.slot_count() > 0, "T1: an empty node");
+        assert!(self.width() <= FANOUT, "T1: children");
+        assert!(depth == 0 || self.width() > 0, "T1: an empty node");
         match self {
-            Node::Leaf(slots) => {
+            Node::Leaf(children) => {
                 depths.push(depth);
-                assert!(slots.windows(2).all(|pair| pair[0].first < pair[1].first), "T3");
-                for slot in slots {
-                    assert_eq!(slot.count, slot.item.len(), "T2: count of a block");
-                    check(slot.first, &slot.item);
+                assert!(children.windows(2).all(|pair| pair[0].first < pair[1].first), "T3");
+                for child in children {
+                    assert_eq!(child.count, child.item.len(), "T2: count of a block");
+                    check(child.first, &child.item);
                 }
             }
-            Node::Inner(slots) => {
-                assert!(slots.windows(2).all(|pair| pair[0].first < pair[1].first), "T3");
-                for (i, slot) in slots.iter().enumerate() {
-                    assert_eq!(slot.count, slot.item.count(), "T2: count of a node");
-                    let next = slots.get(i + 1).map(|next| next.first);
-                    slot.item.check(depth + 1, depths, &mut |first, block| {
-                        assert!(slot.first <= first && next.is_none_or(|next| first < next), "T3");
+            Node::Inner(children) => {
+                assert!(children.windows(2).all(|pair| pair[0].first < pair[1].first), "T3");
+                for (i, child) in children.iter().enumerate() {
+                    assert_eq!(child.count, child.item.count(), "T2: count of a node");
+                    let next = children.get(i + 1).map(|next| next.first);
+                    child.item.check(depth + 1, depths, &mut |first, block| {
+                        assert!(child.first <= first && next.is_none_or(|next| first < next), "T3");
                         check(first, block);
                     });
                 }
@@ -389,58 +385,58 @@ impl<B: Block> Node<B> {
     }
 }
 
-/// The slot to edit for `id`: the one that may hold it, or the first, whose first id is lowered.
-fn place<T>(slots: &mut [Slot<T>], id: StreamId) -> usize {
-    position(slots, id).unwrap_or_else(|| {
-        slots[0].first = id;
+/// The child to edit for `id`: the one that may hold it, or the first, whose first id is lowered.
+fn place<T>(children: &mut [Child<T>], id: StreamId) -> usize {
+    position(children, id).unwrap_or_else(|| {
+        children[0].first = id;
         0
     })
 }
 
 /// Joins the node at `at` with a neighbour if both have room in one.
-fn join<B: Block>(slots: &mut Vec<Slot<Arc<Node<B>>>>, at: usize) {
-    let fits = |slots: &[Slot<Arc<Node<B>>>], left: usize| {
-        let pair = slots.get(left..left + 2);
-        pair.is_some_and(|pair| pair[0].item.slot_count() + pair[1].item.slot_count() <= FANOUT / 2)
+fn join<B: Block>(children: &mut Vec<Child<Arc<Node<B>>>>, at: usize) {
+    let fits = |children: &[Child<Arc<Node<B>>>], left: usize| {
+        let pair = children.get(left..left + 2);
+        pair.is_some_and(|pair| pair[0].item.width() + pair[1].item.width() <= FANOUT / 2)
     };
     let left = match at.checked_sub(1) {
-        Some(before) if fits(slots, before) => before,
-        _ if fits(slots, at) => at,
+        Some(before) if fits(children, before) => before,
+        _ if fits(children, at) => at,
         _ => return,
     };
-    let right = slots.remove(left + 1);
-    slots[left].count += right.count;
-    match (Arc::make_mut(&mut slots[left].item), Arc::unwrap_or_clone(right.item)) {
+    let right = children.remove(left + 1);
+    children[left].count += right.count;
+    match (Arc::make_mut(&mut children[left].item), Arc::unwrap_or_clone(right.item)) {
         (Node::Leaf(left), Node::Leaf(right)) => left.extend(right),
         (Node::Inner(left), Node::Inner(right)) => left.extend(right),
         _ => unreachable!("T1: neighbours are of the same height"),
     }
 }
 
-/// Calls `f` with the slots from the one that may hold `from` on; only for that one `from` still matters.
+/// Calls `f` with the children from the one that may hold `from` on; only for that one `from` still matters.
 fn for_each<'a, T, R>(
-    slots: &'a [Slot<T>],
+    children: &'a [Child<T>],
     from: Option<StreamId>,
-    way: Way,
-    mut f: impl FnMut(&'a Slot<T>, Option<StreamId>) -> ControlFlow<R>,
+    direction: Direction,
+    mut f: impl FnMut(&'a Child<T>, Option<StreamId>) -> ControlFlow<R>,
 ) -> ControlFlow<R> {
-    let start = from.map(|id| position(slots, id));
-    match way {
-        Way::Up => {
+    let start = from.map(|id| position(children, id));
+    match direction {
+        Direction::Forward => {
             let start = start.flatten().unwrap_or(0);
-            for (i, slot) in slots.iter().enumerate().skip(start) {
-                f(slot, if i == start { from } else { None })?;
+            for (i, child) in children.iter().enumerate().skip(start) {
+                f(child, if i == start { from } else { None })?;
             }
         }
-        Way::Down => {
+        Direction::Backward => {
             let start = match start {
                 // All ids here are higher.
                 Some(None) => return ControlFlow::Continue(()),
                 Some(Some(at)) => at,
-                None => slots.len().wrapping_sub(1),
+                None => children.len().wrapping_sub(1),
             };
-            for (i, slot) in slots.iter().enumerate().take(start.wrapping_add(1)).rev() {
-                f(slot, if i == start { from } else { None })?;
+            for (i, child) in children.iter().enumerate().take(start.wrapping_add(1)).rev() {
+                f(child, if i == start { from } else { None })?;
             }
         }
     }

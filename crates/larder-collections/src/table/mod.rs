@@ -6,7 +6,7 @@
 //! [`larder_packed::segment`].
 //!
 //! Cost: 2.1 bytes per entry, the slack of the segments, and 24 to 40 bytes of directory per segment of about 90 entries. A
-//! table of one segment is that segment and nothing else: one allocation, one thin pointer. Get, insert, remove O(1)
+//! table of one segment is that segment and nothing else: one allocation, one raw pointer. Get, insert, remove O(1)
 //! with a cache miss per level (one up to 64 segments, three at a million entries); clone O(1); the first write after it
 //! O(levels) nodes of at most 1.5 KB and one segment.
 //!
@@ -39,7 +39,6 @@ mod expiry;
 mod node;
 mod place;
 mod stats;
-mod thin;
 mod tree;
 mod walk;
 
@@ -50,7 +49,6 @@ pub use larder_packed::segment::{
     FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, VALUE_INLINE_MAX,
 };
 pub use place::{DEPTH_SLACK, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
-pub use thin::TableKind;
 
 use crate::key_table::{KeyHash, position};
 use crate::member_hash::MemberHash;
@@ -62,11 +60,12 @@ use tree::Tree;
 
 /// A table of entries of a layout, each found by its key. Clones are O(1) and independent.
 pub struct Table<L: Layout, H: KeyHash = MemberHash> {
-    shape: Shape<L>,
+    pub(crate) shape: Shape<L>,
     hash: PhantomData<fn() -> H>,
 }
 
-enum Shape<L: Layout> {
+/// What a table is made of.
+pub(crate) enum Shape<L: Layout> {
     Small { rows: Rows<L>, mark: bool },
     Tree(Arc<Tree<L>>),
 }
@@ -170,7 +169,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         }
     }
 
-    fn of(shape: Shape<L>) -> Self {
+    pub(crate) fn of(shape: Shape<L>) -> Self {
         Table { shape, hash: PhantomData }
     }
 }

@@ -16,20 +16,20 @@ const DEPTH_MAX: u32 = 28;
 pub(super) const NEVER: u64 = u64::MAX;
 
 #[derive(Clone)]
-pub(super) struct Tree<L: Layout> {
-    pub root: Child<L>,
-    pub len: usize,
+pub(crate) struct Tree<L: Layout> {
+    pub(super) root: Child<L>,
+    pub(super) len: usize,
     /// Bytes of segments and out-of-line strings.
-    pub heap_bytes: usize,
+    pub(super) heap_bytes: usize,
     /// Entries that expire.
-    pub expiring: usize,
+    pub(super) expiring: usize,
     /// Nothing expires before.
-    pub soonest: u64,
-    pub segments: u32,
-    pub nodes: u32,
-    pub deepest: u8,
-    pub sample_bits: u8,
-    pub mark: bool,
+    pub(super) soonest: u64,
+    pub(super) segments: u32,
+    pub(super) nodes: u32,
+    pub(super) deepest: u8,
+    pub(super) sample_bits: u8,
+    pub(super) mark: bool,
 }
 
 impl<L: Layout> Tree<L> {
@@ -50,7 +50,7 @@ impl<L: Layout> Tree<L> {
     }
 
     /// Puts an entry, unless one with its key is there and `replaces` is false. Returns whether the key was not there.
-    pub fn put<H: KeyHash>(&mut self, place: Place, new: L::New<'_>, replaces: bool) -> bool {
+    pub(super) fn put<H: KeyHash>(&mut self, place: Place, new: L::New<'_>, replaces: bool) -> bool {
         loop {
             let depth_max = self.depth_max();
             let leaf = self.root.leaf_mut(place.position);
@@ -95,7 +95,12 @@ impl<L: Layout> Tree<L> {
     }
 
     /// Removes an entry after showing it to `visit`, and gives memory back where that pays.
-    pub fn take<R>(&mut self, place: Place, key: &[u8], visit: impl FnOnce(Row<'_, L>) -> R) -> Option<R> {
+    pub(super) fn take<R>(
+        &mut self,
+        place: Place,
+        key: &[u8],
+        visit: impl FnOnce(Row<'_, L>) -> R,
+    ) -> Option<R> {
         let leaf = self.root.leaf_mut(place.position);
         let row = leaf.rows().find(place.tag, key)?;
         let result = visit(row);

@@ -21,7 +21,7 @@
 //! Tested through the key table of `larder-collections`.
 
 use super::records::{RecordPage, Records};
-use super::{Record, Thin};
+use super::{IntoRaw, Record};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ use std::ops::Range;
 pub const POSITION_BITS: u32 = 32;
 
 /// Segments of records in order of position.
-pub struct Directory<V: Thin> {
+pub struct Directory<V: IntoRaw> {
     slots: Box<[ManuallyDrop<Records<V>>]>,
     bytes: usize,
     segments: u32,
@@ -37,7 +37,7 @@ pub struct Directory<V: Thin> {
     bits: u8,
 }
 
-impl<V: Thin> Directory<V> {
+impl<V: IntoRaw> Directory<V> {
     /// Without a segment, and without an allocation.
     pub fn new() -> Self {
         Directory { slots: Box::default(), bytes: 0, segments: 0, deepest: 0, bits: 0 }
@@ -248,13 +248,13 @@ impl<V: Thin> Directory<V> {
     }
 }
 
-impl<V: Thin> Default for Directory<V> {
+impl<V: IntoRaw> Default for Directory<V> {
     fn default() -> Self {
         Directory::new()
     }
 }
 
-impl<V: Thin> Drop for Directory<V> {
+impl<V: IntoRaw> Drop for Directory<V> {
     fn drop(&mut self) {
         let mut slot = 0;
         while slot < self.slots.len() {
@@ -267,7 +267,7 @@ impl<V: Thin> Drop for Directory<V> {
 }
 
 /// A segment being changed; whatever happens, its run gets the handle that it has afterwards.
-struct Update<'a, V: Thin> {
+struct Update<'a, V: IntoRaw> {
     directory: &'a mut Directory<V>,
     slot: usize,
     depth: u32,
@@ -275,7 +275,7 @@ struct Update<'a, V: Thin> {
     address: usize,
 }
 
-impl<V: Thin> Drop for Update<'_, V> {
+impl<V: IntoRaw> Drop for Update<'_, V> {
     fn drop(&mut self) {
         let Update { directory, slot, depth, capacity, address } = self;
         let records = &mut directory.slots[*slot];
@@ -295,7 +295,7 @@ impl<V: Thin> Drop for Update<'_, V> {
 
 /// # Safety
 /// Only one of the copies may be used to change or drop the segment, or the others are overwritten first.
-unsafe fn duplicate<V: Thin>(records: &ManuallyDrop<Records<V>>) -> ManuallyDrop<Records<V>> {
+unsafe fn duplicate<V: IntoRaw>(records: &ManuallyDrop<Records<V>>) -> ManuallyDrop<Records<V>> {
     // SAFETY: a bitwise copy of a pointer that is not dropped; the rest is the caller's promise.
     unsafe { std::ptr::read(records) }
 }

@@ -46,17 +46,18 @@ mod entries;
 mod out_mut;
 mod page;
 pub(crate) mod probe;
+mod raw;
 mod record;
 mod records;
 mod rows;
 mod slot_set;
-mod thin;
 
 pub use directory::Directory;
 pub use entries::Entries;
 pub use out_mut::OutMut;
 pub use page::{ENTRY_BYTES_MAX, Page, Slot};
 pub use probe::LANES;
+pub use raw::{Borrowed, IntoRaw, KINDS_MAX};
 pub use record::{
     EXPIRY_MS_MAX, INLINE_KIND_MAX, INLINE_MAX, InlineBytes, KEY_INLINE_MAX, NewValue, Old, OwnedValue,
     Record, Removed, ValueRef, long_key_heap_bytes,
@@ -67,7 +68,6 @@ pub use rows::{
     VALUE_INLINE_MAX,
 };
 pub use slot_set::SlotSet;
-pub use thin::{Borrowed, KINDS, Thin};
 
 use crate::heap;
 use page::{GROUP_BYTES, HEADER_BYTES, REFS_BYTES, capacity_for, footprint_of};

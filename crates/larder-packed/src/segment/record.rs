@@ -13,7 +13,7 @@
 //!
 //! The functions here know single records; [`super::records`] owns them.
 
-use super::thin::{Borrowed, KINDS, Thin};
+use super::raw::{Borrowed, IntoRaw, KINDS_MAX};
 use crate::heap;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -44,7 +44,7 @@ const LONG_KEY_HEADER: usize = 4;
 /// The longest record.
 pub(super) const RECORD_BYTES_MAX: usize = EXPIRY_AT + EXPIRY_BYTES + 1 + KEY_INLINE_MAX + INLINE_MAX;
 
-const _: () = assert!(KIND == KINDS - 1 && RECORD_BYTES_MAX <= super::ENTRY_BYTES_MAX);
+const _: () = assert!(KIND == KINDS_MAX - 1 && RECORD_BYTES_MAX <= super::ENTRY_BYTES_MAX);
 
 /// A value on its way into a table.
 pub enum NewValue<'a, V> {
@@ -161,7 +161,7 @@ impl<V> Clone for Record<'_, V> {
 
 impl<V> Copy for Record<'_, V> {}
 
-impl<'a, V: Thin> Record<'a, V> {
+impl<'a, V: IntoRaw> Record<'a, V> {
     /// # Safety
     /// `entry` is a live record of a segment of `V`.
     #[inline]
@@ -263,7 +263,7 @@ pub(super) fn record_bytes(key_bytes: usize, expires: bool, value_bytes: usize) 
 }
 
 /// Writes a whole record into an entry of [`record_bytes`].
-pub(super) fn write<V: Thin>(
+pub(super) fn write<V: IntoRaw>(
     entry: &mut [u8],
     key: KeyField<'_>,
     value: NewValue<'_, V>,
@@ -285,7 +285,7 @@ pub(super) fn write<V: Thin>(
 }
 
 /// Writes all but the key and the lengths, which stay.
-pub(super) fn write_tail<V: Thin>(
+pub(super) fn write_tail<V: IntoRaw>(
     entry: &mut [u8],
     value: NewValue<'_, V>,
     expire_at_ms: Option<u64>,
@@ -297,7 +297,7 @@ pub(super) fn write_tail<V: Thin>(
     }
     match value {
         NewValue::Out(value) => {
-            let (kind, ptr) = value.into_thin();
+            let (kind, ptr) = value.into_raw();
             set_out(entry, kind, ptr);
         }
         NewValue::Inline { kind, bytes } => {
@@ -353,7 +353,7 @@ pub(super) fn set_out(entry: &mut [u8], kind: u8, ptr: NonNull<u8>) {
 /// The same for who knows where the value starts.
 #[inline]
 pub(super) fn set_out_at(entry: &mut [u8], at: usize, kind: u8, ptr: NonNull<u8>) {
-    assert!(kind < KINDS, "kind {kind}");
+    assert!(kind < KINDS_MAX, "kind {kind}");
     debug_assert_eq!(at, value_at(entry));
     entry[0] = entry[0] & !KIND | OUT | kind;
     write_pointer(&mut entry[at..], ptr);

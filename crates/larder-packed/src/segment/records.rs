@@ -5,10 +5,10 @@
 
 use super::out_mut::OutMut;
 use super::page::{Page, Slot};
+use super::raw::IntoRaw;
 use super::record::{
     self, KeyField, NewValue, Old, OwnedValue, RECORD_BYTES_MAX, Record, Removed, record_bytes,
 };
-use super::thin::Thin;
 use super::{Entries, Segment, SlotSet};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -21,7 +21,7 @@ pub struct RecordPage<V> {
     page: Page,
 }
 
-impl<V: Thin> RecordPage<V> {
+impl<V: IntoRaw> RecordPage<V> {
     fn of(page: &Page) -> &Self {
         // SAFETY: a transparent wrapper: same layout, same metadata. R1 is the caller's, who owns the segment.
         unsafe { &*(std::ptr::from_ref(page) as *const Self) }
@@ -88,7 +88,7 @@ pub struct RecordsIter<'a, V> {
     values: PhantomData<&'a V>,
 }
 
-impl<'a, V: Thin> Iterator for RecordsIter<'a, V> {
+impl<'a, V: IntoRaw> Iterator for RecordsIter<'a, V> {
     type Item = (usize, Record<'a, V>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -105,7 +105,7 @@ pub struct RecordMut<'a, V> {
     values: PhantomData<&'a mut V>,
 }
 
-impl<'a, V: Thin> RecordMut<'a, V> {
+impl<'a, V: IntoRaw> RecordMut<'a, V> {
     /// The number of its slot.
     pub fn index(&self) -> usize {
         self.slot.index()
@@ -197,12 +197,12 @@ pub struct Gone<'a, V> {
 
 /// A segment of records.
 #[repr(transparent)]
-pub struct Records<V: Thin> {
+pub struct Records<V: IntoRaw> {
     segment: Segment,
     values: PhantomData<V>,
 }
 
-impl<V: Thin> Records<V> {
+impl<V: IntoRaw> Records<V> {
     /// An empty segment, without room.
     pub fn new() -> Self {
         Records::of(Segment::with_room(0, 0))
@@ -324,13 +324,13 @@ impl<V: Thin> Records<V> {
     }
 }
 
-impl<V: Thin> Default for Records<V> {
+impl<V: IntoRaw> Default for Records<V> {
     fn default() -> Self {
         Records::new()
     }
 }
 
-impl<V: Thin> Drop for Records<V> {
+impl<V: IntoRaw> Drop for Records<V> {
     fn drop(&mut self) {
         for (_, entry) in self.segment.entries() {
             // SAFETY: R1; the segment goes with its records.
@@ -342,7 +342,7 @@ impl<V: Thin> Drop for Records<V> {
     }
 }
 
-impl<V: Thin> Deref for Records<V> {
+impl<V: IntoRaw> Deref for Records<V> {
     type Target = RecordPage<V>;
 
     #[inline]
@@ -351,7 +351,7 @@ impl<V: Thin> Deref for Records<V> {
     }
 }
 
-impl<V: Thin> DerefMut for Records<V> {
+impl<V: IntoRaw> DerefMut for Records<V> {
     #[inline]
     fn deref_mut(&mut self) -> &mut RecordPage<V> {
         RecordPage::of_mut(&mut self.segment)
@@ -365,17 +365,17 @@ fn copy_entry<'a>(entry: &[u8], copy: &'a mut [u8; RECORD_BYTES_MAX]) -> &'a [u8
 
 /// # Safety
 /// `entry` is a record whose value nobody uses afterwards.
-unsafe fn take_old<V: Thin>(entry: &[u8]) -> Old<V> {
+unsafe fn take_old<V: IntoRaw>(entry: &[u8]) -> Old<V> {
     match record::out_parts(entry) {
         // SAFETY: R1 and the caller's promise: this becomes the only copy.
-        Some((kind, ptr, _)) => Old::Out(unsafe { V::from_thin(kind, ptr) }),
+        Some((kind, ptr, _)) => Old::Out(unsafe { V::from_raw(kind, ptr) }),
         None => Old::Inline,
     }
 }
 
 /// # Safety
 /// As for `take_old`.
-unsafe fn take_value<V: Thin>(entry: &[u8]) -> OwnedValue<V> {
+unsafe fn take_value<V: IntoRaw>(entry: &[u8]) -> OwnedValue<V> {
     // SAFETY: passed on to the caller.
     match unsafe { take_old(entry) } {
         Old::Out(value) => OwnedValue::Out(value),

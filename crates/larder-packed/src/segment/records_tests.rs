@@ -1,7 +1,7 @@
 //! The bytes of a record, and values that are pointers.
 
-use super::super::{Borrowed, ValueRef};
-use super::{NewValue, Old, OwnedValue, Records, Thin};
+use super::super::{Borrowed, KINDS_MAX, ValueRef};
+use super::{IntoRaw, NewValue, Old, OwnedValue, Records};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -13,13 +13,15 @@ struct Shared {
 }
 
 // SAFETY: the kinds used here are below 32, the pointer is the Arc's own, and borrowed copies only read through it.
-unsafe impl Thin for Shared {
-    fn into_thin(self) -> (u8, NonNull<u8>) {
+unsafe impl IntoRaw for Shared {
+    const KINDS: u8 = KINDS_MAX;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
         let ptr = Arc::into_raw(self.number).cast_mut().cast();
         (self.kind, NonNull::new(ptr).expect("an Arc is not null"))
     }
 
-    unsafe fn from_thin(kind: u8, ptr: NonNull<u8>) -> Self {
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
         // SAFETY: the pointer is from `Arc::into_raw`, and one copy only is dropped.
         Shared { kind, number: unsafe { Arc::from_raw(ptr.as_ptr().cast()) } }
     }

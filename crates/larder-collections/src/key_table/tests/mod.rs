@@ -6,7 +6,7 @@ mod model;
 mod promises;
 mod sample;
 
-use super::{ExpireChange, KeyHash, KeyTable, NewValue, Thin};
+use super::{ExpireChange, IntoRaw, KINDS_MAX, KeyHash, KeyTable, NewValue};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -90,13 +90,15 @@ impl Drop for Counted {
 
 // SAFETY: the kind is below 32 as the tests choose it, the parts make the same value again, and a shared borrow of it
 // only reads its cell.
-unsafe impl Thin for Counted {
-    fn into_thin(self) -> (u8, NonNull<u8>) {
+unsafe impl IntoRaw for Counted {
+    const KINDS: u8 = KINDS_MAX;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
         let value = std::mem::ManuallyDrop::new(self);
         (value.kind, value.cell.cast())
     }
 
-    unsafe fn from_thin(kind: u8, ptr: NonNull<u8>) -> Self {
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
         Counted { kind, cell: ptr.cast() }
     }
 }

@@ -63,7 +63,7 @@ impl Tree {
         while let Some(root) = &self.root {
             let next = match &**root {
                 Node::Leaf(leaf) if leaf.blocks.is_empty() => None,
-                Node::Inner(inner) if inner.kids.len() == 1 => Some(inner.kids[0].clone()),
+                Node::Inner(inner) if inner.children.len() == 1 => Some(inner.children[0].clone()),
                 _ => return,
             };
             self.root = next;
@@ -81,7 +81,7 @@ fn insert(node: &mut Arc<Node>, mut position: usize, block: Block, added: Sum) -
         }
         Node::Inner(inner) => {
             let i = inner.find_insert(&mut position);
-            match insert(&mut inner.kids[i], position, block, added) {
+            match insert(&mut inner.children[i], position, block, added) {
                 None => inner.sums[i] = inner.sums[i] + added,
                 Some(right) => {
                     inner.refresh(i);
@@ -108,7 +108,7 @@ fn remove(node: &mut Arc<Node>, mut position: usize) -> (Block, Sum) {
         Node::Leaf(leaf) => leaf.remove(position),
         Node::Inner(inner) => {
             let i = inner.find_block(&mut position);
-            let (block, removed) = remove(&mut inner.kids[i], position);
+            let (block, removed) = remove(&mut inner.children[i], position);
             inner.sums[i] = inner.sums[i] - removed;
             inner.refill(i);
             (block, removed)
@@ -122,7 +122,7 @@ fn update<R>(node: &mut Arc<Node>, mut position: usize, f: impl FnOnce(&mut Bloc
         Node::Leaf(leaf) => leaf.update(position, f),
         Node::Inner(inner) => {
             let i = inner.find_block(&mut position);
-            let (result, old, new) = update(&mut inner.kids[i], position, f);
+            let (result, old, new) = update(&mut inner.children[i], position, f);
             inner.sums[i] = inner.sums[i] - old + new;
             (result, old, new)
         }
@@ -142,7 +142,7 @@ impl Inner {
 
     /// Merges child `i` with a neighbour, or evens them out, if it has too few children.
     fn refill(&mut self, i: usize) {
-        if self.kids[i].width() >= FANOUT_MIN || self.kids.len() == 1 {
+        if self.children[i].width() >= FANOUT_MIN || self.children.len() == 1 {
             return;
         }
         let i = i.saturating_sub(1);

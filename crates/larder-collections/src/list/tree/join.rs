@@ -44,9 +44,9 @@ fn split(node: Arc<Node>, mut position: usize) -> (Option<Arc<Node>>, Option<Arc
         }
         Node::Inner(inner) => {
             let i = inner.find_block(&mut position);
-            let right = inner.kids.split_off(i + 1);
-            let middle = inner.kids.pop().expect("child i is there");
-            let left = std::mem::take(&mut inner.kids);
+            let right = inner.children.split_off(i + 1);
+            let middle = inner.children.pop().expect("child i is there");
+            let left = std::mem::take(&mut inner.children);
             let (low, high) = split(middle, position);
             (join(root_of(left), low), join(high, root_of(right)))
         }
@@ -54,10 +54,10 @@ fn split(node: Arc<Node>, mut position: usize) -> (Option<Arc<Node>>, Option<Arc
 }
 
 /// A root for these children: none, the only child itself, or a node above them.
-fn root_of(mut kids: Vec<Arc<Node>>) -> Option<Arc<Node>> {
-    match kids.len() {
-        0 | 1 => kids.pop(),
-        _ => Some(Arc::new(Node::inner(kids))),
+fn root_of(mut children: Vec<Arc<Node>>) -> Option<Arc<Node>> {
+    match children.len() {
+        0 | 1 => children.pop(),
+        _ => Some(Arc::new(Node::inner(children))),
     }
 }
 
@@ -84,7 +84,7 @@ fn join(left: Option<Arc<Node>>, right: Option<Arc<Node>>) -> Option<Arc<Node>> 
 /// Hangs the lower `right` at the right spine of `left`; a right half comes back when `left` overflows.
 fn join_right(left: &mut Arc<Node>, low: usize, right: Arc<Node>, high: usize) -> Option<Arc<Node>> {
     let inner = inner_mut(left);
-    let mut last = inner.remove(inner.kids.len() - 1);
+    let mut last = inner.remove(inner.children.len() - 1);
     let extra = if low - 1 == high {
         let (first, second) = join_siblings(last, right);
         last = first;
@@ -92,8 +92,8 @@ fn join_right(left: &mut Arc<Node>, low: usize, right: Arc<Node>, high: usize) -
     } else {
         join_right(&mut last, low - 1, right, high)
     };
-    for kid in std::iter::once(last).chain(extra) {
-        inner.insert(inner.kids.len(), kid);
+    for child in std::iter::once(last).chain(extra) {
+        inner.insert(inner.children.len(), child);
     }
     split_overflow(left)
 }
@@ -109,8 +109,8 @@ fn join_left(left: Arc<Node>, low: usize, right: &mut Arc<Node>, high: usize) ->
     } else {
         join_left(left, low, &mut first, high - 1)
     };
-    for (i, kid) in std::iter::once(first).chain(extra).enumerate() {
-        inner.insert(i, kid);
+    for (i, child) in std::iter::once(first).chain(extra).enumerate() {
+        inner.insert(i, child);
     }
     split_overflow(right)
 }

@@ -72,7 +72,7 @@ impl Tree {
                 }
                 Node::Inner(inner) => {
                     let i = inner.find_element(&mut left, &mut position);
-                    node = &inner.kids[i];
+                    node = &inner.children[i];
                 }
             }
         }
@@ -85,7 +85,7 @@ impl Tree {
         loop {
             match node {
                 Node::Leaf(leaf) => return Some(&leaf.blocks[left]),
-                Node::Inner(inner) => node = &inner.kids[inner.find_block(&mut left)],
+                Node::Inner(inner) => node = &inner.children[inner.find_block(&mut left)],
             }
         }
     }
@@ -108,7 +108,7 @@ impl Tree {
                 Node::Inner(inner) => {
                     let i = inner.find_block(&mut left);
                     inner.sums[..i].iter().for_each(|&s| sum = sum + s);
-                    node = &inner.kids[i];
+                    node = &inner.children[i];
                 }
             }
         }

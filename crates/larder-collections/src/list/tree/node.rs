@@ -88,7 +88,7 @@ pub(super) enum Node {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inner {
-    pub(super) kids: Vec<Arc<Node>>,
+    pub(super) children: Vec<Arc<Node>>,
     pub(super) sums: Vec<Sum>,
 }
 
@@ -153,18 +153,18 @@ impl Inner {
         i
     }
 
-    pub(super) fn insert(&mut self, at: usize, kid: Arc<Node>) {
-        self.sums.insert(at, kid.sum());
-        self.kids.insert(at, kid);
+    pub(super) fn insert(&mut self, at: usize, child: Arc<Node>) {
+        self.sums.insert(at, child.sum());
+        self.children.insert(at, child);
     }
 
     pub(super) fn remove(&mut self, at: usize) -> Arc<Node> {
         self.sums.remove(at);
-        self.kids.remove(at)
+        self.children.remove(at)
     }
 
     pub(super) fn refresh(&mut self, at: usize) {
-        self.sums[at] = self.kids[at].sum();
+        self.sums[at] = self.children[at].sum();
     }
 }
 
@@ -173,8 +173,8 @@ impl Node {
         Node::Leaf(Leaf { tags: vec![Tag::of(&block)], blocks: vec![block] })
     }
 
-    pub(super) fn inner(kids: Vec<Arc<Node>>) -> Node {
-        Node::Inner(Inner { sums: kids.iter().map(|kid| kid.sum()).collect(), kids })
+    pub(super) fn inner(children: Vec<Arc<Node>>) -> Node {
+        Node::Inner(Inner { sums: children.iter().map(|child| child.sum()).collect(), children })
     }
 
     pub(super) fn sum(&self) -> Sum {
@@ -187,7 +187,7 @@ impl Node {
     /// Number of children.
     pub(super) fn width(&self) -> usize {
         match self {
-            Node::Inner(inner) => inner.kids.len(),
+            Node::Inner(inner) => inner.children.len(),
             Node::Leaf(leaf) => leaf.blocks.len(),
         }
     }
@@ -195,7 +195,7 @@ impl Node {
     /// Levels below: 0 for a leaf.
     pub(super) fn height(&self) -> usize {
         match self {
-            Node::Inner(inner) => 1 + inner.kids[0].height(),
+            Node::Inner(inner) => 1 + inner.children[0].height(),
             Node::Leaf(_) => 0,
         }
     }
@@ -204,7 +204,7 @@ impl Node {
     pub(super) fn split_off(&mut self, at: usize) -> Node {
         match self {
             Node::Inner(inner) => {
-                Node::Inner(Inner { kids: cut(&mut inner.kids, at), sums: cut(&mut inner.sums, at) })
+                Node::Inner(Inner { children: cut(&mut inner.children, at), sums: cut(&mut inner.sums, at) })
             }
             Node::Leaf(leaf) => {
                 Node::Leaf(Leaf { blocks: cut(&mut leaf.blocks, at), tags: cut(&mut leaf.tags, at) })
@@ -216,7 +216,7 @@ impl Node {
     pub(super) fn append(&mut self, other: Node) {
         match (self, other) {
             (Node::Inner(a), Node::Inner(b)) => {
-                a.kids.extend(b.kids);
+                a.children.extend(b.children);
                 a.sums.extend(b.sums);
             }
             (Node::Leaf(a), Node::Leaf(b)) => {
@@ -257,7 +257,7 @@ impl Node {
             let overlaps = first < range.end && first + sum.blocks as usize > range.start;
             if kind(&sum) > 0 && overlaps {
                 let go_on = match self {
-                    Node::Inner(inner) => inner.kids[i].for_each_of(kind, range.clone(), before, f),
+                    Node::Inner(inner) => inner.children[i].for_each_of(kind, range.clone(), before, f),
                     Node::Leaf(leaf) => f(before.len, &leaf.blocks[i]),
                 };
                 if !go_on {
@@ -275,9 +275,9 @@ impl Node {
         header
             + match self {
                 Node::Inner(inner) => {
-                    inner.kids.capacity() * size_of::<Arc<Node>>()
+                    inner.children.capacity() * size_of::<Arc<Node>>()
                         + inner.sums.capacity() * size_of::<Sum>()
-                        + inner.kids.iter().map(|kid| kid.heap_bytes()).sum::<usize>()
+                        + inner.children.iter().map(|child| child.heap_bytes()).sum::<usize>()
                 }
                 Node::Leaf(leaf) => {
                     leaf.blocks.capacity() * size_of::<Block>() + leaf.tags.capacity() * size_of::<Tag>()
@@ -291,11 +291,11 @@ impl Node {
         assert!((min..=FANOUT).contains(&width), "T1: width {width}, root {is_root}");
         match self {
             Node::Inner(inner) => {
-                assert_eq!(inner.kids.len(), inner.sums.len(), "T2: a sum per child");
-                for (kid, sum) in inner.kids.iter().zip(&inner.sums) {
-                    assert_eq!(kid.height() + 1, self.height(), "T1: equal depth");
-                    assert_eq!(kid.sum(), *sum, "T2: sum of child");
-                    kid.check(false);
+                assert_eq!(inner.children.len(), inner.sums.len(), "T2: a sum per child");
+                for (child, sum) in inner.children.iter().zip(&inner.sums) {
+                    assert_eq!(child.height() + 1, self.height(), "T1: equal depth");
+                    assert_eq!(child.sum(), *sum, "T2: sum of child");
+                    child.check(false);
                 }
             }
             Node::Leaf(leaf) => {
@@ -319,15 +319,15 @@ impl Inner {
         f: &mut impl FnMut(&'a Block) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let i = self.find_block(&mut position);
-        self.kids[i].for_each_from(position, direction, f)?;
+        self.children[i].for_each_from(position, direction, f)?;
         match direction {
             Direction::Forward => {
-                self.kids[i + 1..].iter().try_for_each(|kid| kid.for_each_from(0, direction, f))
+                self.children[i + 1..].iter().try_for_each(|child| child.for_each_from(0, direction, f))
             }
-            Direction::Backward => self.kids[..i]
+            Direction::Backward => self.children[..i]
                 .iter()
                 .rev()
-                .try_for_each(|kid| kid.for_each_from(kid.sum().blocks as usize - 1, direction, f)),
+                .try_for_each(|child| child.for_each_from(child.sum().blocks as usize - 1, direction, f)),
         }
     }
 }

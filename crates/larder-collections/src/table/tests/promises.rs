@@ -1,7 +1,7 @@
 //! What users of the table rely on beyond its content: order, scans, chances, clones, sizes.
 
 use super::{Chosen, Fields, Good, Members, field, key, seed};
-use crate::table::{SEGMENT_SLOTS_MAX, TableKind};
+use crate::table::SEGMENT_SLOTS_MAX;
 use std::collections::HashMap;
 
 fn filled(count: u64) -> Members {
@@ -56,28 +56,6 @@ fn the_mark_stays() {
         table.remove(&key(n));
     }
     assert!(table.mark() && !filled(3).mark());
-}
-
-#[test]
-fn tables_survive_the_round_trip() {
-    let mut table = Members::<Good>::new();
-    for n in 0..300 {
-        table.insert(&key(n));
-        if n == 2 {
-            table.set_mark();
-        }
-        let (kind, ptr) = table.clone().into_thin();
-        let expected = match n {
-            0..2 => TableKind::Small,
-            2..128 => TableKind::SmallMarked,
-            _ => TableKind::Tree,
-        };
-        assert_eq!(kind, expected);
-        // SAFETY: both come from the `into_thin` just above, once.
-        let back = unsafe { Members::<Good>::from_thin(kind, ptr) };
-        assert_eq!((back.len() as u64, back.mark()), (n + 1, n >= 2));
-        back.check_invariants();
-    }
 }
 
 #[test]

@@ -1,0 +1,358 @@
+//! Each collection as a kind and one raw pointer, for a keyspace that stores nothing else.
+//!
+//! This is the one module of the crate with `unsafe`. A collection is an enum of parts, each of which is one counted pointer;
+//! its kinds number the variants from 0 up. A type that contains others adds an offset to the kinds of each, so nothing
+//! states a number twice.
+//!
+//! Safe twins: the types themselves. Tested at the foot of this file.
+
+use crate::hash::Hash;
+use crate::int_set::{self, IntSet};
+use crate::key_table::KeyHash;
+use crate::list::{Directory, List};
+use crate::set::Set;
+use crate::sorted_set::{Form, SortedSet};
+use crate::stream::Stream;
+use crate::table::{FieldValue, Member, Shape, Table};
+use crate::value::Value;
+use larder_packed::block::Block;
+use larder_packed::bytes::SharedBytes;
+use larder_packed::int_block::IntBlock;
+use larder_packed::leaf::Leaf;
+use larder_packed::segment::{INLINE_KIND_MAX, IntoRaw, KINDS_MAX, Layout, Rows};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+fn arc_into_raw<T>(arc: Arc<T>) -> NonNull<u8> {
+    NonNull::new(Arc::into_raw(arc).cast_mut().cast()).expect("an Arc is not at address zero")
+}
+
+/// # Safety
+/// The pointer came from [`arc_into_raw`] of the same type, which was not undone since.
+unsafe fn arc_from_raw<T>(ptr: NonNull<u8>) -> Arc<T> {
+    // SAFETY: the caller promises that `ptr` came from `Arc::into_raw` of an `Arc<T>`.
+    unsafe { Arc::from_raw(ptr.cast::<T>().as_ptr()) }
+}
+
+// SAFETY: each kind stands for one type of counted pointer, and borrowed copies only read through it.
+unsafe impl IntoRaw for List {
+    const KINDS: u8 = 2;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        match self {
+            List::Packed(block) => (0, block.into_raw()),
+            List::Tree(tree) => (1, arc_into_raw(tree.0)),
+        }
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> List {
+        // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
+        unsafe {
+            match kind {
+                0 => List::Packed(Block::from_raw(ptr)),
+                _ => List::Tree(Directory(arc_from_raw(ptr))),
+            }
+        }
+    }
+}
+
+// SAFETY: as for lists.
+unsafe impl IntoRaw for IntSet {
+    const KINDS: u8 = 2;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        match self {
+            IntSet::Packed(block) => (0, block.into_raw()),
+            IntSet::Tree(tree) => (1, arc_into_raw(tree.0)),
+        }
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> IntSet {
+        // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
+        unsafe {
+            match kind {
+                0 => IntSet::Packed(IntBlock::from_raw(ptr)),
+                _ => IntSet::Tree(int_set::Tree(arc_from_raw(ptr))),
+            }
+        }
+    }
+}
+
+// SAFETY: as for lists.
+unsafe impl<L: Layout, H: KeyHash> IntoRaw for Table<L, H> {
+    const KINDS: u8 = 3;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        match self.shape {
+            Shape::Small { rows, mark } => (u8::from(mark), rows.into_raw()),
+            Shape::Tree(tree) => (2, arc_into_raw(tree)),
+        }
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
+        // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
+        Table::of(unsafe {
+            match kind {
+                0 | 1 => Shape::Small { rows: Rows::from_raw(ptr), mark: kind == 1 },
+                _ => Shape::Tree(arc_from_raw(ptr)),
+            }
+        })
+    }
+}
+
+// SAFETY: as for the table.
+unsafe impl IntoRaw for Hash {
+    const KINDS: u8 = <Table<FieldValue>>::KINDS;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        self.table.into_raw()
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Hash {
+        // SAFETY: passed on to the caller.
+        Hash { table: unsafe { Table::from_raw(kind, ptr) } }
+    }
+}
+
+// SAFETY: as for lists.
+unsafe impl<H: KeyHash> IntoRaw for SortedSet<H> {
+    const KINDS: u8 = 2;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        match self.form {
+            Form::Packed(leaf) => (0, leaf.into_raw()),
+            Form::Tree(tree) => (1, arc_into_raw(tree)),
+        }
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Self {
+        // SAFETY: the caller passes back what `into_raw` gave, where each kind has its own type of pointer.
+        SortedSet::of(unsafe {
+            match kind {
+                0 => Form::Packed(Leaf::from_raw(ptr)),
+                _ => Form::Tree(arc_from_raw(ptr)),
+            }
+        })
+    }
+}
+
+/// First kind of a set of strings; below are those of a set of integers.
+const SET_STRINGS: u8 = IntSet::KINDS;
+/// Kind of a set of both.
+const SET_BOTH: u8 = SET_STRINGS + <Table<Member>>::KINDS;
+
+// SAFETY: as for lists; the kinds of the parts do not overlap.
+unsafe impl IntoRaw for Set {
+    const KINDS: u8 = SET_BOTH + 1;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        match self {
+            Set::Ints(ints) => ints.into_raw(),
+            Set::Strings(strings) => with_offset(SET_STRINGS, strings.into_raw()),
+            Set::Both(parts) => (SET_BOTH, arc_into_raw(parts)),
+        }
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Set {
+        // SAFETY: the caller passes back what `into_raw` gave; without its offset a kind is what the part gave.
+        unsafe {
+            match kind {
+                0..SET_STRINGS => Set::Ints(IntSet::from_raw(kind, ptr)),
+                SET_STRINGS..SET_BOTH => Set::Strings(Table::from_raw(kind - SET_STRINGS, ptr)),
+                _ => Set::Both(arc_from_raw(ptr)),
+            }
+        }
+    }
+}
+
+// SAFETY: the only kind has one type of counted pointer, and borrowed copies only read through it.
+unsafe impl IntoRaw for Stream {
+    const KINDS: u8 = 1;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        (0, arc_into_raw(self.0))
+    }
+
+    unsafe fn from_raw(_: u8, ptr: NonNull<u8>) -> Stream {
+        // SAFETY: the caller passes back what `into_raw` gave.
+        Stream(unsafe { arc_from_raw(ptr) })
+    }
+}
+
+/// The first kind of each variant of [`Value`]; those below are for strings inside the table.
+mod first {
+    use super::*;
+
+    pub const STRING: u8 = INLINE_KIND_MAX + 1;
+    pub const HASH: u8 = STRING + 1;
+    pub const LIST: u8 = HASH + Hash::KINDS;
+    pub const SORTED_SET: u8 = LIST + List::KINDS;
+    pub const SET: u8 = SORTED_SET + <SortedSet>::KINDS;
+    pub const STREAM: u8 = SET + Set::KINDS;
+    pub const NONE: u8 = STREAM + Stream::KINDS;
+}
+
+const _: () = assert!(Value::KINDS <= KINDS_MAX);
+
+// SAFETY: the types keep the promises, and their kinds do not overlap.
+unsafe impl IntoRaw for Value {
+    const KINDS: u8 = first::NONE;
+
+    fn into_raw(self) -> (u8, NonNull<u8>) {
+        match self {
+            Value::String(bytes) => (first::STRING, bytes.into_raw()),
+            Value::Hash(hash) => with_offset(first::HASH, hash.into_raw()),
+            Value::List(list) => with_offset(first::LIST, list.into_raw()),
+            Value::SortedSet(set) => with_offset(first::SORTED_SET, set.into_raw()),
+            Value::Set(set) => with_offset(first::SET, set.into_raw()),
+            Value::Stream(stream) => with_offset(first::STREAM, stream.into_raw()),
+        }
+    }
+
+    unsafe fn from_raw(kind: u8, ptr: NonNull<u8>) -> Value {
+        use first::{HASH, LIST, NONE, SET, SORTED_SET, STREAM, STRING};
+        // SAFETY: the caller passes back what `into_raw` gave; without its offset a kind is what the type gave.
+        unsafe {
+            match kind {
+                STRING..HASH => Value::String(SharedBytes::from_raw(ptr)),
+                HASH..LIST => Value::Hash(Hash::from_raw(kind - HASH, ptr)),
+                LIST..SORTED_SET => Value::List(List::from_raw(kind - LIST, ptr)),
+                SORTED_SET..SET => Value::SortedSet(SortedSet::from_raw(kind - SORTED_SET, ptr)),
+                SET..STREAM => Value::Set(Set::from_raw(kind - SET, ptr)),
+                STREAM..NONE => Value::Stream(Stream::from_raw(kind - STREAM, ptr)),
+                _ => never_given(kind),
+            }
+        }
+    }
+}
+
+/// Apart, so that taking a value back needs no room on the stack.
+#[cold]
+fn never_given(kind: u8) -> ! {
+    unreachable!("kind {kind} was never given out")
+}
+
+/// The pair of a part, whose kinds start at `first` in the whole.
+fn with_offset(first: u8, (kind, ptr): (u8, NonNull<u8>)) -> (u8, NonNull<u8>) {
+    (first + kind, ptr)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::HashLimits;
+    use crate::list::{Fill, ListOptions};
+    use crate::set::SetLimits;
+    use crate::sorted_set;
+    use crate::stream::{self, StreamId};
+
+    /// Gives a value away and takes it back; its kind comes with it.
+    fn there_and_back<T: IntoRaw>(value: T) -> (T, u8) {
+        let (kind, ptr) = value.into_raw();
+        assert!(kind < T::KINDS, "kind {kind}");
+        // SAFETY: both come from the `into_raw` just above, once.
+        (unsafe { T::from_raw(kind, ptr) }, kind)
+    }
+
+    /// Checks the kinds that a growing collection had.
+    fn assert_kinds(mut kinds: Vec<u8>, expected: &[u8]) {
+        kinds.dedup();
+        assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn lists_survive_the_round_trip() {
+        let options = ListOptions { fill: Fill::new(4), ..ListOptions::default() };
+        let (mut list, mut kinds) = (List::new(), Vec::new());
+        for i in 0..40 {
+            list.push_back(format!("e{i}").as_bytes(), &options);
+            let (back, kind) = there_and_back(list.clone());
+            assert_eq!((back.len(), back.back()), (i + 1, list.back()));
+            kinds.push(kind);
+        }
+        assert_kinds(kinds, &[0, 1]);
+    }
+
+    #[test]
+    fn tables_survive_the_round_trip() {
+        let (mut table, mut kinds): (Table<Member>, _) = (Table::new(), Vec::new());
+        for n in 0..300 {
+            table.insert(format!("member {n}").as_bytes());
+            if n == 2 {
+                table.set_mark();
+            }
+            let (back, kind) = there_and_back(table.clone());
+            assert_eq!((back.len(), back.mark()), (n + 1, n >= 2));
+            back.check_invariants();
+            kinds.push(kind);
+        }
+        assert_kinds(kinds, &[0, 1, 2]);
+    }
+
+    #[test]
+    fn sets_survive_the_round_trip() {
+        let (limits, mut set, mut kinds) = (SetLimits::default(), Set::new(), Vec::new());
+        for i in 0..2000 {
+            let member = if i < 700 { i.to_string() } else { format!("m{i}") };
+            set.insert(member.as_bytes(), &limits);
+            let (back, kind) = there_and_back(set.clone());
+            assert!(back.len() == i + 1 && back.contains(member.as_bytes()));
+            back.check_invariants();
+            kinds.push(kind);
+        }
+        assert_kinds(kinds, &[0, 1, SET_BOTH]);
+    }
+
+    #[test]
+    fn sorted_sets_survive_the_round_trip() {
+        let (mut set, mut kinds): (SortedSet, _) = (SortedSet::new(), Vec::new());
+        for i in 0..2000 {
+            set.add(format!("member {i}").as_bytes(), f64::from(i), &sorted_set::Limits::default());
+            if i % 100 == 0 {
+                let (back, kind) = there_and_back(set.clone());
+                assert_eq!((back.len(), back.score(b"member 0")), (i as u64 + 1, Some(0.0)));
+                kinds.push(kind);
+            }
+        }
+        assert_kinds(kinds, &[0, 1]);
+    }
+
+    #[test]
+    fn streams_survive_the_round_trip() {
+        let mut stream = Stream::new();
+        for i in 1..300 {
+            let pairs = [(&b"field"[..], &b"value"[..])];
+            stream.append(StreamId::new(i, 0), pairs.into_iter(), &stream::Limits::default());
+            let (back, kind) = there_and_back(stream.clone());
+            assert_eq!((back.len(), back.last_id(), kind), (i, StreamId::new(i, 0), 0));
+        }
+    }
+
+    #[test]
+    fn values_of_every_type_survive_the_round_trip() {
+        let mut values = vec![Value::String(SharedBytes::new(b"text"))];
+        let mut hash = Hash::default();
+        hash.set_new(b"f", b"v", HashLimits::default(), 0);
+        values.push(Value::Hash(hash));
+        let mut list = List::new();
+        list.push_back(b"e", &ListOptions::default());
+        values.push(Value::List(list));
+        let mut sorted = SortedSet::new();
+        sorted.add(b"m", 1.0, &sorted_set::Limits::default());
+        values.push(Value::SortedSet(sorted));
+        for member in ["1", "m"] {
+            let mut set = Set::new();
+            set.insert(member.as_bytes(), &SetLimits::default());
+            values.push(Value::Set(set));
+        }
+        values.push(Value::Stream(Stream::new()));
+        let mut kinds = Vec::new();
+        for value in values {
+            let (variant, effort) = (std::mem::discriminant(&value), value.free_effort());
+            let (back, kind) = there_and_back(value);
+            assert_eq!((std::mem::discriminant(&back), back.free_effort()), (variant, effort));
+            kinds.push(kind);
+        }
+        assert!(kinds.is_sorted_by(|a, b| a < b) && kinds[0] > INLINE_KIND_MAX, "{kinds:?}");
+    }
+}
