@@ -41,9 +41,9 @@ impl EventLoop {
         }
         let flags = connection.flags;
         if flags.readable || flags.backlog && connection.runs() {
-            self.enlist(slot, &mut connection.flags);
+            self.schedule(slot, &mut connection.flags);
         }
-        self.soil(slot, connection);
+        self.mark_dirty(slot, connection);
         Ok(())
     }
 
