@@ -182,7 +182,7 @@ fn long_lines() {
 
 #[test]
 fn damaged_requests() {
-    let seed = common::seed(11);
+    let seed = larder_testkit::seed(11);
     let peer = Peer::start("damaged");
     for case in 0..3_000 {
         let mut rng = Rng::with_seed(seed + case);

@@ -234,7 +234,7 @@ fn paused_commands_are_tried_again() {
 
 #[test]
 fn random_pipelines_in_random_slices() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
+    let seed = larder_testkit::seed(3);
     let mut rng = fastrand::Rng::with_seed(seed);
     let server = Server::start(&["--threads", "3"]);
     let mut clients: Vec<_> = (0..8).map(|_| server.connect()).collect();
