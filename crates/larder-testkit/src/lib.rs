@@ -10,18 +10,20 @@ pub mod mutate;
 mod port;
 pub mod preload;
 mod process;
+mod raw_client;
 mod seeds;
 mod server;
 pub mod syntax;
 mod value;
 mod words;
 
-pub use client::Client;
+pub use client::{Client, encode};
 pub use kind::{Kind, peer_path, version};
 pub use port::Port;
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
+pub use raw_client::RawClient;
 pub use seeds::{given as given_seed, seed, seeds};
-pub use server::Server;
+pub use server::{Server, failed_start, temp_dir};
 pub use value::Value;
 pub use words::words;
 
