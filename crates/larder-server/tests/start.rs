@@ -47,6 +47,31 @@ fn unreadable_files() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// Files are included in the order of their names, hidden ones are not, and patterns are those of the C library.
+#[test]
+fn patterns_of_included_files() {
+    let dir = temp_dir();
+    for (name, timeout) in [("b", 2), ("a", 1), (".c", 3), ("x", 4)] {
+        std::fs::write(dir.join(format!("{name}.conf")), format!("timeout {timeout}\n")).unwrap();
+    }
+    let file = dir.join("main");
+    for (pattern, timeout) in [
+        ("*.conf", "4"),
+        (".*.conf", "3"),
+        ("[^x].conf", "2"),
+        ("[!bx].conf", "1"),
+        ("[[:alpha:]].conf", "4"),
+        ("\\a.con?", "1"),
+        ("[b.conf", "0"),
+        ("nothing*", "0"),
+    ] {
+        std::fs::write(&file, format!("include {}/{pattern}\n", dir.display())).unwrap();
+        let server = Server::larder_with_file(&file);
+        assert_eq!(server.client().ask("CONFIG GET timeout").items()[1].text(), timeout, "{pattern}");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[test]
 fn a_port_in_use() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
