@@ -2,7 +2,7 @@
 
 use crate::cli::Options;
 use crate::figure::{Cost, Figure, Target};
-use crate::rival::Rival;
+use crate::peer::Peer;
 use crate::session::Session;
 use indicatif::ProgressBar;
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// One run of one workload on one server.
 pub struct Context<'a> {
     /// The server.
-    pub rival: &'a Rival,
+    pub peer: &'a Peer,
     /// How to measure.
     pub options: &'a Options,
     bar: &'a ProgressBar,
@@ -21,8 +21,8 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A run that has no figures yet.
-    pub fn new(options: &'a Options, rival: &'a Rival, bar: &'a ProgressBar, workload: &'a str) -> Self {
-        let context = Context { rival, options, bar, workload, figures: Vec::new() };
+    pub fn new(options: &'a Options, peer: &'a Peer, bar: &'a ProgressBar, workload: &'a str) -> Self {
+        let context = Context { peer, options, bar, workload, figures: Vec::new() };
         context.stage("");
         context
     }
@@ -34,7 +34,7 @@ impl<'a> Context<'a> {
 
     /// Starts a fresh server.
     pub fn start(&self) -> io::Result<Session> {
-        Session::start(self.rival)
+        Session::start(self.peer)
     }
 
     /// A size or count by the scale, but no less than this many.
@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
 
     /// Shows what is going on.
     pub fn stage(&self, what: &str) {
-        self.bar.set_message(format!("{} on {} {what}", self.workload, self.rival.name));
+        self.bar.set_message(format!("{} on {} {what}", self.workload, self.peer.name));
         self.bar.tick();
     }
 

@@ -10,12 +10,12 @@ mod connect;
 mod context;
 mod data;
 mod figure;
-mod fleet;
 mod loader;
 mod machine;
+mod peer;
+mod pool;
 mod report;
 mod resp;
-mod rival;
 mod session;
 mod workloads;
 
@@ -23,13 +23,13 @@ use cli::{Options, Parsed};
 use context::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::{Machine, Pinning};
+use peer::Peer;
 use report::{Group, Report};
-use rival::Rival;
 use std::process::ExitCode;
 use workloads::Workload;
 
 fn main() -> ExitCode {
-    match cli::parse(std::env::args().skip(1)) {
+    match cli::parse(std::env::args_os().skip(1)) {
         Ok(Parsed::Help) => print!("{}", cli::HELP),
         Ok(Parsed::List) => workloads::all().iter().for_each(|w| println!("{:<28} {}", w.name, w.about)),
         Ok(Parsed::Run(options)) => return run(&options),
@@ -47,14 +47,14 @@ fn run(options: &Options) -> ExitCode {
         workloads::all().into_iter().filter(|workload| options.wants(workload.name)).collect();
     let pinning = Pinning::of_this_machine(options.threads);
     pinning.pin_loader();
-    let rivals = rival::find(options, &pinning);
-    if rivals.is_empty() || chosen.is_empty() {
-        eprintln!("larder-bench: no {} to measure", if rivals.is_empty() { "server" } else { "workload" });
+    let peers = peer::find(options, &pinning);
+    if peers.is_empty() || chosen.is_empty() {
+        eprintln!("larder-bench: no {} to measure", if peers.is_empty() { "server" } else { "workload" });
         return ExitCode::FAILURE;
     }
-    let mut report = Report::new(Machine::describe(&pinning), options, &rivals);
+    let mut report = Report::new(Machine::describe(&pinning), options, &peers);
     print!("{}", report.heading());
-    measure(options, &chosen, &rivals, &mut report);
+    measure(options, &chosen, &peers, &mut report);
     if let Some(path) = &options.json
         && let Err(error) = std::fs::write(path, report.json())
     {
@@ -65,13 +65,13 @@ fn run(options: &Options) -> ExitCode {
 }
 
 /// Runs the workloads, printing each group's table when the last of the group is done.
-fn measure(options: &Options, chosen: &[Workload], rivals: &[Rival], report: &mut Report) {
-    let bar = progress_bar(chosen.len() * rivals.len() * options.repeat);
+fn measure(options: &Options, chosen: &[Workload], peers: &[Peer], report: &mut Report) {
+    let bar = progress_bar(chosen.len() * peers.len() * options.repeat);
     for group in chosen.chunk_by(|a, b| a.group() == b.group()) {
         let mut rows = Group::new(group[0].group());
         for workload in group {
             for _ in 0..options.repeat {
-                rivals.iter().for_each(|rival| one(options, workload, rival, &bar, &mut rows));
+                peers.iter().for_each(|peer| one(options, workload, peer, &bar, &mut rows));
             }
         }
         let table = report.add(rows);
@@ -80,13 +80,13 @@ fn measure(options: &Options, chosen: &[Workload], rivals: &[Rival], report: &mu
     bar.finish_and_clear();
 }
 
-fn one(options: &Options, workload: &Workload, rival: &Rival, bar: &ProgressBar, rows: &mut Group) {
-    let mut context = Context::new(options, rival, bar, workload.name);
+fn one(options: &Options, workload: &Workload, peer: &Peer, bar: &ProgressBar, rows: &mut Group) {
+    let mut context = Context::new(options, peer, bar, workload.name);
     let result = (workload.run)(&mut context);
-    rows.add(&rival.name, context.figures());
+    rows.add(&peer.name, context.figures());
     if let Err(error) = result {
-        bar.suspend(|| eprintln!("larder-bench: {} on {}: {error}", workload.name, rival.name));
-        rows.fail(workload.name, &rival.name, &error.to_string());
+        bar.suspend(|| eprintln!("larder-bench: {} on {}: {error}", workload.name, peer.name));
+        rows.fail(workload.name, &peer.name, &error.to_string());
     }
     bar.inc(1);
 }

@@ -2,9 +2,9 @@
 
 use crate::connect::TIMEOUT;
 use crate::figure::Cost;
-use crate::fleet::Fleet;
 use crate::loader::Loader;
-use crate::rival::Rival;
+use crate::peer::Peer;
+use crate::pool::ConnectionPool;
 use larder_testkit::{Client, Server, Value};
 use std::io;
 use std::sync::Arc;
@@ -28,18 +28,18 @@ pub struct Session {
 
 impl Session {
     /// Starts a server.
-    pub fn start(rival: &Rival) -> io::Result<Self> {
-        Session::of(rival.start()?)
+    pub fn start(peer: &Peer) -> io::Result<Self> {
+        Session::of(peer.start()?)
     }
 
     /// Starts a server with further arguments, which may use every core.
-    pub fn start_free(rival: &Rival, args: &[&str]) -> io::Result<Self> {
-        Session::of(rival.start_free(args)?)
+    pub fn start_free(peer: &Peer, args: &[&str]) -> io::Result<Self> {
+        Session::of(peer.start_free(args)?)
     }
 
     /// Starts a server with further arguments.
-    pub fn start_pinned(rival: &Rival, args: &[&str]) -> io::Result<Self> {
-        Session::of(rival.start_with(args)?)
+    pub fn start_pinned(peer: &Peer, args: &[&str]) -> io::Result<Self> {
+        Session::of(peer.start_with(args)?)
     }
 
     fn of(server: Server) -> io::Result<Self> {
@@ -83,8 +83,8 @@ impl Session {
     }
 
     /// Connections to drive in rounds.
-    pub fn fleet(&self, members: usize) -> io::Result<Fleet> {
-        Fleet::connect(self.server.port(), members)
+    pub fn pool(&self, connections: usize) -> io::Result<ConnectionPool> {
+        ConnectionPool::connect(self.server.port(), connections)
     }
 
     /// The port.

@@ -19,12 +19,12 @@ fn every_workload_runs_small() {
         assert!(text.contains(&format!("== {group} ==")), "{group} is missing:\n{text}");
     }
     let figures = std::fs::read_to_string(&json).expect("the figures are written");
+    let report: serde_json::Value = serde_json::from_str(&figures).expect("the figures are JSON");
+    let rows = report["rows"].as_array().expect("the report has rows");
     let servers = if larder().is_some() { &["larder", "redis-server"][..] } else { &["redis-server"] };
     for server in servers {
-        assert!(
-            figures.contains(&format!("\"{server}\": {{\"median\": ")),
-            "{server} has no figures:\n{figures}"
-        );
+        let has_figures = rows.iter().any(|row| row["values"][server]["median"].is_number());
+        assert!(has_figures, "{server} has no figures:\n{figures}");
     }
     let _ = std::fs::remove_file(json);
 }

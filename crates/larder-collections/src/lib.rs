@@ -17,8 +17,6 @@ pub mod set;
 pub mod sorted_set;
 pub mod stream;
 pub mod table;
-#[cfg(test)]
-mod test_seeds;
 pub mod value;
 
 pub use member_hash::member_hash;

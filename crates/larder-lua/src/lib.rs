@@ -34,6 +34,8 @@ mod json;
 mod msgpack;
 mod random;
 mod sandbox;
+#[allow(unsafe_code, reason = "references of any lifetime in a static")]
+pub mod scoped;
 mod structs;
 
 // Links Lua itself.

@@ -32,7 +32,6 @@ fn cases() -> usize {
 
 fn seeded(own: u64) -> Rng {
     let seed = larder_testkit::seed(own);
-    println!("SEED={seed}");
     Rng::with_seed(seed)
 }
 

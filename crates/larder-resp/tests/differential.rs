@@ -5,40 +5,24 @@ mod common;
 
 use fastrand::Rng;
 use larder_resp::{Args, Limits, Parsed, Parser, Protocol, Reply};
+use larder_testkit::Server;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A valkey-server on a unix socket, killed with its directory when dropped.
+/// A Valkey that is asked over a unix socket.
 struct Peer {
-    child: Child,
-    dir: PathBuf,
+    server: Server,
 }
 
 impl Peer {
-    fn start(name: &str) -> Peer {
-        let dir = std::env::temp_dir().join(format!("larder-resp-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let child = Command::new(larder_testkit::peer_path("valkey-server"))
-            .args(["--port", "0", "--save", "", "--unixsocket", "s"])
-            .current_dir(&dir)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("`make deps` has unpacked valkey-server");
-        let peer = Peer { child, dir };
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while peer.connect().is_err() {
-            assert!(Instant::now() < deadline, "valkey-server does not come up");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        peer
+    fn start() -> Peer {
+        Peer { server: Server::valkey(&["--unixsocket", "s"]) }
     }
 
     fn connect(&self) -> std::io::Result<UnixStream> {
-        let stream = UnixStream::connect(self.dir.join("s"))?;
+        let stream = UnixStream::connect(self.server.dir().join("s"))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         Ok(stream)
     }
@@ -55,14 +39,6 @@ impl Peer {
         let mut reply = Vec::new();
         let _ = stream.read_to_end(&mut reply);
         reply
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
@@ -127,7 +103,7 @@ fn compare(peer: &Peer, bytes: &[u8], slice: usize, hint: &str) {
 
 #[test]
 fn chosen_requests() {
-    let peer = Peer::start("chosen");
+    let peer = Peer::start();
     let cases: [&[u8]; 30] = [
         b"*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n",
         b"*2\r\n$4\r\nECHO\r\n$2\r\nhixx*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n",
@@ -168,7 +144,7 @@ fn chosen_requests() {
 
 #[test]
 fn long_lines() {
-    let peer = Peer::start("long");
+    let peer = Peer::start();
     for head in [&b"*"[..], b"*1\r\n$", b"*1\r\n", b"x"] {
         for fill in [b'1', 0, b' '] {
             for len in [60_000, 70_000] {
@@ -182,8 +158,8 @@ fn long_lines() {
 
 #[test]
 fn damaged_requests() {
-    let seed = common::seed(11);
-    let peer = Peer::start("damaged");
+    let seed = larder_testkit::seed(11);
+    let peer = Peer::start();
     for case in 0..3_000 {
         let mut rng = Rng::with_seed(seed + case);
         let mut bytes = common::commands(&mut rng);

@@ -36,7 +36,7 @@ fn run(bytes: &[u8], mut slice: impl FnMut() -> usize) -> Outcome {
 
 #[test]
 fn damaged_requests() {
-    let seed = common::seed(7);
+    let seed = larder_testkit::seed(7);
     for case in 0..20_000 {
         let mut rng = Rng::with_seed(seed + case);
         let mut bytes = common::commands(&mut rng);

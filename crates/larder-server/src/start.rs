@@ -4,7 +4,7 @@ use crate::banner;
 use crate::crash;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place};
-use crate::log::Log;
+use crate::log::{Log, Role};
 use crate::persist::{self, Persist};
 use crate::server::Server;
 use crate::settings::{Settings, SettingsError};
@@ -99,7 +99,7 @@ fn greet(log: &Log, settings: &Settings) {
         "Warning: no config file specified, using the default config. In order to specify a config file use \
          larder-server /path/to/larder.conf"
     });
-    log.is_primary();
+    log.set_role(Role::Primary);
 }
 
 /// Everything between a loaded configuration and the end.

@@ -1,9 +1,6 @@
 //! Access control across threads, and in files.
 
-mod common;
-
-use common::{failed_start, temp_dir};
-use larder_testkit::{Client, Kind, Server};
+use larder_testkit::{Client, Kind, Port, Server, failed_start, temp_dir};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -246,7 +243,8 @@ fn refused(dir: &Path, args: &[&str]) -> String {
 #[test]
 fn bad_users_keep_the_server_from_starting() {
     let dir = temp_dir();
-    let port = common::free_port().to_string();
+    let reserved = Port::reserve();
+    let port = reserved.number().to_string();
     fs::write(dir.join("bad.acl"), "user a on +get\nuser b off +nosuch\n").unwrap();
     let output = refused(&dir, &["--port", &port, "--aclfile", "bad.acl"]);
     let expected = "Aborting Redis startup because of ACL errors: bad.acl:2: Error in applying operation '+nosuch': \
@@ -280,10 +278,9 @@ fn users_survive_a_rewrite_of_the_configuration() {
     let dir = temp_dir();
     let file = dir.join("l.conf");
     fs::write(&file, format!("dir {}\nuser u on >pw ~a* +get\nuser v off\n", dir.display())).unwrap();
-    let path = file.to_str().unwrap();
     let users = {
-        let server = common::Server::start_with_file(path);
-        let mut admin = server.connect();
+        let server = Server::larder_with_file(&file);
+        let mut admin = server.raw_client();
         admin.ask(&["ACL", "SETUSER", "u", "~b", "(+set", "~c)"]);
         admin.ask(&["ACL", "DELUSER", "v"]);
         assert_eq!(admin.ask(&["CONFIG", "REWRITE"]), "+OK\r\n");
@@ -291,8 +288,8 @@ fn users_survive_a_rewrite_of_the_configuration() {
     };
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("\nuser u on #") && !text.contains("user v"), "{text}");
-    let server = common::Server::start_with_file(path);
-    assert_eq!(server.connect().ask(&["ACL", "GETUSER", "u"]), users);
-    assert_eq!(server.connect().ask(&["ACL", "GETUSER", "v"]), "$-1\r\n");
+    let server = Server::larder_with_file(&file);
+    assert_eq!(server.raw_client().ask(&["ACL", "GETUSER", "u"]), users);
+    assert_eq!(server.raw_client().ask(&["ACL", "GETUSER", "v"]), "$-1\r\n");
     fs::remove_dir_all(dir).unwrap();
 }

@@ -1,17 +1,25 @@
 //! What clients do to the server: badly formed, slow, greedy, many, silent.
 
-mod common;
-
-use common::{Server, command};
-use larder_testkit::Client;
+use larder_testkit::{Client, Server, encode, rss_bytes};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+/// Starts Larder with two threads that serve clients.
+fn start(args: &[&str]) -> Server {
+    Server::larder(&[&["--threads", "2"], args].concat())
+}
+
+fn command(args: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(&mut bytes, args);
+    bytes
+}
+
 #[test]
 fn malformed_requests_are_answered_and_closed() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let cases: [(&[u8], &str); 7] = [
         (b"*abc\r\n", "invalid multibulk length"),
         (b"*2147483648\r\n", "invalid multibulk length"),
@@ -22,17 +30,17 @@ fn malformed_requests_are_answered_and_closed() {
         (&[b'*'; 70_000], "too big mbulk count string"),
     ];
     for (bytes, message) in cases {
-        let mut client = server.connect();
+        let mut client = server.raw_client();
         client.send(&[&b"PING\r\n"[..], bytes].concat());
         assert_eq!(client.rest(), format!("+PONG\r\n-ERR Protocol error: {message}\r\n"));
     }
-    assert_eq!(server.connect().ask(&["PING"]), "+PONG\r\n");
+    assert_eq!(server.raw_client().ask(&["PING"]), "+PONG\r\n");
 }
 
 #[test]
 fn a_byte_at_a_time() {
-    let server = Server::start(&[]);
-    let mut client = server.connect();
+    let server = start(&[]);
+    let mut client = server.raw_client();
     for byte in
         [command(&[b"SET", b"k", b"v\r\nw"]), b"GET k\r\n".to_vec(), b"*0\r\n\r\nPING\r\n".to_vec()].concat()
     {
@@ -44,8 +52,8 @@ fn a_byte_at_a_time() {
 #[test]
 fn a_long_pipeline_with_the_end_behind_it() {
     const COUNT: usize = 200_000;
-    let server = Server::start(&[]);
-    let client = server.connect();
+    let server = start(&[]);
+    let client = server.raw_client();
     let mut writer = client.stream.get_ref().try_clone().unwrap();
     let sender = std::thread::spawn(move || {
         writer.write_all(&b"*1\r\n$4\r\nPING\r\n".repeat(COUNT)).unwrap();
@@ -60,8 +68,8 @@ fn a_long_pipeline_with_the_end_behind_it() {
 
 #[test]
 fn a_large_argument_there_and_back() {
-    let server = Server::start(&[]);
-    let mut client = server.connect();
+    let server = start(&[]);
+    let mut client = server.raw_client();
     let value: Vec<u8> = (0..20_000_000u32).map(|i| ((i * 31) >> 7) as u8 & 127).collect();
     client.tell(&[b"SET", b"k", &value]);
     client.tell(&[b"PING"]);
@@ -74,9 +82,9 @@ fn a_large_argument_there_and_back() {
 #[test]
 fn large_replies_to_slow_readers() {
     const COUNT: usize = 20;
-    let server = Server::start(&["--unixsocket", "l.sock"]);
+    let server = start(&["--unixsocket", "l.sock"]);
     let value: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
-    let mut client = server.connect();
+    let mut client = server.raw_client();
     client.tell(&[b"SET", b"k", &value]);
     assert_eq!(client.reply(), "+OK\r\n");
     let expected = [b"$1000000\r\n", &value[..], b"\r\n"].concat();
@@ -87,7 +95,7 @@ fn large_replies_to_slow_readers() {
             assert!(got == expected);
         }
     };
-    let mut unix = UnixStream::connect(server.dir.join("l.sock")).unwrap();
+    let mut unix = UnixStream::connect(server.dir().join("l.sock")).unwrap();
     unix.write_all(&b"GET k\r\n".repeat(COUNT)).unwrap();
     client.send(&b"GET k\r\n".repeat(COUNT));
     read_slowly(&mut unix);
@@ -100,12 +108,12 @@ fn large_replies_to_slow_readers() {
 
 #[test]
 fn mail_reaches_clients_of_other_workers() {
-    let server = Server::start(&[]);
-    let mut monitors: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    let server = start(&[]);
+    let mut monitors: Vec<_> = (0..4).map(|_| server.raw_client()).collect();
     for monitor in &mut monitors {
         assert_eq!(monitor.ask(&["MONITOR"]), "+OK\r\n");
     }
-    let mut other = server.connect();
+    let mut other = server.raw_client();
     other.ask(&["ECHO", "hello"]);
     for monitor in &mut monitors {
         let line = monitor.reply();
@@ -118,90 +126,90 @@ fn mail_reaches_clients_of_other_workers() {
 
 #[test]
 fn announced_bytes_take_no_memory() {
-    let server = Server::start(&[]);
-    let before = server.rss();
+    let server = start(&[]);
+    let before = rss_bytes(server.pid());
     let clients: Vec<_> = (0..50)
         .map(|_| {
-            let mut client = server.connect();
+            let mut client = server.raw_client();
             client.send(b"*2147483647\r\n$3\r\nSET\r\n$536870912\r\nabc");
             client
         })
         .collect();
-    assert_eq!(server.connect().ask(&["PING"]), "+PONG\r\n");
-    assert!(server.rss() < before + (20 << 20), "{} -> {}", before, server.rss());
+    assert_eq!(server.raw_client().ask(&["PING"]), "+PONG\r\n");
+    assert!(rss_bytes(server.pid()) < before + (20 << 20), "{} -> {}", before, rss_bytes(server.pid()));
     drop(clients);
 }
 
 #[test]
 fn a_client_that_never_reads_is_cut() {
-    let mut server = Server::start(&["--client-output-buffer-limit", "normal 2mb 0 0"]);
+    let server = start(&["--client-output-buffer-limit", "normal 2mb 0 0"]);
     let value = vec![b'x'; 100_000];
-    let mut client = server.connect();
+    let mut client = server.raw_client();
     client.tell(&[b"SET", b"k", &value]);
     assert_eq!(client.reply(), "+OK\r\n");
-    let mut greedy = server.connect();
+    let mut greedy = server.raw_client();
     greedy.stream.get_ref().set_write_timeout(Some(Duration::from_secs(20))).unwrap();
     while greedy.stream.get_mut().write_all(&b"GET k\r\n".repeat(100)).is_ok() {}
-    server.expect_line("closed ASAP for overcoming of output buffer limits.");
-    assert!(server.rss() < 100 << 20);
+    server.wait_for_log("closed ASAP for overcoming of output buffer limits.");
+    assert!(rss_bytes(server.pid()) < 100 << 20);
     assert_eq!(client.ask(&["PING"]), "+PONG\r\n");
 }
 
 #[test]
 fn a_soft_limit_takes_its_time() {
-    let mut server = Server::start(&["--client-output-buffer-limit", "normal 0 100kb 1"]);
-    let mut client = server.connect();
+    let server = start(&["--client-output-buffer-limit", "normal 0 100kb 1"]);
+    let mut client = server.raw_client();
     client.tell(&[b"SET", b"k", &vec![b'x'; 1_000_000]]);
     client.reply();
     let start = Instant::now();
     client.send(&b"GET k\r\n".repeat(20));
-    server.expect_line("closed ASAP for overcoming of output buffer limits.");
+    server.wait_for_log("closed ASAP for overcoming of output buffer limits.");
     assert!(start.elapsed() > Duration::from_secs(1));
 }
 
 #[test]
 fn a_query_buffer_has_a_limit() {
-    let mut server = Server::start(&["--client-query-buffer-limit", "1mb"]);
-    let mut client = server.connect();
+    let server = start(&["--client-query-buffer-limit", "1mb"]);
+    let mut client = server.raw_client();
     client.tell(&[b"BLPOP", b"nothing", b"0"]);
     let _ = client.stream.get_mut().write_all(&vec![b'x'; 3 << 20]);
-    server.expect_line("Closing client that reached max query buffer length");
+    server.wait_for_log("Closing client that reached max query buffer length");
     assert_eq!(client.rest(), "");
 }
 
 #[test]
 fn too_many_clients() {
-    let server = Server::start(&["--maxclients", "3"]);
-    let mut clients: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    let server = start(&["--maxclients", "3"]);
+    let mut clients: Vec<_> = (0..3).map(|_| server.raw_client()).collect();
     assert!(clients.iter_mut().all(|client| client.ask(&["PING"]) == "+PONG\r\n"));
-    assert_eq!(server.connect().rest(), "-ERR max number of clients reached\r\n");
+    assert_eq!(server.raw_client().rest(), "-ERR max number of clients reached\r\n");
     assert_eq!(clients[0].ask(&["QUIT"]), "+OK\r\n");
     assert_eq!(clients[0].rest(), "");
-    assert_eq!(server.connect().ask(&["PING"]), "+PONG\r\n");
+    assert_eq!(server.raw_client().ask(&["PING"]), "+PONG\r\n");
 }
 
 #[test]
 fn idle_clients_are_closed() {
-    let server = Server::start(&["--timeout", "1"]);
-    let mut idle = server.connect();
-    let mut blocked = server.connect();
+    let server = start(&["--timeout", "1"]);
+    let mut idle = server.raw_client();
+    let mut blocked = server.raw_client();
     blocked.tell(&[b"BLPOP", b"k", b"0"]);
     assert_eq!(idle.rest(), "");
-    let mut other = server.connect();
+    let mut other = server.raw_client();
     assert_eq!(other.ask(&["LPUSH", "k", "v"]), ":1\r\n");
     assert_eq!(blocked.reply(), "*2\r\n$1\r\nk\r\n$1\r\nv\r\n");
 }
 
 #[test]
 fn blocked_clients_keep_their_pipeline() {
-    let server = Server::start(&[]);
-    let mut clients: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    let server = start(&[]);
+    let mut clients: Vec<_> = (0..4).map(|_| server.raw_client()).collect();
     for client in &mut clients {
         client.send(b"PING\r\nBLPOP k 0\r\nECHO behind\r\nECHO ");
         assert_eq!(client.reply(), "+PONG\r\n");
         client.send(b"part\r\n");
     }
-    let mut other = server.connect();
+    let mut other = server.raw_client();
     for client in &mut clients {
         assert_eq!(other.ask(&["LPUSH", "k", "v"]), ":1\r\n");
         assert_eq!(client.reply(), "*2\r\n$1\r\nk\r\n$1\r\nv\r\n");
@@ -211,20 +219,20 @@ fn blocked_clients_keep_their_pipeline() {
 
 #[test]
 fn blocked_clients_give_up() {
-    let server = Server::start(&[]);
-    let mut client = server.connect();
+    let server = start(&[]);
+    let mut client = server.raw_client();
     let start = Instant::now();
     client.send(b"BLPOP k 0.2\r\nBLPOP k 0.1\r\nPING\r\n");
     assert_eq!(client.reply() + &client.reply() + &client.reply(), "*-1\r\n*-1\r\n+PONG\r\n");
     assert!(start.elapsed() >= Duration::from_millis(290));
     drop(client);
-    assert_eq!(server.connect().ask(&["PING"]), "+PONG\r\n");
+    assert_eq!(server.raw_client().ask(&["PING"]), "+PONG\r\n");
 }
 
 #[test]
 fn paused_commands_are_tried_again() {
-    let server = Server::start(&[]);
-    let mut client = server.connect();
+    let server = start(&[]);
+    let mut client = server.raw_client();
     assert_eq!(client.ask(&["CLIENT", "PAUSE", "150"]), "+OK\r\n");
     let start = Instant::now();
     client.send(b"ECHO a\r\nECHO b\r\n");
@@ -234,10 +242,10 @@ fn paused_commands_are_tried_again() {
 
 #[test]
 fn random_pipelines_in_random_slices() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
+    let seed = larder_testkit::seed(3);
     let mut rng = fastrand::Rng::with_seed(seed);
-    let server = Server::start(&["--threads", "3"]);
-    let mut clients: Vec<_> = (0..8).map(|_| server.connect()).collect();
+    let server = start(&["--threads", "3"]);
+    let mut clients: Vec<_> = (0..8).map(|_| server.raw_client()).collect();
     for _ in 0..100 {
         let client = &mut clients[rng.usize(0..8)];
         let (mut request, mut expected) = (Vec::new(), Vec::new());
@@ -263,17 +271,17 @@ fn random_pipelines_in_random_slices() {
 #[ignore = "opens 10,000 connections, which takes as many descriptors; for the full run"]
 fn idle_connections_are_small() {
     const COUNT: usize = 10_000;
-    let server = Server::start(&["--maxclients", "15000"]);
-    let mut first = server.connect();
+    let server = start(&["--maxclients", "15000"]);
+    let mut first = server.raw_client();
     assert_eq!(first.ask(&["PING"]), "+PONG\r\n");
-    let before = server.rss();
-    let mut clients: Vec<_> = (0..COUNT).map(|_| server.connect().stream.into_inner()).collect();
+    let before = rss_bytes(server.pid());
+    let mut clients: Vec<_> = (0..COUNT).map(|_| server.raw_client().stream.into_inner()).collect();
     for client in &mut clients {
         client.write_all(b"*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n").unwrap();
         let mut reply = [0; 7];
         client.read_exact(&mut reply).unwrap();
     }
-    let each = (server.rss() - before) / COUNT;
+    let each = (rss_bytes(server.pid()) - before) / COUNT as u64;
     println!("{each} bytes for each idle connection");
     assert!(each <= 2048, "{each} bytes");
     let mut times: Vec<_> = (0..2000)
@@ -296,7 +304,7 @@ fn field(client: &mut Client, name: &str) -> String {
 
 #[test]
 fn capabilities_are_noted_until_a_reset() {
-    let server = larder_testkit::Server::larder(&[]);
+    let server = Server::larder(&[]);
     let mut client = server.client();
     assert_eq!(field(&mut client, "capa"), "");
     assert_eq!(client.ask("CLIENT CAPA something").text(), "OK");
@@ -310,7 +318,7 @@ fn capabilities_are_noted_until_a_reset() {
 /// Each filter of CLIENT LIST and KILL, and its opposite, finds just the clients that it should.
 #[test]
 fn filters_find_the_clients_that_they_mean() {
-    let server = larder_testkit::Server::larder(&["--threads", "2", "--unixsocket", "server.sock"]);
+    let server = Server::larder(&["--threads", "2", "--unixsocket", "server.sock"]);
     let mut me = server.client();
     me.ask("CLIENT SETNAME me");
     let mut named = server.client();

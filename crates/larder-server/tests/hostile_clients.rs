@@ -2,6 +2,7 @@
 //! docs/limits.md.
 
 use larder_testkit::{Client, Kind, Server};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -151,12 +152,8 @@ fn connections_are_accepted_when_descriptors_are_free_again() {
     let server = Server::larder(&["--threads", "2", "--maxclients", "500"]);
     let pid = server.pid();
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it is there").count() as u64;
-    let limit = libc::rlimit { rlim_cur: open + 3, rlim_max: open + 3 };
-    // SAFETY: the process is the test's own child; the old limit is not asked for.
-    let set = unsafe {
-        libc::prlimit(pid as libc::pid_t, libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut())
-    };
-    assert_eq!(set, 0);
+    let limit = Rlimit { current: Some(open + 3), maximum: Some(open + 3) };
+    prlimit(Pid::from_raw(pid as i32), Resource::Nofile, limit).expect("the limit of a child can be set");
     let mut first: Vec<Client> = (0..3).map(|_| server.client()).collect();
     let mut waiting: Vec<Client> = (0..3).map(|_| server.client()).collect();
     first.iter_mut().for_each(|client| assert_eq!(client.ask("PING").text(), "PONG"));

@@ -176,7 +176,7 @@ fn broken(what: &str) -> io::Error {
 }
 
 /// Appends a command as an array of bulk strings.
-pub(crate) fn encode<A: AsRef<[u8]>>(out: &mut Vec<u8>, args: &[A]) {
+pub fn encode<A: AsRef<[u8]>>(out: &mut Vec<u8>, args: &[A]) {
     out.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
     for arg in args {
         let arg = arg.as_ref();

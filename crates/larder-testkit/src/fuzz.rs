@@ -1,6 +1,6 @@
 //! How fuzz tests count: seed after seed, for a number of cases or for a time.
 
-use crate::seed;
+use crate::{given_seed, seed};
 use std::time::{Duration, Instant};
 
 /// How long a fuzz test is to run: `FUZZ_SECONDS` from the environment.
@@ -14,7 +14,7 @@ pub fn time() -> Option<Duration> {
 pub fn for_seeds(own: u64, count: u64, mut case: impl FnMut(u64)) {
     let deadline = time().map(|time| Instant::now() + time);
     let first = seed(own);
-    let count = if std::env::var_os("SEED").is_some() { 1 } else { count };
+    let count = if given_seed().is_some() { 1 } else { count };
     let mut at = first;
     while at < first + count || deadline.is_some_and(|deadline| Instant::now() < deadline) {
         let told = Told(at);

@@ -10,23 +10,22 @@ pub mod mutate;
 mod port;
 pub mod preload;
 mod process;
+mod raw_client;
+mod seeds;
 mod server;
 pub mod syntax;
 mod value;
 mod words;
 
-pub use client::Client;
+pub use client::{Client, encode};
 pub use kind::{Kind, peer_path, version};
 pub use port::Port;
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
-pub use server::Server;
+pub use raw_client::RawClient;
+pub use seeds::{given as given_seed, seed, seeds};
+pub use server::{Server, failed_start, temp_dir};
 pub use value::Value;
 pub use words::words;
-
-/// The seed of a test: `SEED` from the environment, or the test's own. Print it when the test fails.
-pub fn seed(own: u64) -> u64 {
-    std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(own)
-}
 
 /// Whether the full, long run of a test is asked for.
 pub fn full_run() -> bool {

@@ -1,6 +1,6 @@
 //! Server processes that end with the test that started them.
 
-use crate::{Client, Kind, Port};
+use crate::{Client, Kind, Port, RawClient};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -30,6 +30,11 @@ impl Server {
         Self::of(Kind::Larder, args)
     }
 
+    /// Starts Larder with a configuration file.
+    pub fn larder_with_file(file: &Path) -> Self {
+        Self::start(&[&Kind::Larder.program().to_string_lossy(), &file.to_string_lossy()], &[])
+    }
+
     /// Starts Redis 7.0, with which files, payloads and replication are exchanged.
     pub fn redis(args: &[&str]) -> Self {
         Self::of(Kind::Redis, args)
@@ -56,7 +61,7 @@ impl Server {
     }
 
     fn try_start(command: &[&str], args: &[&str]) -> Option<Self> {
-        let (port, dir) = (Port::reserve(), fresh_dir());
+        let (port, dir) = (Port::reserve(), temp_dir());
         let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
         let child = spawn(&command, port.number(), &dir, args);
         let mut server = Server { command, child, port, dir };
@@ -182,6 +187,18 @@ impl Server {
         Client::connect(self.port()).expect("the server accepts")
     }
 
+    /// A new connection that shows the bytes of replies.
+    pub fn raw_client(&self) -> RawClient {
+        RawClient::connect(self.port()).expect("the server accepts")
+    }
+
+    /// Sends it a signal, by its name without SIG.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status();
+        assert!(sent.expect("there is a command that sends signals").success(), "{name} is sent");
+    }
+
     /// Asks the server to end (SIGTERM) and returns how it did.
     pub fn stop(&mut self) -> ExitStatus {
         if let Ok(Some(status)) = self.child.try_wait() {
@@ -229,7 +246,17 @@ fn spawn(command: &[String], port: u16, dir: &Path, args: &[&str]) -> Child {
         .unwrap_or_else(|error| panic!("{} does not start: {error}", command[0]))
 }
 
-fn fresh_dir() -> PathBuf {
+/// Runs Larder in a folder with arguments that it refuses: exit code, standard output, standard error.
+pub fn failed_start(dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(Kind::Larder.program());
+    command.current_dir(dir).stdin(Stdio::null()).args(args);
+    let output = command.output().expect("larder-server is a program");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A new folder for temporary files, which the caller removes.
+pub fn temp_dir() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("larder-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let dir = std::env::temp_dir().join(name);

@@ -1,109 +1,147 @@
 //! The report as JSON: every run of every figure.
 
 use super::parts::{Cell, Group, Report, Row};
-use std::fmt::Write;
+use serde::{Serialize, Serializer};
 
-/// Renders a report.
+/// Renders a report. What is no number, as an infinity, is null.
 pub fn render(report: &Report) -> String {
-    let pairs =
-        |list: &[(&'static str, String)]| object(list.iter().map(|(name, value)| (*name, string(value))));
-    let servers = report.servers.iter().map(|server| {
-        let fields = [("name", &server.name), ("version", &server.version), ("command", &server.command)];
-        object(fields.into_iter().map(|(name, value)| (name, string(value))))
-    });
-    let rows = report.groups.iter().flat_map(|group| group.rows.iter().map(|one| row(group, one)));
-    let fields = [
-        ("machine", pairs(&report.machine.facts)),
-        ("parameters", pairs(&report.parameters)),
-        ("servers", array(servers)),
-        ("rows", lines(rows)),
-        ("failures", array(report.groups.iter().flat_map(failures))),
-    ];
-    object(fields.into_iter()) + "\n"
+    let document = Document {
+        machine: &report.machine.facts,
+        parameters: &report.parameters,
+        servers: report
+            .servers
+            .iter()
+            .map(|server| ServerJson {
+                name: &server.name,
+                version: &server.version,
+                command: &server.command,
+            })
+            .collect(),
+        rows: report
+            .groups
+            .iter()
+            .flat_map(|group| group.rows.iter().map(|row| row_json(group, row)))
+            .collect(),
+        failures: report.groups.iter().flat_map(failures).collect(),
+    };
+    let text = serde_json::to_string_pretty(&document).expect("every key is a string");
+    text + "\n"
 }
 
-fn row(group: &Group, row: &Row) -> String {
-    let verdict = group.verdict(row).map_or("null", |ok| if ok { "\"ok\"" } else { "\"over\"" });
-    let fields = [
-        ("group", string(&group.name)),
-        ("name", string(&row.name)),
-        ("unit", string(row.unit)),
-        ("target", string(&super::table::target(&row.target))),
-        ("reached", group.reached(row).map_or_else(|| "null".to_owned(), number)),
-        ("verdict", verdict.to_owned()),
-        ("values", object(row.cells.iter().map(|one| (one.server.as_str(), cell(one))))),
-    ];
-    object(fields.into_iter())
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(serialize_with = "map")]
+    machine: &'a [(&'static str, String)],
+    #[serde(serialize_with = "map")]
+    parameters: &'a [(&'static str, String)],
+    servers: Vec<ServerJson<'a>>,
+    rows: Vec<RowJson<'a>>,
+    failures: Vec<FailureJson<'a>>,
 }
 
-fn cell(cell: &Cell) -> String {
-    let mut fields = vec![("median", number(cell.value())), ("runs", numbers(&cell.runs))];
-    if let Some(worker) = cell.worker() {
-        fields.extend([("worker_median", number(worker)), ("worker_runs", numbers(&cell.workers))]);
+#[derive(Serialize)]
+struct ServerJson<'a> {
+    name: &'a str,
+    version: &'a str,
+    command: &'a str,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    group: &'a str,
+    name: &'a str,
+    unit: &'a str,
+    target: String,
+    reached: Option<f64>,
+    verdict: Option<&'static str>,
+    #[serde(serialize_with = "map")]
+    values: Vec<(&'a str, CellJson<'a>)>,
+}
+
+#[derive(Serialize)]
+struct CellJson<'a> {
+    median: f64,
+    runs: &'a [f64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker_median: Option<f64>,
+    #[serde(skip_serializing_if = "<[f64]>::is_empty")]
+    worker_runs: &'a [f64],
+}
+
+#[derive(Serialize)]
+struct FailureJson<'a> {
+    workload: &'a str,
+    server: &'a str,
+    error: &'a str,
+}
+
+/// Pairs as an object, in their order.
+fn map<K: Serialize, V: Serialize, S: Serializer>(
+    pairs: &(impl AsRef<[(K, V)]> + ?Sized),
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.as_ref().iter().map(|(name, value)| (name, value)))
+}
+
+fn row_json<'a>(group: &'a Group, row: &'a Row) -> RowJson<'a> {
+    RowJson {
+        group: &group.name,
+        name: &row.name,
+        unit: row.unit,
+        target: super::table::target(&row.target),
+        reached: group.reached(row),
+        verdict: group.verdict(row).map(|is_within| if is_within { "ok" } else { "over" }),
+        values: row.cells.iter().map(|cell| (cell.server.as_str(), cell_json(cell))).collect(),
     }
-    object(fields.into_iter())
 }
 
-fn failures(group: &Group) -> impl Iterator<Item = String> {
-    group.failures.iter().map(|failure| {
-        let fields =
-            [("workload", &failure.workload), ("server", &failure.server), ("error", &failure.error)];
-        object(fields.into_iter().map(|(name, value)| (name, string(value))))
+fn cell_json(cell: &Cell) -> CellJson<'_> {
+    CellJson {
+        median: cell.value(),
+        runs: &cell.runs,
+        worker_median: cell.worker(),
+        worker_runs: &cell.workers,
+    }
+}
+
+fn failures(group: &Group) -> impl Iterator<Item = FailureJson<'_>> {
+    group.failures.iter().map(|failure| FailureJson {
+        workload: &failure.workload,
+        server: &failure.server,
+        error: &failure.error,
     })
-}
-
-fn object<'a>(fields: impl Iterator<Item = (&'a str, String)>) -> String {
-    let fields: Vec<String> = fields.map(|(name, value)| format!("{}: {value}", string(name))).collect();
-    format!("{{{}}}", fields.join(", "))
-}
-
-fn array(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
-}
-
-/// An array with an item a line.
-fn lines(items: impl Iterator<Item = String>) -> String {
-    format!("[\n{}\n]", items.collect::<Vec<_>>().join(",\n"))
-}
-
-fn numbers(values: &[f64]) -> String {
-    array(values.iter().map(|&value| number(value)))
-}
-
-/// JSON knows no infinities.
-fn number(value: f64) -> String {
-    if value.is_finite() { value.to_string() } else { "null".to_owned() }
-}
-
-fn string(text: &str) -> String {
-    let mut out = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => out.extend(['\\', letter]),
-            control if control < ' ' => drop(write!(out, "\\u{:04x}", control as u32)),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::parts::tests::group;
+    use super::super::parts::tests::{figure, group};
     use super::*;
+    use crate::figure::Target;
     use crate::machine::Machine;
+    use crate::peer::LARDER;
+    use serde_json::{Value, json};
 
     #[test]
     fn a_report() {
-        let machine = Machine { facts: vec![("cpu", "a \"fast\" one\t".to_owned())] };
-        let report = Report { machine, parameters: vec![], servers: vec![], groups: vec![group()] };
-        let text = render(&report);
-        assert!(text.starts_with("{\"machine\": {\"cpu\": \"a \\\"fast\\\" one\\u0009\"}, "), "{text}");
-        assert!(
-            text.contains("\"larder\": {\"median\": 100, \"runs\": [100, 110, 90], \"worker_median\": 90,")
+        let machine = Machine { facts: vec![("cpu", "a \"fast\" one\t".to_owned()), ("a", String::new())] };
+        let mut group = group();
+        group.add(LARDER, vec![figure("none", f64::NAN, None, Target::None)]);
+        let text = render(&Report { machine, parameters: vec![], servers: vec![], groups: vec![group] });
+        let cpu = text.find("\"cpu\"").expect("the machine is described");
+        assert!(cpu < text.find("\"a\"").expect("all of it"), "facts are in their order: {text}");
+        let report: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(report["machine"]["cpu"], "a \"fast\" one\t");
+        let row = &report["rows"][0];
+        assert_eq!(
+            (&row["group"], &row["name"], &row["verdict"]),
+            (&json!("cpu"), &json!("SET"), &json!("ok"))
         );
-        assert!(text.contains("\"failures\": [{\"workload\": \"cpu/p16\","));
-        assert_eq!(number(f64::NAN), "null");
+        let runs = json!({
+            "median": 100.0, "runs": [100.0, 110.0, 90.0],
+            "worker_median": 90.0, "worker_runs": [90.0, 100.0, 80.0],
+        });
+        assert_eq!(row["values"][LARDER], runs);
+        assert_eq!(report["rows"][4]["values"][LARDER], json!({"median": null, "runs": [null]}));
+        assert_eq!(report["failures"][0]["workload"], "cpu/p16");
     }
 }

@@ -6,24 +6,24 @@ mod table;
 
 use crate::cli::Options;
 use crate::machine::Machine;
-use crate::rival::Rival;
+use crate::peer::Peer;
 use parts::Described;
 pub use parts::{Group, Report};
 
 impl Report {
     /// A report without figures.
-    pub fn new(machine: Machine, options: &Options, rivals: &[Rival]) -> Self {
+    pub fn new(machine: Machine, options: &Options, peers: &[Peer]) -> Self {
         let parameters = vec![
             ("scale", options.scale.to_string()),
             ("repeat", options.repeat.to_string()),
             ("threads", options.threads.to_string()),
         ];
-        let describe = |rival: &Rival| Described {
-            name: rival.name.clone(),
-            version: rival.version.clone(),
-            command: rival.command().0.join(" "),
+        let describe = |peer: &Peer| Described {
+            name: peer.name.clone(),
+            version: peer.version.clone(),
+            command: peer.command().0.join(" "),
         };
-        Report { machine, parameters, servers: rivals.iter().map(describe).collect(), groups: Vec::new() }
+        Report { machine, parameters, servers: peers.iter().map(describe).collect(), groups: Vec::new() }
     }
 
     /// The machine and the servers, to print first.

@@ -2,7 +2,7 @@
 
 use crate::figure::{Figure, Target, median};
 use crate::machine::Machine;
-use crate::rival::{LARDER, REDIS};
+use crate::peer::{LARDER, REDIS};
 
 /// Everything of one run.
 pub struct Report {

@@ -2,7 +2,7 @@
 
 use super::parts::{Group, Row};
 use crate::figure::Target;
-use crate::rival::LARDER;
+use crate::peer::LARDER;
 
 /// Renders a group: a column a server, the worker threads' part behind a stroke, Larder's ratio to each peer.
 pub fn render(group: &Group, servers: &[&str]) -> String {
@@ -101,7 +101,7 @@ fn align(lines: &[Vec<String>]) -> String {
 mod tests {
     use super::super::parts::tests::group;
     use super::*;
-    use crate::rival::REDIS;
+    use crate::peer::REDIS;
 
     #[test]
     fn a_table() {

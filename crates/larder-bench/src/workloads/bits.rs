@@ -31,7 +31,7 @@ fn start(context: &Context) -> io::Result<Session> {
 /// after every command, which costs it as much as a command of these.
 pub fn whole(context: &mut Context) -> io::Result<()> {
     let mut session = start(context)?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     for (line, target) in [
         ("BITCOUNT bits:0", Target::OfRedis(0.5)),
         ("BITCOUNT bits:0 13 8388000 BIT", Target::OfRedis(0.5)),
@@ -42,11 +42,11 @@ pub fn whole(context: &mut Context) -> io::Result<()> {
         context.stage(line);
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let mut command = |out: &mut Vec<u8>| resp::command(out, &words);
-        let rounds = fleet.rounds(context.scaled(3000, 50), 1);
-        fleet.run(rounds.div_ceil(10), 1, &mut command)?;
+        let rounds = pool.rounds(context.scaled(3000, 50), 1);
+        pool.run(rounds.div_ceil(10), 1, &mut command)?;
         let mut costs = Vec::new();
         for _ in 0..context.rounds(3) {
-            costs.push(timed(&mut session, &mut fleet, rounds, 1, &mut command)?.0);
+            costs.push(timed(&mut session, &mut pool, rounds, 1, &mut command)?.0);
         }
         context.cost(format!("{line}, 1 MB"), median_cost(&costs), target);
     }
@@ -56,8 +56,8 @@ pub fn whole(context: &mut Context) -> io::Result<()> {
 /// Commands on single bits, at random places.
 pub fn single(context: &mut Context) -> io::Result<()> {
     let mut session = start(context)?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(400_000, 800), PIPELINE);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(400_000, 800), PIPELINE);
     for verb in ["SETBIT", "GETBIT", "BITFIELD INCRBY"] {
         context.stage(verb);
         let mut rng = Rng::with_seed(SEED);
@@ -70,8 +70,8 @@ pub fn single(context: &mut Context) -> io::Result<()> {
                 _ => resp::command(out, &[b"BITFIELD", b"bits:0", b"INCRBY", b"u16", offset, b"3"]),
             }
         };
-        fleet.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
-        let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, command)?;
+        pool.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
+        let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, command)?;
         context.cost(format!("{verb}, 1 MB"), cost, Target::OfRedis(0.9));
     }
     Ok(())

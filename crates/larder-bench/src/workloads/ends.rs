@@ -4,7 +4,7 @@ use super::operations::{CONNECTIONS, Turns, timed};
 use crate::context::Context;
 use crate::data;
 use crate::figure::{Cost, Target, median_cost};
-use crate::fleet::Fleet;
+use crate::pool::ConnectionPool;
 use crate::resp;
 use crate::session::Session;
 use std::io;
@@ -18,20 +18,20 @@ pub const VERBS: [&str; 4] = ["LPUSH", "LPOP", "RPUSH", "RPOP"];
 /// Measures all fills in turn on one server, so that they share its moods, and takes medians.
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
     let values = data::values(size, 256, false);
     let mut costs = vec![vec![Vec::new(); VERBS.len()]; FILLS.len()];
     let turns = context.rounds(3);
     // What runs first is the yardstick of the others: it must not pay for cold caches and a small heap.
-    cycle(&mut session, &mut fleet, "warm", rounds.div_ceil(4), pipeline, &values)?;
+    cycle(&mut session, &mut pool, "warm", rounds.div_ceil(4), pipeline, &values)?;
     for turn in 0..turns {
         for (which, fill) in FILLS.iter().enumerate() {
             context.progress("fills", turn * FILLS.len() + which, turns * FILLS.len());
             session.configure(&[("list-max-listpack-size", &fill.to_string())])?;
             let name = format!("fill{fill}");
             for (verb, cost) in
-                cycle(&mut session, &mut fleet, &name, rounds, pipeline, &values)?.iter().enumerate()
+                cycle(&mut session, &mut pool, &name, rounds, pipeline, &values)?.iter().enumerate()
             {
                 costs[which][verb].push(*cost);
             }
@@ -51,7 +51,7 @@ pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()
 /// Pushes and pops at each end, in the order of `VERBS`; leaves nothing behind.
 pub fn cycle(
     session: &mut Session,
-    fleet: &mut Fleet,
+    pool: &mut ConnectionPool,
     name: &str,
     rounds: usize,
     pipeline: usize,
@@ -60,7 +60,7 @@ pub fn cycle(
     let mut next = 0;
     let mut one = |verb: &str| {
         let mut keys = Turns::new(name, LISTS);
-        let (cost, nulls) = timed(session, fleet, rounds, pipeline, |out| {
+        let (cost, nulls) = timed(session, pool, rounds, pipeline, |out| {
             next = (next + 1) % values.len();
             if verb.ends_with("PUSH") {
                 resp::command(out, &[verb.as_bytes(), keys.next(), &values[next]]);

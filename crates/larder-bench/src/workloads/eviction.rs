@@ -22,7 +22,7 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
 fn one(context: &mut Context, policy: &str, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
     session.configure(&[("maxmemory-policy", policy)])?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     let keys = context.scaled(KEYS, 5000);
     let mut rng = Rng::with_seed(SEED);
     let mut set = |out: &mut Vec<u8>| {
@@ -30,17 +30,16 @@ fn one(context: &mut Context, policy: &str, pipeline: usize) -> io::Result<()> {
         resp::command(out, &[b"SET", key.as_bytes(), b"a value of 20 bytes."]);
     };
     context.stage("filling");
-    fleet.run(keys.div_ceil(CONNECTIONS * 16), 16, &mut set)?;
+    pool.run(keys.div_ceil(CONNECTIONS * 16), 16, &mut set)?;
     if policy != "noeviction" {
         let used = session.info("used_memory")?.unwrap_or(0).to_string();
         session.configure(&[("maxmemory", used.as_str())])?;
     }
-    let rounds =
-        fleet.rounds(context.scaled(if pipeline == 1 { 200_000 } else { 1_000_000 }, 2000), pipeline);
+    let rounds = pool.rounds(context.scaled(if pipeline == 1 { 200_000 } else { 1_000_000 }, 2000), pipeline);
     // Until every size of every segment has had its turn.
     context.stage(policy);
-    fleet.run(keys.div_ceil(CONNECTIONS * 32), 16, &mut set)?;
-    let (cost, _) = timed(&mut session, &mut fleet, rounds, pipeline, &mut set)?;
+    pool.run(keys.div_ceil(CONNECTIONS * 32), 16, &mut set)?;
+    let (cost, _) = timed(&mut session, &mut pool, rounds, pipeline, &mut set)?;
     context.cost(format!("SET of new keys, {policy}, pipeline {pipeline}"), cost, Target::OfRedis(0.9));
     Ok(())
 }

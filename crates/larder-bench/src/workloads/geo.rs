@@ -29,7 +29,7 @@ pub fn run(context: &mut Context) -> io::Result<()> {
     }
     loader.finish()?;
     let radius = format!("{:.3}", RADIUS_KM * (MEMBERS as f64 / members as f64).sqrt());
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     for (verb, operations) in [
         ("GEOADD", 200_000),
         ("GEODIST", 400_000),
@@ -38,7 +38,7 @@ pub fn run(context: &mut Context) -> io::Result<()> {
         ("GEOSEARCH of 100, sorted, with distances", 20_000),
     ] {
         context.stage(verb);
-        let rounds = fleet.rounds(context.scaled(operations, 800), PIPELINE);
+        let rounds = pool.rounds(context.scaled(operations, 800), PIPELINE);
         let mut command = |out: &mut Vec<u8>| {
             let [x, y] = place(&mut rng);
             let (x, y) = (x.as_bytes(), y.as_bytes());
@@ -54,8 +54,8 @@ pub fn run(context: &mut Context) -> io::Result<()> {
                 _ => resp::command(out, &[&search[..], &[b"ASC" as &[u8], b"WITHDIST"]].concat()),
             }
         };
-        fleet.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
-        let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, command)?;
+        pool.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
+        let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, command)?;
         context.cost(format!("{verb}, 1 set of {members}"), cost, Target::OfRedis(0.9));
     }
     Ok(())

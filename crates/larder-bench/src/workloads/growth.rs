@@ -11,18 +11,18 @@ use std::io;
 const SLOW_US: i64 = 200;
 
 /// Row, command, and the arguments after the key for a number.
-type Shape = (&'static str, &'static [u8], fn(u64) -> [String; 2]);
+type GrowthCase = (&'static str, &'static [u8], fn(u64) -> [String; 2]);
 
 /// Grows a hash, a set of strings, a set of integers and a sorted set, one element per command.
 pub fn run(context: &mut Context) -> io::Result<()> {
     let count = context.scaled(5_000_000, 5000);
-    let shapes: [Shape; 4] = [
+    let cases: [GrowthCase; 4] = [
         ("HSET", b"HSET", |n| [format!("field:{n:010}"), "0123456789abcdef".to_owned()]),
         ("SADD, strings", b"SADD", |n| [format!("member:{n:09}"), format!("other:{n:010}")]),
         ("SADD, integers", b"SADD", |n| [(n % (1 << 40)).to_string(), (n >> 7).to_string()]),
         ("ZADD", b"ZADD", |n| [(n % 1_000_003).to_string(), format!("member:{n:09}")]),
     ];
-    for (row, name, arguments) in shapes {
+    for (row, name, arguments) in cases {
         let mut session = context.start()?;
         session.configure(&[
             ("slowlog-log-slower-than", &SLOW_US.to_string()),

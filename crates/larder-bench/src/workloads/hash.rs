@@ -23,19 +23,19 @@ pub enum Many {
     TenThousand,
 }
 
-/// Hashes and the fields of each.
-struct Shape {
+/// How many hashes, and fields of each.
+struct HashSizes {
     name: &'static str,
     hashes: usize,
     fields: usize,
 }
 
-impl Shape {
+impl HashSizes {
     fn of(context: &Context, many: Many) -> Self {
         match many {
-            Many::One => Shape { name: "one hash", hashes: 1, fields: context.scaled(1_000_000, 2000) },
+            Many::One => HashSizes { name: "one hash", hashes: 1, fields: context.scaled(1_000_000, 2000) },
             Many::TenThousand => {
-                Shape { name: "many hashes", hashes: context.scaled(10_000, 20), fields: SMALL }
+                HashSizes { name: "many hashes", hashes: context.scaled(10_000, 20), fields: SMALL }
             }
         }
     }
@@ -60,21 +60,21 @@ fn field(n: usize) -> String {
 /// Loads the hashes, and measures each command in three turns.
 pub fn run(context: &mut Context, many: Many) -> io::Result<()> {
     let mut session = context.start()?;
-    let shape = Shape::of(context, many);
-    load(context, &mut session, &shape)?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let sizes = HashSizes::of(context, many);
+    load(context, &mut session, &sizes)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     let mut commands = vec!["HSET", "HGET", "HINCRBY", "HSET new, HDEL"];
-    if shape.fields == SMALL {
+    if sizes.fields == SMALL {
         commands.push("HGETALL");
     }
     let mut rng = Rng::with_seed(SEED);
     for command in commands {
         let operations = if command == "HGETALL" { 100_000 } else { 400_000 };
-        let rounds = fleet.rounds(context.scaled(operations, 2000), PIPELINE);
+        let rounds = pool.rounds(context.scaled(operations, 2000), PIPELINE);
         context.stage(command);
         let mut next = 0;
         let mut write = |out: &mut Vec<u8>| {
-            let (key, field) = (shape.key(&mut rng), shape.field(&mut rng));
+            let (key, field) = (sizes.key(&mut rng), sizes.field(&mut rng));
             next += 1;
             match command {
                 "HSET" => resp::command(out, &[b"HSET", key.as_bytes(), field.as_bytes(), &value(next)]),
@@ -84,37 +84,37 @@ pub fn run(context: &mut Context, many: Many) -> io::Result<()> {
                     resp::command(out, &[b"HINCRBY", key.as_bytes(), &counter.as_bytes()[8..], b"1"]);
                 }
                 "HGETALL" => resp::command(out, &[b"HGETALL", key.as_bytes()]),
-                _ => add_and_remove(out, &shape, next),
+                _ => add_and_remove(out, &sizes, next),
             }
         };
-        fleet.run(rounds.div_ceil(10), PIPELINE, &mut write)?;
+        pool.run(rounds.div_ceil(10), PIPELINE, &mut write)?;
         let mut costs = Vec::new();
         for _ in 0..context.rounds(3) {
-            costs.push(timed(&mut session, &mut fleet, rounds, PIPELINE, &mut write)?.0);
+            costs.push(timed(&mut session, &mut pool, rounds, PIPELINE, &mut write)?.0);
         }
-        context.cost(format!("{command}, {}", shape.name), median_cost(&costs), Target::OfRedis(0.9));
+        context.cost(format!("{command}, {}", sizes.name), median_cost(&costs), Target::OfRedis(0.9));
     }
     Ok(())
 }
 
 /// A new field and the removal of an older one in turn, so that the size stays.
-fn add_and_remove(out: &mut Vec<u8>, shape: &Shape, next: usize) {
+fn add_and_remove(out: &mut Vec<u8>, sizes: &HashSizes, next: usize) {
     let n = next / 2;
     let (n, command) = if next.is_multiple_of(2) { (n, "HSET") } else { (n.saturating_sub(1000), "HDEL") };
-    let (key, field) = (key(n % shape.hashes), format!("new:{n:012}"));
+    let (key, field) = (key(n % sizes.hashes), format!("new:{n:012}"));
     match command {
         "HSET" => resp::command(out, &[b"HSET", key.as_bytes(), field.as_bytes(), &value(n)]),
         _ => resp::command(out, &[b"HDEL", key.as_bytes(), field.as_bytes()]),
     }
 }
 
-fn load(context: &Context, session: &mut Session, shape: &Shape) -> io::Result<()> {
+fn load(context: &Context, session: &mut Session, sizes: &HashSizes) -> io::Result<()> {
     let mut loader = session.loader()?;
-    for hash in 0..shape.hashes {
-        context.progress("loading", hash, shape.hashes);
+    for hash in 0..sizes.hashes {
+        context.progress("loading", hash, sizes.hashes);
         let key = key(hash);
-        for first in (0..shape.fields).step_by(SMALL) {
-            let fields = first..shape.fields.min(first + SMALL);
+        for first in (0..sizes.fields).step_by(SMALL) {
+            let fields = first..sizes.fields.min(first + SMALL);
             loader.set_fields(&key, fields.map(|n| (field(n), value(n))))?;
         }
     }

@@ -19,10 +19,10 @@ pub fn run(context: &mut Context) -> io::Result<()> {
     let mut loader = session.loader()?;
     loader.push_all("long", (0..length).map(|n| format!("element-{n:08}")), 500)?;
     loader.finish()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(50_000, 800), PIPELINE);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(50_000, 800), PIPELINE);
     // The head is the yardstick of the other places: it must not pay for a cold start.
-    fleet.run(rounds.div_ceil(4), PIPELINE, |out| resp::command(out, &[b"LINDEX", b"long", b"0"]))?;
+    pool.run(rounds.div_ceil(4), PIPELINE, |out| resp::command(out, &[b"LINDEX", b"long", b"0"]))?;
     let mut rng = Rng::with_seed(SEED);
     let places = ["LINDEX 0", "LINDEX in the middle", "LINDEX anywhere"];
     let (mut costs, turns) = (vec![Vec::new(); places.len()], context.rounds(5));
@@ -33,7 +33,7 @@ pub fn run(context: &mut Context) -> io::Result<()> {
                 let at = [0, length / 2, rng.usize(..length)][place].to_string();
                 resp::command(out, &[b"LINDEX", b"long", at.as_bytes()]);
             };
-            costs.push(timed(&mut session, &mut fleet, rounds, PIPELINE, lindex)?.0);
+            costs.push(timed(&mut session, &mut pool, rounds, PIPELINE, lindex)?.0);
         }
     }
     for (row, costs) in places.iter().zip(&costs) {

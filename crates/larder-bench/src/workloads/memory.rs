@@ -7,8 +7,8 @@ use crate::figure::Target;
 use crate::loader::Loader;
 use std::io;
 
-/// Data to load.
-pub struct Shape {
+/// Data to load, a row of the tables.
+pub struct Dataset {
     row: &'static str,
     options: &'static [(&'static str, &'static str)],
     /// Loads it and returns the number of elements.
@@ -20,66 +20,67 @@ pub struct Shape {
 const PLAIN: &[(&str, &str)] = &[];
 const COMPRESSED: &[(&str, &str)] = &[("list-compress-depth", "1")];
 
-pub const INTS: Shape = Shape { row: "20 lists of integers", options: PLAIN, load: ints, target: 45.0 };
-pub const WORDS: Shape = Shape { row: "words", options: PLAIN, load: words, target: 26.0 };
-pub const WORDS_COMPRESSED: Shape =
-    Shape { row: "words, compressed", options: COMPRESSED, load: words, target: 17.0 };
-pub const JSON: Shape = Shape { row: "JSON documents", options: PLAIN, load: json, target: 62.0 };
-pub const JSON_COMPRESSED: Shape =
-    Shape { row: "JSON documents, compressed", options: COMPRESSED, load: json, target: 22.0 };
-pub const X40: Shape = Shape { row: "40 bytes of x", options: PLAIN, load: x40, target: 42.0 };
-pub const X40_COMPRESSED: Shape =
-    Shape { row: "40 bytes of x, compressed", options: COMPRESSED, load: x40, target: 1.5 };
-pub const X1K: Shape = Shape { row: "1 KB of x", options: PLAIN, load: x1k, target: 1050.0 };
-pub const X1K_COMPRESSED: Shape =
-    Shape { row: "1 KB of x, compressed", options: COMPRESSED, load: x1k, target: 20.0 };
-pub const STRINGS: Shape = Shape { row: "strings", options: PLAIN, load: strings, target: 255.0 };
-pub const STRINGS_TTL: Shape =
-    Shape { row: "strings with a time to live", options: PLAIN, load: strings_ttl, target: 118.0 };
+pub const INTS: Dataset = Dataset { row: "20 lists of integers", options: PLAIN, load: ints, target: 45.0 };
+pub const WORDS: Dataset = Dataset { row: "words", options: PLAIN, load: words, target: 26.0 };
+pub const WORDS_COMPRESSED: Dataset =
+    Dataset { row: "words, compressed", options: COMPRESSED, load: words, target: 17.0 };
+pub const JSON: Dataset = Dataset { row: "JSON documents", options: PLAIN, load: json, target: 62.0 };
+pub const JSON_COMPRESSED: Dataset =
+    Dataset { row: "JSON documents, compressed", options: COMPRESSED, load: json, target: 22.0 };
+pub const X40: Dataset = Dataset { row: "40 bytes of x", options: PLAIN, load: x40, target: 42.0 };
+pub const X40_COMPRESSED: Dataset =
+    Dataset { row: "40 bytes of x, compressed", options: COMPRESSED, load: x40, target: 1.5 };
+pub const X1K: Dataset = Dataset { row: "1 KB of x", options: PLAIN, load: x1k, target: 1050.0 };
+pub const X1K_COMPRESSED: Dataset =
+    Dataset { row: "1 KB of x, compressed", options: COMPRESSED, load: x1k, target: 20.0 };
+pub const STRINGS: Dataset = Dataset { row: "strings", options: PLAIN, load: strings, target: 255.0 };
+pub const STRINGS_TTL: Dataset =
+    Dataset { row: "strings with a time to live", options: PLAIN, load: strings_ttl, target: 118.0 };
 
-pub const ZSET_LARGE: Shape =
-    Shape { row: "1 large sorted set", options: PLAIN, load: zset_large, target: 55.0 };
-pub const ZSET_MEDIUM: Shape =
-    Shape { row: "sorted sets of 129-200", options: PLAIN, load: zset_medium, target: 85.0 };
-pub const ZSET_SMALL: Shape =
-    Shape { row: "sorted sets of 10-128", options: PLAIN, load: zset_small, target: 36.0 };
-pub const HASH: Shape = Shape { row: "1 hash", options: PLAIN, load: hash, target: 80.0 };
-pub const HASHES: Shape = Shape { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
-pub const SET: Shape = Shape { row: "1 set of strings", options: PLAIN, load: set, target: 45.0 };
-pub const SET_INTS: Shape = Shape { row: "1 set of integers", options: PLAIN, load: set_ints, target: 10.0 };
-pub const STREAM: Shape = Shape { row: "1 stream", options: PLAIN, load: stream, target: 27.0 };
-pub const STREAM_PENDING: Shape =
-    Shape { row: "1 stream, all pending", options: PLAIN, load: stream::load_pending, target: 40.0 };
+pub const ZSET_LARGE: Dataset =
+    Dataset { row: "1 large sorted set", options: PLAIN, load: zset_large, target: 55.0 };
+pub const ZSET_MEDIUM: Dataset =
+    Dataset { row: "sorted sets of 129-200", options: PLAIN, load: zset_medium, target: 85.0 };
+pub const ZSET_SMALL: Dataset =
+    Dataset { row: "sorted sets of 10-128", options: PLAIN, load: zset_small, target: 36.0 };
+pub const HASH: Dataset = Dataset { row: "1 hash", options: PLAIN, load: hash, target: 80.0 };
+pub const HASHES: Dataset = Dataset { row: "10k hashes", options: PLAIN, load: hashes, target: 205.0 };
+pub const SET: Dataset = Dataset { row: "1 set of strings", options: PLAIN, load: set, target: 45.0 };
+pub const SET_INTS: Dataset =
+    Dataset { row: "1 set of integers", options: PLAIN, load: set_ints, target: 10.0 };
+pub const STREAM: Dataset = Dataset { row: "1 stream", options: PLAIN, load: stream, target: 27.0 };
+pub const STREAM_PENDING: Dataset =
+    Dataset { row: "1 stream, all pending", options: PLAIN, load: stream::load_pending, target: 40.0 };
 
-impl Shape {
+impl Dataset {
     /// What the tables call it.
     pub fn row(&self) -> &'static str {
         self.row
     }
 }
 
-/// Loads a shape; returns the number of elements.
-pub fn load(context: &Context, shape: &Shape, loader: &mut Loader) -> io::Result<u64> {
-    (shape.load)(context, loader)
+/// Loads a dataset; returns the number of elements.
+pub fn load(context: &Context, dataset: &Dataset, loader: &mut Loader) -> io::Result<u64> {
+    (dataset.load)(context, loader)
 }
 
-/// Loads a shape into a fresh server.
-pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
+/// Loads a dataset into a fresh server.
+pub fn run(context: &mut Context, dataset: &Dataset) -> io::Result<()> {
     let mut session = context.start()?;
-    session.configure(shape.options)?;
+    session.configure(dataset.options)?;
     session.wait_quiet(context.still() / 3)?;
     let before = session.rss();
     let (mut loader, mut elements) = (session.loader()?, 0);
     // Per element it is divided below, when their number is known.
     let total = session.cost(1, || {
-        elements = (shape.load)(context, &mut loader)?;
+        elements = (dataset.load)(context, &mut loader)?;
         loader.finish()
     })?;
     context.stage("waiting for quiet");
     session.wait_quiet(context.still())?;
     let grown = (session.rss() - before) / 1e6;
-    context.figure(shape.row, "MB", grown, context.scaled_target(shape.target));
-    let row = format!("{}, to load", shape.row);
+    context.figure(dataset.row, "MB", grown, context.scaled_target(dataset.target));
+    let row = format!("{}, to load", dataset.row);
     let each = total.per(elements);
     context.cost(row, each, Target::OfRedis(1.0));
     Ok(())

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::data::SEED;
 use crate::figure::{Cost, Target};
-use crate::fleet::Fleet;
+use crate::pool::ConnectionPool;
 use crate::resp;
 use crate::session::Session;
 use fastrand::Rng;
@@ -19,23 +19,22 @@ const LISTS: usize = 8;
 /// Measures the six commands at one depth of pipeline.
 pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     let target = Target::OfRedis(if pipeline == 1 { 0.9 } else { 0.6 });
-    let rounds =
-        fleet.rounds(context.scaled(if pipeline == 1 { 200_000 } else { 1_000_000 }, 2000), pipeline);
+    let rounds = pool.rounds(context.scaled(if pipeline == 1 { 200_000 } else { 1_000_000 }, 2000), pipeline);
     let values = values();
     let mut rng = Rng::with_seed(SEED);
     let keys = context.scaled(KEYS, 1000);
     let mut next = 0;
-    fleet.run(keys.div_ceil(CONNECTIONS * 16), 16, |out| {
+    pool.run(keys.div_ceil(CONNECTIONS * 16), 16, |out| {
         resp::command(out, &[b"SET", key(next % keys).as_bytes(), &values[next % values.len()]]);
         next += 1;
     })?;
     let mut measure = |context: &mut Context, verb: &str, command: &mut dyn FnMut(&mut Vec<u8>)| {
         context.stage(verb);
         // The first operations warm caches and buffers up.
-        fleet.run(rounds.div_ceil(20), pipeline, &mut *command)?;
-        let (cost, nulls) = timed(&mut session, &mut fleet, rounds, pipeline, command)?;
+        pool.run(rounds.div_ceil(20), pipeline, &mut *command)?;
+        let (cost, nulls) = timed(&mut session, &mut pool, rounds, pipeline, command)?;
         context.cost(format!("{verb}, pipeline {pipeline}"), cost, target.clone());
         if nulls > 0 { Err(io::Error::other(format!("{verb}: {nulls} null replies"))) } else { Ok(()) }
     };
@@ -59,15 +58,15 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
 /// The cost of rounds of commands, and the null replies among them.
 pub fn timed(
     session: &mut Session,
-    fleet: &mut Fleet,
+    pool: &mut ConnectionPool,
     rounds: usize,
     pipeline: usize,
     command: impl FnMut(&mut Vec<u8>),
 ) -> io::Result<(Cost, u64)> {
-    let operations = (rounds * pipeline * fleet.len()) as u64;
+    let operations = (rounds * pipeline * pool.len()) as u64;
     let mut nulls = 0;
     let cost = session.cost(operations, || {
-        nulls = fleet.run(rounds, pipeline, command)?;
+        nulls = pool.run(rounds, pipeline, command)?;
         Ok(())
     })?;
     Ok((cost, nulls))

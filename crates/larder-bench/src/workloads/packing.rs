@@ -5,7 +5,7 @@ use super::operations::{CONNECTIONS, timed};
 use crate::context::Context;
 use crate::data;
 use crate::figure::{Cost, Target, median_cost};
-use crate::fleet::Fleet;
+use crate::pool::ConnectionPool;
 use crate::resp;
 use crate::session::Session;
 use std::io;
@@ -18,22 +18,22 @@ const PAIRS: [[&str; 2]; 2] = [["LPUSH", "LPOP"], ["LPUSH", "RPOP"]];
 /// Measures depth 0 and 1 in turn on one server, with text that compresses as text does.
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(if pipeline == 1 { 40_000 } else { 160_000 }, 200), pipeline);
     let values = data::values(size, 1024, true);
     let turns = context.rounds(3);
     for (which, fill) in FILLS.iter().enumerate() {
         session.configure(&[("list-max-listpack-size", &fill.to_string())])?;
         let mut costs = vec![Vec::new(); 2];
-        cycle(&mut session, &mut fleet, "warm", rounds.div_ceil(4), pipeline, &values)?;
+        cycle(&mut session, &mut pool, "warm", rounds.div_ceil(4), pipeline, &values)?;
         for turn in 0..turns {
             context.progress("fills", which * turns + turn, FILLS.len() * turns);
             for (depth, costs) in costs.iter_mut().enumerate() {
                 session.configure(&[("list-compress-depth", &depth.to_string())])?;
                 let name = format!("depth{depth}");
-                let mut one = cycle(&mut session, &mut fleet, &name, rounds, pipeline, &values)?;
+                let mut one = cycle(&mut session, &mut pool, &name, rounds, pipeline, &values)?;
                 for pair in PAIRS {
-                    one.push(in_turn(&mut session, &mut fleet, pair, rounds, pipeline, &values)?);
+                    one.push(in_turn(&mut session, &mut pool, pair, rounds, pipeline, &values)?);
                 }
                 costs.push(one);
             }
@@ -54,7 +54,7 @@ pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()
 /// Pushes and pops in turn on a list that is long already, and compressed if it is to be.
 fn in_turn(
     session: &mut Session,
-    fleet: &mut Fleet,
+    pool: &mut ConnectionPool,
     pair: [&str; 2],
     rounds: usize,
     pipeline: usize,
@@ -65,10 +65,10 @@ fn in_turn(
         next = (next + 1) % values.len();
         resp::command(out, &[pair[0].as_bytes(), key, &values[next]]);
     };
-    fleet.run(rounds, pipeline, &mut push)?;
+    pool.run(rounds, pipeline, &mut push)?;
     session.wait_compressed()?;
     let mut pop = false;
-    let (cost, _) = timed(session, fleet, rounds, pipeline, |out| {
+    let (cost, _) = timed(session, pool, rounds, pipeline, |out| {
         if pop {
             resp::command(out, &[pair[1].as_bytes(), key]);
         } else {

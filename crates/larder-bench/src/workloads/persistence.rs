@@ -2,7 +2,7 @@
 //!
 //! Servers are not pinned here: their background threads, or children, may use every core, as they would.
 
-use super::memory::{self, Shape};
+use super::memory::{self, Dataset};
 use crate::connect::connect;
 use crate::context::Context;
 use crate::figure::{Target, median};
@@ -20,14 +20,14 @@ const FASTER: Target = Target::OfRedis(1.0 / 1.5);
 const WRITERS: usize = 50;
 
 /// What is saved and loaded.
-const SHAPES: &[&Shape] = &[&memory::JSON, &memory::ZSET_MEDIUM, &memory::HASHES, &memory::STRINGS];
+const DATASETS: &[&Dataset] = &[&memory::JSON, &memory::ZSET_MEDIUM, &memory::HASHES, &memory::STRINGS];
 
 /// How long SAVE takes, and reading the file again.
 pub fn save_and_load(context: &mut Context) -> io::Result<()> {
-    for shape in SHAPES {
-        let mut session = Session::start_free(context.rival, &["--enable-debug-command", "yes"])?;
+    for dataset in DATASETS {
+        let mut session = Session::start_free(context.peer, &["--enable-debug-command", "yes"])?;
         let mut loader = session.loader()?;
-        memory::load(context, shape, &mut loader)?;
+        memory::load(context, dataset, &mut loader)?;
         loader.finish()?;
         let (mut saves, mut loads) = (Vec::new(), Vec::new());
         for _ in 0..context.rounds(3) {
@@ -36,7 +36,7 @@ pub fn save_and_load(context: &mut Context) -> io::Result<()> {
             context.stage("loading");
             loads.push(time(|| session.ask("DEBUG RELOAD NOSAVE"))?);
         }
-        let row = shape.row();
+        let row = dataset.row();
         context.figure(format!("SAVE, {row}"), "ms", median(saves), FASTER);
         context.figure(format!("loading, {row}"), "ms", median(loads), FASTER);
     }
@@ -52,7 +52,7 @@ fn time<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<f64> {
 /// The longest that a command takes while a snapshot of many keys begins and is written, and the memory it costs. Calm and
 /// snapshots take turns, for the same time each: what a command waits without one is the machine's.
 pub fn snapshot(context: &mut Context) -> io::Result<()> {
-    let session = Session::start_free(context.rival, &[])?;
+    let session = Session::start_free(context.peer, &[])?;
     let mut loader = session.loader()?;
     let keys = memory::load(context, &memory::STRINGS, &mut loader)?;
     loader.finish()?;
@@ -182,12 +182,12 @@ pub fn always(context: &mut Context) -> io::Result<()> {
                 }
                 Ok(times)
             });
-            let mut fleet = session.fleet(WRITERS)?;
+            let mut pool = session.pool(WRITERS)?;
             let start = Instant::now();
             let done = if writers {
                 let mut n = 0_u64;
-                let rounds = fleet.rounds(operations, 1);
-                fleet.run(rounds, 1, |request| {
+                let rounds = pool.rounds(operations, 1);
+                pool.run(rounds, 1, |request| {
                     n += 1;
                     let key = format!("key:{:06}", n % 100_000);
                     resp::command(request, &[b"SET", key.as_bytes(), b"a value of 20 bytes."]);
@@ -203,10 +203,10 @@ pub fn always(context: &mut Context) -> io::Result<()> {
             Ok((rate, times))
         })
     };
-    let plain = Session::start_free(context.rival, &[])?;
+    let plain = Session::start_free(context.peer, &[])?;
     let (_, without) = reads(&plain, true, context)?;
     drop(plain);
-    let logged = Session::start_free(context.rival, &["--appendonly", "yes", "--appendfsync", "always"])?;
+    let logged = Session::start_free(context.peer, &["--appendonly", "yes", "--appendfsync", "always"])?;
     let (rate, with) = reads(&logged, true, context)?;
     context.figure("a SET of 50 writers, wall time", "us", 1e6 / rate, Target::OfRedis(1.0));
     let p99 = |mut times: Vec<f64>| {
@@ -224,19 +224,19 @@ pub fn always(context: &mut Context) -> io::Result<()> {
 pub fn everysec(context: &mut Context) -> io::Result<()> {
     const PLAIN: &str = "SET, no log";
     for (row, args) in [(PLAIN, &[][..]), ("SET, everysec", &["--appendonly", "yes"][..])] {
-        let mut session = Session::start_pinned(context.rival, args)?;
-        let mut fleet = session.fleet(WRITERS)?;
+        let mut session = Session::start_pinned(context.peer, args)?;
+        let mut pool = session.pool(WRITERS)?;
         let operations = context.scaled(1_000_000, 5000);
-        let rounds = fleet.rounds(operations, 1);
+        let rounds = pool.rounds(operations, 1);
         let mut n = 0_u64;
         let mut set = |request: &mut Vec<u8>| {
             n += 1;
             let key = format!("key:{:012}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44);
             resp::command(request, &[b"SET", key.as_bytes(), b"a value of 20 bytes."]);
         };
-        fleet.run(rounds / 10, 1, &mut set)?;
+        pool.run(rounds / 10, 1, &mut set)?;
         context.stage(row);
-        let cost = session.cost((rounds * WRITERS) as u64, || fleet.run(rounds, 1, &mut set).map(drop))?;
+        let cost = session.cost((rounds * WRITERS) as u64, || pool.run(rounds, 1, &mut set).map(drop))?;
         let target = if row == PLAIN { Target::None } else { Target::OfRow(1.1, PLAIN.to_owned()) };
         context.cost(row, cost, target);
     }

@@ -24,12 +24,12 @@ pub fn run(context: &mut Context, keys: usize, elements: usize) -> io::Result<()
     // One more, so that unions have something to merge with.
     loader.send_all("PFADD", "pf:other", (0..elements).map(|_| element(&mut rng)), 100)?;
     loader.finish()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     for (verb, operations) in
         [("PFADD", 400_000), ("PFCOUNT", 400_000), ("PFCOUNT of two", 20_000), ("PFMERGE", 20_000)]
     {
         context.stage(verb);
-        let rounds = fleet.rounds(context.scaled(operations, 800), PIPELINE);
+        let rounds = pool.rounds(context.scaled(operations, 800), PIPELINE);
         let mut command = |out: &mut Vec<u8>| {
             let key = key(rng.usize(..keys));
             match verb {
@@ -39,8 +39,8 @@ pub fn run(context: &mut Context, keys: usize, elements: usize) -> io::Result<()
                 _ => resp::command(out, &[b"PFCOUNT", key.as_bytes(), b"pf:other"]),
             }
         };
-        fleet.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
-        let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, command)?;
+        pool.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
+        let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, command)?;
         context.cost(format!("{verb}, {keys} of {elements}"), cost, Target::OfRedis(0.9));
     }
     Ok(())

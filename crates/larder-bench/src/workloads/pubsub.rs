@@ -4,7 +4,7 @@ use super::operations::CONNECTIONS;
 use crate::connect::connect;
 use crate::context::Context;
 use crate::figure::Target;
-use crate::fleet::Fleet;
+use crate::pool::ConnectionPool;
 use crate::resp;
 use crate::session::Session;
 use std::io::{self, Read, Write};
@@ -56,9 +56,9 @@ fn measure(context: &mut Context, pipeline: usize, publishers: usize, audience: 
         Some(command) => subscribe(&session, command)?,
         None => Vec::new(),
     };
-    let mut fleet = session.fleet(publishers)?;
+    let mut pool = session.pool(publishers)?;
     let mut heard = vec![0; round * encoded(audience.message).len()];
-    let mut turns = |rounds: usize| turns(&mut fleet, &mut listeners, rounds, pipeline, &mut heard);
+    let mut turns = |rounds: usize| turns(&mut pool, &mut listeners, rounds, pipeline, &mut heard);
     turns(rounds.div_ceil(20))?;
     let cost = session.cost((rounds * round) as u64, || turns(rounds))?;
     let by = if publishers == 1 { "1 client".to_owned() } else { format!("{publishers} clients") };
@@ -69,7 +69,7 @@ fn measure(context: &mut Context, pipeline: usize, publishers: usize, audience: 
 
 /// Publishes and listens in turn, so that nobody's buffers fill.
 fn turns(
-    publishers: &mut Fleet,
+    publishers: &mut ConnectionPool,
     listeners: &mut [TcpStream],
     rounds: usize,
     pipeline: usize,

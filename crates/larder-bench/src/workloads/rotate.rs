@@ -17,10 +17,10 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
         loader.push_all(&name(length), (0..length).map(|n| format!("element-{n:06}")), 500)?;
     }
     loader.finish()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(if pipeline == 1 { 50_000 } else { 300_000 }, 800), pipeline);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(if pipeline == 1 { 50_000 } else { 300_000 }, 800), pipeline);
     // The list of one element is the yardstick of the others: it must not pay for a cold start.
-    fleet.run(rounds.div_ceil(4), pipeline, |out| resp::command(out, &[b"LLEN", b"none"]))?;
+    pool.run(rounds.div_ceil(4), pipeline, |out| resp::command(out, &[b"LLEN", b"none"]))?;
     let (mut costs, turns) = (vec![Vec::new(); LENGTHS.len()], context.rounds(5));
     for turn in 0..turns {
         context.progress("lengths", turn, turns);
@@ -28,7 +28,7 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
             let key = name(*length);
             let key = key.as_bytes();
             let rotate = |out: &mut Vec<u8>| resp::command(out, &[b"RPOPLPUSH", key, key]);
-            costs.push(timed(&mut session, &mut fleet, rounds, pipeline, rotate)?.0);
+            costs.push(timed(&mut session, &mut pool, rounds, pipeline, rotate)?.0);
         }
     }
     for (length, costs) in LENGTHS.iter().zip(&costs) {

@@ -40,7 +40,7 @@ struct Call {
 /// Measures one depth of pipeline.
 pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     let mut load =
         |script: &str| Ok::<_, io::Error>(session.ask_words(&["SCRIPT", "LOAD", script])?.bytes().to_vec());
     let (body, undeclared, long) = (load(BODY)?, load(UNDECLARED)?, load(LOOP)?);
@@ -70,7 +70,7 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
     for call in &calls {
         context.stage(call.row);
         let mut rng = Rng::with_seed(SEED);
-        let rounds = fleet.rounds(context.scaled(call.calls, 500), pipeline);
+        let rounds = pool.rounds(context.scaled(call.calls, 500), pipeline);
         let mut send = |out: &mut Vec<u8>| {
             let n = rng.usize(..keys);
             let names = [format!("count:{n}"), format!("last:{n}")];
@@ -80,8 +80,8 @@ pub fn run(context: &mut Context, pipeline: usize) -> io::Result<()> {
             words.push(b"an argument");
             resp::command(out, &words);
         };
-        fleet.run(rounds.div_ceil(20), pipeline, &mut send)?;
-        let (cost, _) = timed(&mut session, &mut fleet, rounds, pipeline, &mut send)?;
+        pool.run(rounds.div_ceil(20), pipeline, &mut send)?;
+        let (cost, _) = timed(&mut session, &mut pool, rounds, pipeline, &mut send)?;
         context.cost(format!("{}, pipeline {pipeline}", call.row), cost, Target::OfRedis(0.9));
     }
     Ok(())

@@ -56,8 +56,8 @@ fn run_kind(context: &mut Context, kind: Kind, sets: usize, members: usize) -> i
         load(&mut loader, &key(set), kind, 0..members)?;
     }
     loader.finish()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(400_000, 800), PIPELINE);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(400_000, 800), PIPELINE);
     for verb in ["SISMEMBER", "SADD", "SREM", "SPOP", "SRANDMEMBER"] {
         context.stage(verb);
         let mut rng = Rng::with_seed(SEED);
@@ -69,8 +69,8 @@ fn run_kind(context: &mut Context, kind: Kind, sets: usize, members: usize) -> i
                 _ => resp::command(out, &[verb.as_bytes(), key.as_bytes(), member.as_bytes()]),
             }
         };
-        fleet.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
-        let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, command)?;
+        pool.run(rounds.div_ceil(20), PIPELINE, &mut command)?;
+        let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, command)?;
         context.cost(format!("{verb}, {}, {sets} of {members}", kind.name()), cost, Target::OfRedis(0.9));
     }
     Ok(())
@@ -85,7 +85,7 @@ pub fn intersect(context: &mut Context) -> io::Result<()> {
         load(&mut loader, "set:0", kind, 0..count)?;
         load(&mut loader, "set:1", kind, count / 2..count / 2 + count)?;
         loader.finish()?;
-        let mut fleet = session.fleet(1)?;
+        let mut pool = session.pool(1)?;
         for verb in [
             "SINTER set:0 set:1",
             "SINTERCARD 2 set:0 set:1",
@@ -96,7 +96,7 @@ pub fn intersect(context: &mut Context) -> io::Result<()> {
             let words: Vec<&[u8]> = verb.split(' ').map(str::as_bytes).collect();
             let mut costs = Vec::new();
             for _ in 0..context.rounds(5) {
-                let (cost, _) = timed(&mut session, &mut fleet, 4, 1, |out| resp::command(out, &words))?;
+                let (cost, _) = timed(&mut session, &mut pool, 4, 1, |out| resp::command(out, &words))?;
                 costs.push(cost);
             }
             let name = verb.split(' ').next().unwrap_or(verb);

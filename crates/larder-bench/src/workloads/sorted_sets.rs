@@ -4,8 +4,8 @@ use super::operations::{CONNECTIONS, timed};
 use crate::context::Context;
 use crate::data::SEED;
 use crate::figure::Target;
-use crate::fleet::Fleet;
 use crate::loader::Loader;
+use crate::pool::ConnectionPool;
 use crate::resp;
 use crate::session::Session;
 use fastrand::Rng;
@@ -16,18 +16,18 @@ const PIPELINE: usize = 16;
 /// Entries of a range.
 const RANGE: usize = 100;
 
-/// Members spread over sets.
+/// How many sets, and members of each.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub struct SetSizes {
     what: &'static str,
     sets: usize,
     each: usize,
 }
 
-pub const ONE: Shape = Shape { what: "1 set of 1M", sets: 1, each: 1_000_000 };
-pub const MANY: Shape = Shape { what: "10,000 sets of 100", sets: 10_000, each: 100 };
+pub const ONE: SetSizes = SetSizes { what: "1 set of 1M", sets: 1, each: 1_000_000 };
+pub const MANY: SetSizes = SetSizes { what: "10,000 sets of 100", sets: 10_000, each: 100 };
 
-/// Keys, members and scores of a shape, as bytes, from the seed.
+/// Keys, members and scores of the sets, as bytes, from the seed.
 struct Data {
     sets: usize,
     each: usize,
@@ -84,7 +84,7 @@ fn load_set(
     Ok(total)
 }
 
-/// Loads the members of a shape in random order of scores.
+/// Loads the members of the sets in random order of scores.
 fn load(context: &Context, session: &Session, data: &mut Data) -> io::Result<()> {
     let mut loader = session.loader()?;
     let sets = data.sets;
@@ -102,23 +102,23 @@ fn load_all(loader: &mut Loader, data: &mut Data, progress: impl Fn(usize)) -> i
     Ok(())
 }
 
-/// Measures the commands on one shape.
-pub fn run(context: &mut Context, shape: &Shape) -> io::Result<()> {
+/// Measures the commands on sets of these sizes.
+pub fn run(context: &mut Context, sizes: &SetSizes) -> io::Result<()> {
     let mut session = context.start()?;
-    let (sets, each) = if shape.sets == 1 {
-        (1, context.scaled(shape.each, 2000))
+    let (sets, each) = if sizes.sets == 1 {
+        (1, context.scaled(sizes.each, 2000))
     } else {
-        (context.scaled(shape.sets, 20), shape.each)
+        (context.scaled(sizes.sets, 20), sizes.each)
     };
     let mut data = Data { sets, each, rng: Rng::with_seed(SEED) };
     load(context, &session, &mut data)?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
-    let rounds = fleet.rounds(context.scaled(400_000, 800), PIPELINE);
+    let mut pool = session.pool(CONNECTIONS)?;
+    let rounds = pool.rounds(context.scaled(400_000, 800), PIPELINE);
     let mut measure =
         |context: &mut Context, name: &str, rounds: usize, command: &mut dyn FnMut(&mut Vec<u8>)| {
             context.stage(name);
-            let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, command)?;
-            context.cost(format!("{name}, {}", shape.what), cost, Target::OfRedis(0.9));
+            let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, command)?;
+            context.cost(format!("{name}, {}", sizes.what), cost, Target::OfRedis(0.9));
             io::Result::Ok(())
         };
     let few = rounds.div_ceil(10);
@@ -177,9 +177,9 @@ pub fn bands(context: &mut Context) -> io::Result<()> {
         })?;
         context.cost(format!("ZADD, a member, sets of {row}"), cost.per(total), Target::OfRedis(0.9));
         context.figure(format!("resident, {row}"), "MB", session.rss() / 1e6, Target::OfRedis(0.6));
-        let mut fleet: Fleet = session.fleet(CONNECTIONS)?;
-        let rounds = fleet.rounds(context.scaled(200_000, 800), PIPELINE);
-        let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, |out| {
+        let mut pool: ConnectionPool = session.pool(CONNECTIONS)?;
+        let rounds = pool.rounds(context.scaled(200_000, 800), PIPELINE);
+        let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, |out| {
             let key = format!("zset:{}", rng.usize(..sets));
             let from = rng.f64();
             let (min, max) = (format!("{from:?}"), format!("{:?}", from + 0.2));

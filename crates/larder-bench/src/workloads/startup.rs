@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn run(context: &mut Context) -> io::Result<()> {
     let times = (0..context.rounds(11)).map(|_| start(context)).collect::<io::Result<Vec<f64>>>()?;
     context.figure("from spawn to ready", "ms", median(times), Target::Most(50.0));
-    let size = std::fs::metadata(&context.rival.binary)?.len() as f64 / 1e6;
+    let size = std::fs::metadata(&context.peer.binary)?.len() as f64 / 1e6;
     context.figure("binary", "MB", size, Target::Most(15.0));
     Ok(())
 }
 
 fn start(context: &Context) -> io::Result<f64> {
     let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port().to_string();
-    let (command, extra) = context.rival.command();
+    let (command, extra) = context.peer.command();
     let start = Instant::now();
     let mut child = Command::new(&command[0])
         .args(&command[1..])

@@ -56,14 +56,14 @@ pub fn run(context: &mut Context, streams: usize, each: usize) -> io::Result<()>
         loader.send(&[b"XGROUP", b"CREATE", key.as_bytes(), b"old", b"0"])?;
     }
     loader.finish()?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     let (mut rng, mut next) = (Rng::with_seed(SEED), 0);
     for name in
         ["XADD", "XADD MAXLEN ~", "XRANGE of 100", "XREVRANGE of 1", "XREADGROUP and XACK", "XREAD of 10"]
     {
         context.stage(name);
         let operations = if name == "XRANGE of 100" { 20_000 } else { 300_000 };
-        let rounds = fleet.rounds(context.scaled(operations, 800), PIPELINE);
+        let rounds = pool.rounds(context.scaled(operations, 800), PIPELINE);
         let mut write = |out: &mut Vec<u8>| {
             let key = format!("stream:{}", rng.usize(..streams));
             let (key, value) = (key.as_bytes(), rng.u16(..).to_string());
@@ -92,10 +92,10 @@ pub fn run(context: &mut Context, streams: usize, each: usize) -> io::Result<()>
                 _ => consume(out, key, next, each),
             }
         };
-        fleet.run(rounds.div_ceil(10), PIPELINE, &mut write)?;
+        pool.run(rounds.div_ceil(10), PIPELINE, &mut write)?;
         let mut costs = Vec::new();
         for _ in 0..context.rounds(3) {
-            costs.push(timed(&mut session, &mut fleet, rounds, PIPELINE, &mut write)?.0);
+            costs.push(timed(&mut session, &mut pool, rounds, PIPELINE, &mut write)?.0);
         }
         let what = if streams == 1 { "one stream" } else { "many streams" };
         context.cost(format!("{name}, {what}"), median_cost(&costs), Target::OfRedis(0.9));

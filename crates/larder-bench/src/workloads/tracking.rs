@@ -17,23 +17,23 @@ const READ_KEYS: usize = 1_000_000;
 pub fn run(context: &mut Context) -> io::Result<()> {
     let mut session = context.start()?;
     session.configure(&[("tracking-table-max-keys", "0")])?;
-    let mut fleet = session.fleet(CONNECTIONS)?;
+    let mut pool = session.pool(CONNECTIONS)?;
     let mut rng = Rng::with_seed(SEED);
     let keys = context.scaled(KEYS, 1000);
-    let rounds = fleet.rounds(context.scaled(500_000, 2000), PIPELINE);
+    let rounds = pool.rounds(context.scaled(500_000, 2000), PIPELINE);
     let mut next = 0;
-    fleet.run(keys.div_ceil(CONNECTIONS * PIPELINE), PIPELINE, |out| {
+    pool.run(keys.div_ceil(CONNECTIONS * PIPELINE), PIPELINE, |out| {
         resp::command(out, &[b"SET", key(next % keys).as_bytes(), b"value"]);
         next += 1;
     })?;
     // They speak RESP2: what they are told is made up and thrown away at the last moment.
-    fleet.run(1, 1, |out| resp::command(out, &[b"CLIENT", b"TRACKING", b"ON"]))?;
+    pool.run(1, 1, |out| resp::command(out, &[b"CLIENT", b"TRACKING", b"ON"]))?;
     let mut read = |out: &mut Vec<u8>| resp::command(out, &[b"GET", key(rng.usize(..keys)).as_bytes()]);
-    fleet.run(rounds.div_ceil(20), PIPELINE, &mut read)?;
-    let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, &mut read)?;
+    pool.run(rounds.div_ceil(20), PIPELINE, &mut read)?;
+    let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, &mut read)?;
     context.cost("GET with tracking, pipeline 16", cost, Target::OfRedis(0.6));
     let mut rng = Rng::with_seed(SEED + 1);
-    let (cost, _) = timed(&mut session, &mut fleet, rounds, PIPELINE, |out| {
+    let (cost, _) = timed(&mut session, &mut pool, rounds, PIPELINE, |out| {
         let verb: &[&[u8]] = if rng.u32(..4) == 0 { &[b"SET", b"value"] } else { &[b"GET"] };
         let name = key(rng.usize(..keys));
         resp::command(out, &[&[verb[0], name.as_bytes()], &verb[1..]].concat());
@@ -46,13 +46,13 @@ fn memory(context: &mut Context) -> io::Result<()> {
     let mut session = context.start()?;
     session.configure(&[("tracking-table-max-keys", "0")])?;
     session.ask("CLIENT TRACKING ON")?;
-    let mut fleet = session.fleet(1)?;
-    fleet.run(1, 1, |out| resp::command(out, &[b"CLIENT", b"TRACKING", b"ON"]))?;
+    let mut pool = session.pool(1)?;
+    pool.run(1, 1, |out| resp::command(out, &[b"CLIENT", b"TRACKING", b"ON"]))?;
     let keys = context.scaled(READ_KEYS, 10_000);
     let before = session.rss();
     let mut next = 0;
     // None of them exists: the table is all that grows.
-    fleet.run(keys.div_ceil(PIPELINE), PIPELINE, |out| {
+    pool.run(keys.div_ceil(PIPELINE), PIPELINE, |out| {
         resp::command(out, &[b"GET", key(next).as_bytes()]);
         next += 1;
     })?;

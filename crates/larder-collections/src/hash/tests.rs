@@ -86,8 +86,7 @@ fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, u
 
 #[test]
 fn hashes_behave_like_a_map_with_a_clock() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    println!("SEED={seed}");
+    let seed = larder_testkit::seed(1);
     for (round, universe) in [20, 150, 600, 2_000].into_iter().enumerate() {
         let mut rng = fastrand::Rng::with_seed(seed + round as u64);
         let (mut hash, mut known) = (Hash::new(), Known::new());

@@ -1,6 +1,6 @@
 use super::*;
-use crate::test_seeds::seeds;
 use fastrand::Rng;
+use larder_testkit::seeds;
 
 const SPARSE_MAX: usize = 3000;
 

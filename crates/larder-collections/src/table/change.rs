@@ -20,12 +20,6 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         self.add(H::hash(L::new_key(new)), new, false)
     }
 
-    /// The same for a key whose hash is known.
-    #[inline]
-    pub fn insert_hashed(&mut self, hash: u64, new: L::New<'_>) -> bool {
-        self.add(hash, new, false)
-    }
-
     /// Removes a key; true if it was there.
     #[inline]
     pub fn remove(&mut self, key: &[u8]) -> bool {

@@ -400,8 +400,7 @@ mod tests {
 
     #[test]
     fn descriptions_give_the_same_rights() {
-        let mut rng =
-            fastrand::Rng::with_seed(std::env::var("SEED").map_or(7, |s| s.parse().expect("a number")));
+        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(7));
         for _ in 0..200 {
             let mut selector = Selector::new(rng.bool());
             for _ in 0..rng.usize(..12) {

@@ -8,12 +8,10 @@
 //! - I1: every stored text is what `Kind::canonical` makes of itself.
 //! - I2: every hot value is `Kind::value` of its stored text, except between the two stores of one change.
 //!
-//! Tested below each file and side by side with redis-server in `differential.rs`.
+//! Tested below each file and side by side with Valkey in `crates/larder-server/tests/config_differential.rs`.
 
 mod choices;
 mod cli;
-#[cfg(test)]
-mod differential;
 #[cfg(test)]
 mod documented;
 mod error;

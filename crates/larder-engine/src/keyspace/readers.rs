@@ -135,8 +135,7 @@ mod tests {
 
     #[test]
     fn as_a_map_of_sets() {
-        let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(11);
-        println!("SEED={seed}");
+        let seed = larder_testkit::seed(11);
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut table = ReadKeys::default();
         let mut model: BTreeMap<Vec<u8>, BTreeSet<(u64, usize)>> = BTreeMap::new();

@@ -81,8 +81,7 @@ mod tests {
 
     #[test]
     fn those_who_come_and_go() {
-        let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
-        println!("SEED={seed}");
+        let seed = larder_testkit::seed(3);
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut audience, mut expected) = (Audience::default(), BTreeSet::new());
         for _ in 0..3000 {

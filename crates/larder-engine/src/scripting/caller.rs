@@ -2,10 +2,10 @@
 
 use crate::host::LogLevel;
 use larder_lua::gateway::Exchange;
+use larder_lua::scoped::{Reborrow, ScopedSlot};
 use larder_resp::Args;
 use mlua::debug::{Debug, DebugSource, HookTriggers};
 use mlua::{Error, Lua, Result, VmState};
-use scoped_tls_hkt::{ReborrowMut, scoped_thread_local};
 
 /// What a script can ask for while it runs.
 pub(super) trait Caller {
@@ -51,30 +51,35 @@ pub(super) enum Heard {
     Killed,
 }
 
-/// The caller whose script runs on this thread.
-struct Current<'a>(&'a mut (dyn Caller + 'a));
+/// References to callers.
+struct ToCaller;
 
-impl<'a> ReborrowMut<'a> for Current<'_> {
-    type Result = Current<'a>;
+impl Reborrow for ToCaller {
+    type Ref<'a> = &'a mut (dyn Caller + 'a);
 
-    fn reborrow_mut(&'a mut self) -> Current<'a> {
-        Current(&mut *self.0)
+    fn reborrow<'short, 'long: 'short>(long: &'short mut Self::Ref<'long>) -> Self::Ref<'short> {
+        &mut **long
     }
 }
 
-scoped_thread_local!(static mut CURRENT: for<'a> Current<'a>);
+thread_local! {
+    /// The caller whose script runs on this thread.
+    static CURRENT: ScopedSlot<ToCaller> = const { ScopedSlot::new() };
+}
 
 /// Runs Lua code that asks `caller`.
 pub(super) fn with_caller<R>(caller: &mut dyn Caller, f: impl FnOnce() -> R) -> R {
-    CURRENT.set(Current(caller), f)
+    CURRENT.with(|current| current.set(caller, f))
 }
 
 /// Asks the current caller; outside a script there is none.
+fn current<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Option<R> {
+    CURRENT.with(|current| current.with(|caller| f(caller)))
+}
+
+/// Asks the current caller; outside a script it is an error.
 pub(super) fn ask<R>(f: impl FnOnce(&mut dyn Caller) -> R) -> Result<R> {
-    if !CURRENT.is_set() {
-        return Err(Error::runtime("there is no script"));
-    }
-    Ok(CURRENT.with(|current| f(current.0)))
+    current(f).ok_or_else(|| Error::runtime("there is no script"))
 }
 
 /// Instructions between two ticks.
@@ -82,8 +87,8 @@ pub(super) const TICK_INSTRUCTIONS: u32 = 100_000;
 
 /// A command of the script that runs. False when it failed: then its reply is an error.
 pub(super) fn call(exchange: &mut Exchange) -> bool {
-    if CURRENT.is_set() {
-        return CURRENT.with(|current| current.0.call(exchange));
+    if let Some(has_worked) = current(|caller| caller.call(exchange)) {
+        return has_worked;
     }
     exchange.reply.extend_from_slice(b"-ERR there is no script\r\n");
     false
@@ -91,19 +96,17 @@ pub(super) fn call(exchange: &mut Exchange) -> bool {
 
 /// Writes the keys and the arguments of the script that runs.
 pub(super) fn arguments(exchange: &mut Exchange) {
-    if CURRENT.is_set() {
-        CURRENT.with(|current| current.0.arguments(&mut exchange.reply));
-    }
+    current(|caller| caller.arguments(&mut exchange.reply));
 }
 
 /// What the hook does: asks whether the script may go on.
 pub(super) fn tick(lua: &Lua, debug: &Debug<'_>) -> Result<VmState> {
-    if !CURRENT.is_set() || CURRENT.with(|current| current.0.tick()) {
+    if current(|caller| caller.tick()).unwrap_or(true) {
         return Ok(VmState::Continue);
     }
     let place = place(&debug.source(), debug.current_line()).or_else(|| position(lua));
     if let Some((source, line)) = place {
-        CURRENT.with(|current| current.0.ended_at(source, line));
+        current(|caller| caller.ended_at(source, line));
     }
     // It may catch this error. Not if there is one at its every step.
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(1), tick)?;

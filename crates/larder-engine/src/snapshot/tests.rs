@@ -113,9 +113,8 @@ fn write_until(mut thread: Client, seed: u64, keys: u64, stop: &AtomicBool) {
 
 #[test]
 fn a_snapshot_is_the_keyspace_at_its_start() {
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(17);
-    println!("SEED={seed}");
-    let rounds = if std::env::var_os("LARDER_TEST_FULL").is_some() { 300 } else { 12 };
+    let seed = larder_testkit::seed(17);
+    let rounds = if larder_testkit::full_run() { 300 } else { 12 };
     for (threads, keys) in [(1, 2000), (2, 50), (4, 20_000)] {
         let engine = support::engine();
         let mut first = Client::new(&engine, 0);

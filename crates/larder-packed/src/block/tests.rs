@@ -2,6 +2,7 @@
 use super::*;
 use crate::codec::Codec;
 use crate::listpack;
+use larder_testkit::seeds;
 use std::collections::VecDeque;
 
 fn value(rng: &mut fastrand::Rng, flavour: usize) -> Vec<u8> {
@@ -111,10 +112,7 @@ fn split_and_merge(block: &mut Block, rng: &mut fastrand::Rng, limit: Limit) {
 
 #[test]
 fn block_behaves_like_a_deque() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok());
-    let count = if std::env::var_os("LARDER_TEST_FULL").is_some() { 30_000 } else { 600 };
-    for seed in seed.map_or(0..count, |s: u64| s..s + 1) {
-        println!("SEED={seed}");
+    for seed in seeds(600, 30_000) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut block, mut model) = (Block::empty(), VecDeque::new());
         let limit = Limit { bytes: rng.u32(40..3000), count: rng.u32(1..300) };

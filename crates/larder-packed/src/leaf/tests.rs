@@ -1,6 +1,7 @@
 //! Model test: a leaf beside a sorted vector, with scores and members of many kinds.
 
 use super::{Leaf, Target};
+use larder_testkit::seeds;
 use std::ops::ControlFlow;
 
 type Entry = (u64, Vec<u8>);
@@ -129,12 +130,7 @@ fn divide(leaf: &mut Leaf, rng: &mut fastrand::Rng) {
 
 #[test]
 fn a_leaf_is_like_a_sorted_vector() {
-    let seeds = match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => seed..seed + 1,
-        None => 0..if std::env::var_os("LARDER_TEST_FULL").is_some() { 50_000 } else { 600 },
-    };
-    for seed in seeds {
-        println!("SEED={seed}");
+    for seed in seeds(600, 50_000) {
         run(seed);
     }
 }

@@ -384,5 +384,4 @@ unsafe fn take_value<V: IntoRaw>(entry: &[u8]) -> OwnedValue<V> {
 }
 
 #[cfg(test)]
-#[path = "records_tests.rs"]
 mod tests;

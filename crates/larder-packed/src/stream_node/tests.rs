@@ -82,8 +82,7 @@ fn random_node(rng: &mut fastrand::Rng) -> (StreamNode, StreamId, Vec<(StreamId,
 
 #[test]
 fn nodes_are_what_a_vector_says() {
-    for seed in 0..200 {
-        println!("SEED={seed}");
+    for seed in larder_testkit::seeds(200, 200) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut node, base, mut model) = random_node(&mut rng);
         for _ in 0..rng.usize(..4) {
@@ -122,8 +121,7 @@ fn nodes_are_what_a_vector_says() {
 #[test]
 fn damage_is_an_error_and_never_a_panic() {
     let mut rejected = 0;
-    for seed in 0..4000 {
-        println!("SEED={seed}");
+    for seed in larder_testkit::seeds(4000, 4000) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (node, base, _) = random_node(&mut rng);
         let mut bytes = node.as_bytes().to_vec();

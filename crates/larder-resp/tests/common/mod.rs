@@ -2,11 +2,6 @@
 
 use fastrand::Rng;
 
-/// The seed of a run: `SEED=` from the environment, or the test's own.
-pub fn seed(default: u64) -> u64 {
-    std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(default)
-}
-
 /// A few commands that every server answers without state: ECHO with odd payloads, and unknown names.
 pub fn commands(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();

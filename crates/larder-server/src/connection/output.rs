@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn everything_arrives_in_order() {
-        let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(5);
+        let seed = larder_testkit::seed(5);
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut near, mut far) = pair();
         let (mut output, mut pool) = (Output::default(), Pool::default());

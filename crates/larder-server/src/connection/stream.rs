@@ -3,7 +3,7 @@
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// A connected socket.
 pub enum Stream {
@@ -81,11 +81,11 @@ impl Stream {
     }
 }
 
-impl AsRawFd for Stream {
-    fn as_raw_fd(&self) -> RawFd {
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Stream::Tcp(socket) => socket.as_raw_fd(),
-            Stream::Unix(socket) => socket.as_raw_fd(),
+            Stream::Tcp(socket) => socket.as_fd(),
+            Stream::Unix(socket) => socket.as_fd(),
         }
     }
 }

@@ -17,13 +17,23 @@ pub struct Log {
     file: Option<PathBuf>,
     /// The option `loglevel`, by its number.
     threshold: AtomicU8,
-    /// `C` until the server is set up, `M` from then on.
+    /// The [`Role`], by its letter.
     role: AtomicU8,
     /// The options `log-format` and `log-timestamp-format`, by their numbers.
     format: AtomicU8,
     timestamp: AtomicU8,
     /// Whether lines go to the system's log as well.
     syslog: AtomicBool,
+}
+
+/// Who writes a line, as the letter in it says.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub enum Role {
+    /// A server that is not set up yet.
+    Starting = b'C',
+    /// A primary.
+    Primary = b'M',
 }
 
 impl Log {
@@ -33,7 +43,7 @@ impl Log {
         Log {
             file,
             threshold: AtomicU8::new(threshold as u8),
-            role: AtomicU8::new(b'C'),
+            role: AtomicU8::new(Role::Starting as u8),
             format: AtomicU8::new(LogFormat::Legacy as u8),
             timestamp: AtomicU8::new(LogTimestampFormat::Legacy as u8),
             syslog: AtomicBool::new(false),
@@ -62,9 +72,9 @@ impl Log {
         self.file.is_none() && !self.syslog.load(Relaxed) && std::io::stdout().is_terminal()
     }
 
-    /// The server is set up: it speaks as a primary.
-    pub fn is_primary(&self) {
-        self.role.store(b'M', Relaxed);
+    /// Who writes the lines from now on.
+    pub fn set_role(&self, role: Role) {
+        self.role.store(role as u8, Relaxed);
     }
 
     /// Whether lines of `level` are written.
@@ -158,7 +168,7 @@ mod tests {
         let log = Log::new(path.to_str().unwrap(), LogThreshold::Notice);
         log.verbose("unseen");
         log.notice("first");
-        log.is_primary();
+        log.set_role(Role::Primary);
         log.warning("second");
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -11,7 +11,7 @@ use mio::Token;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ impl EventLoop {
             return self.slots.free(slot);
         }
         let id = self.worker.engine().next_client_id();
-        let session = self.worker.connect(ConnInfo { id, addr, laddr, fd: stream.as_raw_fd(), kind });
+        let session = self.worker.connect(ConnInfo { id, addr, laddr, fd: stream.as_fd().as_raw_fd(), kind });
         let flags = Flags { writable: true, ..Flags::default() };
         let (input, output) = (Input::default(), Output::default());
         let connection = Connection { stream, session, input, output, deadline_ms: None, hold: 0, flags };

@@ -63,7 +63,7 @@ impl EventLoop {
         let Some(mut connection) = self.slots.take(slot) else { return };
         match work(self, slot, &mut connection) {
             Ok(()) => {
-                self.soil(slot, &mut connection);
+                self.mark_dirty(slot, &mut connection);
                 self.slots.put(slot, connection);
             }
             Err(Hangup) => self.close(slot, connection),
@@ -113,12 +113,12 @@ impl EventLoop {
         connection.output.tail.extend_from_slice(reply);
         connection.output.settle();
         // The reply tells of what another client's command has done.
-        self.told = self.worker.engine().append_log().end();
-        self.hold(connection, self.told);
+        self.log_seen = self.worker.engine().append_log().end();
+        self.hold(connection, self.log_seen);
         self.clear_deadline(slot, connection);
         self.worker.resume(&mut connection.session, reply);
         Self::touch(connection);
         connection.flags.backlog = true;
-        self.enlist(slot, &mut connection.flags);
+        self.schedule(slot, &mut connection.flags);
     }
 }

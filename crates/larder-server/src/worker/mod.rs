@@ -19,11 +19,11 @@ mod accept;
 mod debugging;
 mod flush;
 mod mail;
-mod patience;
-mod rounds;
 mod serve;
 mod slots;
+mod spin;
 mod timers;
+mod yielding;
 
 use crate::connection::output::Pool;
 use crate::connection::{Connection, Flags};
@@ -34,8 +34,8 @@ use larder_engine::{Mail, Worker};
 use larder_resp::Parser;
 use mio::event::Event;
 use mio::{Events, Poll, Token};
-use patience::Patience;
 use slots::Slots;
+use spin::Spin;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
@@ -74,10 +74,10 @@ pub struct EventLoop {
     serving: Vec<usize>,
     /// Connections to flush at the end of the round.
     dirty: Vec<usize>,
-    /// Where what this worker's replies had told of ended in the log when that was last written.
-    logged: u64,
-    /// Where what other workers have done, and this one tells of, ends in the log.
-    told: u64,
+    /// Up to here the log has been written: the effects that this worker's sent replies show.
+    log_written: u64,
+    /// Up to here the log holds effects of other workers that this one's next replies show.
+    log_seen: u64,
     /// Connections whose output waits for the log.
     held: Vec<usize>,
     /// Connections whose next command is put off.
@@ -128,8 +128,8 @@ impl EventLoop {
             list: Vec::new(),
             serving: Vec::new(),
             dirty: Vec::new(),
-            logged: 0,
-            told: 0,
+            log_written: 0,
+            log_seen: 0,
             held: Vec::new(),
             paused: Vec::new(),
             deadlines: BTreeSet::new(),
@@ -153,18 +153,18 @@ impl EventLoop {
     /// Runs until the server stops.
     pub fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_MAX);
-        let mut patience = Patience::default();
+        let mut spin = Spin::default();
         self.post().thread.store(crash::fault::thread_id(), Relaxed);
         while !self.shared.is_stopping() {
             let wait = self.wait_time();
-            let looks = patience.looks() && wait != Some(Duration::ZERO);
-            let wait = if looks { Some(Duration::ZERO) } else { wait };
+            let spins = spin.should_spin() && wait != Some(Duration::ZERO);
+            let wait = if spins { Some(Duration::ZERO) } else { wait };
             let start = Instant::now();
             self.post().busy_since_ms.store(0, Relaxed);
             let polled = self.poll.poll(&mut events, wait);
             let woken = Instant::now();
-            patience.learn(looks, !events.is_empty(), woken - start);
-            if looks && polled.is_ok() && events.is_empty() {
+            spin.learn(spins, !events.is_empty(), woken - start);
+            if spins && polled.is_ok() && events.is_empty() {
                 continue;
             }
             match polled {
@@ -221,11 +221,11 @@ impl EventLoop {
     /// Has what this round's replies tell of written, and waits if the disk does not keep up. With `always` the log's thread
     /// does it, and in a round that a script allows others, who may hold shards: none of the others has written anything.
     fn write_log(&mut self) {
-        let end = self.worker.log_end().max(std::mem::take(&mut self.told));
-        if end <= self.logged {
+        let end = self.worker.log_end().max(std::mem::take(&mut self.log_seen));
+        if end <= self.log_written {
             return;
         }
-        self.logged = end;
+        self.log_written = end;
         let log = self.worker.engine().append_log();
         if self.in_round || self.waits_for_sync() {
             log.wake_writer();
@@ -254,15 +254,15 @@ impl EventLoop {
         }
     }
 
-    /// Puts a connection on the list, once.
-    fn enlist(&mut self, slot: usize, flags: &mut Flags) {
+    /// Has a connection served in the next round: puts it on the list, once.
+    fn schedule(&mut self, slot: usize, flags: &mut Flags) {
         if !std::mem::replace(&mut flags.listed, true) {
             self.list.push(slot);
         }
     }
 
     /// Has a connection's output sent at the end of the round.
-    fn soil(&mut self, slot: usize, connection: &mut Connection) {
+    fn mark_dirty(&mut self, slot: usize, connection: &mut Connection) {
         if !connection.output.is_empty() && !std::mem::replace(&mut connection.flags.dirty, true) {
             self.dirty.push(slot);
             self.worker.note_unsent(connection.output.memory());

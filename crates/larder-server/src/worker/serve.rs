@@ -41,9 +41,9 @@ impl EventLoop {
         }
         let flags = connection.flags;
         if flags.readable || flags.backlog && connection.runs() {
-            self.enlist(slot, &mut connection.flags);
+            self.schedule(slot, &mut connection.flags);
         }
-        self.soil(slot, connection);
+        self.mark_dirty(slot, connection);
         Ok(())
     }
 
@@ -53,7 +53,7 @@ impl EventLoop {
             return self.drain(connection);
         }
         if let Some((buffer, room)) = connection.input.direct() {
-            let result = crate::sys::read_behind(&connection.stream, buffer, room);
+            let result = crate::sys::read_to_spare(&connection.stream, buffer, room);
             self.received(connection, result, room)?;
             return self.run_pending(slot, connection);
         }

@@ -72,7 +72,7 @@ impl EventLoop {
             if std::mem::take(&mut connection.flags.paused) {
                 self.worker.end_pause(&connection.session);
                 connection.flags.backlog = true;
-                self.enlist(slot, &mut connection.flags);
+                self.schedule(slot, &mut connection.flags);
             }
             self.slots.put(slot, connection);
         }
@@ -90,9 +90,9 @@ impl EventLoop {
             if self.worker.block_timeout(&mut connection.session, &mut connection.output.tail) {
                 Self::touch(&connection);
                 connection.flags.backlog = true;
-                self.enlist(slot, &mut connection.flags);
+                self.schedule(slot, &mut connection.flags);
             }
-            self.soil(slot, &mut connection);
+            self.mark_dirty(slot, &mut connection);
             self.slots.put(slot, connection);
         }
     }

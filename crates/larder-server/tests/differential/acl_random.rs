@@ -73,7 +73,6 @@ fn random_rule(rng: &mut Rng, commands: &[String], inner: bool) -> String {
 #[test]
 fn random_rules() {
     let seed = seed(11);
-    println!("SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let mut pair = Pair::start(1, &[]);
     let commands = common_commands(&mut pair);

@@ -159,7 +159,6 @@ fn live(server: &mut Server, rng: &mut fastrand::Rng, note: &str) {
 #[test]
 fn a_server_whose_persistence_is_switched_can_be_killed_at_any_time() {
     let seed = seed(7);
-    println!("SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut server = Server::larder(&["--threads", "2", "--appendonly", "yes", "--appendfsync", "always"]);
     for number in 0..if full_run() { 400 } else { 20 } {

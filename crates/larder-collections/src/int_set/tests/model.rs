@@ -1,7 +1,7 @@
 //! Model test: random operations on a set of integers and on a `BTreeSet`, compared after each step.
 
 use crate::int_set::IntSet;
-use crate::test_seeds::seeds;
+use larder_testkit::seeds;
 use std::collections::BTreeSet;
 
 struct Run {
@@ -121,7 +121,6 @@ fn check(set: &IntSet, model: &BTreeSet<i64>) {
 #[test]
 fn a_set_of_integers_behaves_like_a_btree_set() {
     for seed in seeds(60, 20_000) {
-        println!("SEED={seed}");
         let mut run = Run::new(seed);
         for step in 0..run.rng.usize(1..120) {
             run.step();

@@ -1,8 +1,8 @@
 //! Snapshots show the table as it was when they began, whatever happens meanwhile.
 
-use super::{Counted, ExpireChange, Good, KeyHash, NewValue, Table, key, seed};
+use super::{Counted, ExpireChange, Good, KeyHash, NewValue, Table, key};
 use crate::key_table::{Captured, OwnedValue};
-use crate::test_seeds::seeds;
+use larder_testkit::{seed, seeds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};

@@ -1,7 +1,8 @@
 //! Expiry under a simulated clock.
 
-use super::{ExpireChange, Good, KeyHash, Table, key, put, seed};
+use super::{ExpireChange, Good, KeyHash, Table, key, put};
 use crate::key_table::Entry;
+use larder_testkit::seed;
 use std::collections::BTreeMap;
 
 /// Times from now, as a server sees them.

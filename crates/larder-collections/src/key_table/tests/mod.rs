@@ -105,13 +105,6 @@ unsafe impl IntoRaw for Counted {
 
 pub type Table<H = Good> = KeyTable<Counted, H>;
 
-/// The seed of a test: `SEED=` in the environment, or its own.
-pub fn seed(own: u64) -> u64 {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(own);
-    println!("SEED={seed}");
-    seed
-}
-
 pub fn put<H: KeyHash>(table: &mut Table<H>, key: &[u8], value: &[u8], expire: ExpireChange) {
     table.put(H::hash(key), key, NewValue::Inline { kind: 0, bytes: value }, expire, 1);
 }

@@ -1,7 +1,8 @@
 //! Random operations on the table and on a `HashMap`, for several shapes of keys, hashes and values.
 
-use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table, seed};
+use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table};
 use crate::key_table::{Entry, Old, OwnedValue, Removed, ValueRef};
+use larder_testkit::seed;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};

@@ -1,7 +1,8 @@
 //! What the table promises beyond being a map: scans, fair sampling, limits, guards, and the bytes.
 
-use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table, key, put, seed};
+use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table, key, put};
 use crate::key_table::{DEPTH_SLACK, SEGMENT_BYTES_MAX, ValueRef};
+use larder_testkit::seed;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

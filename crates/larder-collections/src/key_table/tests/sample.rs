@@ -1,7 +1,8 @@
 //! Samples for eviction.
 
-use super::{Counted, ExpireChange, Good, KeyHash, Table, key, put, seed};
+use super::{Counted, ExpireChange, Good, KeyHash, Table, key, put};
 use crate::key_table::{NewValue, SampleFrom, SlotSet};
+use larder_testkit::seed;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, Ordering};

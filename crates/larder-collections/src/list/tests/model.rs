@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use crate::list::{Codec, Direction, Fill, Job, List, ListOptions, Popped};
+use larder_testkit::seeds;
 
 type Model = VecDeque<Vec<u8>>;
 
@@ -210,18 +211,9 @@ fn check_same(list: &List, model: &Model) {
     assert!(expected.next().is_none());
 }
 
-/// Seeds to run: `SEED=` one, else a quick number, or the full one with LARDER_TEST_FULL.
-pub(super) fn seeds(quick: u64, full: u64) -> std::ops::Range<u64> {
-    match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => seed..seed + 1,
-        None => 0..if std::env::var_os("LARDER_TEST_FULL").is_some() { full } else { quick },
-    }
-}
-
 #[test]
 fn list_behaves_like_a_deque() {
     for seed in seeds(400, 200_000) {
-        println!("SEED={seed}");
         let mut run = Run::new(seed);
         let steps = run.rng.usize(1..80);
         for _ in 0..steps {

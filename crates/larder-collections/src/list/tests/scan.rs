@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use super::model::seeds;
 use crate::list::{End, Fill, InvalidCursor, List, ListOptions, Popped};
+use larder_testkit::seeds;
 
 /// Changes the list anywhere, but leaves the elements of `stay` where they are relative to each other.
 fn disturb(
@@ -60,7 +60,6 @@ fn disturb(
 #[test]
 fn what_stays_is_returned() {
     for seed in seeds(300, 100_000) {
-        println!("SEED={seed}");
         let mut rng = fastrand::Rng::with_seed(seed);
         let options = ListOptions { fill: Fill::new([3, 8, -1][rng.usize(..3)]), ..ListOptions::default() };
         let (mut list, mut next) = (List::new(), 0);

@@ -1,6 +1,7 @@
 //! Model test of the tree against a vector of blocks.
 use super::*;
 use larder_packed::block::End;
+use larder_testkit::seeds;
 
 fn block(rng: &mut fastrand::Rng) -> (Block, Vec<u8>) {
     let text = format!("e{}", rng.u32(..));
@@ -17,9 +18,7 @@ fn first(block: &Block) -> Vec<u8> {
 
 #[test]
 fn tree_behaves_like_a_vector() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok());
-    for seed in seed.map_or(0..60, |s: u64| s..s + 1) {
-        println!("SEED={seed}");
+    for seed in seeds(60, 60) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut tree, mut model): (Tree, Vec<Vec<u8>>) = Default::default();
         let mut kept = (tree.clone(), model.clone());

@@ -1,7 +1,7 @@
 //! Model test: random operations on sets and on sets of `std`, compared after each step.
 
 use super::{Model, Set, SetLimits, members};
-use crate::test_seeds::seeds;
+use larder_testkit::seeds;
 use std::ops::ControlFlow;
 
 struct Run {
@@ -155,7 +155,6 @@ impl Run {
 #[test]
 fn sets_behave_like_sets() {
     for seed in seeds(120, 20_000) {
-        println!("SEED={seed}");
         let mut run = Run::new(seed);
         for _ in 0..run.rng.usize(1..80) {
             run.step();

@@ -7,6 +7,7 @@ use crate::key_table::KeyHash;
 use crate::member_hash::{MemberHash, member_hash};
 use crate::sorted_set::score::key_of;
 use crate::sorted_set::{Bound, Limits, Order, SortedSet, SortedSetEncoding};
+use larder_testkit::seeds;
 
 /// Hashes that agree in all but their last bits.
 pub(super) struct Alike;
@@ -265,12 +266,7 @@ fn run<H: KeyHash>(seed: u64) {
 
 #[test]
 fn a_sorted_set_behaves_like_a_btree() {
-    let seeds = match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => seed..seed + 1,
-        None => 0..if std::env::var_os("LARDER_TEST_FULL").is_some() { 10_000 } else { 100 },
-    };
-    for seed in seeds {
-        println!("SEED={seed}");
+    for seed in seeds(100, 10_000) {
         match seed % 5 {
             0 => run::<Alike>(seed),
             1 => run::<Few>(seed),

@@ -1,7 +1,7 @@
 //! Model test: random operations on a stream and on an ordered map, compared after each step.
 
 use crate::stream::{Limits, Loader, Order, Stream, StreamId, Trim, TrimTo};
-use crate::test_seeds::seeds;
+use larder_testkit::seeds;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -154,7 +154,6 @@ fn all(stream: &Stream) -> BTreeMap<StreamId, Pairs> {
 #[test]
 fn random_operations_agree_with_the_model() {
     for seed in seeds(60, 5000) {
-        println!("SEED={seed}");
         let mut run = Run::new(seed);
         for _ in 0..run.rng.usize(1..200) {
             run.step();

@@ -1,7 +1,7 @@
 //! Model test of groups, and what a million pending entries cost.
 
 use crate::stream::{ConsumerId, Group, Pending, StreamId};
-use crate::test_seeds::seeds;
+use larder_testkit::seeds;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -20,7 +20,6 @@ fn pending_of(group: &Group, name: &str, from: StreamId) -> Model {
 #[test]
 fn random_operations_agree_with_the_model() {
     for seed in seeds(60, 5000) {
-        println!("SEED={seed}");
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut group, mut model) = (Group::new(b"g", StreamId::ZERO, Some(0)), Model::new());
         let names: Vec<String> = (0..rng.usize(1..12)).map(|i| format!("consumer {}", i * 7 % 10)).collect();

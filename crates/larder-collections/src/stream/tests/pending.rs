@@ -3,7 +3,7 @@
 use crate::stream::StreamId;
 use crate::stream::pack::Delivery;
 use crate::stream::pending::Records;
-use crate::test_seeds::seeds;
+use larder_testkit::seeds;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -21,7 +21,6 @@ fn all(records: &Records<Delivery>, from: StreamId) -> Model {
 #[test]
 fn random_operations_agree_with_the_model() {
     for seed in seeds(60, 5000) {
-        println!("SEED={seed}");
         let mut rng = fastrand::Rng::with_seed(seed);
         let (mut records, mut model) = (Records::<Delivery>::default(), Model::new());
         let wide = rng.u32(1..64);

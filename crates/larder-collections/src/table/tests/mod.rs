@@ -32,13 +32,6 @@ impl KeyHash for Chosen {
 pub type Members<H = Good> = Table<Member, H>;
 pub type Fields<H = Good> = Table<FieldValue, H>;
 
-/// The seed of a test: `SEED=` in the environment, or its own.
-pub fn seed(own: u64) -> u64 {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(own);
-    println!("SEED={seed}");
-    seed
-}
-
 pub fn field<'a>(field: &'a [u8], value: &'a [u8], expire_at_ms: Option<u64>) -> FieldValueNew<'a> {
     FieldValueNew { field, value, expire_at_ms }
 }

@@ -1,7 +1,8 @@
 //! Random operations on tables and their clones, and on `HashMap`s.
 
-use super::{Chosen, Fields, Good, field, seed};
+use super::{Chosen, Fields, Good, field};
 use crate::key_table::KeyHash;
+use larder_testkit::seed;
 use std::collections::HashMap;
 
 type Known = HashMap<Vec<u8>, (Vec<u8>, Option<u64>)>;

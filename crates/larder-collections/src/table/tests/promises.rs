@@ -1,7 +1,8 @@
 //! What users of the table rely on beyond its content: order, scans, chances, clones, sizes.
 
-use super::{Chosen, Fields, Good, Members, field, key, seed};
+use super::{Chosen, Fields, Good, Members, field, key};
 use crate::table::SEGMENT_SLOTS_MAX;
+use larder_testkit::seed;
 use std::collections::HashMap;
 
 fn filled(count: u64) -> Members {

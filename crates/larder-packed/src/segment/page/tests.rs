@@ -134,8 +134,7 @@ fn split_and_join(segment: &Segment, rng: &mut fastrand::Rng) {
 
 #[test]
 fn a_segment_is_its_twin() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    println!("SEED={seed}");
+    let seed = larder_testkit::seed(1);
     for round in 0..30 {
         compare(seed + round, 300, 20 + 10 * round as usize, 70);
         compare(seed + round, 200, 40, 300);

@@ -11,7 +11,7 @@
 //! - W2: a segment in which an entry holds a pointer has its mark set.
 //! - W3: the count of a segment is the number of `Rows` that point to it; it is written only while that is one.
 //!
-//! Tested by `rows_tests.rs` and by the tables of `larder-collections`.
+//! Tested by `rows/tests.rs` and by the tables of `larder-collections`.
 
 mod field;
 mod layout;
@@ -292,5 +292,4 @@ unsafe fn drop_outs<L: Layout>(segment: &Segment, slot: Slot) -> Slot {
 }
 
 #[cfg(test)]
-#[path = "../rows_tests.rs"]
 mod tests;

@@ -112,8 +112,7 @@ impl Driver {
 
 #[test]
 fn clones_are_as_independent_as_copies() {
-    let seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    println!("SEED={seed}");
+    let seed = larder_testkit::seed(1);
     for round in 0..10 {
         let rng = fastrand::Rng::with_seed(seed + round);
         let mut driver = Driver { rng, all: vec![Rows::with_room(0, 0)], model: vec![Vec::new()] };

@@ -1,4 +1,4 @@
-//! Scripts that take their time, and what the event loop does meanwhile.
+//! Scripts that take long yield to the event loop.
 //!
 //! A script runs on its worker's thread to its end. When it has taken longer than others are made to wait without a
 //! word, the engine calls back between two of its instructions, and the loop makes a round for the other clients, with a
@@ -17,7 +17,7 @@ use mio::Events;
 use std::time::Duration;
 
 /// The loop, as a script sees it.
-struct Rounds<'a> {
+struct Yielding<'a> {
     event_loop: &'a mut EventLoop,
     client: Option<DebuggingClient<'a>>,
 }
@@ -46,10 +46,10 @@ impl EventLoop {
         let spare = self.spare.take().unwrap_or_else(|| Box::new(self.worker.spare()));
         let mut worker = std::mem::replace(&mut self.worker, spare);
         let client = debugs.then(|| DebuggingClient::new(&mut connection.stream, rest));
-        let mut rounds = Rounds { event_loop: self, client };
+        let mut yielding = Yielding { event_loop: self, client };
         let flow =
-            worker.execute_script(&mut connection.session, args, &mut connection.output.tail, &mut rounds);
-        if let Some(client) = &mut rounds.client {
+            worker.execute_script(&mut connection.session, args, &mut connection.output.tail, &mut yielding);
+        if let Some(client) = &mut yielding.client {
             client.finish();
         }
         self.spare = Some(std::mem::replace(&mut self.worker, worker));
@@ -61,7 +61,7 @@ impl EventLoop {
     }
 
     /// Looks after the other connections once. Waits for an event, but not for anything else.
-    fn make_round(&mut self, patience: Duration) {
+    fn serve_others(&mut self, patience: Duration) {
         if !std::mem::replace(&mut self.in_round, true) {
             // Those whose turn would have been next.
             self.list.extend(self.serving.drain(..).rev());
@@ -76,9 +76,9 @@ impl EventLoop {
     }
 }
 
-impl Beside for Rounds<'_> {
+impl Beside for Yielding<'_> {
     fn round(&mut self, patience: Duration) {
-        self.event_loop.make_round(patience);
+        self.event_loop.serve_others(patience);
     }
 
     fn send(&mut self, bytes: &[u8]) {

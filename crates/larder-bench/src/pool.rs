@@ -10,27 +10,27 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 /// Connections to one server.
-pub struct Fleet {
-    members: Vec<Member>,
+pub struct ConnectionPool {
+    connections: Vec<Connection>,
     buffer: Vec<u8>,
 }
 
-struct Member {
+struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
     replies: Replies,
 }
 
-impl Fleet {
+impl ConnectionPool {
     /// Connects this many times.
-    pub fn connect(port: u16, members: usize) -> io::Result<Self> {
-        let members = (0..members).map(|_| Member::connect(port)).collect::<io::Result<_>>()?;
-        Ok(Fleet { members, buffer: vec![0; 64 << 10] })
+    pub fn connect(port: u16, connections: usize) -> io::Result<Self> {
+        let connections = (0..connections).map(|_| Connection::connect(port)).collect::<io::Result<_>>()?;
+        Ok(ConnectionPool { connections, buffer: vec![0; 64 << 10] })
     }
 
     /// Connections in it.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.connections.len()
     }
 
     /// Rounds that carry at least this many operations.
@@ -47,27 +47,27 @@ impl Fleet {
     ) -> io::Result<u64> {
         let nulls = self.nulls();
         for _ in 0..rounds {
-            for member in &mut self.members {
-                member.request.clear();
-                (0..pipeline).for_each(|_| command(&mut member.request));
+            for connection in &mut self.connections {
+                connection.request.clear();
+                (0..pipeline).for_each(|_| command(&mut connection.request));
             }
-            for member in &mut self.members {
-                member.stream.write_all(&member.request)?;
-                member.replies.expect(pipeline as u64);
+            for connection in &mut self.connections {
+                connection.stream.write_all(&connection.request)?;
+                connection.replies.expect(pipeline as u64);
             }
-            self.members.iter_mut().rev().try_for_each(|member| member.read(&mut self.buffer))?;
+            self.connections.iter_mut().rev().try_for_each(|connection| connection.read(&mut self.buffer))?;
         }
         Ok(self.nulls() - nulls)
     }
 
     fn nulls(&self) -> u64 {
-        self.members.iter().map(|member| member.replies.nulls()).sum()
+        self.connections.iter().map(|connection| connection.replies.nulls()).sum()
     }
 }
 
-impl Member {
+impl Connection {
     fn connect(port: u16) -> io::Result<Self> {
-        Ok(Member {
+        Ok(Connection {
             stream: crate::connect::connect(port)?,
             request: Vec::new(),
             replies: Replies::default(),

@@ -12,7 +12,7 @@ pub const LARDER: &str = "larder";
 pub const REDIS: &str = "redis-server";
 
 /// A server that can be started.
-pub struct Rival {
+pub struct Peer {
     /// What the report calls it.
     pub name: String,
     /// Its executable.
@@ -23,7 +23,7 @@ pub struct Rival {
     extra: Vec<String>,
 }
 
-impl Rival {
+impl Peer {
     fn new(name: &str, command: &str, extra: &[&str], pinning: &Pinning) -> io::Result<Self> {
         let mut words = command.split_whitespace().map(str::to_owned);
         let missing = || io::Error::other(format!("no {command} to be found"));
@@ -32,9 +32,9 @@ impl Rival {
         full.push(binary.to_string_lossy().into_owned());
         full.extend(words);
         let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
-        let mut rival = Rival { name: name.to_owned(), binary, version: String::new(), command: full, extra };
-        rival.version = rival.ask_version()?;
-        Ok(rival)
+        let mut peer = Peer { name: name.to_owned(), binary, version: String::new(), command: full, extra };
+        peer.version = peer.ask_version()?;
+        Ok(peer)
     }
 
     /// Starts it afresh. The test kit panics when a server will not start; a long run must not end with that.
@@ -78,19 +78,19 @@ fn refs(texts: &[String]) -> Vec<&str> {
 }
 
 /// Larder, redis-server and the peers asked for, as far as they exist.
-pub fn find(options: &Options, pinning: &Pinning) -> Vec<Rival> {
+pub fn find(options: &Options, pinning: &Pinning) -> Vec<Peer> {
     let threads = options.threads.to_string();
     let mut wanted = vec![(LARDER, larder(options.larder.as_deref()), vec!["--threads", threads.as_str()])];
     wanted.push((REDIS, REDIS.to_owned(), vec![]));
     wanted.extend(options.peers.iter().map(|(name, command)| (name.as_str(), command.clone(), vec![])));
-    let mut rivals = Vec::new();
+    let mut peers = Vec::new();
     for (name, command, extra) in wanted {
-        match Rival::new(name, &command, &extra, pinning) {
-            Ok(rival) => rivals.push(rival),
+        match Peer::new(name, &command, &extra, pinning) {
+            Ok(peer) => peers.push(peer),
             Err(error) => eprintln!("larder-bench: {name} is left out: {error}"),
         }
     }
-    rivals
+    peers
 }
 
 /// Larder's binary: named, in the environment, or beside this program.
