@@ -164,4 +164,9 @@ pub trait SavingHost: Send + Sync {
     fn reload_log(&self) -> Result<(), ReloadError>;
     /// Saves what must be saved and asks all loops to stop. After an error the server goes on.
     fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged>;
+    /// The same on another thread, after replicas have got what they lack, or `shutdown-timeout` is over. After an error,
+    /// `Engine::shutdown_failed` is called.
+    fn shutdown_in_background(&self, flags: ShutdownFlags) {
+        let _: Result<(), Logged> = self.shutdown(flags);
+    }
 }

@@ -77,6 +77,8 @@ impl Worker {
             flushed: false,
             returned_errors: Cell::new(false),
             log_end: 0,
+            stream_end: 0,
+            unit: None,
         };
         Worker { engine, state }
     }
@@ -252,11 +254,7 @@ impl Worker {
         end_wait(session);
         self.leave_lines(&waiter);
         self.record_suspended(session, Outcome::Done);
-        blocking::write_timeout(
-            &waiter,
-            self.engine.append_log.synced(),
-            &mut Reply::new(out, waiter.protocol),
-        );
+        blocking::write_timeout(&self.engine, &waiter, &mut Reply::new(out, waiter.protocol));
         true
     }
 
@@ -277,6 +275,9 @@ impl Worker {
         transaction::forget(&self.engine, &mut session);
         commands::pubsub::forget(&self.engine, &mut session);
         crate::clients::tracking::turn_off(&self.engine.trackers, &mut session);
+        if let Some(replica) = session.replica.take() {
+            self.engine.remove_replica(&replica);
+        }
         self.engine.clients.remove(&session.shared);
         self.engine.uncount_client(&session.shared);
     }

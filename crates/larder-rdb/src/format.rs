@@ -37,7 +37,7 @@ pub(crate) const FOREIGN_VERSIONS: std::ops::RangeInclusive<u32> = 12..=79;
 pub(crate) const VERSION_MAX: u32 = 80;
 
 /// Whether all types of a version are known.
-pub(crate) fn is_known(version: u32) -> bool {
+pub fn is_known(version: u32) -> bool {
     version <= VERSION_MAX && !FOREIGN_VERSIONS.contains(&version)
 }
 

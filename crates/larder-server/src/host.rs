@@ -207,4 +207,8 @@ impl SavingHost for ServerHost {
     fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged> {
         crate::shutdown::shut_down(&self.server, flags)
     }
+
+    fn shutdown_in_background(&self, flags: ShutdownFlags) {
+        crate::shutdown::begin(&self.server, flags);
+    }
 }

@@ -13,6 +13,7 @@ mod memory;
 mod peer;
 mod persist;
 mod process;
+mod replication;
 mod server;
 mod settings;
 mod shared;

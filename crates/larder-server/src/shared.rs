@@ -114,6 +114,9 @@ impl Shared {
         *stop = Some(flags);
         self.stopping.store(true, Ordering::Release);
         self.stopped.notify_all();
+        if let Some(engine) = self.engine.get() {
+            engine.replication().wake_link();
+        }
         for post in self.posts() {
             let _ = post.waker.wake();
         }

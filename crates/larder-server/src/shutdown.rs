@@ -10,10 +10,19 @@ use crate::server::Server;
 use crate::shared::Shared;
 use larder_engine::{Logged, ShutdownFlags};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the server looks whether replicas have everything, before it ends.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on. While data is loaded
 /// there is nothing to save, and no time to lose: this does not return then.
 pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), Logged> {
+    shut_down_after(server, flags, false)
+}
+
+/// `waits`: for replicas that lack something.
+fn shut_down_after(server: &Server, flags: ShutdownFlags, waits: bool) -> Result<(), Logged> {
     let shared = &server.shared;
     let persist = server.persist().filter(|persist| persist.is_loaded());
     let Some(persist) = persist else {
@@ -27,12 +36,41 @@ pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), Logged> {
     }
     shared.log.warning("User requested shutdown...");
     shared.supervisor().tell("STOPPING=1", &shared.log);
+    if waits && !flags.now && !wait_for_replicas(shared, persist) {
+        shared.log.warning("Shutdown manually aborted.");
+        return Err(Logged);
+    }
     if close(shared, persist, flags).is_err() && !flags.force {
         shared.log.warning("Errors trying to shut down the server. Check the logs for more information.");
         return Err(Logged);
     }
     shared.request_stop(flags);
     Ok(())
+}
+
+/// Waits until replicas have acknowledged everything, while writes are put off; `shutdown-timeout` at most. False if the server is not to
+/// end any more.
+fn wait_for_replicas(shared: &Shared, persist: &Persist) -> bool {
+    let engine = persist.engine();
+    if !engine.replicas_lag() {
+        return true;
+    }
+    shared.log.notice("Waiting for replicas before shutting down");
+    let (begun, replication) = (Instant::now(), engine.replication());
+    let timeout = Duration::from_secs(shared.config.number("shutdown-timeout").max(0) as u64);
+    replication.set_ending(true);
+    engine.close_gate();
+    engine.hurry_replicas();
+    while engine.replicas_lag() && begun.elapsed() < timeout && replication.is_ending() {
+        std::thread::sleep(LOOK);
+    }
+    let goes_on = replication.is_ending();
+    replication.set_ending(false);
+    if !goes_on {
+        engine.gate().set_closing(false);
+        engine.retry_put_off();
+    }
+    goes_on
 }
 
 fn close(shared: &Shared, persist: &Persist, flags: ShutdownFlags) -> Result<(), CloseError> {
@@ -70,7 +108,11 @@ pub fn begin(server: &Arc<Server>, flags: ShutdownFlags) {
     let own = Arc::clone(server);
     // What cannot be saved keeps the server alive; the log says why.
     let begun = larder_engine::spawn_background("shutdown", move |_| {
-        let _ = shut_down(&own, flags);
+        if shut_down_after(&own, flags, true).is_err()
+            && let Some(persist) = own.persist()
+        {
+            persist.engine().shutdown_failed();
+        }
     });
     if let Err(error) = begun {
         server.shared.log.warning(&format!("Can't shut down: {error}"));

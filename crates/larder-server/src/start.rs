@@ -6,12 +6,13 @@ use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place};
 use crate::log::{Log, Role};
 use crate::persist::{self, Persist};
+use crate::replication::syncs::Syncs;
 use crate::server::Server;
 use crate::settings::{Settings, SettingsError};
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
-use crate::{cpus, memory, process, shutdown, signals, sys};
+use crate::{cpus, memory, process, replication, shutdown, signals, sys};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
@@ -163,6 +164,9 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     }
     persist.sweep_temporaries();
     introduce(shared, threads);
+    if let Ok(turn) = engine.take_turn(None) {
+        engine.follow_configured(&turn);
+    }
     let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
@@ -171,6 +175,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         load(shared, &persist, keeps_log)?;
         persist.end_load().map_err(|error| cannot_log(shared, &error))?;
     }
+    replication::link::start(shared, &persist).map_err(|error| abort(shared, &error))?;
     announce(shared);
     cron(shared, &engine, &persist);
     // One that has panicked has ended the process.
@@ -224,6 +229,7 @@ fn start_workers(
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let mut loops = Vec::new();
     let mut posts = Vec::new();
+    let syncs = Syncs::new(Arc::clone(persist));
     for index in 0..threads {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
@@ -239,7 +245,8 @@ fn start_workers(
         if index == 0 {
             shared.listeners.lock().set_registry(poll.registry().try_clone()?)?;
         }
-        loops.push(EventLoop::new(index, Arc::clone(shared), Arc::clone(persist), poll, worker));
+        let (shared, persist, syncs) = (Arc::clone(shared), Arc::clone(persist), Arc::clone(&syncs));
+        loops.push(EventLoop::new(index, shared, persist, syncs, poll, worker));
     }
     shared.set_posts(posts);
     loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop)).collect()

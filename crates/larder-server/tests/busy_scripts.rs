@@ -112,6 +112,9 @@ impl Stage {
     }
 }
 
+/// What makes a client a replica: it is sent a snapshot some time later, and no answer.
+const BECOME_REPLICAS: [&str; 2] = ["psync ? -1", "sync"];
+
 fn answer(client: &mut Client, what: &str, send: impl FnOnce(&mut Client)) -> Value {
     send(client);
     client.read().unwrap_or_else(|error| panic!("no answer to {what}: {error}"))
@@ -141,12 +144,14 @@ fn run_beside(stage: &mut Stage, group: &[Sample], round: usize) {
     for (client, sample) in clients.iter_mut().zip(group) {
         send_line(client, sample.call);
     }
+    let (mut clients, group): (Vec<Client>, Vec<&Sample>) =
+        clients.into_iter().zip(group).filter(|(_, sample)| !BECOME_REPLICAS.contains(&sample.call)).unzip();
     let waits = |sample: &Sample| MAY_WAIT.iter().any(|name| sample.call.starts_with(name));
-    for (client, sample) in clients.iter_mut().zip(group).filter(|(_, sample)| !waits(sample)) {
+    for (client, sample) in clients.iter_mut().zip(&group).filter(|(_, sample)| !waits(sample)) {
         answer(client, sample.line, |_| ());
     }
     stage.kill_script(&mut probes, &mut script, round % stage.threads, &what);
-    for (client, sample) in clients.iter_mut().zip(group).filter(|(_, sample)| waits(sample)) {
+    for (client, sample) in clients.iter_mut().zip(&group).filter(|(_, sample)| waits(sample)) {
         answer(client, sample.line, |_| ());
     }
     for (at, probe) in probes.iter_mut().enumerate() {

@@ -11,7 +11,8 @@ const OWN_DEFAULTS: [&str; 3] = ["io-threads", "syslog-ident", "crash-memcheck-e
 const SET_BY_TEST: [&str; 3] = ["port", "save", "dir"];
 
 /// Options whose change would reach out of the process, or that Valkey refuses for reasons of its build.
-const NOT_TRIED: [&str; 13] = [
+const NOT_TRIED: [&str; 14] = [
+    "dual-channel-replication-enabled",
     "crash-memcheck-enabled",
     "io-threads",
     "rdma-bind",

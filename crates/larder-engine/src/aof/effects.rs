@@ -1,4 +1,4 @@
-//! What commands have done, in the form in which it can be done again: for the append-only file.
+//! What commands have done, in the form in which it can be done again: for the append-only file and for replicas.
 //!
 //! A command that changed something is noted as it was given, unless its outcome depends on time, chance or waiting:
 //! then its handler notes what has the same effect at any time. What one command or one transaction did goes into the
@@ -9,19 +9,30 @@
 pub(crate) struct Effects {
     /// Whether anybody wants them.
     on: bool,
+    /// Whether replicas do.
+    streams: bool,
     /// The handler has spoken for the command.
     replaced: bool,
     bytes: Vec<u8>,
-    /// The database of each effect, and where it ends in `bytes`.
-    parts: Vec<(usize, usize)>,
+    parts: Vec<Part>,
+}
+
+/// One effect.
+struct Part {
+    db: usize,
+    /// Where it ends among the bytes.
+    end: usize,
+    /// It is for replicas, not for the file.
+    for_stream: bool,
 }
 
 impl Effects {
-    /// Begins again for a command or a transaction.
+    /// Begins again for a command or a transaction: who wants its effects.
     #[inline]
-    pub(crate) fn begin(&mut self, on: bool) {
-        self.on = on;
-        if on && !self.parts.is_empty() {
+    pub(crate) fn begin(&mut self, for_file: bool, for_stream: bool) {
+        self.on = for_file || for_stream;
+        self.streams = for_stream;
+        if self.on && !self.parts.is_empty() {
             self.clear();
         }
     }
@@ -68,14 +79,33 @@ impl Effects {
 
     /// The effects in their order: database and encoded command.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.parts().map(|(part, command)| (part.db, command))
+    }
+
+    /// The same without those that only replicas get.
+    pub(crate) fn iter_for_file(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.parts().filter(|(part, _)| !part.for_stream).map(|(part, command)| (part.db, command))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&Part, &[u8])> {
         let mut start = 0;
-        self.parts.iter().map(move |&(db, end)| (db, &self.bytes[std::mem::replace(&mut start, end)..end]))
+        self.parts
+            .iter()
+            .map(move |part| (part, &self.bytes[std::mem::replace(&mut start, part.end)..part.end]))
     }
 
     /// Notes an effect.
     pub(crate) fn push<'w>(&mut self, db: usize, words: impl ExactSizeIterator<Item = &'w [u8]>) {
         encode(&mut self.bytes, words);
-        self.parts.push((db, self.bytes.len()));
+        self.parts.push(Part { db, end: self.bytes.len(), for_stream: false });
+    }
+
+    /// Notes what only replicas are sent, if there are any.
+    pub(crate) fn push_for_stream<'w>(&mut self, db: usize, words: impl ExactSizeIterator<Item = &'w [u8]>) {
+        if self.on && self.streams {
+            encode(&mut self.bytes, words);
+            self.parts.push(Part { db, end: self.bytes.len(), for_stream: true });
+        }
     }
 
     /// Forgets them.
@@ -109,12 +139,14 @@ mod tests {
     #[test]
     fn effects_come_back_in_order() {
         let mut effects = Effects::default();
-        effects.begin(true);
+        effects.begin(true, false);
         effects.push(3, [b"DEL".as_slice(), b"k"].into_iter());
         effects.push(0, [b"PING".as_slice()].into_iter());
         let all: Vec<(usize, &[u8])> = effects.iter().collect();
         assert_eq!(all, [(3, b"*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n".as_slice()), (0, b"*1\r\n$4\r\nPING\r\n")]);
-        effects.begin(true);
+        effects.begin(true, true);
         assert!(effects.is_empty() && effects.as_given());
+        effects.push_for_stream(0, [b"PUBLISH".as_slice()].into_iter());
+        assert_eq!((effects.iter().count(), effects.iter_for_file().count()), (1, 0));
     }
 }

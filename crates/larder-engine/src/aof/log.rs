@@ -10,10 +10,13 @@
 //! ```
 //!
 //! A cut is where the next file begins: BGREWRITEAOF makes it in the instant of its snapshot.
+//!
+//! The same effects go into the stream for replicas ([`stream`](super::stream)), under the same lock: what the file and the replicas
+//! get has one order. Either may be wanted without the other.
 
 use crate::aof::effects::{Effects, encode};
+use crate::aof::stream::{Backlog, Cursor, Stream};
 use crate::keyspace::locks::assert_no_shard_is_held;
-use crate::keyspace::waiting::Waiter;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +29,10 @@ const PENDING_BYTES_MAX: usize = 64 << 20;
 #[derive(Default)]
 pub struct AppendLog {
     on: AtomicBool,
+    /// Whether effects go into the stream.
+    streams: AtomicBool,
+    /// Position of the end of the stream.
+    stream_end: AtomicU64,
     inner: Mutex<Inner>,
     /// The log's thread is to look up from its sleep.
     filled: Condvar,
@@ -36,8 +43,6 @@ pub struct AppendLog {
     buffers: AtomicU64,
     synced: AtomicU64,
     wants_sync: AtomicBool,
-    /// Clients that wait for a position to be safe.
-    waiters: Mutex<Vec<(u64, Arc<Waiter>)>>,
 }
 
 #[derive(Default)]
@@ -54,6 +59,18 @@ struct Inner {
     /// Capacity of what the writer writes now.
     writing_bytes: usize,
     is_woken: bool,
+    stream: Stream,
+    /// The link whose bytes the stream takes; `None` on a primary.
+    link: Option<u64>,
+}
+
+/// Where the effects of a command end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// In the log of the append-only file.
+    pub file: u64,
+    /// In the stream for replicas.
+    pub stream: u64,
 }
 
 /// What the writer took.
@@ -123,53 +140,39 @@ impl AppendLog {
         self.wants_sync.swap(false, Ordering::Relaxed)
     }
 
-    /// A client waits until everything up to a position is safe.
-    pub(crate) fn wait(&self, position: u64, waiter: Arc<Waiter>) {
-        self.waiters.lock().push((position, waiter));
-    }
-
-    /// Takes those who have waited for no more than what is safe now.
-    pub(crate) fn take_served(&self) -> Vec<Arc<Waiter>> {
-        let synced = self.synced();
-        let mut waiters = self.waiters.lock();
-        waiters.retain(|(_, waiter)| !waiter.is_taken());
-        waiters.extract_if(.., |(position, _)| *position <= synced).map(|(_, waiter)| waiter).collect()
-    }
-
-    /// Appends the effects of a command or a transaction; returns the position of their end. `timestamp`: the second to
-    /// note, if times are noted.
-    pub(crate) fn append(&self, effects: &Effects, timestamp: Option<u64>) -> u64 {
+    /// Appends the effects of a command or a transaction where they are wanted; returns the positions of their end. `timestamp`: the
+    /// second to note, if times are noted.
+    pub(crate) fn append(&self, effects: &Effects, timestamp: Option<u64>) -> Ends {
         let mut inner = self.inner.lock();
-        inner.note_time(timestamp);
-        let mut several = effects.len() > 1;
-        let is_transaction = several;
-        for (db, command) in effects.iter() {
-            inner.select(db);
-            if std::mem::take(&mut several) {
-                inner.bytes.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
-            }
-            inner.bytes.extend_from_slice(command);
+        if self.is_on() {
+            inner.append_to_file(effects, timestamp);
         }
-        if is_transaction {
-            inner.bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
+        if self.streams() {
+            inner.stream.append_unit(effects);
         }
         self.appended(&mut inner)
     }
 
-    /// Appends one command.
+    /// Appends one command where effects are wanted.
     pub(crate) fn append_one(&self, db: usize, words: &[&[u8]], timestamp: Option<u64>) {
         let mut inner = self.inner.lock();
-        inner.note_time(timestamp);
-        inner.select(db);
-        encode(&mut inner.bytes, words.iter().copied());
+        if self.is_on() {
+            inner.note_time(timestamp);
+            inner.select(db);
+            encode(&mut inner.bytes, words.iter().copied());
+        }
+        if self.streams() {
+            inner.stream.append_one(db, words);
+        }
         self.appended(&mut inner);
     }
 
-    fn appended(&self, inner: &mut Inner) -> u64 {
+    fn appended(&self, inner: &mut Inner) -> Ends {
         let end = inner.taken + inner.bytes.len() as u64;
         self.end.store(end, Ordering::Release);
+        self.stream_end.store(inner.stream.end(), Ordering::Release);
         self.note_buffers(inner);
-        end
+        Ends { file: end, stream: inner.stream.end() }
     }
 
     /// Has the log's thread look at it, at once or as soon as it can.
@@ -225,7 +228,162 @@ impl AppendLog {
     }
 }
 
+/// The stream for replicas.
+impl AppendLog {
+    /// Whether effects go into the stream.
+    #[inline]
+    pub(crate) fn streams(&self) -> bool {
+        self.streams.load(Ordering::Relaxed)
+    }
+
+    /// Whether anybody wants effects.
+    #[inline]
+    pub(crate) fn wants_effects(&self) -> bool {
+        self.is_on() || self.streams()
+    }
+
+    /// Effects go into the stream from now on, or not. To be called while all shards are held, or where no replica reads yet.
+    pub(crate) fn set_streams(&self, on: bool) {
+        let mut inner = self.inner.lock();
+        inner.stream.forget_db();
+        self.streams.store(on, Ordering::Relaxed);
+    }
+
+    /// Begins the stream again at a position. No replica reads.
+    pub(crate) fn restart_stream(&self, position: u64, backlog_bytes: u64) {
+        let mut inner = self.inner.lock();
+        inner.stream.restart(position);
+        inner.stream.set_limit(backlog_bytes);
+        self.appended(&mut inner);
+    }
+
+    /// `repl-backlog-size`.
+    pub(crate) fn set_backlog_size(&self, bytes: u64) {
+        self.inner.lock().stream.set_limit(bytes);
+    }
+
+    /// Position of the end of the stream.
+    #[inline]
+    pub fn stream_end(&self) -> u64 {
+        self.stream_end.load(Ordering::Acquire)
+    }
+
+    /// Appends a command that has no effect on the data to the stream: PING.
+    pub(crate) fn append_to_stream(&self, words: &[&[u8]]) {
+        let mut inner = self.inner.lock();
+        inner.stream.append_words(words);
+        self.appended(&mut inner);
+    }
+
+    /// From now on the stream is what the link of this epoch brings, or what this server does.
+    pub(crate) fn set_source(&self, epoch: Option<u64>) {
+        self.inner.lock().link = epoch;
+    }
+
+    /// Appends what the server's own primary has sent, as it is. `db`: the database selected after it. False, and nothing is done, if the
+    /// link of this epoch is over.
+    pub(crate) fn append_verbatim(&self, bytes: &[u8], db: usize, epoch: u64) -> bool {
+        let mut inner = self.inner.lock();
+        let is_current = inner.link == Some(epoch);
+        if is_current {
+            inner.append_verbatim(bytes, db);
+            self.appended(&mut inner);
+        }
+        is_current
+    }
+
+    /// Appends the effects of what the primary has sent to the file, if that is wanted, and its bytes to the stream.
+    pub(crate) fn append_applied(
+        &self,
+        effects: &Effects,
+        timestamp: Option<u64>,
+        bytes: &[u8],
+        db: usize,
+    ) -> Ends {
+        let mut inner = self.inner.lock();
+        if self.is_on() {
+            inner.append_to_file(effects, timestamp);
+        }
+        inner.append_verbatim(bytes, db);
+        self.appended(&mut inner)
+    }
+
+    /// The database that is selected at the end of the stream, and the end.
+    pub(crate) fn stream_place(&self) -> (Option<usize>, u64) {
+        let inner = self.inner.lock();
+        (inner.stream.db(), inner.stream.end())
+    }
+
+    /// The database that is selected at the end of the stream.
+    pub(crate) fn set_stream_db(&self, db: usize) {
+        self.inner.lock().stream.set_db(Some(db));
+    }
+
+    /// Asks all replicas to acknowledge what they have.
+    pub(crate) fn ask_for_acks(&self) {
+        let mut inner = self.inner.lock();
+        inner.stream.ask_for_acks();
+        self.appended(&mut inner);
+    }
+
+    /// The position of the end, and this many cursors there, for replicas that are sent a snapshot of this instant: all shards are
+    /// held. The next effect selects its database.
+    pub fn attach_at_end(&self, count: usize) -> (u64, Vec<Arc<Cursor>>) {
+        let mut inner = self.inner.lock();
+        let end = inner.stream.end();
+        if self.streams() {
+            inner.stream.forget_db();
+        }
+        (end, (0..count).filter_map(|_| inner.stream.attach(end)).collect())
+    }
+
+    /// A cursor at a position; `None` if the backlog does not have it.
+    pub(crate) fn attach_at(&self, position: u64) -> Option<Arc<Cursor>> {
+        self.inner.lock().stream.attach(position)
+    }
+
+    /// The replica of a cursor is gone.
+    pub(crate) fn detach(&self, cursor: &Arc<Cursor>) {
+        self.inner.lock().stream.detach(cursor);
+    }
+
+    /// Appends up to `max` bytes of the stream to `into`, from a position on that a cursor is at.
+    pub fn read_stream(&self, from: u64, into: &mut Vec<u8>, max: usize) {
+        self.inner.lock().stream.read(from, into, max);
+    }
+
+    /// What the backlog has.
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.inner.lock().stream.backlog()
+    }
+}
+
 impl Inner {
+    fn append_verbatim(&mut self, bytes: &[u8], db: usize) {
+        self.stream.append(bytes);
+        self.stream.set_db(Some(db));
+    }
+
+    fn append_to_file(&mut self, effects: &Effects, timestamp: Option<u64>) {
+        let effects = || effects.iter_for_file();
+        let count = effects().take(2).count();
+        if count == 0 {
+            return;
+        }
+        self.note_time(timestamp);
+        let mut begins_transaction = count > 1;
+        for (db, command) in effects() {
+            self.select(db);
+            if std::mem::take(&mut begins_transaction) {
+                self.bytes.extend_from_slice(b"*1\r\n$5\r\nMULTI\r\n");
+            }
+            self.bytes.extend_from_slice(command);
+        }
+        if count > 1 {
+            self.bytes.extend_from_slice(b"*1\r\n$4\r\nEXEC\r\n");
+        }
+    }
+
     /// Has the reader work on a database.
     fn select(&mut self, db: usize) {
         if self.db != Some(db) {
@@ -259,7 +417,7 @@ mod tests {
         let log = AppendLog::default();
         log.set_on(true);
         let mut effects = Effects::default();
-        effects.begin(true);
+        effects.begin(true, false);
         effects.push(1, [b"DEL".as_slice(), b"a"].into_iter());
         effects.push(1, [b"DEL".as_slice(), b"b"].into_iter());
         log.append(&effects, Some(7));

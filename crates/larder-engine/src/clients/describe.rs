@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) fn flag_letters(client: &ClientShared) -> String {
     let letters = [
         (client_flags::MONITOR, 'O'),
+        (client_flags::REPLICA, 'S'),
         (client_flags::PUBSUB, 'P'),
         (client_flags::MULTI, 'x'),
         (client_flags::BLOCKED, 'b'),

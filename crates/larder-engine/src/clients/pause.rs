@@ -14,6 +14,8 @@ pub(crate) struct Pause {
     /// Wall clock in ms; 0: nothing is paused.
     until_ms: AtomicU64,
     all: AtomicBool,
+    /// Writes are put off while a replica takes over.
+    failover: AtomicBool,
 }
 
 impl Pause {
@@ -31,7 +33,12 @@ impl Pause {
 
     /// Whether anything is paused.
     pub(crate) fn in_force(&self, now_ms: u64) -> bool {
-        self.until_ms.load(Relaxed) > now_ms
+        self.until_ms.load(Relaxed) > now_ms || self.failover.load(Relaxed)
+    }
+
+    /// Puts writes off while a replica takes over, or not any more.
+    pub(crate) fn set_failover(&self, on: bool) {
+        self.failover.store(on, Relaxed);
     }
 
     /// Whether a pause has just run out; true once a pause.
@@ -58,7 +65,8 @@ impl Pause {
         if !self.in_force(now_ms) {
             return false;
         }
-        self.all.load(Relaxed) || may_write(scripts, session, command, args)
+        let pauses_all = self.all.load(Relaxed) && self.until_ms.load(Relaxed) > now_ms;
+        pauses_all || may_write(scripts, session, command, args)
     }
 }
 

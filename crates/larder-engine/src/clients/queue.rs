@@ -27,6 +27,16 @@ impl Queue {
         self.commands.iter().all(|(found, _)| found.command.has(flags::LOADING))
     }
 
+    /// Whether all commands may run on a replica without a link, when `replica-serve-stale-data` says no.
+    pub(crate) fn all_while_stale(&self) -> bool {
+        self.commands.iter().all(|(found, _)| found.command.has(flags::STALE))
+    }
+
+    /// Whether any command writes.
+    pub(crate) fn has_writes(&self) -> bool {
+        self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))
+    }
+
     /// Whether any command may need memory.
     pub(crate) fn needs_room(&self) -> bool {
         self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))

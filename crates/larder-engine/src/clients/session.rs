@@ -6,6 +6,7 @@ use crate::clients::queue::{Queue, Watched};
 use crate::command::spec::Found;
 use crate::keyspace::waiting::Waiter;
 use crate::pubsub::{Message, Subscriptions};
+use crate::replication::replica::{Replica, ReplicaInfo};
 use crate::tracking::Tracking;
 use larder_resp::{OwnedArgs, Protocol};
 use parking_lot::Mutex;
@@ -77,6 +78,8 @@ pub mod client_flags {
     pub const BROKEN_REDIRECT: u32 = 1 << 11;
     /// `B`: is told of keys by prefix.
     pub const BROADCAST: u32 = 1 << 12;
+    /// `S`: a replica.
+    pub const REPLICA: u32 = 1 << 14;
     /// No letter of its own, but `r` among the capabilities: would follow a redirection.
     pub const CAPA_REDIRECT: u32 = 1 << 13;
 }
@@ -254,6 +257,8 @@ pub enum ReplyMode {
     SkipNext,
     /// This command is not answered.
     Skip,
+    /// The client is a replica: an answer would be taken for a part of the stream, so the connection is closed instead.
+    Replica,
 }
 
 /// The part of a connection that only its worker touches.
@@ -279,6 +284,12 @@ pub struct Session {
     pub(crate) has_left: bool,
     /// Where in the log the effects of the connection's last write end.
     pub(crate) log_end: u64,
+    /// And where in the stream for replicas.
+    pub(crate) stream_end: u64,
+    /// What the client has said of itself as a replica.
+    pub(crate) replica_info: Option<Box<ReplicaInfo>>,
+    /// The replica that it is.
+    pub(crate) replica: Option<Arc<Replica>>,
     /// Reads an append-only file: nothing is refused.
     pub(crate) replays: bool,
     /// How its scripts are debugged.
@@ -304,6 +315,9 @@ impl Session {
             tracking: None,
             has_left: false,
             log_end: 0,
+            stream_end: 0,
+            replica_info: None,
+            replica: None,
             replays: false,
             debugging: Mode::Off,
         }
@@ -350,9 +364,19 @@ impl Session {
         self.protocol
     }
 
+    /// Nothing but the stream is sent from now on: the client is a replica.
+    pub fn begin_stream(&mut self) {
+        self.reply_mode = ReplyMode::Replica;
+    }
+
+    /// The replica that the client is, if it is one.
+    pub fn replica(&self) -> Option<&Arc<Replica>> {
+        self.replica.as_ref()
+    }
+
     /// The class that output limits go by.
     pub fn class(&self) -> ClientClass {
-        if self.shared.has(client_flags::MONITOR) {
+        if self.replica.is_some() || self.shared.has(client_flags::MONITOR) {
             ClientClass::Replica
         } else if self.subscriptions.is_some() {
             ClientClass::PubSub
@@ -363,7 +387,10 @@ impl Session {
 
     /// Whether the idle timeout passes it by.
     pub fn exempt_from_timeout(&self) -> bool {
-        self.is_blocked() || self.subscriptions.is_some() || self.shared.has(client_flags::MONITOR)
+        self.is_blocked()
+            || self.subscriptions.is_some()
+            || self.replica.is_some()
+            || self.shared.has(client_flags::MONITOR)
     }
 
     /// Whether only commands about subscriptions are allowed: messages could be mistaken for the replies of others.

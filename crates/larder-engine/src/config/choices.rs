@@ -149,6 +149,18 @@ choices! {
         PanicOnReplicas = 2: "panic-on-replicas",
     }
 
+    /// `repl-diskless-load`: how a snapshot of the primary is loaded.
+    DisklessLoad {
+        /// From a file.
+        Disabled = 0: "disabled",
+        /// As it comes, if there is no data that would be lost; else from a file.
+        OnEmptyDb = 1: "on-empty-db",
+        /// As it comes, aside; the data there is stays until then.
+        SwapDb = 2: "swapdb",
+        /// As it comes, in the place of the data there is.
+        FlushBeforeLoad = 3: "flush-before-load",
+    }
+
     /// `rdb-version-check`: which versions of files and payloads are read.
     RdbVersionCheck {
         /// Those that are known whole.

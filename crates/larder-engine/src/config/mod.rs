@@ -27,8 +27,9 @@ mod table;
 mod tests;
 
 pub use choices::{
-    AclPubsubDefault, AppendFsync, Choice, ListCompressCodec, LogFormat, LogThreshold, LogTimestampFormat,
-    MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior, RdbVersionCheck, Supervised,
+    AclPubsubDefault, AppendFsync, Choice, DisklessLoad, ListCompressCodec, LogFormat, LogThreshold,
+    LogTimestampFormat, MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior, RdbVersionCheck,
+    Supervised,
 };
 pub use cli::CommandLine;
 pub use error::{ConfigError, OptionError, Refusal};
@@ -221,6 +222,9 @@ impl Config {
         if let Effect::Absent(what) = opt.effect
             && text != opt.default
         {
+            return Err(OptionError::Absent(what));
+        }
+        if let Some((_, what)) = opt.absent_value.filter(|(value, _)| text == *value) {
             return Err(OptionError::Absent(what));
         }
         self.store(index, text);

@@ -22,13 +22,14 @@ impl Context<'_> {
     /// Whether this client brings data from another server (`import-mode`): it sees keys beyond their time.
     #[inline]
     fn imports(&self) -> bool {
-        self.keeps_all() && self.session.shared.has(client_flags::IMPORT_SOURCE)
+        self.engine.config.hot.import_mode.load(Relaxed)
+            && self.session.shared.has(client_flags::IMPORT_SOURCE)
     }
 
-    /// Whether nothing expires for now, since another server says what does (`import-mode`).
+    /// Whether nothing expires by itself, since another server says what does: on a replica, and with `import-mode`.
     #[inline]
     pub(crate) fn keeps_all(&self) -> bool {
-        self.engine.config.hot.import_mode.load(Relaxed)
+        self.engine.waits_for_others_to_expire()
     }
 
     /// A key whose time is over has been looked up: it is deleted, unless data is imported and the command only reads the

@@ -34,6 +34,11 @@ impl Context<'_> {
         }
     }
 
+    /// Sends replicas a command that changes nothing that files keep.
+    pub(crate) fn propagate_to_replicas(&mut self, args: Args<'_>) {
+        self.worker.effects.push_for_stream(self.db, args.iter());
+    }
+
     /// Notes the command as it was given.
     #[inline]
     pub(crate) fn propagate_as_given(&mut self, args: Args<'_>) {
@@ -57,9 +62,15 @@ impl Context<'_> {
             assert_a_shard_is_held("logs what a command has done");
         }
         let second = self.engine.log_second(self.now_ms());
-        let end = self.engine.append_log.append(&self.worker.effects, second);
+        let log = &self.engine.append_log;
+        let ends = match self.worker.unit.take() {
+            Some(unit) => log.append_applied(&self.worker.effects, second, &unit.bytes, self.session.db),
+            None => log.append(&self.worker.effects, second),
+        };
         self.worker.effects.clear();
-        self.worker.log_end = end;
-        self.session.log_end = end;
+        self.worker.log_end = ends.file;
+        self.worker.stream_end = ends.stream;
+        self.session.log_end = ends.file;
+        self.session.stream_end = ends.stream;
     }
 }

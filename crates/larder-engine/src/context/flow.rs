@@ -14,6 +14,8 @@ pub enum Flow {
         /// When it gives up, on the clock of `Worker::now_ms`.
         deadline_ms: Option<u64>,
     },
+    /// The client is a replica from now on, or its state as one has changed.
+    Replica,
     /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
     Retry,
     /// The command was not executed: it may run a script, and is to be given to `Worker::execute_script`.

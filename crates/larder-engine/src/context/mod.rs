@@ -40,6 +40,7 @@ use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::kind::Kind;
 use crate::keyspace::locks::{Busy, Held, ScriptTurn};
 use crate::keyspace::shard::{ShardData, Table};
+use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed};
 use larder_collections::list::{List, ListOptions};
@@ -85,6 +86,10 @@ pub(crate) struct WorkerState {
     pub returned_errors: Cell<bool>,
     /// Where in the log the effects of this thread's last write end.
     pub log_end: u64,
+    /// And where in the stream for replicas.
+    pub stream_end: u64,
+    /// What the primary has sent and is being executed.
+    pub unit: Option<Box<Unit>>,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
     /// Changes that other clients are to be told of.

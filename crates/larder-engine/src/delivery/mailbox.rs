@@ -102,6 +102,11 @@ impl Mailbox {
     /// Leaves a message.
     pub(crate) fn send(&self, mail: Mail) {
         self.put(mail);
+        self.poke();
+    }
+
+    /// Wakes the worker, if nobody has since it last looked.
+    fn poke(&self) {
         if !self.woken.swap(true, Ordering::AcqRel) {
             (self.wake)();
         }
@@ -181,6 +186,13 @@ impl Mailboxes {
             } else {
                 mailbox.send(mail);
             }
+        }
+    }
+
+    /// Wakes a worker, without a message.
+    pub(crate) fn poke(&self, worker: usize) {
+        if let Some(mailbox) = self.0.read().get(worker) {
+            mailbox.poke();
         }
     }
 

@@ -6,4 +6,3 @@ pub(crate) mod invalidations;
 pub(crate) mod mailbox;
 pub(crate) mod publish;
 pub(crate) mod unblock;
-pub(crate) mod waitaof;

@@ -1,7 +1,10 @@
 //! The engine: everything that the threads share.
 
+mod acks;
+mod failover;
 pub(crate) mod notify;
 pub(crate) mod removal;
+pub(crate) mod replication;
 mod users;
 
 use crate::acl::Acl;
@@ -13,7 +16,7 @@ use crate::clients::registry::Clients;
 use crate::command::names::Names;
 use crate::config::Config;
 use crate::delivery::invalidations::Receivers;
-use crate::delivery::mailbox::{Mail, Mailboxes};
+use crate::delivery::mailbox::Mailboxes;
 use crate::host::Host;
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
@@ -22,6 +25,7 @@ use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
 use crate::persistence::availability::Gate;
 use crate::persistence::state::Persistence;
 use crate::pubsub::PubSub;
+use crate::replication::state::Replication;
 use crate::scripts::Scripts;
 use crate::stats::command_log::CommandLogs;
 use crate::stats::counters::{AllStats, Counter, ThreadStats};
@@ -30,7 +34,6 @@ use crate::stats::eviction::Eviction;
 use crate::stats::latency::LatencyMonitor;
 use crate::throttle::Throttle;
 use crate::tracking::Trackers;
-use larder_resp::Reply;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -79,7 +82,7 @@ pub struct Engine {
     pub(crate) started: Instant,
     pub(crate) started_wall_ms: u64,
     pub(crate) run_id: String,
-    replication_id: Mutex<String>,
+    pub(crate) replication: Replication,
     /// DEBUG PAUSE-CRON.
     pub(crate) cron_paused: AtomicBool,
     startup_memory: u64,
@@ -115,7 +118,6 @@ impl Engine {
     pub(crate) fn build(options: EngineOptions, acl: Arc<Acl>, is_copy: bool) -> (Arc<Engine>, Work) {
         let startup_memory = options.host.memory().used;
         let gate = Gate::default();
-        gate.read_options(&options.config.hot);
         let (background, work) = Background::new();
         let engine = Arc::new_cyclic(|engine| Engine {
             acl,
@@ -145,7 +147,7 @@ impl Engine {
             started: crate::clock::instant(),
             started_wall_ms: crate::clock::wall_ms(),
             run_id: random_id(),
-            replication_id: Mutex::new(random_id()),
+            replication: Replication::new(random_id()),
             cron_paused: AtomicBool::new(false),
             startup_memory,
             me: engine.clone(),
@@ -159,6 +161,7 @@ impl Engine {
             expired_actively: AtomicU64::new(0),
             key_count: AtomicU64::new(0),
         });
+        engine.read_role();
         (engine, work)
     }
 
@@ -206,13 +209,7 @@ impl Engine {
     /// Everything in the log up to a position is on the disk: those who wait for that are told.
     pub fn log_is_safe(&self, position: u64) {
         self.append_log.set_synced(position);
-        for waiter in self.append_log.take_served() {
-            if waiter.take() {
-                let mut reply = Vec::new();
-                crate::delivery::waitaof::write_synced(&mut Reply::new(&mut reply, waiter.protocol), true);
-                self.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
-            }
-        }
+        self.serve_ack_waiters();
     }
 
     /// Puts writes off from now on; those that have begun are done when this returns. But for those of a script that runs
@@ -258,14 +255,9 @@ impl Engine {
         &self.run_id
     }
 
-    /// Forty hexadecimal digits that name the history of the data.
-    pub(crate) fn replication_id(&self) -> String {
-        self.replication_id.lock().clone()
-    }
-
-    /// The data has another history from now on.
-    pub(crate) fn change_replication_id(&self) {
-        *self.replication_id.lock() = random_id();
+    /// Primaries and replicas.
+    pub fn replication(&self) -> &Replication {
+        &self.replication
     }
 
     /// A new connection's id.
@@ -389,6 +381,6 @@ impl Engine {
 }
 
 /// Forty random hexadecimal digits.
-fn random_id() -> String {
+pub(crate) fn random_id() -> String {
     (0..40).map(|_| fastrand::digit(16)).collect()
 }

@@ -60,7 +60,7 @@ impl Engine {
         self.removed(data, removal, invalidations);
         let Removal { cause, db, key, .. } = removal;
         stream_is_gone(&self.errors, &self.mailboxes, &data.waiting, *db, key.bytes);
-        if self.append_log.is_on() {
+        if self.append_log.wants_effects() {
             let words = [self.removal_command(*cause), key.bytes];
             self.append_log.append_one(*db, &words, self.log_second(now_ms));
         }

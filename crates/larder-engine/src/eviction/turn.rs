@@ -31,7 +31,7 @@ pub(super) fn is_noticed(engine: &Engine, data: &ShardData) -> bool {
     data.notes_changes(&engine.trackers)
         || !data.waiting.is_empty()
         || engine.wants_events(class::EVICTED)
-        || engine.append_log.is_on()
+        || engine.append_log.wants_effects()
 }
 
 /// Tells everybody concerned that a key was evicted.

@@ -18,6 +18,10 @@ const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
      snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
 );
 
+const READ_ONLY_ERROR: CommandError =
+    CommandError::Fixed("READONLY You can't write against a read only replica.");
+const STALE_ERROR: CommandError =
+    CommandError::Fixed("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
 const REPLICAS_ERROR: CommandError = CommandError::Fixed("NOREPLICAS Not enough good replicas to write.");
 
 /// Refuses what must not be done now.
@@ -28,16 +32,25 @@ pub(crate) fn check(engine: &Engine, session: &Session, command: &Command) -> Co
     }
     // EXEC stands for what it runs.
     let queued = session.multi.as_ref().filter(|_| command.name == "exec");
+    match command.name {
+        _ if command.has(flags::WRITE) => check_writes(engine, session)?,
+        "ping" => check_disk(engine)?,
+        "exec" if engine.gate.is_read_only() && queued.is_some_and(|queue| queue.has_writes()) => {
+            return Err(READ_ONLY_ERROR);
+        }
+        _ => {}
+    }
+    if engine.gate.is_stale()
+        && (!command.has(flags::STALE) || queued.is_some_and(|queue| !queue.all_while_stale()))
+    {
+        return Err(STALE_ERROR);
+    }
     if engine.gate.is_loading()
         && (!command.has(flags::LOADING) || queued.is_some_and(|queue| !queue.all_while_loading()))
     {
         return Err(LOADING_ERROR);
     }
-    match command.name {
-        _ if command.has(flags::WRITE) => check_writes(engine, session),
-        "ping" => check_disk(engine),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses what writes, when that must not be done now.
@@ -47,7 +60,10 @@ pub(crate) fn check_writes(engine: &Engine, session: &Session) -> CommandResult 
         return Ok(());
     }
     check_disk(engine)?;
-    if engine.gate.lacks_replicas() { Err(REPLICAS_ERROR) } else { Ok(()) }
+    if engine.gate.lacks_replicas() {
+        return Err(REPLICAS_ERROR);
+    }
+    if engine.gate.is_read_only() { Err(READ_ONLY_ERROR) } else { Ok(()) }
 }
 
 fn check_disk(engine: &Engine) -> CommandResult {

@@ -6,7 +6,7 @@ use crate::context::flow::Flow;
 use crate::context::replies::{element_bytes, write_element};
 use crate::context::stream_reads::{has_entries_after, has_unread, serve_group_reader, serve_reader};
 use crate::delivery::unblock::{answer, refuse_group_readers};
-use crate::delivery::waitaof::write_synced;
+use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
@@ -41,28 +41,21 @@ fn register(session: &mut Session, waiter: &Arc<Waiter>) {
     session.shared.set_flag(client_flags::BLOCKED, true);
 }
 
-/// Makes the client wait until everything up to a position of the log is on the disk. It is woken when `wakes_at` is;
-/// what it is told then, or when its time is over, is about `position`.
-pub(crate) fn wait_for_log(context: &mut Context<'_>, position: u64, wakes_at: u64, timeout_ms: u64) {
-    wait(context, &[], BlockedOp::LogSynced(position), timeout_ms);
+/// Makes the client wait for the disk or for replicas.
+pub(crate) fn wait_for_acks(context: &mut Context<'_>, op: BlockedOp, timeout_ms: u64) {
+    let needs_disk = matches!(op, BlockedOp::OnDisk { here: true, .. });
+    wait(context, &[], op, timeout_ms);
     if let Some(waiter) = context.session.waiter.clone() {
-        context.engine.append_log.wait(wakes_at, waiter);
+        context.engine.wait_for_acks(waiter);
     }
-    context.engine.append_log.request_sync();
-}
-
-/// Makes the client wait for replicas that there are not, until its time is over.
-pub(crate) fn wait_for_replicas(context: &mut Context<'_>, timeout_ms: u64) {
-    wait(context, &[], BlockedOp::Replicas, timeout_ms);
+    if needs_disk {
+        context.engine.append_log.request_sync();
+    }
 }
 
 /// The reply to a client that waited in vain.
-pub(crate) fn write_timeout(waiter: &Waiter, synced: u64, reply: &mut Reply<'_>) {
-    match waiter.op {
-        BlockedOp::LogSynced(position) => write_synced(reply, position <= synced),
-        BlockedOp::Replicas => reply.int(0),
-        _ => reply.null_array(),
-    }
+pub(crate) fn write_timeout(engine: &Engine, waiter: &Waiter, reply: &mut Reply<'_>) {
+    engine.write_acknowledged(&waiter.op, reply);
 }
 
 /// Serves all who wait for the keys that became ready. Serving may make other keys ready; they follow.
@@ -189,7 +182,7 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
             move_one(context, key, &target, *from, *to, reply)
         }
         BlockedOp::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
-        BlockedOp::LogSynced(_) | BlockedOp::Replicas => Ok(()),
+        BlockedOp::OnDisk { .. } | BlockedOp::Replicas { .. } | BlockedOp::Shutdown => Ok(()),
         BlockedOp::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
         }

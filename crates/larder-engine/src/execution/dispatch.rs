@@ -10,6 +10,7 @@ use crate::config::Permission;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
 use crate::context::{Context, Rounds, WorkerState};
+use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::locking::{acquire, runs_scripts, take_turn};
@@ -85,14 +86,14 @@ fn execute_with(
         }
         Ok(found) if confirms(found.command) => {
             let flow = run(engine, worker, session, found, args, out, rounds);
-            silence(session, out.len(), out);
+            silence(engine, worker, session, out.len(), out);
             return flow;
         }
         Ok(found) => run(engine, worker, session, found, args, out, rounds),
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     worker.stats.current.end();
-    silence(session, mark, out);
+    silence(engine, worker, session, mark, out);
     if worker.invalidations.has_direct() || session.tracking.is_some() {
         super::tracking::finish_command(engine, worker, session, out);
     }
@@ -207,7 +208,7 @@ fn check_closely(
             .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
     }
     if engine.gate.is_shut() {
-        if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) {
+        if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) && !session.replays {
             return Err(engine.scripts.running.busy_error());
         }
         admission::check(engine, session, command)?;
@@ -334,7 +335,7 @@ fn run(
         .and_then(|turn| Ok((turn, acquire(engine, session, found, args)?)));
     let (turn, held) = match acquired {
         Ok(acquired) => acquired,
-        Err(Busy) if found.command.has(flags::ALLOW_BUSY) => return Flow::Retry,
+        Err(Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
         Err(Busy) => {
             let error = engine.scripts.running.busy_error();
             return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
@@ -351,7 +352,11 @@ fn run(
     if engine.gate.is_loading() && !session.replays && !found.command.has(flags::LOADING) {
         return Flow::Retry;
     }
-    worker.effects.begin(engine.append_log.is_on());
+    // The thread that changes the role holds all shards.
+    if worker.unit.as_ref().is_some_and(|unit| unit.epoch != engine.replication.epoch()) {
+        return Flow::CloseNow;
+    }
+    worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
     let reply = Reply::new(out, session.protocol);
     let mut context = Context {
         engine,
@@ -376,7 +381,7 @@ fn run(
     if !context.ready.is_empty() {
         blocking::serve_ready(&mut context);
     }
-    if !context.worker.effects.is_empty() {
+    if !context.worker.effects.is_empty() || context.worker.unit.is_some() {
         context.append_effects();
     }
     let flow = context.flow;
@@ -491,9 +496,11 @@ fn note(session: &Session, worker: &WorkerState, found: Found) {
 }
 
 /// Takes the reply back where CLIENT REPLY asked for silence.
-fn silence(session: &mut Session, mark: usize, out: &mut Vec<u8>) {
+#[inline]
+fn silence(engine: &Engine, worker: &WorkerState, session: &mut Session, mark: usize, out: &mut Vec<u8>) {
     match session.reply_mode {
         ReplyMode::On => {}
+        ReplyMode::Replica => forbid_reply(engine, worker, session, mark, out),
         ReplyMode::Off => out.truncate(mark),
         ReplyMode::SkipNext => {
             out.truncate(mark);
@@ -503,5 +510,15 @@ fn silence(session: &mut Session, mark: usize, out: &mut Vec<u8>) {
             out.truncate(mark);
             session.reply_mode = ReplyMode::On;
         }
+    }
+}
+
+/// A replica has sent a command with an answer: its connection is closed.
+#[cold]
+fn forbid_reply(engine: &Engine, worker: &WorkerState, session: &Session, mark: usize, out: &mut Vec<u8>) {
+    if out.len() > mark {
+        out.truncate(mark);
+        engine.log_warning("Replica generated a reply to a command, disconnecting it");
+        worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
     }
 }

@@ -44,10 +44,26 @@ pub enum BlockedOp {
     },
     /// BZPOPMIN, BZPOPMAX: one entry of a sorted set, with the key.
     PopScored(Extreme),
-    /// WAITAOF: that everything up to this position of the log is on the disk; no key.
-    LogSynced(u64),
-    /// WAIT: acknowledgements of replicas; no key.
-    Replicas,
+    /// WAITAOF: that the log is on the disk; no key.
+    OnDisk {
+        /// On this server's disk, if `here`: up to this position of the log.
+        file: u64,
+        /// On the disks of replicas: up to this position of the stream.
+        stream: u64,
+        /// Whether this server's disk matters.
+        here: bool,
+        /// Number of replicas.
+        wanted: usize,
+    },
+    /// WAIT: that this many replicas have the stream up to a position; no key.
+    Replicas {
+        /// The position.
+        position: u64,
+        /// Number of replicas.
+        wanted: usize,
+    },
+    /// SHUTDOWN: that replicas have what was written; no key.
+    Shutdown,
     /// BZMPOP: up to this many entries of a sorted set, with the key.
     PopManyScored(Extreme, u64),
     /// XREAD: entries of a stream, with the key.
@@ -67,7 +83,7 @@ impl BlockedOp {
         match self {
             BlockedOp::Pop(_) | BlockedOp::PopMany(..) | BlockedOp::Move { .. } => Kind::List,
             // Stands in no key's line.
-            BlockedOp::LogSynced(_) | BlockedOp::Replicas => Kind::String,
+            BlockedOp::OnDisk { .. } | BlockedOp::Replicas { .. } | BlockedOp::Shutdown => Kind::String,
             BlockedOp::PopScored(_) | BlockedOp::PopManyScored(..) => Kind::SortedSet,
             BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Kind::Stream,
         }

@@ -11,6 +11,7 @@ use crate::keyspace::deadlines::due_at;
 use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::shard::ShardData;
+use crate::maintenance::replication::ReplicationCron;
 use crate::stats::rates::Sample;
 use larder_collections::value::Value;
 use std::sync::Arc;
@@ -34,12 +35,19 @@ pub struct Cron {
     evictor: Evictor,
     last_sample: Option<Sample>,
     ticks: u64,
+    replication: ReplicationCron,
 }
 
 impl Cron {
     /// For one thread of the engine's process.
     pub fn new(engine: &Arc<Engine>) -> Cron {
-        Cron { engine: Arc::clone(engine), evictor: Evictor::default(), last_sample: None, ticks: 0 }
+        Cron {
+            engine: Arc::clone(engine),
+            evictor: Evictor::default(),
+            last_sample: None,
+            ticks: 0,
+            replication: ReplicationCron::default(),
+        }
     }
 
     /// To be called about every 100 ms.
@@ -58,13 +66,14 @@ impl Cron {
         check_memory(engine, &mut self.evictor);
         engine.check_clients();
         // What is loaded was written in a certain state; commands that follow in the file expect to find it.
-        let imports = engine.config.hot.import_mode.load(Relaxed);
-        if engine.config.hot.active_expire_enabled.load(Relaxed) && !imports && !engine.gate.is_loading() {
+        let waits = engine.waits_for_others_to_expire();
+        if engine.config.hot.active_expire_enabled.load(Relaxed) && !waits && !engine.gate.is_loading() {
             engine.expire_cycle();
         }
         if engine.append_log.pending() > 0 {
             engine.append_log.wake_writer();
         }
+        self.replication.tick(engine);
         engine.pause_check();
         let mut invalidations = Invalidations::default();
         limit_keys(engine, &mut fastrand::Rng::new(), &mut invalidations);
@@ -76,7 +85,7 @@ impl Cron {
 fn check_memory(engine: &Engine, evictor: &mut Evictor) {
     engine.note_memory(evictor.read_growth(engine));
     let mut invalidations = Invalidations::default();
-    if !evictor.is_over(engine, &invalidations) || engine.gate.is_loading() {
+    if !evictor.is_over(engine, &invalidations) || engine.gate.is_loading() || engine.ignores_maxmemory() {
         engine.eviction.note_below(engine.mono_us());
         return;
     }
@@ -239,7 +248,7 @@ impl Engine {
             }
             data.field_expiry.note(db, &name, NEVER, soonest);
             if taken > 0 {
-                if self.append_log.is_on() {
+                if self.append_log.wants_effects() {
                     let words: Vec<&[u8]> =
                         [b"HDEL", &*name].into_iter().chain(gone.iter().map(|name| &**name)).collect();
                     self.append_log.append_one(db, &words, self.log_second(due_ms));

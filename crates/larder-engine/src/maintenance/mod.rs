@@ -3,3 +3,4 @@
 pub(crate) mod background;
 pub(crate) mod client_eviction;
 pub(crate) mod cron;
+mod replication;

@@ -1,6 +1,5 @@
 //! What the whole server may not do at the moment.
 
-use crate::config::Hot;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 const LOADING: u8 = 1;
@@ -9,6 +8,8 @@ const LOG_FAILED: u8 = 1 << 2;
 const CLOSING: u8 = 1 << 3;
 const BUSY: u8 = 1 << 4;
 const REPLICAS_MISSING: u8 = 1 << 5;
+const READ_ONLY: u8 = 1 << 6;
+const STALE: u8 = 1 << 7;
 
 /// Flags that are nearly always clear: one look tells that nothing is refused.
 #[derive(Debug, Default)]
@@ -69,7 +70,7 @@ impl Gate {
     }
 
     /// Whether the append-only file cannot be written.
-    pub(crate) fn has_log_failed(&self) -> bool {
+    pub fn has_log_failed(&self) -> bool {
         self.has(LOG_FAILED)
     }
 
@@ -90,10 +91,28 @@ impl Gate {
         }
     }
 
-    /// Whether fewer replicas are there than `min-replicas-to-write` wants. There are none.
-    pub(crate) fn read_options(&self, hot: &Hot) {
-        let wanted =
-            hot.min_replicas_to_write.load(Relaxed) > 0 && hot.min_replicas_max_lag.load(Relaxed) > 0;
-        self.set(REPLICAS_MISSING, wanted);
+    /// Fewer replicas follow closely than `min-replicas-to-write` wants, or not.
+    pub(crate) fn set_replicas_missing(&self, on: bool) {
+        self.set(REPLICAS_MISSING, on);
+    }
+
+    /// The server is a replica that clients only read, or not.
+    pub(crate) fn set_read_only(&self, on: bool) {
+        self.set(READ_ONLY, on);
+    }
+
+    /// Whether the server is a replica that clients only read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.has(READ_ONLY)
+    }
+
+    /// The server is a replica without a link, whose data must not be served, or not.
+    pub(crate) fn set_stale(&self, on: bool) {
+        self.set(STALE, on);
+    }
+
+    /// Whether the data is too old to be served.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.has(STALE)
     }
 }

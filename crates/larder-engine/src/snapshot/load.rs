@@ -23,6 +23,10 @@ use larder_rdb::read::{Content, KeyRecord, Options};
 use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long to wait for a script before a command is tried again.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What becomes of keys, and of fields of hashes, whose deadline is over when they are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,15 +156,22 @@ impl Drop for Loader<'_> {
 }
 
 impl Engine {
-    /// Empties the keyspace and forgets all functions.
-    pub fn clear(&self, may_wait: &MayWait) {
+    /// How values of files are built.
+    pub fn load_options(&self) -> Options {
+        rdb_options(&self.config.hot)
+    }
+
+    /// Empties the keyspace and forgets all functions. The memory is freed in the background if `lazily` says so.
+    pub fn clear(&self, may_wait: &MayWait, lazily: bool) {
         crate::commands::scripting::forget_all(self);
         for shard in 0..SHARDS {
             let mut data = self.shards.lock_one(shard, may_wait);
             let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
             (0..self.database_count()).for_each(|db| data.field_expiry.forget(db));
             drop(data);
-            drop(old);
+            if lazily {
+                self.background.discard_tables(old);
+            }
         }
     }
 
@@ -214,9 +225,18 @@ impl Replay {
     }
 
     fn run(&mut self, args: Args<'_>) {
-        self.reply.clear();
-        if self.worker.execute(&mut self.session, args, &mut self.reply) == Flow::Script {
-            self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut ());
+        loop {
+            self.reply.clear();
+            let mut flow = self.worker.execute(&mut self.session, args, &mut self.reply);
+            if flow == Flow::Script {
+                flow = self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut ());
+            }
+            if flow != Flow::Retry {
+                return;
+            }
+            // A script runs for too long.
+            std::thread::sleep(PATIENCE);
+            self.worker.tick();
         }
     }
 

@@ -21,6 +21,7 @@ use crate::scripts::library::Libraries;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// A snapshot of the keyspace. There is one at a time; dropping it ends it.
@@ -30,7 +31,19 @@ pub struct Snapshot {
     has_field_expiry: bool,
     changes: u64,
     libraries: Arc<Libraries>,
+    history: Option<History>,
     may_wait: MayWait,
+}
+
+/// Where in the history of the data a snapshot is.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The history.
+    pub id: String,
+    /// The position in its stream.
+    pub position: u64,
+    /// The database that is selected there.
+    pub db: usize,
 }
 
 /// How large a database was when the snapshot began.
@@ -92,11 +105,31 @@ impl Engine {
         at_start(&shards);
         let changes = self.sum(|stats| &stats.dirty);
         let libraries = self.scripts.libraries();
+        let history = self.place_in_history();
         drop(shards);
         databases.iter_mut().enumerate().for_each(|(index, database)| database.index = index);
         databases.retain(|database| database.keys > 0);
         let may_wait = turn.may_wait_for_snapshot();
-        Some(Snapshot { engine: Arc::clone(self), databases, has_field_expiry, changes, libraries, may_wait })
+        Some(Snapshot {
+            engine: Arc::clone(self),
+            databases,
+            has_field_expiry,
+            changes,
+            libraries,
+            history,
+            may_wait,
+        })
+    }
+}
+
+impl Engine {
+    fn place_in_history(&self) -> Option<History> {
+        if !self.replication.has_stream.load(Relaxed) {
+            return None;
+        }
+        let id = self.replication.state().id.clone();
+        let (db, position) = self.append_log.stream_place();
+        Some(History { id, position, db: db.unwrap_or(0) })
     }
 }
 
@@ -119,6 +152,11 @@ impl Snapshot {
     /// The count of changes when the snapshot began, see [`Engine::changes`].
     pub fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// Where in the history of the data it is; `None` if that is not followed.
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
     }
 
     /// Every database is in this many parts, which threads may read at the same time.

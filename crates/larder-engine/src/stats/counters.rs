@@ -159,7 +159,7 @@ thread_stats! {
 
 /// The counters of all threads.
 #[derive(Default)]
-pub(crate) struct AllStats(RwLock<Vec<Arc<ThreadStats>>>);
+pub(crate) struct AllStats(RwLock<Vec<Arc<ThreadStats>>>, OnceLock<Arc<ThreadStats>>);
 
 impl AllStats {
     /// Those of the next thread.
@@ -167,6 +167,11 @@ impl AllStats {
         let stats = Arc::default();
         self.0.write().push(Arc::clone(&stats));
         stats
+    }
+
+    /// Those of the thread that applies what a primary sends, of which there is one.
+    pub(crate) fn of_applier(&self) -> Arc<ThreadStats> {
+        Arc::clone(self.1.get_or_init(|| self.add()))
     }
 
     /// Number of threads.

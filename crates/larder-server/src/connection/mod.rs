@@ -66,6 +66,10 @@ pub struct Flags {
     pub dirty: bool,
     /// Is on the list of connections whose output is held back.
     pub held: bool,
+    /// Is on the list of replicas.
+    pub streams: bool,
+    /// Is a replica that is to be sent a snapshot as soon as its output is.
+    pub joins: bool,
 }
 
 impl Connection {

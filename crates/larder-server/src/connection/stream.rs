@@ -50,6 +50,22 @@ impl Stream {
         }
     }
 
+    /// Has small writes sent at once, or gathered for a moment. Nothing to a unix socket.
+    pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
+        match self {
+            Stream::Tcp(socket) => socket.set_nodelay(on),
+            Stream::Unix(_) => Ok(()),
+        }
+    }
+
+    /// Adds a duplicate to an event loop of its own.
+    pub fn watch(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        match self {
+            Stream::Tcp(socket) => registry.register(socket, token, interests),
+            Stream::Unix(socket) => registry.register(socket, token, interests),
+        }
+    }
+
     /// Asks for an event when the socket takes more output, or stops asking.
     pub fn watch_writes(&mut self, registry: &Registry, token: Token, on: bool) -> io::Result<()> {
         let Stream::Unix(socket) = self else { return Ok(()) };

@@ -10,6 +10,8 @@ use std::io;
 pub enum WriteError {
     /// It was not wanted any more.
     Cancelled,
+    /// Fields of hashes expire, which the version that is wanted has no way to say.
+    FieldExpiry,
     /// The disk, or the system, refuses.
     Io(io::Error),
     /// The manifest of the append-only file cannot be read.
@@ -26,6 +28,9 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             WriteError::Cancelled => "cancelled",
+            WriteError::FieldExpiry => {
+                "fields of hashes expire, which the replica cannot read: it needs Valkey 9 or Larder"
+            }
             WriteError::Io(error) => return error.fmt(f),
             WriteError::Manifest(error) => return error.fmt(f),
             WriteError::Panicked => "a thread that saves has panicked",
@@ -86,6 +91,10 @@ pub enum LoadError {
     Rdb(String, larder_rdb::Error),
     /// The RDB file cannot be opened.
     RdbFile(io::Error),
+    /// The snapshot of the primary is damaged, or of a kind that is not known.
+    Snapshot(larder_rdb::Error),
+    /// The server ends.
+    Stopping,
     /// A script runs for too long: the keyspace cannot be emptied.
     ScriptBusy,
 }
@@ -106,6 +115,10 @@ impl fmt::Display for LoadError {
                 write!(f, "Fatal error loading the DB {file}: {error}. Exiting.")
             }
             LoadError::RdbFile(error) => write!(f, "Fatal error loading the DB: {error}. Exiting."),
+            LoadError::Snapshot(error) => {
+                write!(f, "Failed trying to load the PRIMARY synchronization DB: {error}")
+            }
+            LoadError::Stopping => f.write_str("the server ends"),
             LoadError::ScriptBusy => f.write_str("a script runs for too long"),
         }
     }

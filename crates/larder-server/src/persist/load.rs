@@ -2,8 +2,9 @@
 //! others make the values.
 
 use larder_engine::config::RdbVersionCheck;
-use larder_engine::{Busy, Engine, Loader, Overdue};
-use larder_rdb::read::{Checks, Event, FileReader, RawKeys};
+use larder_engine::{Busy, Engine, History, Loader, Overdue};
+pub use larder_rdb::read::Checks;
+use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,21 +42,37 @@ pub fn checks(engine: &Engine) -> Checks {
     }
 }
 
-/// Reads a whole file. Returns the source, and what has been read of it beyond the file. No script runs meanwhile.
-pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<(R, Vec<u8>)> {
-    let Rules { checks, overdue, merge } = rules;
+/// What has been read.
+pub struct Loaded<R> {
+    /// The source, and what has been read of it beyond the file.
+    pub rest: (R, Vec<u8>),
+    /// Where in the history of the data the file is, if it says so.
+    pub history: Option<History>,
+}
+
+/// Reads a whole file. No script runs meanwhile.
+pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<Loaded<R>> {
+    load_opened(engine, open(engine, source, rules.checks)?, rules)
+}
+
+/// Begins to read a file: an error if it is of a kind that is not known.
+pub fn open<R: Read>(engine: &Engine, source: R, checks: Checks) -> Result<FileReader<R>> {
+    FileReader::new(source, engine.load_options(), checks)
+}
+
+/// Reads what follows.
+pub fn load_opened<R: Read>(engine: &Engine, file: FileReader<R>, rules: Rules) -> Result<Loaded<R>> {
+    let Rules { overdue, merge, .. } = rules;
     let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);
     let receiver = Mutex::new(receiver);
-    let options = *Loader::new(engine, may_wait, overdue).options();
     thread::scope(|scope| {
         let makers: Vec<_> = (0..threads)
             .map(|_| scope.spawn(|| make_values(Loader::new(engine, may_wait, overdue), &receiver)))
             .collect();
-        let read =
-            FileReader::new(source, options, checks).and_then(|file| read_file(engine, file, merge, &sender));
+        let read = read_file(engine, file, merge, &sender);
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
         // What a maker found stands before the end of the file.
@@ -69,9 +86,9 @@ fn read_file<R: Read>(
     mut file: FileReader<R>,
     merge: bool,
     makers: &SyncSender<Batch>,
-) -> Result<(R, Vec<u8>)> {
+) -> Result<Loaded<R>> {
     let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
-    let (mut db, mut batch) = (0, new_batch());
+    let (mut db, mut batch, mut place) = (0, new_batch(), Place::default());
     let loaded_before = engine.persistence().load.loaded_bytes.load(Relaxed);
     // The makers stay until there is nothing more to come: sending does not fail.
     let hand_over = |db, batch: &mut RawKeys| {
@@ -89,12 +106,37 @@ fn read_file<R: Read>(
                 engine.persistence().load.loaded_bytes.store(loaded_before + file.position(), Relaxed);
                 hand_over(db, &mut batch);
             }
-            Event::Key | Event::Aux(..) | Event::ResizeDb(..) => {}
+            Event::Aux(name, value) => place.note(&name, &value),
+            Event::Key | Event::ResizeDb(..) => {}
             Event::Function(text) => add_library(engine, &text, merge)?,
         }
     }
     hand_over(db, &mut batch);
-    Ok(file.into_rest())
+    Ok(Loaded { rest: file.into_rest(), history: place.history() })
+}
+
+/// What a file says of its place in the history of the data.
+#[derive(Default)]
+struct Place {
+    id: Option<String>,
+    offset: Option<u64>,
+    db: Option<usize>,
+}
+
+impl Place {
+    fn note(&mut self, name: &[u8], value: &[u8]) {
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match name {
+            b"repl-id" => self.id = Some(text()).filter(|id| id.len() == 40),
+            b"repl-offset" => self.offset = text().parse().ok(),
+            b"repl-stream-db" => self.db = text().parse().ok(),
+            _ => {}
+        }
+    }
+
+    fn history(self) -> Option<History> {
+        Some(History { id: self.id?, position: self.offset?, db: self.db.unwrap_or(0) })
+    }
 }
 
 /// A library that does not load would be lost: the file is refused.

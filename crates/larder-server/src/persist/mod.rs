@@ -17,8 +17,8 @@ mod temporary;
 mod turn;
 
 pub use error::{CloseError, WriteError};
-pub use start::NotLoaded;
-pub use state::{Options, Persist, key_delay};
+pub use start::{NotLoaded, Received};
+pub use state::{Options, Persist, Purpose, key_delay};
 
 use crate::cpus;
 use crate::shared::Shared;
@@ -165,7 +165,7 @@ impl Persist {
         // The working directory may be another one by the time that it is put in place.
         let path = std::path::absolute(path)?;
         let temporary = path.with_file_name(format!("temp-{}.rdb", std::process::id()));
-        let options = self.options(false, urgent);
+        let options = self.options(Purpose::Keep, urgent);
         let written = self.temporaries.write(&temporary, |temporary| {
             snapshot::write(&self.engine, &snapshot, &options, temporary)?;
             Ok(files::put_in_place(temporary, &path, &mut options.pace(&self.engine))?)

@@ -1,9 +1,9 @@
 //! Writing a snapshot as an RDB file.
 
 use super::error::WriteError;
-use super::{Options, temporary};
+use super::{Options, Purpose, temporary};
 use crate::sys;
-use larder_engine::{Content, Engine, Record, Snapshot, wall_s};
+use larder_engine::{Content, Engine, Filter, Record, Snapshot, wall_s};
 use larder_rdb::Version;
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
 use parking_lot::Mutex;
@@ -50,8 +50,13 @@ pub fn write_to<W: Write + Send>(
 ) -> Result<W, WriteError> {
     let version = if snapshot.has_field_expiry() { Version::V80 } else { options.version };
     let mut file = FileWriter::new(to, version, options.compress, options.checksum)?;
-    header(engine, options, &mut file)?;
-    snapshot.functions().try_for_each(|text| file.function(text))?;
+    header(engine, snapshot, options, &mut file)?;
+    if options.content != Filter::Nothing {
+        snapshot.functions().try_for_each(|text| file.function(text))?;
+    }
+    if options.content != Filter::Everything {
+        return Ok(file.finish()?);
+    }
     let keys = snapshot.databases().iter().map(|database| database.keys).sum();
     let progress = engine.persistence();
     progress.keys_to_save.store(keys, Relaxed);
@@ -84,7 +89,10 @@ fn write_database<W: Write + Send>(
                 break;
             }
             snapshot.for_each_in(db, part, |record| {
-                if !options.urgent && !options.is_log_base && engine.persistence().cancel_save.load(Relaxed) {
+                if !options.urgent
+                    && options.purpose == Purpose::Keep
+                    && engine.persistence().cancel_save.load(Relaxed)
+                {
                     return Err(WriteError::Cancelled);
                 }
                 write_key(engine, &mut keys, options, &record)?;
@@ -123,12 +131,22 @@ fn put<W: Write>(
     Ok(())
 }
 
-fn header<W: Write>(engine: &Engine, options: &Options, file: &mut FileWriter<W>) -> io::Result<()> {
+fn header<W: Write>(
+    engine: &Engine,
+    snapshot: &Snapshot,
+    options: &Options,
+    file: &mut FileWriter<W>,
+) -> io::Result<()> {
     file.aux("redis-ver", larder_engine::REDIS_VERSION)?;
     file.aux("redis-bits", "64")?;
     file.aux("ctime", &wall_s().to_string())?;
     file.aux("used-mem", &engine.memory_in_use().to_string())?;
-    file.aux("aof-base", if options.is_log_base { "1" } else { "0" })
+    if let Some(history) = snapshot.history() {
+        file.aux("repl-stream-db", &history.db.to_string())?;
+        file.aux("repl-id", &history.id)?;
+        file.aux("repl-offset", &history.position.to_string())?;
+    }
+    file.aux("aof-base", if options.purpose == Purpose::LogBase { "1" } else { "0" })
 }
 
 fn write_key(

@@ -5,13 +5,23 @@ use super::error::LoadError;
 use super::load;
 use super::state::Persist;
 use super::temporary;
-use larder_engine::{ApplyError, Busy, Overdue, ReloadError, wall_ms, wall_s};
+use larder_engine::{ApplyError, Busy, History, MayWait, Overdue, ReloadError, wall_ms, wall_s};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
+
+/// The version of the snapshots of Redis 8.
+const VERSION_OF_REDIS_8: u32 = 12;
+
+/// What a snapshot of the primary has said.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// The database that is selected where the stream goes on.
+    pub db: usize,
+}
 
 /// The data could not be loaded; the log says why.
 #[derive(Debug)]
@@ -42,7 +52,7 @@ impl Persist {
         let outcome = if keeps_log {
             aof::load::load(&self.shared, &self.engine, &self.temporaries)
         } else {
-            self.load_rdb(&self.rdb_path(), false)
+            self.load_rdb(&self.rdb_path(), false).map(|loaded| self.go_on_from(loaded.as_ref()))
         };
         match outcome {
             Ok(what) => {
@@ -88,8 +98,16 @@ impl Persist {
         }
     }
 
-    /// Loads an RDB file; says what was loaded, if there was one. `merge`: libraries of functions replace those that there are.
-    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<&'static str>, LoadError> {
+    /// A file without an append-only file above it says where in the history of the data the server is.
+    fn go_on_from(&self, loaded: Option<&Option<History>>) -> Option<&'static str> {
+        if let Some(history) = loaded?.as_ref() {
+            self.engine.restore_history(&history.id, history.position, history.db);
+        }
+        Some("disk")
+    }
+
+    /// Loads an RDB file, if there is one, and returns where in the history of the data it is. `merge`: libraries of functions replace those that there are.
+    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<Option<History>>, LoadError> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(LoadError::RdbFile(error)),
@@ -99,15 +117,15 @@ impl Persist {
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
         let checks = load::checks(&self.engine);
         let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge };
-        load::load(&self.engine, file, rules)
+        let loaded = load::load(&self.engine, file, rules)
             .map_err(|error| LoadError::Rdb(path.display().to_string(), error))?;
         let progress = &self.engine.persistence().load;
-        let (loaded, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
+        let (keys, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
         let emptied = progress.hashes_expired.load(Relaxed);
         self.shared.log.notice(&format!(
-            "Done loading RDB, keys loaded: {loaded}, keys expired: {expired}, all fields expired hashes: {emptied}."
+            "Done loading RDB, keys loaded: {keys}, keys expired: {expired}, all fields expired hashes: {emptied}."
         ));
-        Ok(Some("disk"))
+        Ok(Some(loaded.history))
     }
 
     /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
@@ -175,9 +193,55 @@ impl Persist {
         outcome
     }
 
+    /// Replaces the keyspace by a snapshot of the primary. The data stays as it is if the snapshot is of a kind that is not known, and
+    /// is gone if it breaks off. Returns the source, what has been read of it beyond the snapshot, and where the stream goes on.
+    pub fn replace_by<R: Read>(
+        self: &Arc<Self>,
+        source: R,
+        may_wait: &MayWait,
+    ) -> Result<(R, Vec<u8>, Received), LoadError> {
+        // Redis 8 sends what it has in a version of its own, whose older types are known.
+        let lenient = load::Checks { version: false, ..load::checks(&self.engine) };
+        let file = load::open(&self.engine, source, lenient).map_err(LoadError::Snapshot)?;
+        let is_strict = load::checks(&self.engine).version;
+        if is_strict && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
+            return Err(LoadError::Snapshot(larder_rdb::Error::Version(file.version())));
+        }
+        self.quiesce(|| Ok(())).map_err(|_| LoadError::Stopping)?;
+        // The append-only file begins again, with the new data as its base, when loading ends.
+        if self.engine.append_log().is_on() {
+            self.log.stop(self, may_wait);
+        }
+        let mut loaded = None;
+        self.clear_for_sync()?;
+        self.anew(false, |persist| {
+            let rules =
+                load::Rules { checks: load::checks(&persist.engine), overdue: Overdue::Keep, merge: false };
+            match load::load_opened(&persist.engine, file, rules) {
+                Ok(all) => loaded = Some(all),
+                Err(error) => {
+                    persist.clear_for_sync()?;
+                    return Err(LoadError::Snapshot(error));
+                }
+            }
+            Ok(())
+        })?;
+        let load::Loaded { rest: (source, rest), history } = loaded.ok_or(LoadError::Stopping)?;
+        Ok((source, rest, Received { db: history.map_or(0, |history| history.db) }))
+    }
+
     fn clear(&self) -> Result<(), LoadError> {
+        self.clear_as(false)
+    }
+
+    /// The same for a snapshot of the primary.
+    fn clear_for_sync(&self) -> Result<(), LoadError> {
+        self.clear_as(self.shared.config.is_yes("replica-lazy-flush"))
+    }
+
+    fn clear_as(&self, lazily: bool) -> Result<(), LoadError> {
         let turn = self.engine.take_turn(None).map_err(|Busy| LoadError::ScriptBusy)?;
-        self.engine.clear(turn.may_wait());
+        self.engine.clear(turn.may_wait(), lazily);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::aof::file::AppendFile;
 use super::pace::Pace;
 use super::temporary::Temporaries;
 use crate::shared::Shared;
-use larder_engine::{Engine, LogLevel, Snapshot};
+use larder_engine::{Engine, Filter, LogLevel, Snapshot};
 use larder_rdb::Version;
 use parking_lot::{Mutex, MutexGuard};
 use std::path::PathBuf;
@@ -15,6 +15,17 @@ use std::time::Duration;
 
 /// A snapshot that failed is not tried again by itself for this many seconds.
 pub(super) const RETRY_S: u64 = 5;
+
+/// What an RDB file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be kept: what is not wanted any more before it is done is given up.
+    Keep,
+    /// The base of an append-only file.
+    LogBase,
+    /// For a replica.
+    Sync,
+}
 
 /// How RDB files are written.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +44,10 @@ pub struct Options {
     pub threads: usize,
     /// Whether somebody waits for it.
     pub urgent: bool,
-    /// Whether the file is the base of an append-only file.
-    pub is_log_base: bool,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What it has.
+    pub content: Filter,
     /// A pause after each key, for tests.
     pub key_delay: Duration,
 }
@@ -82,7 +95,7 @@ impl Persist {
     }
 
     /// `urgent`: somebody waits for the file; every core works for it.
-    pub(super) fn options(&self, is_log_base: bool, urgent: bool) -> Options {
+    pub(super) fn options(&self, purpose: Purpose, urgent: bool) -> Options {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let config = &self.shared.config;
         let policy = config.hot.maxmemory_policy.get();
@@ -91,7 +104,7 @@ impl Persist {
             version,
             compress: config.is_yes("rdbcompression"),
             checksum: config.is_yes("rdbchecksum"),
-            incremental_sync: config.is_yes(if is_log_base {
+            incremental_sync: config.is_yes(if purpose == Purpose::LogBase {
                 "aof-rewrite-incremental-fsync"
             } else {
                 "rdb-save-incremental-fsync"
@@ -99,9 +112,15 @@ impl Persist {
             notes_usage: policy.is_lru() || policy.is_lfu(),
             threads: if urgent { cores } else { (cores - 1).max(1) },
             urgent,
-            is_log_base,
+            purpose,
+            content: Filter::Everything,
             key_delay: key_delay(config.number("rdb-key-save-delay")),
         }
+    }
+
+    /// How a snapshot for replicas is written.
+    pub fn sync_options(&self, version: Version, content: Filter) -> Options {
+        Options { version, content, ..self.options(Purpose::Sync, false) }
     }
 
     /// Keeps others from reading a snapshot until it is dropped. For threads that serve no clients.

@@ -51,6 +51,9 @@ impl EventLoop {
             }
             if done {
                 self.sent_all(connection);
+                if connection.flags.joins {
+                    self.join_sync(connection)?;
+                }
                 return if connection.flags.closing { Err(Hangup) } else { Ok(()) };
             }
         }

@@ -22,6 +22,7 @@ mod mail;
 mod serve;
 mod slots;
 mod spin;
+mod streams;
 mod timers;
 mod yielding;
 
@@ -29,6 +30,7 @@ use crate::connection::output::Pool;
 use crate::connection::{Connection, Flags};
 use crate::crash;
 use crate::persist::Persist;
+use crate::replication::syncs::Syncs;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
 use larder_engine::{Mail, Worker};
 use larder_resp::Parser;
@@ -59,6 +61,7 @@ pub struct EventLoop {
     index: usize,
     shared: Arc<Shared>,
     persist: Arc<Persist>,
+    syncs: Arc<Syncs>,
     poll: Poll,
     worker: Box<Worker>,
     /// Takes the worker's place while that runs a script.
@@ -80,6 +83,14 @@ pub struct EventLoop {
     log_seen: u64,
     /// Connections whose output waits for the log.
     held: Vec<usize>,
+    /// Connections of replicas.
+    replicas: Vec<usize>,
+    /// The end of the stream when other workers were last told of it.
+    streamed: u64,
+    /// A part of the stream, on its way to a socket.
+    piece: Vec<u8>,
+    /// A replica has not been sent everything, though its socket takes more.
+    has_more_to_stream: bool,
     /// Connections whose next command is put off.
     paused: Vec<usize>,
     /// Deadlines of blocked clients.
@@ -112,6 +123,7 @@ impl EventLoop {
         index: usize,
         shared: Arc<Shared>,
         persist: Arc<Persist>,
+        syncs: Arc<Syncs>,
         poll: Poll,
         worker: Worker,
     ) -> EventLoop {
@@ -119,6 +131,7 @@ impl EventLoop {
             index,
             shared,
             persist,
+            syncs,
             poll,
             worker: Box::new(worker),
             spare: None,
@@ -131,6 +144,10 @@ impl EventLoop {
             log_written: 0,
             log_seen: 0,
             held: Vec::new(),
+            replicas: Vec::new(),
+            streamed: 0,
+            piece: Vec::new(),
+            has_more_to_stream: false,
             paused: Vec::new(),
             deadlines: BTreeSet::new(),
             scratch: vec![0; READ_BYTES],
@@ -209,7 +226,9 @@ impl EventLoop {
         self.worker.finish_round();
         self.take_mail();
         self.write_log();
+        self.has_more_to_stream = false;
         self.flush_dirty();
+        self.send_streams();
         if !self.held.is_empty() {
             self.look_after_held();
         }

@@ -228,6 +228,10 @@ impl EventLoop {
                 Ok(None)
             }
             Flow::Next => self.check_output(connection),
+            Flow::Replica => {
+                self.begin_stream(slot, connection)?;
+                Ok(None)
+            }
             Flow::CloseAfterFlush => Ok(Some(Stop::Closing)),
             Flow::CloseNow => Err(Hangup),
             Flow::Blocked { deadline_ms } => {

@@ -14,7 +14,12 @@ const RETRY_MS: u64 = 10;
 impl EventLoop {
     /// How long to wait for events.
     pub(super) fn wait_time(&self) -> Option<Duration> {
-        if !self.list.is_empty() || !self.dirty.is_empty() || self.accepting || self.worker.has_mail() {
+        if !self.list.is_empty()
+            || !self.dirty.is_empty()
+            || self.accepting
+            || self.has_more_to_stream
+            || self.worker.has_mail()
+        {
             return Some(Duration::ZERO);
         }
         let now = self.worker.now_ms();

@@ -42,8 +42,9 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn what_is_missing_is_refused_by_name() {
     let cases = [
         ("cluster-enabled", "yes", "Cluster mode"),
-        ("replicaof", "127.0.0.1 7000", "Replication"),
-        ("slaveof", "127.0.0.1 7000", "Replication"),
+        ("dual-channel-replication-enabled", "yes", "A second connection for the snapshot"),
+        ("repl-diskless-load", "swapdb", "Loading a snapshot of the primary beside the data"),
+        ("repl-mptcp", "yes", "Multipath TCP to a primary"),
         ("tls-port", "7001", "TLS"),
         ("tls-cert-file", "/x", "TLS"),
         ("rdma-port", "7001", "RDMA"),

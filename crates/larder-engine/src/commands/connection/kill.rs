@@ -209,7 +209,7 @@ fn quoted(text: &str, value: &[u8]) -> CommandError {
 
 /// The type that CLIENT KILL and LIST mean. Monitors count as replicas, as they do for output limits.
 fn type_of(client: &ClientShared) -> &'static str {
-    if client.has(client_flags::MONITOR) {
+    if client.has(client_flags::MONITOR) || client.has(client_flags::REPLICA) {
         "replica"
     } else if client.has(client_flags::PUBSUB) {
         "pubsub"
@@ -323,7 +323,7 @@ fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
         context.engine.errors.count(&error);
         reply.error(&error.wire());
     } else {
-        blocking::write_timeout(&waiter, context.engine.append_log.synced(), &mut reply);
+        blocking::write_timeout(context.engine, &waiter, &mut reply);
     }
     context.engine.mailboxes.send(client.worker, Mail::Unblocked { client: id, reply: bytes });
     true

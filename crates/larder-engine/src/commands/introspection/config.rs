@@ -45,7 +45,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         host.apply_config(name, value)
     });
     result.map_err(|error| CommandError::text(format!("ERR {error}")))?;
-    context.engine.gate.read_options(&context.engine.config.hot);
+    context.engine.read_role();
     context.worker.read_options(context.engine);
     if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"maxmemory")) {
         crate::execution::memory::limit_was_set(context);

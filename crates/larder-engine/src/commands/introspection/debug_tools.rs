@@ -21,7 +21,7 @@ const POPULATE_BYTES_MAX: usize = 1 << 20;
 
 pub(super) fn change_replication_id(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.engine.host.log(LogLevel::Notice, "Changing replication IDs after receiving change-repl-id");
-    context.engine.change_replication_id();
+    context.engine.change_history();
     context.reply.ok();
     Ok(())
 }

@@ -38,7 +38,7 @@ const SECTIONS: &[(&str, Shown, Section)] = &[
     ("memory", Shown::ByDefault, memory),
     ("persistence", Shown::ByDefault, persistence),
     ("stats", Shown::ByDefault, stats),
-    ("replication", Shown::ByDefault, replication),
+    ("replication", Shown::ByDefault, super::info_replication::replication),
     ("cpu", Shown::ByDefault, cpu),
     ("modules", Shown::ByDefault, modules),
     ("commandstats", Shown::ToAll, commandstats),
@@ -239,8 +239,8 @@ fn memory(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "mem_fragmentation_ratio": format!("{:.2}", ratio(memory.rss, memory.used)),
         "mem_fragmentation_bytes": memory.rss as i64 - memory.used as i64,
         "mem_not_counted_for_evict": engine.bytes_not_counted(),
-        "mem_replication_backlog": 0,
-        "mem_total_replication_buffers": 0,
+        "mem_replication_backlog": engine.append_log.backlog().memory_bytes,
+        "mem_total_replication_buffers": engine.append_log.backlog().memory_bytes,
         "mem_replicas_repl_buffer": 0,
         "mem_clients_slaves": 0,
         "mem_clients_normal": clients,
@@ -347,8 +347,8 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "instantaneous_ops_per_sec": rates.ops_per_second.load(Relaxed),
         "total_net_input_bytes": engine.sum(|s| &s.net_in),
         "total_net_output_bytes": engine.sum(|s| &s.net_out),
-        "total_net_repl_input_bytes": 0,
-        "total_net_repl_output_bytes": 0,
+        "total_net_repl_input_bytes": engine.replication.bytes_in.load(Relaxed),
+        "total_net_repl_output_bytes": engine.replication.bytes_out.load(Relaxed),
         "total_net_cluster_slot_import_bytes": 0,
         "total_net_cluster_slot_export_bytes": 0,
         "instantaneous_input_kbps": kb(rates.in_bytes_per_second.load(Relaxed)),
@@ -356,9 +356,9 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "instantaneous_input_repl_kbps": "0.00",
         "instantaneous_output_repl_kbps": "0.00",
         "rejected_connections": engine.sum(|s| &s.rejected_connections),
-        "sync_full": 0,
-        "sync_partial_ok": 0,
-        "sync_partial_err": 0,
+        "sync_full": engine.replication.full_syncs.load(Relaxed),
+        "sync_partial_ok": engine.replication.partial_syncs.load(Relaxed),
+        "sync_partial_err": engine.replication.refused_partial_syncs.load(Relaxed),
         "expired_keys": engine.sum(|s| &s.expired) + engine.expired_actively.load(Relaxed),
         "expired_fields": engine.sum(|s| &s.expired_fields) + rates.expired_fields.load(Relaxed),
         "expired_stale_perc": "0.00",
@@ -456,25 +456,6 @@ fn scripting_engines(context: &mut Context<'_>, text: &mut String) -> CommandRes
         "engines_total_used_memory": used,
         "engines_total_memory_overhead": overhead,
         "engine_0": format_args!("name=LUA,module=lua,abi_version=4,used_memory={used},memory_overhead={overhead}"),
-    );
-    Ok(())
-}
-
-fn replication(context: &mut Context<'_>, text: &mut String) -> CommandResult {
-    text.push_str("# Replication\r\n");
-    lines!(text,
-        "role": "master",
-        "connected_slaves": 0,
-        "replicas_waiting_psync": 0,
-        "master_failover_state": "no-failover",
-        "master_replid": context.engine.replication_id(),
-        "master_replid2": "0".repeat(40),
-        "master_repl_offset": 0,
-        "second_repl_offset": -1,
-        "repl_backlog_active": 0,
-        "repl_backlog_size": context.engine.config.value("repl-backlog-size"),
-        "repl_backlog_first_byte_offset": 0,
-        "repl_backlog_histlen": 0,
     );
     Ok(())
 }

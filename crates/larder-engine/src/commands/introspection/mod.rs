@@ -8,6 +8,7 @@ mod debug_tools;
 mod digest;
 mod handlers;
 mod info;
+mod info_replication;
 mod keysizes;
 mod latency;
 mod memory;

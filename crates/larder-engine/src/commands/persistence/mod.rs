@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
 use crate::host::Logged;
+use crate::keyspace::waiting::BlockedOp;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_resp::Args;
@@ -104,18 +105,22 @@ fn bgrewriteaof(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// Without replicas nobody acknowledges anything: the reply is 0, at once or when the time is over.
+/// WAIT: until replicas have what this connection has written.
 fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if context.engine.replication.is_replica() {
+        return Err(CommandError::Fixed(
+            "ERR WAIT cannot be used with replica instances. Please also note that if a replica is configured to be \
+              writable (which is not the default) writes to replicas are just local and are not propagated.",
+        ));
+    }
     let wanted = number::integer(&args[1])?;
     let timeout = timeout_of(context, &args[2])?;
-    if wanted <= 0 || context.in_exec {
-        context.reply.int(0);
-    } else {
-        blocking::wait_for_replicas(context, timeout);
-    }
+    let wanted = usize::try_from(wanted).unwrap_or(0);
+    wait_for(context, BlockedOp::Replicas { position: context.session.stream_end, wanted }, timeout);
     Ok(())
 }
 
+/// WAITAOF: until this server, or replicas, have it on their disks.
 fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let here = number::integer(&args[1])?;
     if !(0..=1).contains(&here) {
@@ -123,22 +128,30 @@ fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     }
     let replicas = number::positive(&args[2])?;
     let timeout = timeout_of(context, &args[3])?;
-    let log = &context.engine.append_log;
+    if context.engine.replication.is_replica() {
+        return Err(CommandError::Fixed(
+            "ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and \
+             are not propagated.",
+        ));
+    }
     if here > 0 && !context.engine.persistence.log.lock().enabled {
         return Err(CommandError::Fixed(
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
         ));
     }
-    let position = context.session.log_end;
-    let is_safe = log.is_on() && log.synced() >= position;
-    if replicas == 0 && (here == 0 || is_safe) || context.in_exec {
-        crate::delivery::waitaof::write_synced(&mut context.reply, is_safe);
-    } else {
-        // What no replica acknowledges is waited for until the time is over.
-        let reachable = if replicas == 0 { position } else { u64::MAX };
-        blocking::wait_for_log(context, position, reachable, timeout);
-    }
+    let (file, stream) = (context.session.log_end, context.session.stream_end);
+    let wanted = usize::try_from(replicas).unwrap_or(0);
+    wait_for(context, BlockedOp::OnDisk { file, stream, here: here > 0, wanted }, timeout);
     Ok(())
+}
+
+/// Answers at once if it is so, or where nothing may wait.
+fn wait_for(context: &mut Context<'_>, op: BlockedOp, timeout: u64) {
+    if context.in_exec || context.engine.is_acknowledged(&op) {
+        context.engine.write_acknowledged(&op, &mut context.reply);
+    } else {
+        blocking::wait_for_acks(context, op, timeout);
+    }
 }
 
 /// A timeout in milliseconds; 0 waits for ever.

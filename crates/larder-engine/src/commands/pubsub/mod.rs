@@ -21,7 +21,15 @@ fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         &args[2],
     );
     context.reply.count(heard);
+    send_to_replicas(context, args);
     Ok(())
+}
+
+/// Subscribers of replicas hear it as well.
+fn send_to_replicas(context: &mut Context<'_>, args: Args<'_>) {
+    if context.engine.append_log.streams() {
+        context.propagate_to_replicas(args);
+    }
 }
 
 fn spublish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -33,5 +41,6 @@ fn spublish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         &args[2],
     );
     context.reply.count(heard);
+    send_to_replicas(context, args);
     Ok(())
 }

@@ -4,11 +4,11 @@ use crate::context::Handler;
 
 /// `name` or `container|name`, and the code.
 pub(crate) const HANDLERS: &[(&str, Handler)] = &[
-    ("failover", super::failover),
-    ("psync", super::no_stream),
-    ("replconf", super::replconf),
-    ("replicaof", super::replicaof),
-    ("role", super::role),
-    ("slaveof", super::replicaof),
-    ("sync", super::no_stream),
+    ("failover", super::failover::failover),
+    ("psync", super::psync::psync),
+    ("replconf", super::replconf::replconf),
+    ("replicaof", super::role::replicaof),
+    ("role", super::role::role),
+    ("slaveof", super::role::replicaof),
+    ("sync", super::psync::sync),
 ];

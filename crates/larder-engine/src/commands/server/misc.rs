@@ -3,7 +3,9 @@
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::blocking;
 use crate::host::{Logged, ShutdownFlags};
+use crate::keyspace::waiting::BlockedOp;
 use crate::text::number;
 use crate::text::word::is_word;
 use crate::version::{REDIS_VERSION, VALKEY_VERSION};
@@ -51,7 +53,11 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Err(CommandError::SYNTAX);
     }
     if abort {
-        return Err(CommandError::Fixed("ERR No shutdown in progress."));
+        if !context.engine.replication.abort_shutdown() {
+            return Err(CommandError::Fixed("ERR No shutdown in progress."));
+        }
+        context.reply.ok();
+        return Ok(());
     }
     if context.engine.gate.is_busy() {
         if !flags.nosave {
@@ -63,6 +69,12 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Err(CommandError::Fixed(
             "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client",
         ));
+    }
+    if !flags.now && context.engine.replicas_lag() {
+        // This thread may be the one that sends them what they lack.
+        context.engine.host.shutdown_in_background(flags);
+        blocking::wait(context, &[], BlockedOp::Shutdown, 0);
+        return Ok(());
     }
     context
         .engine

@@ -10,7 +10,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     checked_text("dbfilename", db_file_name, "dump.rdb").protected(),
     yes_no("rdbchecksum", "yes").immutable(),
     yes_no("rdbcompression", "yes"),
-    yes_no("rdb-del-sync-files", "no").dormant("transfers to replicas"),
+    yes_no("rdb-del-sync-files", "no"),
     yes_no("rdb-save-incremental-fsync", "yes"),
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11"),
     one_of("rdb-version-check", RdbVersionCheck::NAMES, "strict").hot_int(|h| h.rdb_version_check.number()),

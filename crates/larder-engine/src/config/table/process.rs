@@ -53,7 +53,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     special("dir", Special::Dir, ".").protected(),
     option("shutdown-on-sigint", Kind::Flags(SHUTDOWN), "default"),
     option("shutdown-on-sigterm", Kind::Flags(SHUTDOWN), "default"),
-    int("shutdown-timeout", 0, INT_MAX, "10").dormant("waiting for replicas"),
+    int("shutdown-timeout", 0, INT_MAX, "10"),
     one_of("oom-score-adj", OomScoreAdj::NAMES, "no"),
     special("oom-score-adj-values", Special::OomScores, "0 200 800"),
     yes_no("disable-thp", "yes").immutable(),

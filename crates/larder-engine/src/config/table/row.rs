@@ -33,6 +33,8 @@ pub(crate) struct Opt {
     pub(crate) sensitive: bool,
     /// Patterns of CONFIG GET skip it.
     pub(crate) hidden: bool,
+    /// A value that asks for what does not exist here, which is named: it is refused.
+    pub(crate) absent_value: Option<(&'static str, &'static str)>,
     pub(crate) slot: Option<Slot>,
     pub(crate) effect: Effect,
 }
@@ -58,6 +60,7 @@ pub(super) const fn option(name: &'static str, kind: Kind, default: &'static str
         protected: false,
         sensitive: false,
         hidden: false,
+        absent_value: None,
         slot: None,
         effect: Effect::Read,
     }
@@ -134,6 +137,11 @@ impl Opt {
 
     pub(super) const fn absent(mut self, what: &'static str) -> Opt {
         self.effect = Effect::Absent(what);
+        self
+    }
+
+    pub(super) const fn without(mut self, value: &'static str, what: &'static str) -> Opt {
+        self.absent_value = Some((value, what));
         self
     }
 

@@ -106,7 +106,8 @@ fn load_part(
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let checks = rdb::checks(engine);
         let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false };
-        (file, rest) = rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?;
+        (file, rest) =
+            rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?.rest;
     }
     let size = file.metadata().map_err(open)?.len();
     let start = file.stream_position().map_err(open)? - rest.len() as u64;

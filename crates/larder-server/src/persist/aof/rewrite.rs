@@ -6,7 +6,7 @@ use crate::persist::error::WriteError;
 use crate::persist::files::{forget_pages_of, put_in_place};
 use crate::persist::pace::Pace;
 use crate::persist::snapshot;
-use crate::persist::state::Persist;
+use crate::persist::state::{Persist, Purpose};
 use crate::persist::temporary::{self, Temporaries};
 use crate::persist::turn::turn_of;
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
@@ -150,7 +150,7 @@ pub fn write_base(
     let target = std::path::absolute(place.path(&part.name))?;
     persist.temporaries.write(&std::path::absolute(temporary)?, |temporary| {
         if is_rdb {
-            snapshot::write(&persist.engine, snapshot, &persist.options(true, false), temporary)?;
+            snapshot::write(&persist.engine, snapshot, &persist.options(Purpose::LogBase, false), temporary)?;
         } else {
             write_commands(&persist.engine, snapshot, temporary)?;
         }

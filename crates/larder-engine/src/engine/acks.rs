@@ -1,0 +1,71 @@
+//! Who has what was written: this server's disk, and the replicas, as WAIT and WAITAOF ask.
+
+use crate::delivery::mailbox::Mail;
+use crate::engine::Engine;
+use crate::keyspace::waiting::{BlockedOp, Waiter};
+use larder_resp::Reply;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Engine {
+    /// How many replicas have applied the stream up to a position.
+    pub(crate) fn replicas_with(&self, position: u64) -> usize {
+        self.replication.replicas.count_online(|replica| replica.acked() >= position)
+    }
+
+    /// How many replicas have the stream up to a position on their disks.
+    fn replicas_with_on_disk(&self, position: u64) -> usize {
+        self.replication.replicas.count_online(|replica| replica.synced() >= position)
+    }
+
+    /// Whether the append-only file has the log up to a position on the disk.
+    fn has_on_disk(&self, position: u64) -> bool {
+        self.append_log.is_on() && self.append_log.synced() >= position
+    }
+
+    /// Whether what WAIT or WAITAOF waits for is so.
+    pub(crate) fn is_acknowledged(&self, op: &BlockedOp) -> bool {
+        match *op {
+            BlockedOp::Replicas { position, wanted } => self.replicas_with(position) >= wanted,
+            BlockedOp::OnDisk { file, stream, here, wanted } => {
+                (!here || self.has_on_disk(file)) && self.replicas_with_on_disk(stream) >= wanted
+            }
+            _ => false,
+        }
+    }
+
+    /// The reply of WAIT or WAITAOF as things are now.
+    pub(crate) fn write_acknowledged(&self, op: &BlockedOp, reply: &mut Reply<'_>) {
+        match *op {
+            BlockedOp::Replicas { position, .. } => reply.count(self.replicas_with(position)),
+            BlockedOp::OnDisk { file, stream, .. } => {
+                reply.array(2);
+                reply.int(i64::from(self.has_on_disk(file)));
+                reply.count(self.replicas_with_on_disk(stream));
+            }
+            _ => reply.null_array(),
+        }
+    }
+
+    /// A client waits for acknowledgements. What it waits for may have become so since it was looked at.
+    pub(crate) fn wait_for_acks(&self, waiter: Arc<Waiter>) {
+        self.replication.ack_waiters.add(waiter);
+        self.replication.wants_acks.store(true, Relaxed);
+        self.serve_ack_waiters();
+    }
+
+    /// Something was acknowledged: answers those who have waited for it.
+    pub fn serve_ack_waiters(&self) {
+        let waiters = &self.replication.ack_waiters;
+        if !waiters.any() {
+            return;
+        }
+        for waiter in waiters.take(|waiter| self.is_acknowledged(&waiter.op)) {
+            if waiter.take() {
+                let mut reply = Vec::new();
+                self.write_acknowledged(&waiter.op, &mut Reply::new(&mut reply, waiter.protocol));
+                self.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Changes of the role, replicas that come and go, and the workers that send them the stream.
+
+use crate::delivery::mailbox::Mail;
+use crate::engine::{Engine, random_id};
+use crate::error::CommandError;
+use crate::keyspace::locks::ScriptTurn;
+use crate::keyspace::waiting::BlockedOp;
+use crate::replication::replica::{Phase, Replica};
+use crate::replication::state::{LinkState, Upstream};
+use larder_resp::Reply;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+const UNBLOCKED: CommandError = CommandError::Fixed(
+    "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+);
+
+/// What has become of a request for the stream from a position on.
+pub(crate) enum Resumption {
+    /// The replica gets it from there on; this is the name of the history.
+    Granted(String),
+    /// It needs a snapshot.
+    Refused,
+}
+
+impl Engine {
+    /// `repl-backlog-size`.
+    fn backlog_size(&self) -> u64 {
+        self.config.number("repl-backlog-size") as u64
+    }
+
+    /// The database that is selected at the end of the stream.
+    pub fn stream_db(&self) -> usize {
+        self.append_log.stream_place().0.unwrap_or(0)
+    }
+
+    /// Whether keys stay until another server says that they expire: on a replica, and with `import-mode`.
+    pub(crate) fn waits_for_others_to_expire(&self) -> bool {
+        self.config.hot.import_mode.load(Relaxed) || self.replication.is_replica()
+    }
+
+    /// Whether the primary sees to it that there is enough memory (`replica-ignore-maxmemory`).
+    pub(crate) fn ignores_maxmemory(&self) -> bool {
+        self.replication.is_replica() && self.config.is_yes("replica-ignore-maxmemory")
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.key_count.load(Relaxed) == 0
+    }
+
+    /// The name of the history, and how far it has come.
+    pub fn history(&self) -> (String, u64) {
+        (self.replication.state().id.clone(), self.append_log.stream_end())
+    }
+
+    /// There is a stream from now on. A primary that had none begins a new history: what came before was not in the stream.
+    pub(crate) fn begin_stream(&self) {
+        if self.replication.has_stream.swap(true, Relaxed) {
+            return;
+        }
+        if !self.replication.is_replica() {
+            let mut state = self.replication.state();
+            state.id = random_id();
+            state.former_id = None;
+        }
+        self.append_log.restart_stream(self.append_log.stream_end(), self.backlog_size());
+        self.append_log.set_streams(!self.replication.is_replica());
+    }
+
+    /// There is no stream any more: nobody has followed it for `repl-backlog-ttl`. What is written from now on is in no history.
+    pub(crate) fn end_stream(&self) {
+        if !self.replication.has_stream.swap(false, Relaxed) {
+            return;
+        }
+        self.append_log.set_streams(false);
+        self.append_log.restart_stream(self.append_log.stream_end(), 0);
+        let mut state = self.replication.state();
+        state.id = random_id();
+        state.former_id = None;
+    }
+
+    /// A replica asks for the stream of a history from an offset on: the first byte that it wants, counted from 1.
+    pub(crate) fn resume(&self, replica: &Arc<Replica>, id: &[u8], offset: i64) -> Resumption {
+        let state = self.replication.state();
+        let is_named = |name: &str| id.eq_ignore_ascii_case(name.as_bytes());
+        let is_known = is_named(&state.id)
+            || state.former_id.as_ref().is_some_and(|(former, until)| {
+                is_named(former) && u64::try_from(offset).is_ok_and(|offset| offset <= until + 1)
+            });
+        let name = state.id.clone();
+        drop(state);
+        let position = u64::try_from(offset).ok().and_then(|offset| offset.checked_sub(1));
+        let Some(position) = position.filter(|_| is_known && self.replication.has_stream.load(Relaxed))
+        else {
+            return Resumption::Refused;
+        };
+        let Some(cursor) = self.append_log.attach_at(position) else { return Resumption::Refused };
+        replica.set_cursor(cursor);
+        replica.note_life(crate::clock::wall_ms());
+        replica.advance_to(Phase::Online);
+        Resumption::Granted(name)
+    }
+
+    /// A client has become a replica.
+    pub(crate) fn add_replica(&self, replica: &Arc<Replica>) {
+        self.replication.state().alone_since_ms = None;
+        self.replication.replicas.add(Arc::clone(replica));
+    }
+
+    /// The connection of a replica is gone.
+    pub(crate) fn remove_replica(&self, replica: &Arc<Replica>) {
+        replica.advance_to(Phase::Gone);
+        if let Some(cursor) = replica.take_cursor() {
+            self.append_log.detach(&cursor);
+        }
+        if self.replication.replicas.remove(replica) == 0 {
+            self.replication.state().alone_since_ms = Some(crate::clock::wall_ms());
+        }
+        self.check_replicas();
+    }
+
+    /// Closes the connection of a replica.
+    pub fn drop_replica(&self, replica: &Replica) {
+        self.mailboxes.send(replica.worker, Mail::Kill { client: replica.client, after_flush: false });
+    }
+
+    /// Has all replicas come again: the history has another name.
+    fn drop_replicas(&self) {
+        self.replication.replicas.list().iter().for_each(|replica| self.drop_replica(replica));
+    }
+
+    /// Wakes the workers, but for `from`, that have replicas to which something is to be sent.
+    pub fn wake_senders(&self, from: Option<usize>) {
+        if self.replication.replicas.any() {
+            let end = self.append_log.stream_end();
+            self.replication.replicas.each_worker_to_wake(from, end, |worker| self.mailboxes.poke(worker));
+        }
+    }
+
+    /// Wakes the worker of a replica.
+    pub fn wake_sender(&self, replica: &Replica) {
+        self.mailboxes.poke(replica.worker);
+    }
+
+    /// Asks replicas what they have, if anybody wants to know. For the end of a round.
+    pub fn ask_for_acks(&self) {
+        let wanted = &self.replication.wants_acks;
+        if wanted.load(Relaxed) && wanted.swap(false, Relaxed) && self.append_log.streams() {
+            self.append_log.ask_for_acks();
+        }
+    }
+
+    /// Follows another server from now on. All shards are held, so no write is under way.
+    pub(crate) fn follow(&self, host: String, port: u16) {
+        self.follow_with(host, port, false);
+    }
+
+    /// The same; `takes_over`: the other is asked to lead.
+    pub(crate) fn follow_with(&self, host: String, port: u16, takes_over: bool) {
+        let was_primary = !self.replication.is_replica();
+        let mut upstream = Upstream { host, port, takes_over, ..Upstream::default() };
+        if let Some(former) = self.replication.state().upstream.as_ref().filter(|_| !was_primary) {
+            upstream.received = former.received;
+        }
+        if was_primary {
+            self.unblock_all();
+            self.begin_stream();
+            self.append_log.set_streams(false);
+            self.replication.state().can_resume = true;
+        }
+        self.replication.set_upstream(Some(upstream));
+        self.append_log.set_source(Some(self.replication.epoch()));
+        self.note_role();
+        self.read_role();
+        self.drop_replicas();
+    }
+
+    /// What `CONFIG GET replicaof` shows, and CONFIG REWRITE writes.
+    fn note_role(&self) {
+        let state = self.replication.state();
+        let text = match &state.upstream {
+            Some(upstream) => format!("{} {}", upstream.host, upstream.port),
+            None => "no one".to_owned(),
+        };
+        drop(state);
+        // A name of a host that the option cannot say is not kept.
+        let _ = self.config.store_own("replicaof", &text);
+    }
+
+    /// Follows the server that the configuration names, if it names one. For the time before there are clients.
+    pub fn follow_configured(&self, turn: &ScriptTurn<'_>) {
+        let value = self.config.value("replicaof");
+        if let Some((host, port)) = value.split_once(' ')
+            && let Ok(port) = port.parse()
+        {
+            let held = self.shards.lock_all(turn);
+            self.follow(host.to_owned(), port);
+            drop(held);
+        }
+    }
+
+    /// The data that was loaded is that of a history, at a position. A replica asks its primary to go on from there; a primary begins a
+    /// history of its own, and lets those who were there go on. For the time before there are clients.
+    pub fn restore_history(&self, id: &str, position: u64, db: usize) {
+        self.begin_stream();
+        self.append_log.restart_stream(position, self.backlog_size());
+        let mut state = self.replication.state();
+        if state.upstream.is_some() {
+            id.clone_into(&mut state.id);
+            state.can_resume = true;
+            drop(state);
+            self.append_log.set_stream_db(db);
+        } else {
+            state.former_id = Some((id.to_owned(), position));
+        }
+    }
+
+    /// Follows nobody from now on. All shards are held.
+    pub(crate) fn lead(&self) {
+        let end = self.append_log.stream_end();
+        let mut state = self.replication.state();
+        let former = std::mem::replace(&mut state.id, random_id());
+        state.former_id = Some((former, end));
+        state.can_resume = false;
+        drop(state);
+        self.replication.set_upstream(None);
+        self.append_log.set_source(None);
+        self.append_log.set_streams(self.replication.has_stream.load(Relaxed));
+        self.note_role();
+        self.read_role();
+        self.drop_replicas();
+    }
+
+    /// The data is that of another history, at a position: all of it has been replaced, or will be.
+    pub fn begin_history(&self, id: &str, position: u64) {
+        self.drop_replicas();
+        let mut state = self.replication.state();
+        id.clone_into(&mut state.id);
+        state.former_id = None;
+        drop(state);
+        self.append_log.restart_stream(position, self.backlog_size());
+    }
+
+    /// The primary goes on with its stream under another name: its own primary has changed, or it was promoted.
+    pub fn rename_history(&self, id: &str) {
+        let end = self.append_log.stream_end();
+        let mut state = self.replication.state();
+        if state.id != id {
+            let former = std::mem::replace(&mut state.id, id.to_owned());
+            state.former_id = Some((former, end));
+            drop(state);
+            self.drop_replicas();
+        }
+    }
+
+    /// DEBUG CHANGE-REPL-ID: replicas need a snapshot.
+    pub(crate) fn change_history(&self) {
+        let mut state = self.replication.state();
+        state.id = random_id();
+        state.former_id = None;
+    }
+
+    /// What the role, the link and the options forbid clients is forbidden from now on.
+    pub fn read_role(&self) {
+        let is_replica = self.replication.is_replica();
+        let is_linked = self
+            .replication
+            .state()
+            .upstream
+            .as_ref()
+            .is_none_or(|upstream| upstream.link == LinkState::Connected);
+        self.gate.set_read_only(is_replica && self.config.is_yes("replica-read-only"));
+        self.gate.set_stale(!is_linked && !self.config.is_yes("replica-serve-stale-data"));
+        self.check_replicas();
+    }
+
+    /// Whether enough replicas follow closely, as `min-replicas-to-write` and `min-replicas-max-lag` want it.
+    pub(crate) fn check_replicas(&self) {
+        let wanted = self.config.hot.min_replicas_to_write.load(Relaxed);
+        let is_asked = self.wants_replicas() && !self.replication.is_replica();
+        self.gate.set_replicas_missing(is_asked && self.good_replicas() < wanted as usize);
+    }
+
+    /// Whether `min-replicas-to-write` and `min-replicas-max-lag` ask for replicas.
+    pub(crate) fn wants_replicas(&self) -> bool {
+        let hot = &self.config.hot;
+        hot.min_replicas_to_write.load(Relaxed) > 0 && hot.min_replicas_max_lag.load(Relaxed) > 0
+    }
+
+    /// How many replicas are online and have acknowledged lately.
+    pub(crate) fn good_replicas(&self) -> usize {
+        let (now_ms, lag_s) = (crate::clock::wall_ms(), self.config.hot.min_replicas_max_lag.load(Relaxed));
+        self.replication.replicas.count_online(|replica| replica.lag_ms(now_ms) / 1000 <= lag_s as u64)
+    }
+
+    /// Whether a replica that is online has not acknowledged everything.
+    pub fn replicas_lag(&self) -> bool {
+        let end = self.append_log.stream_end();
+        self.replication.replicas.count_online(|replica| replica.acked() < end) > 0
+    }
+
+    /// Replicas are to say what they have: the server waits for that, to end.
+    pub fn hurry_replicas(&self) {
+        if self.append_log.streams() {
+            self.append_log.ask_for_acks();
+            self.wake_senders(None);
+        }
+    }
+
+    /// The server does not end, after all: those who have asked for it are told.
+    pub fn shutdown_failed(&self) {
+        let error = CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs.");
+        for client in self.clients.snapshot() {
+            let waiter = client.waiter.lock().clone();
+            let waiter = waiter.filter(|waiter| matches!(waiter.op, BlockedOp::Shutdown) && waiter.take());
+            if let Some(waiter) = waiter {
+                let mut reply = Vec::new();
+                Reply::new(&mut reply, waiter.protocol).error(&error.wire());
+                self.mailboxes.send(client.worker, Mail::Unblocked { client: client.id, reply });
+            }
+        }
+    }
+
+    /// All who wait in a command are told that they wait in vain, and their connections closed.
+    fn unblock_all(&self) {
+        for client in self.clients.snapshot() {
+            let Some(waiter) = client.waiter.lock().clone().filter(|waiter| waiter.take()) else { continue };
+            let mut reply = Vec::new();
+            Reply::new(&mut reply, waiter.protocol).error(&UNBLOCKED.wire());
+            self.mailboxes.send(client.worker, Mail::Unblocked { client: client.id, reply });
+            self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: true });
+        }
+    }
+}

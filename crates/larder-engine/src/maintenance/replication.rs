@@ -1,0 +1,68 @@
+//! What time brings to replication: signs of life, replicas that are silent, a backlog that nobody needs.
+
+use crate::clock::wall_ms;
+use crate::engine::Engine;
+use crate::replication::replica::Phase;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What the last look found. To be used about every 100 ms.
+#[derive(Default)]
+pub(crate) struct ReplicationCron {
+    looked_at_s: u64,
+    pinged_at_s: u64,
+}
+
+impl ReplicationCron {
+    /// Looks once a second.
+    pub(crate) fn tick(&mut self, engine: &Engine) {
+        let now_ms = wall_ms();
+        engine.look_at_failover();
+        if self.looked_at_s == now_ms / 1000 {
+            return;
+        }
+        self.looked_at_s = now_ms / 1000;
+        if !engine.replication.has_stream.load(Relaxed) {
+            return;
+        }
+        engine.append_log.set_backlog_size(engine.config.number("repl-backlog-size") as u64);
+        drop_silent(engine, now_ms);
+        let period_s = engine.config.number("repl-ping-replica-period") as u64;
+        if engine.replication.replicas.any()
+            && engine.append_log.streams()
+            && now_ms / 1000 >= self.pinged_at_s + period_s
+            && engine.pause.state(now_ms).is_none()
+        {
+            self.pinged_at_s = now_ms / 1000;
+            engine.append_log.append_to_stream(&[b"ping"]);
+        }
+        engine.wake_senders(None);
+        engine.check_replicas();
+        forget_backlog(engine, now_ms);
+    }
+}
+
+/// Closes the connections of replicas that have acknowledged nothing for `repl-timeout`.
+fn drop_silent(engine: &Engine, now_ms: u64) {
+    let timeout_s = engine.config.number("repl-timeout") as u64;
+    for replica in engine.replication.replicas.list() {
+        if replica.phase() == Phase::Online && !replica.is_old && replica.lag_ms(now_ms) / 1000 > timeout_s {
+            engine.log_warning(&format!(
+                "Disconnecting timedout replica (streaming sync): {}:{}",
+                replica.address(),
+                replica.info.port
+            ));
+            engine.drop_replica(&replica);
+        }
+    }
+}
+
+/// A primary forgets its backlog when nobody has followed it for `repl-backlog-ttl`.
+fn forget_backlog(engine: &Engine, now_ms: u64) {
+    let ttl_s = engine.config.number("repl-backlog-ttl") as u64;
+    let is_primary = !engine.replication.is_replica();
+    let alone_since = engine.replication.state().alone_since_ms;
+    let is_over = alone_since.is_some_and(|since_ms| now_ms.saturating_sub(since_ms) / 1000 > ttl_s);
+    if is_primary && ttl_s > 0 && is_over && !engine.replication.replicas.any() {
+        engine.end_stream();
+    }
+}

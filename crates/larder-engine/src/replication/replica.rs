@@ -1,0 +1,236 @@
+//! The replicas of this server.
+
+use crate::aof::stream::Cursor;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+
+/// What a replica says of itself before it asks for the stream (REPLCONF).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaInfo {
+    /// The port on which it listens; 0 if it did not say.
+    pub port: u16,
+    /// The address under which it wants to be known, if not the one that it connects from.
+    pub ip: Option<String>,
+    /// Whether it finds the end of a snapshot whose length nobody knows before.
+    pub knows_end_mark: bool,
+    /// Whether it understands a partial resync under another name of the history.
+    pub knows_psync2: bool,
+    /// Whether it wants a snapshot and no stream.
+    pub is_rdb_only: bool,
+    /// What the snapshot is to have.
+    pub filter: Filter,
+    /// The version of the server, three bytes: major, minor, patch.
+    pub version: Option<u32>,
+}
+
+/// What a snapshot for a replica has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// Everything.
+    #[default]
+    Everything,
+    /// Libraries of functions only.
+    Functions,
+    /// Nothing.
+    Nothing,
+}
+
+/// How far a replica has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// It waits for a snapshot to begin.
+    Waiting,
+    /// It is sent a snapshot.
+    Loading,
+    /// It has been sent a snapshot, and has not said yet that it has loaded it.
+    Loaded,
+    /// It is sent the stream.
+    Online,
+    /// Its connection is closed.
+    Gone,
+}
+
+impl Phase {
+    /// As INFO shows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Phase::Waiting => "wait_bgsave",
+            Phase::Loading => "send_bulk",
+            Phase::Loaded | Phase::Online | Phase::Gone => "online",
+        }
+    }
+}
+
+/// A replica.
+#[derive(Debug)]
+pub struct Replica {
+    /// Its connection.
+    pub client: u64,
+    /// The worker that has the connection.
+    pub worker: usize,
+    /// What it has said of itself.
+    pub info: ReplicaInfo,
+    /// The address that it connects from, without the port.
+    pub peer_ip: String,
+    /// It has come by SYNC: it understands no `+FULLRESYNC`, and acknowledges nothing.
+    pub is_old: bool,
+    phase: AtomicU8,
+    cursor: Mutex<Option<Arc<Cursor>>>,
+    acked: AtomicU64,
+    synced: AtomicU64,
+    /// When it last acknowledged, in ms of the wall clock.
+    acked_at_ms: AtomicU64,
+    /// Since when more of the stream than the soft limit is to be sent, in ms of the wall clock; 0: it is not.
+    pub over_limit_since_ms: AtomicU64,
+}
+
+impl Replica {
+    pub(crate) fn new(
+        client: u64,
+        worker: usize,
+        peer_ip: String,
+        info: ReplicaInfo,
+        is_old: bool,
+    ) -> Replica {
+        Replica {
+            client,
+            worker,
+            info,
+            peer_ip,
+            is_old,
+            phase: AtomicU8::new(Phase::Waiting as u8),
+            cursor: Mutex::default(),
+            acked: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            acked_at_ms: AtomicU64::new(0),
+            over_limit_since_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// How far it has come.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Waiting,
+            1 => Phase::Loading,
+            2 => Phase::Loaded,
+            3 => Phase::Online,
+            _ => Phase::Gone,
+        }
+    }
+
+    /// Goes on to a later phase; false if it is there, or further, already.
+    pub fn advance_to(&self, phase: Phase) -> bool {
+        self.phase.fetch_max(phase as u8, Ordering::AcqRel) < phase as u8
+    }
+
+    /// Whether it is sent the stream.
+    pub fn is_online(&self) -> bool {
+        self.phase() == Phase::Online
+    }
+
+    /// Where in the stream it is; `None` before it is known.
+    pub fn cursor(&self) -> Option<Arc<Cursor>> {
+        self.cursor.lock().clone()
+    }
+
+    /// It gets the stream from here on.
+    pub fn set_cursor(&self, cursor: Arc<Cursor>) {
+        self.acked.store(cursor.position(), Ordering::Relaxed);
+        *self.cursor.lock() = Some(cursor);
+    }
+
+    pub(crate) fn take_cursor(&self) -> Option<Arc<Cursor>> {
+        self.cursor.lock().take()
+    }
+
+    /// It has applied this much of the stream, and has `synced` of it on its disk if it said so.
+    pub(crate) fn acknowledge(&self, applied: u64, synced: Option<u64>, now_ms: u64) {
+        self.acked.store(applied, Ordering::Release);
+        if let Some(synced) = synced {
+            self.synced.store(synced, Ordering::Release);
+        }
+        self.note_life(now_ms);
+    }
+
+    /// It lives.
+    pub(crate) fn note_life(&self, now_ms: u64) {
+        self.acked_at_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// Whether it has said anything.
+    pub fn has_acknowledged(&self) -> bool {
+        self.acked_at_ms.load(Ordering::Relaxed) > 0
+    }
+
+    /// How much of the stream it has acknowledged.
+    pub(crate) fn acked(&self) -> u64 {
+        self.acked.load(Ordering::Acquire)
+    }
+
+    /// How much of the stream is on its disk, as it says.
+    pub(crate) fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// Milliseconds since it last acknowledged.
+    pub(crate) fn lag_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.acked_at_ms.load(Ordering::Relaxed))
+    }
+
+    /// The address under which it is known.
+    pub(crate) fn address(&self) -> &str {
+        self.info.ip.as_deref().unwrap_or(&self.peer_ip)
+    }
+}
+
+/// All replicas, in the order in which they came.
+#[derive(Default)]
+pub struct Replicas {
+    all: RwLock<Vec<Arc<Replica>>>,
+    count: AtomicUsize,
+}
+
+impl Replicas {
+    /// Whether there are any.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// All of them.
+    pub fn list(&self) -> Vec<Arc<Replica>> {
+        self.all.read().clone()
+    }
+
+    pub(crate) fn add(&self, replica: Arc<Replica>) {
+        let mut all = self.all.write();
+        all.push(replica);
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
+
+    /// Returns how many are left.
+    pub(crate) fn remove(&self, replica: &Arc<Replica>) -> usize {
+        let mut all = self.all.write();
+        all.retain(|other| !Arc::ptr_eq(other, replica));
+        self.count.store(all.len(), Ordering::Relaxed);
+        all.len()
+    }
+
+    /// How many online replicas satisfy something.
+    pub(crate) fn count_online(&self, wanted: impl Fn(&Replica) -> bool) -> usize {
+        self.all.read().iter().filter(|replica| replica.is_online() && wanted(replica)).count()
+    }
+
+    /// The workers, but for `from`, whose replicas have not been sent everything up to a position of the stream.
+    pub(crate) fn each_worker_to_wake(&self, from: Option<usize>, end: u64, mut wake: impl FnMut(usize)) {
+        for replica in self.all.read().iter() {
+            let is_due =
+                || replica.is_online() && replica.cursor().is_some_and(|cursor| cursor.position() < end);
+            if from != Some(replica.worker) && is_due() {
+                wake(replica.worker);
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What the server is: a primary, or a replica of another; and the names of the history of its data.
+//!
+//! A history has a name of 40 hexadecimal digits, and an offset: the bytes of the stream since it began. A replica that becomes a primary
+//! begins a history of its own, and remembers the one before, up to the offset where they part: replicas that follow the old one can go
+//! on without a snapshot.
+
+use crate::replication::failover::{Failover, FailoverPhase};
+use crate::replication::replica::Replicas;
+use crate::replication::waiting::AckWaiters;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The link to the primary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkState {
+    /// To be connected.
+    #[default]
+    Connect,
+    /// Being connected.
+    Connecting,
+    /// Introducing itself.
+    Handshake,
+    /// Getting a snapshot.
+    Transfer,
+    /// Following.
+    Connected,
+}
+
+impl LinkState {
+    /// As ROLE shows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LinkState::Connect => "connect",
+            LinkState::Connecting => "connecting",
+            LinkState::Handshake => "handshake",
+            LinkState::Transfer => "sync",
+            LinkState::Connected => "connected",
+        }
+    }
+}
+
+/// The primary that this server follows.
+#[derive(Clone, Debug, Default)]
+pub struct Upstream {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What the link does.
+    pub link: LinkState,
+    /// When something last came, in ms of the wall clock; 0: never.
+    pub last_io_ms: u64,
+    /// Since when the link is down, in seconds since 1970; 0: it was never up.
+    pub down_since_s: u64,
+    /// The snapshot that is coming: its size (0 if that is not known), and how much has come.
+    pub transfer: (u64, u64),
+    /// The position up to which the stream has come; what is applied may be less.
+    pub received: u64,
+    /// The first PSYNC on the next link asks the primary to give up its part (FAILOVER).
+    pub takes_over: bool,
+}
+
+/// The names of the history, and the role.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The history of the data.
+    pub id: String,
+    /// The one before, while replicas may follow it.
+    pub former_id: Option<(String, u64)>,
+    /// Whom it follows; `None` on a primary.
+    pub upstream: Option<Upstream>,
+    /// How often the role, or the primary, has changed: a link of another number is over.
+    pub epoch: u64,
+    /// The stream goes on from where this server's history is: a partial resync may be asked for.
+    pub can_resume: bool,
+    /// Since when there are no replicas, in ms of the wall clock.
+    pub alone_since_ms: Option<u64>,
+}
+
+/// Primaries and replicas.
+pub struct Replication {
+    state: Mutex<State>,
+    /// The state has another epoch.
+    changed: Condvar,
+    is_replica: AtomicBool,
+    /// See [`State::epoch`].
+    epoch: AtomicU64,
+    /// Commands of the primary that are not known here.
+    pub(crate) unknown_commands: AtomicU64,
+    /// The replicas of this server.
+    pub replicas: Replicas,
+    pub(crate) ack_waiters: AckWaiters,
+    pub(crate) failover: Mutex<Option<Failover>>,
+    /// Whether there is a stream: a primary has one since its first replica, a replica always.
+    pub(crate) has_stream: AtomicBool,
+    /// The server waits for replicas, to end.
+    ends: AtomicBool,
+    /// Replicas are to be asked what they have, at the end of the round.
+    pub(crate) wants_acks: AtomicBool,
+    /// Snapshots sent, partial resyncs granted, and refused.
+    pub(crate) full_syncs: AtomicU64,
+    pub(crate) partial_syncs: AtomicU64,
+    pub(crate) refused_partial_syncs: AtomicU64,
+    /// Bytes from the primary, and bytes to replicas.
+    pub bytes_in: AtomicU64,
+    /// See [`Replication::bytes_in`].
+    pub bytes_out: AtomicU64,
+}
+
+impl Replication {
+    pub(crate) fn new(id: String) -> Replication {
+        Replication {
+            state: Mutex::new(State {
+                id,
+                former_id: None,
+                upstream: None,
+                epoch: 0,
+                can_resume: false,
+                alone_since_ms: None,
+            }),
+            changed: Condvar::new(),
+            is_replica: AtomicBool::new(false),
+            epoch: AtomicU64::new(0),
+            unknown_commands: AtomicU64::new(0),
+            replicas: Replicas::default(),
+            ack_waiters: AckWaiters::default(),
+            failover: Mutex::default(),
+            has_stream: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+            wants_acks: AtomicBool::new(false),
+            full_syncs: AtomicU64::new(0),
+            partial_syncs: AtomicU64::new(0),
+            refused_partial_syncs: AtomicU64::new(0),
+            bytes_in: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+        }
+    }
+
+    /// The state, for a short look or change. No shard and no lock of the log is taken while it is held.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Whether the server follows another.
+    #[inline]
+    pub fn is_replica(&self) -> bool {
+        self.is_replica.load(Relaxed)
+    }
+
+    /// How far a failover has come, if there is one.
+    pub(crate) fn failover_phase(&self) -> Option<FailoverPhase> {
+        self.failover.lock().as_ref().map(|failover| failover.phase)
+    }
+
+    /// See [`State::epoch`].
+    #[inline]
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Relaxed)
+    }
+
+    /// Follows another server, or nobody. The link in use is over. All shards are held.
+    pub(crate) fn set_upstream(&self, upstream: Option<Upstream>) {
+        let mut state = self.state.lock();
+        self.is_replica.store(upstream.is_some(), Relaxed);
+        state.upstream = upstream;
+        state.epoch += 1;
+        self.epoch.store(state.epoch, Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Sleeps until the epoch is another one, for `patience` at most, or until it is woken; says whether it is.
+    pub fn wait_for_change(&self, epoch: u64, patience: Duration) -> bool {
+        let mut state = self.state.lock();
+        if state.epoch == epoch {
+            self.changed.wait_for(&mut state, patience);
+        }
+        state.epoch != epoch
+    }
+
+    /// The server begins, or ends, to wait for replicas before it ends itself.
+    pub fn set_ending(&self, on: bool) {
+        self.ends.store(on, Relaxed);
+    }
+
+    /// Whether it still does.
+    pub fn is_ending(&self) -> bool {
+        self.ends.load(Relaxed)
+    }
+
+    /// The server is not to end, though it waits for replicas to do so; false if it does not.
+    pub(crate) fn abort_shutdown(&self) -> bool {
+        self.ends.swap(false, Relaxed)
+    }
+
+    /// Wakes the thread of the link, for the end of the server.
+    pub fn wake_link(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Changes what is known of the primary, unless the role has changed since `epoch`.
+    pub fn update_upstream(&self, epoch: u64, change: impl FnOnce(&mut Upstream)) {
+        let mut state = self.state.lock();
+        if state.epoch == epoch
+            && let Some(upstream) = &mut state.upstream
+        {
+            change(upstream);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The first words of a replica to its primary.
+
+use super::attempt::{LOOK, Link, LinkError, is_patience};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Instant;
+
+/// What the server says of its version: it reads the files of Valkey 9.
+const VERSION: &str = larder_engine::VALKEY_VERSION;
+/// No line that is expected is longer.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The primary's end of the link, and what has been read of it.
+pub struct Peer {
+    socket: TcpStream,
+    bytes: Vec<u8>,
+}
+
+/// What the primary answers to PSYNC.
+pub enum Answer {
+    /// The stream goes on, in this history if it says so.
+    Continue(Option<String>),
+    /// A snapshot comes, of this history at this offset.
+    Full {
+        /// The history.
+        id: String,
+        /// Its offset.
+        offset: u64,
+    },
+}
+
+/// Sends a command.
+pub fn send(socket: &mut TcpStream, words: &[&str]) -> io::Result<()> {
+    let mut bytes = format!("*{}\r\n", words.len());
+    for word in words {
+        bytes += &format!("${}\r\n{word}\r\n", word.len());
+    }
+    socket.write_all(bytes.as_bytes())
+}
+
+impl Peer {
+    /// Connects.
+    pub fn connect(link: &Link, host: &str, port: u16) -> Result<Peer, LinkError> {
+        let timeout = link.timeout();
+        let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
+        for address in (host, port).to_socket_addrs()? {
+            link.check()?;
+            match TcpStream::connect_timeout(&address, timeout) {
+                Ok(socket) => {
+                    socket.set_nodelay(true)?;
+                    socket.set_read_timeout(Some(LOOK))?;
+                    socket.set_write_timeout(Some(timeout))?;
+                    return Ok(Peer { socket, bytes: Vec::new() });
+                }
+                Err(reason) => error = reason,
+            }
+        }
+        Err(error.into())
+    }
+
+    /// The socket, and what has been read and not used.
+    pub fn into_parts(self) -> (TcpStream, Vec<u8>) {
+        (self.socket, self.bytes)
+    }
+
+    /// A second handle on the socket.
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Puts back what was read beyond what was wanted.
+    pub fn unread(&mut self, mut bytes: Vec<u8>) {
+        bytes.append(&mut self.bytes);
+        self.bytes = bytes;
+    }
+
+    /// The next bytes: at least one. An error after `repl-timeout` without any, or when the role changes.
+    pub fn read(&mut self, link: &Link, into: &mut [u8]) -> Result<usize, LinkError> {
+        if !self.bytes.is_empty() {
+            let n = self.bytes.len().min(into.len());
+            into[..n].copy_from_slice(&self.bytes[..n]);
+            self.bytes.drain(..n);
+            return Ok(n);
+        }
+        let begun = Instant::now();
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(n) => return Ok(n),
+                Err(error) if is_patience(&error) => {
+                    link.check()?;
+                    if begun.elapsed() >= link.timeout() {
+                        return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The next line that is not empty, without its end. Empty ones are signs of life.
+    pub fn line(&mut self, link: &Link) -> Result<String, LinkError> {
+        let mut line = Vec::new();
+        let mut piece = [0; 4096];
+        loop {
+            let n = self.read(link, &mut piece)?;
+            let Some(end) = piece[..n].iter().position(|&byte| byte == b'\n') else {
+                line.extend_from_slice(&piece[..n]);
+                if line.len() > LINE_BYTES_MAX {
+                    return Err(LinkError::Refused("The primary sends a line that does not end".to_owned()));
+                }
+                continue;
+            };
+            line.extend_from_slice(&piece[..end]);
+            self.unread(piece[end + 1..n].to_vec());
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if !text.is_empty() {
+                return Ok(text);
+            }
+            line.clear();
+        }
+    }
+
+    /// Sends a command and returns the line that answers it.
+    fn ask(&mut self, link: &Link, words: &[&str]) -> Result<String, LinkError> {
+        send(&mut self.socket, words)?;
+        self.line(link)
+    }
+}
+
+/// Says who this server is, and logs in.
+pub fn introduce(link: &Link, peer: &mut Peer) -> Result<(), LinkError> {
+    let config = &link.shared.config;
+    let pong = peer.ask(link, &["PING"])?;
+    let is_known = |start: &&str| pong.starts_with(start);
+    if !["+", "-NOAUTH", "-NOPERM", "-ERR operation not permitted"].iter().any(is_known) {
+        return Err(LinkError::Refused(format!("Error reply to PING from primary: '{pong}'")));
+    }
+    let (user, password) = (config.value("masteruser"), config.value("masterauth"));
+    if !password.is_empty() {
+        let words: &[&str] = if user.is_empty() { &["AUTH", &password] } else { &["AUTH", &user, &password] };
+        let answer = peer.ask(link, words)?;
+        if answer.starts_with('-') {
+            return Err(LinkError::Refused(format!("Unable to AUTH to PRIMARY: {answer}")));
+        }
+    }
+    let port = match config.value("replica-announce-port").as_str() {
+        "0" => config.value("port"),
+        port => port.to_owned(),
+    };
+    let ip = config.value("replica-announce-ip");
+    peer.ask(link, &["REPLCONF", "listening-port", &port])?;
+    if !ip.is_empty() {
+        peer.ask(link, &["REPLCONF", "ip-address", &ip])?;
+    }
+    // Older primaries know less of these; then they say so, and it does not matter.
+    peer.ask(link, &["REPLCONF", "capa", "eof", "capa", "psync2"])?;
+    peer.ask(link, &["REPLCONF", "version", VERSION])?;
+    Ok(())
+}
+
+/// Asks for the stream from where this server is.
+pub fn ask_for_stream(link: &Link, peer: &mut Peer) -> Result<Answer, LinkError> {
+    let engine = link.engine();
+    let (id, position) = engine.history();
+    let (can_resume, takes_over) = {
+        let state = engine.replication().state();
+        (state.can_resume, state.upstream.as_ref().is_some_and(|upstream| upstream.takes_over))
+    };
+    let next = (position + 1).to_string();
+    let words: &[&str] = match (can_resume, takes_over) {
+        (true, true) => &["PSYNC", &id, &next, "FAILOVER"],
+        (true, false) => &["PSYNC", &id, &next],
+        (false, _) => &["PSYNC", "?", "-1"],
+    };
+    if can_resume {
+        link.shared.log.notice(&format!("Trying a partial resynchronization (request {id}:{next})."));
+    }
+    send(&mut peer.socket, words)?;
+    // A primary may take its time until it begins with a snapshot.
+    let answer = peer.line(link)?;
+    let mut parts = answer.split(' ');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("+CONTINUE"), id, _) => Ok(Answer::Continue(checked_id(id)?)),
+        (Some("+FULLRESYNC"), Some(id), Some(offset)) => {
+            let offset = offset.parse().ok().zip(checked_id(Some(id))?);
+            let (offset, id) = offset.ok_or_else(|| refused(&answer))?;
+            link.shared.log.notice(&format!("Full resync from primary: {id}:{offset}"));
+            Ok(Answer::Full { id, offset })
+        }
+        _ if takes_over => {
+            engine.abort_failover(&answer);
+            Err(refused(&answer))
+        }
+        _ => Err(refused(&answer)),
+    }
+}
+
+fn refused(answer: &str) -> LinkError {
+    LinkError::Refused(format!("Unexpected reply to PSYNC from primary: {answer}"))
+}
+
+/// The name of a history has forty characters.
+fn checked_id(id: Option<&str>) -> Result<Option<String>, LinkError> {
+    match id {
+        None => Ok(None),
+        Some(id) if id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            Ok(Some(id.to_owned()))
+        }
+        Some(id) => Err(refused(id)),
+    }
+}

@@ -1,0 +1,207 @@
+//! The link to the primary: one thread that connects, introduces the server, takes the snapshot if it needs one, and follows the stream.
+//!
+//! ```text
+//!   connect -> PING, AUTH, REPLCONF.. -> PSYNC -+-> +FULLRESYNC -> snapshot -+-> stream, until it breaks
+//!                                               +-> +CONTINUE ---------------+
+//! ```
+//!
+//! Every step looks whether the role has changed meanwhile: the state has an epoch, and a link is of one. After a link that broke the next
+//! one is tried a second later.
+
+use super::attempt::{LOOK, Link, LinkError, is_patience};
+use super::handshake::{self, Answer, Peer};
+use super::receive;
+use crate::persist::Persist;
+use crate::shared::Shared;
+use larder_engine::{Applied, Applier, Engine, LinkState, MayWait, spawn_background, wall_ms};
+use larder_resp::{Limits, Parsed, Parser};
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How long to wait before the next attempt.
+const RETRY: Duration = Duration::from_secs(1);
+/// A primary is told how far the server has come at least this often.
+const ACK_PERIOD: Duration = Duration::from_secs(1);
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// Starts the thread of the link, which sleeps while the server follows nobody.
+pub fn start(shared: &Arc<Shared>, persist: &Arc<Persist>) -> io::Result<()> {
+    let (shared, persist) = (Arc::clone(shared), Arc::clone(persist));
+    spawn_background("larder-link", move |may_wait| run(&shared, &persist, may_wait)).map(drop)
+}
+
+fn run(shared: &Arc<Shared>, persist: &Arc<Persist>, may_wait: &MayWait) {
+    let replication = persist.engine().replication();
+    let long = Duration::from_secs(3600);
+    while !shared.is_stopping() {
+        larder_engine::panic_if_armed();
+        let (epoch, upstream) = {
+            let state = replication.state();
+            (state.epoch, state.upstream.clone())
+        };
+        let Some(upstream) = upstream else {
+            replication.wait_for_change(epoch, long);
+            continue;
+        };
+        let mut link = Link { shared: Arc::clone(shared), persist: Arc::clone(persist), epoch };
+        let outcome = link.follow(&upstream.host, upstream.port, may_wait);
+        match outcome {
+            Err(LinkError::Over) | Ok(()) => {}
+            Err(error) => shared.log.warning(&format!("The link to the primary ended: {error}")),
+        }
+        link.set_state(LinkState::Connect);
+        replication.wait_for_change(epoch, RETRY);
+    }
+}
+
+impl Link {
+    /// Follows the primary until the link breaks.
+    fn follow(&mut self, host: &str, port: u16, may_wait: &MayWait) -> Result<(), LinkError> {
+        self.shared.log.notice(&format!("Connecting to PRIMARY {host}:{port}"));
+        self.set_state(LinkState::Connecting);
+        let mut peer = Peer::connect(self, host, port)?;
+        self.set_state(LinkState::Handshake);
+        handshake::introduce(self, &mut peer)?;
+        let db = match handshake::ask_for_stream(self, &mut peer)? {
+            Answer::Continue(id) => {
+                self.shared.log.notice("Successful partial resynchronization with primary.");
+                if let Some(id) = id {
+                    self.engine().rename_history(&id);
+                }
+                self.engine().finish_failover();
+                self.engine().stream_db()
+            }
+            Answer::Full { id, offset } => {
+                self.engine().finish_failover();
+                self.set_state(LinkState::Transfer);
+                receive::receive(self, &mut peer, &id, offset, may_wait)?
+            }
+        };
+        self.engine().replication().update_upstream(self.epoch, |upstream| upstream.takes_over = false);
+        self.set_state(LinkState::Connected);
+        self.stream(peer, db)
+    }
+
+    /// Applies the stream.
+    fn stream(&mut self, peer: Peer, db: usize) -> Result<(), LinkError> {
+        let engine = Arc::clone(self.engine());
+        let mut applier = Applier::new(&engine, self.epoch, db);
+        let (mut socket, mut bytes) = peer.into_parts();
+        socket.set_read_timeout(Some(LOOK))?;
+        let mut acks = Acks::new(Arc::clone(&engine));
+        acks.send(&mut socket)?;
+        let (mut parser, mut piece) = (Parser::new(), vec![0; READ_BYTES]);
+        let mut heard = Instant::now();
+        loop {
+            applier.tick();
+            let used = self.apply(&mut applier, &mut parser, &bytes, &mut acks, &mut socket)?;
+            applier.finish_piece();
+            bytes.drain(..used);
+            if used > 0
+                && engine.gate().has_log_failed()
+                && !self.shared.config.is_yes("replica-ignore-disk-write-errors")
+            {
+                // What it acknowledges it must have: the primary is better off without it.
+                panic!(
+                    "this replica cannot write its append-only file, and replica-ignore-disk-write-errors is no"
+                );
+            }
+            acks.send_if_due(&mut socket)?;
+            self.check()?;
+            match socket.read(&mut piece) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(n) => {
+                    heard = Instant::now();
+                    bytes.extend_from_slice(&piece[..n]);
+                    engine.replication().bytes_in.fetch_add(n as u64, Relaxed);
+                    let received = engine.append_log().stream_end() + bytes.len() as u64;
+                    engine.replication().update_upstream(self.epoch, |upstream| {
+                        upstream.received = received;
+                        upstream.last_io_ms = wall_ms();
+                    });
+                }
+                Err(error) if is_patience(&error) && heard.elapsed() < self.timeout() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Applies all whole commands in `bytes`; says how many bytes they took.
+    fn apply(
+        &self,
+        applier: &mut Applier,
+        parser: &mut Parser,
+        bytes: &[u8],
+        acks: &mut Acks,
+        socket: &mut TcpStream,
+    ) -> Result<usize, LinkError> {
+        let limits = Limits { bulk_bytes_max: u64::MAX >> 1, authenticated: true };
+        let mut at = 0;
+        loop {
+            let parsed = parser.next(&bytes[at..], &limits);
+            let parsed = parsed.map_err(|error| {
+                LinkError::Refused(format!("The primary breaks the protocol: {}", error.text()))
+            })?;
+            let Parsed::Command { args, consumed } = parsed else { return Ok(at) };
+            if !args.is_empty() {
+                match applier.apply(args, &bytes[at..at + consumed]) {
+                    Applied::Begun | Applied::Done => {}
+                    Applied::Asked(end) => {
+                        // The answer does not count the question, which a primary that is to hand over waits for.
+                        acks.send_up_to(socket, end)?;
+                        acks.send(socket)?;
+                    }
+                    Applied::Over => return Err(LinkError::Over),
+                }
+            }
+            at += consumed;
+        }
+    }
+}
+
+/// Telling the primary how far this server has come, and how far its append-only file.
+struct Acks {
+    engine: Arc<Engine>,
+    sent: Instant,
+    /// Ends of the stream, and where the append-only file was then.
+    unsynced: VecDeque<(u64, u64)>,
+    synced: u64,
+}
+
+impl Acks {
+    fn new(engine: Arc<Engine>) -> Acks {
+        Acks { engine, sent: Instant::now(), unsynced: VecDeque::new(), synced: 0 }
+    }
+
+    fn send(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        let end = self.engine.append_log().stream_end();
+        self.send_up_to(socket, end)
+    }
+
+    fn send_if_due(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        if self.sent.elapsed() >= ACK_PERIOD { self.send(socket) } else { Ok(()) }
+    }
+
+    fn send_up_to(&mut self, socket: &mut TcpStream, end: u64) -> io::Result<()> {
+        self.sent = Instant::now();
+        let log = self.engine.append_log();
+        let end_text = end.to_string();
+        if !log.is_on() {
+            return handshake::send(socket, &["REPLCONF", "ACK", &end_text]);
+        }
+        // What was applied before is in the log by now.
+        self.unsynced.push_back((end, log.end()));
+        log.wake_writer();
+        let safe = log.synced();
+        while let Some((end, _)) = self.unsynced.front().filter(|(_, file)| *file <= safe) {
+            self.synced = *end;
+            self.unsynced.pop_front();
+        }
+        handshake::send(socket, &["REPLCONF", "ACK", &end_text, "FACK", &self.synced.to_string()])
+    }
+}

@@ -1,0 +1,9 @@
+//! Moving the bytes of replication: snapshots to replicas, and all that comes from a primary.
+//!
+//! The stream to replicas is sent by the workers that have their connections (`worker/streams.rs`).
+
+mod attempt;
+mod handshake;
+pub mod link;
+mod receive;
+pub mod syncs;

@@ -1,0 +1,198 @@
+//! The snapshot of the primary: into a file that is then loaded, or straight into the keyspace (`repl-diskless-load`).
+
+use super::attempt::{Link, LinkError, with_signs_of_life};
+use super::handshake::Peer;
+use crate::persist::Received;
+use larder_engine::config::DisklessLoad;
+use larder_engine::{MayWait, wall_ms, wall_s};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes read at once.
+const PIECE_BYTES: usize = 64 << 10;
+/// Bytes of the mark after a snapshot whose length is not known before.
+const MARK_BYTES: usize = 40;
+
+/// How the end of a snapshot is found.
+enum Size {
+    Bytes(u64),
+    Mark([u8; MARK_BYTES]),
+}
+
+/// Takes the snapshot. Returns the database that is selected where the stream goes on.
+pub fn receive(
+    link: &Link,
+    peer: &mut Peer,
+    id: &str,
+    offset: u64,
+    may_wait: &MayWait,
+) -> Result<usize, LinkError> {
+    let line = peer.line(link)?;
+    let size = match line.strip_prefix('$') {
+        Some(text) => {
+            size_of(text).ok_or_else(|| LinkError::Refused(format!("Bad protocol from PRIMARY: {line}")))?
+        }
+        None => return Err(LinkError::Refused(format!("PRIMARY aborted replication with an error: {line}"))),
+    };
+    // What this server knows of histories ends here: if loading fails, it has nothing to go on from.
+    link.engine().replication().state().can_resume = false;
+    let is_empty = link.engine().is_empty();
+    let received = match link.shared.config.choice("repl-diskless-load") {
+        DisklessLoad::Disabled => by_file(link, peer, &size, may_wait)?,
+        DisklessLoad::OnEmptyDb if !is_empty => by_file(link, peer, &size, may_wait)?,
+        _ => directly(link, peer, &size, may_wait)?,
+    };
+    let engine = link.engine();
+    link.check()?;
+    engine.begin_history(id, offset);
+    engine.replication().state().can_resume = true;
+    link.shared.log.notice("PRIMARY <-> REPLICA sync: Finished with success");
+    Ok(received.db)
+}
+
+fn size_of(text: &str) -> Option<Size> {
+    match text.strip_prefix("EOF:") {
+        Some(mark) => mark.as_bytes().try_into().ok().map(Size::Mark),
+        None => text.parse().ok().map(Size::Bytes),
+    }
+}
+
+/// Writes the snapshot to a file, which takes the place of the server's own, and loads that.
+fn by_file(link: &Link, peer: &mut Peer, size: &Size, may_wait: &MayWait) -> Result<Received, LinkError> {
+    link.shared.log.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
+    let path = std::path::absolute(format!("temp-{}.{}.rdb", wall_s(), std::process::id()))?;
+    let file = Unfinished(path);
+    let written = write_file(link, peer, size, &file.0);
+    written?;
+    let target = std::path::absolute(link.persist.rdb_path())?;
+    fs::rename(&file.0, &target)?;
+    drop(file);
+    let socket = peer.socket().try_clone()?;
+    let loaded = with_signs_of_life(&socket, || {
+        let source = File::open(&target)?;
+        Ok::<_, io::Error>(link.persist.replace_by(source, may_wait))
+    })?;
+    let (_, _, received) = loaded.map_err(|error| LinkError::Load(error.to_string()))?;
+    if link.shared.config.is_yes("rdb-del-sync-files")
+        && !link.shared.config.is_yes("appendonly")
+        && link.shared.config.value("save").is_empty()
+    {
+        fs::remove_file(&target)?;
+    }
+    Ok(received)
+}
+
+/// A file that goes unless it is moved.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn write_file(link: &Link, peer: &mut Peer, size: &Size, path: &Path) -> Result<(), LinkError> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    let mut source = Source { link, peer, read: 0, failure: None };
+    let mut piece = vec![0; PIECE_BYTES];
+    match size {
+        Size::Bytes(bytes) => {
+            let mut left = *bytes;
+            while left > 0 {
+                let room = left.min(PIECE_BYTES as u64) as usize;
+                let n = source.next(&mut piece[..room])?;
+                file.write_all(&piece[..n])?;
+                left -= n as u64;
+            }
+        }
+        Size::Mark(mark) => {
+            // The last bytes may be the mark, so they are kept back.
+            let mut kept = Vec::new();
+            loop {
+                let n = source.next(&mut piece)?;
+                kept.extend_from_slice(&piece[..n]);
+                if kept.ends_with(mark) {
+                    kept.truncate(kept.len() - MARK_BYTES);
+                    file.write_all(&kept)?;
+                    break;
+                }
+                let done = kept.len().saturating_sub(MARK_BYTES);
+                file.write_all(&kept[..done])?;
+                kept.drain(..done);
+            }
+        }
+    }
+    Ok(file.sync_all()?)
+}
+
+/// Loads the snapshot as it comes.
+fn directly(link: &Link, peer: &mut Peer, size: &Size, may_wait: &MayWait) -> Result<Received, LinkError> {
+    link.shared.log.notice("PRIMARY <-> REPLICA sync: Loading DB in memory");
+    let socket = peer.socket().try_clone()?;
+    let mut source = Source { link, peer, read: 0, failure: None };
+    let loaded = with_signs_of_life(&socket, || match size {
+        Size::Bytes(bytes) => {
+            let limited = Read::take(&mut source, *bytes);
+            link.persist
+                .replace_by(limited, may_wait)
+                .map(|(rest, left, received)| (rest.limit() == 0 && left.is_empty(), left, received))
+        }
+        Size::Mark(_) => {
+            link.persist.replace_by(&mut source, may_wait).map(|(_, left, received)| (true, left, received))
+        }
+    });
+    if let Some(failure) = source.failure.take() {
+        return Err(failure);
+    }
+    let (is_whole, mut rest, received) = loaded.map_err(|error| LinkError::Load(error.to_string()))?;
+    if !is_whole {
+        return Err(LinkError::Load("the snapshot is shorter than the primary has said".to_owned()));
+    }
+    if let Size::Mark(mark) = size {
+        while rest.len() < MARK_BYTES {
+            let mut piece = [0; MARK_BYTES];
+            let n = source.next(&mut piece)?;
+            rest.extend_from_slice(&piece[..n]);
+        }
+        let stream = rest.split_off(MARK_BYTES);
+        if rest != mark {
+            return Err(LinkError::Load("the snapshot does not end where it should".to_owned()));
+        }
+        peer.unread(stream);
+    }
+    Ok(received)
+}
+
+/// The bytes of the snapshot.
+struct Source<'l> {
+    link: &'l Link,
+    peer: &'l mut Peer,
+    read: u64,
+    failure: Option<LinkError>,
+}
+
+impl Source<'_> {
+    fn next(&mut self, into: &mut [u8]) -> Result<usize, LinkError> {
+        let n = self.peer.read(self.link, into)?;
+        self.read += n as u64;
+        let replication = self.link.engine().replication();
+        replication.bytes_in.fetch_add(n as u64, Relaxed);
+        replication.update_upstream(self.link.epoch, |upstream| {
+            upstream.transfer.1 = self.read;
+            upstream.last_io_ms = wall_ms();
+        });
+        Ok(n)
+    }
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.next(into).map_err(|failure| {
+            let error = io::Error::other(failure.to_string());
+            self.failure = Some(failure);
+            error
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Servers that follow each other: every pair of kinds, chains, restarts.
+
+use crate::{
+    StopAtEnd, follow, info, offset, start, wait_for_link, wait_for_same_data, wait_until, write_until,
+};
+use larder_testkit::{Client, Kind, Server, Value, seed};
+use std::sync::atomic::AtomicBool;
+
+/// Databases that the writers use.
+const DATABASES: usize = 3;
+
+/// Runs `work` while two clients write to a server.
+fn while_writing(primary: &Server, seed: u64, work: impl FnOnce()) -> u64 {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|writer| {
+                let (mut client, stop) = (primary.client(), &stop);
+                let mut rng = fastrand::Rng::with_seed(seed + writer);
+                scope.spawn(move || write_until(&mut client, &mut rng, DATABASES, stop))
+            })
+            .collect();
+        let stops = StopAtEnd(&stop);
+        work();
+        drop(stops);
+        writers.into_iter().map(|writer| writer.join().expect("the writer goes on")).sum()
+    })
+}
+
+/// Waits until a primary has executed this many commands more.
+fn wait_for_writes(client: &mut Client, more: i64) {
+    let count = |client: &mut Client| -> i64 {
+        info(client, "stats", "total_commands_processed").parse().expect("a number")
+    };
+    let first = count(client);
+    wait_until("the writers write", || count(client) > first + more);
+}
+
+/// A replica that joins while clients write has the same data in the end.
+fn check_pair(primary: (Kind, &[&str]), replica: (Kind, &[&str])) {
+    let seed = seed(u64::from(std::process::id()));
+    let what = format!("SEED={seed} {:?} follows {:?}", replica, primary);
+    let (first, second) = (start(primary.0, primary.1), start(replica.0, replica.1));
+    let (mut ours, mut theirs) = (first.client(), second.client());
+    theirs.ask("SET old data");
+    while_writing(&first, seed, || {
+        wait_for_writes(&mut ours, 2000);
+        follow(&mut theirs, &first);
+        wait_for_link(&mut theirs);
+        wait_for_writes(&mut ours, 2000);
+    });
+    wait_for_same_data(&what, &first, &second);
+    assert!(theirs.ask("EXISTS old").int() == 0, "{what}: the old data is gone");
+    // Nobody but the primary writes.
+    assert!(theirs.ask("SET x 1").text().starts_with("READONLY"), "{what}");
+    assert_eq!(info(&mut ours, "stats", "sync_full"), "1", "{what}");
+}
+
+#[test]
+fn larder_follows_larder() {
+    check_pair((Kind::Larder, &["--threads", "2"]), (Kind::Larder, &["--threads", "2"]));
+    check_pair(
+        (Kind::Larder, &["--threads", "4"]),
+        (Kind::Larder, &["--repl-diskless-load", "flush-before-load"]),
+    );
+    check_pair((Kind::Larder, &["--repl-diskless-sync", "no"]), (Kind::Larder, &["--appendonly", "yes"]));
+}
+
+#[test]
+fn others_follow_larder() {
+    for kind in [Kind::Redis, Kind::Redis8, Kind::Valkey] {
+        check_pair((Kind::Larder, &["--threads", "2"]), (kind, &[]));
+    }
+    check_pair((Kind::Larder, &["--appendonly", "yes"]), (Kind::Valkey, &["--repl-diskless-load", "swapdb"]));
+    check_pair((Kind::Larder, &[]), (Kind::Valkey, &["--dual-channel-replication-enabled", "yes"]));
+}
+
+#[test]
+fn larder_follows_others() {
+    for kind in [Kind::Redis, Kind::Redis8, Kind::Valkey] {
+        check_pair((kind, &[]), (Kind::Larder, &["--threads", "2"]));
+        check_pair(
+            (kind, &["--repl-diskless-sync", "no"]),
+            (Kind::Larder, &["--repl-diskless-load", "on-empty-db"]),
+        );
+    }
+    check_pair((Kind::Valkey, &["--dual-channel-replication-enabled", "yes"]), (Kind::Larder, &[]));
+}
+
+/// A chain of four, and what becomes of it when its head is lost: the next one leads, and all the others go on without a snapshot.
+#[test]
+fn a_chain_survives_its_head() {
+    let seed = seed(11);
+    let servers: Vec<Server> =
+        [Kind::Valkey, Kind::Larder, Kind::Larder, Kind::Valkey].map(|kind| start(kind, &[])).into();
+    let mut clients: Vec<Client> = servers.iter().map(Server::client).collect();
+    while_writing(&servers[0], seed, || {
+        for at in 1..4 {
+            follow(&mut clients[at], &servers[at - 1]);
+            wait_for_link(&mut clients[at]);
+        }
+        wait_for_writes(&mut clients[0], 2000);
+    });
+    for at in 1..4 {
+        wait_for_same_data(&format!("SEED={seed} {at}"), &servers[0], &servers[at]);
+    }
+    assert_eq!(clients[1].ask("REPLICAOF NO ONE").text(), "OK");
+    while_writing(&servers[1], seed + 100, || wait_for_writes(&mut clients[1], 2000));
+    // The old head follows the new one; it has everything up to where they part.
+    follow(&mut clients[0], &servers[1]);
+    for at in [0, 2, 3] {
+        wait_for_same_data(&format!("SEED={seed} after the change, {at}"), &servers[1], &servers[at]);
+    }
+    assert_eq!(info(&mut clients[1], "stats", "sync_full"), "1");
+    assert_eq!(info(&mut clients[2], "stats", "sync_full"), "1");
+}
+
+/// A replica that is stopped and started goes on where it was, and one that finds its primary restarted as well.
+#[test]
+fn restarts_need_no_snapshot() {
+    let primary_args = ["--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"];
+    let (mut first, mut second) = (start(Kind::Larder, &[]), start(Kind::Larder, &[]));
+    let (mut ours, mut theirs) = (first.client(), second.client());
+    while_writing(&first, 5, || {
+        follow(&mut theirs, &first);
+        wait_for_link(&mut theirs);
+        wait_for_writes(&mut ours, 1000);
+    });
+    wait_for_same_data("before", &first, &second);
+    theirs.send(&["SHUTDOWN", "SAVE"]);
+    second.wait();
+    while_writing(&first, 6, || wait_for_writes(&mut ours, 1000));
+    let upstream = format!("127.0.0.1 {}", first.port());
+    let replica_args = [&primary_args[..], &["--replicaof", &upstream]].concat();
+    assert!(second.start_again(&replica_args));
+    wait_for_same_data("the replica was restarted", &first, &second);
+    assert_eq!(info(&mut ours, "stats", "sync_full"), "1");
+    assert_eq!(info(&mut ours, "stats", "sync_partial_ok"), "1");
+    ours.send(&["SHUTDOWN", "SAVE"]);
+    first.wait();
+    assert!(first.start_again(&primary_args));
+    let mut ours = first.client();
+    wait_for_same_data("the primary was restarted", &first, &second);
+    ours.ask("SET after restart");
+    wait_for_same_data("and goes on", &first, &second);
+    assert_eq!(info(&mut ours, "stats", "sync_full"), "0");
+}
+
+/// A primary does not end before its replicas have everything, and a replica acknowledges what it was asked for at once.
+#[test]
+fn a_primary_ends_when_its_replicas_have_everything() {
+    let (mut first, second) = (start(Kind::Larder, &[]), start(Kind::Larder, &[]));
+    let (mut ours, mut theirs) = (first.client(), second.client());
+    follow(&mut theirs, &first);
+    wait_for_link(&mut theirs);
+    wait_until("the replica is online", || ours.ask("ROLE").items()[2].items().len() == 1);
+    for n in 0..20_000 {
+        ours.send(&["RPUSH", "list", &n.to_string()]);
+    }
+    (0..20_000).for_each(|_| drop(ours.read().unwrap()));
+    let end = offset(&mut ours);
+    ours.send(&["SHUTDOWN", "NOSAVE"]);
+    first.wait();
+    wait_until("everything has come", || offset(&mut theirs) >= end);
+    assert_eq!(theirs.ask("LLEN list").int(), 20_000);
+}
+
+/// Keys expire at the replica when the primary says so; until then readers do not see them.
+#[test]
+fn the_primary_says_what_expires() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let (first, second) = (start(kind, &[]), start(Kind::Larder, &[]));
+        let (mut ours, mut theirs) = (first.client(), second.client());
+        follow(&mut theirs, &first);
+        wait_for_link(&mut theirs);
+        ours.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+        ours.ask("SET gone soon PX 30");
+        ours.ask("SET stays 1");
+        wait_until("the write has come", || theirs.ask("EXISTS stays").int() == 1);
+        wait_until("its time is over", || theirs.ask("GET gone") == Value::NullBulk);
+        assert_eq!(theirs.ask("DBSIZE").int(), 2, "it is hidden, not deleted");
+        assert_eq!(theirs.ask("EXISTS gone").int(), 0);
+        assert_eq!(ours.ask("GET gone"), Value::NullBulk);
+        wait_until("it is deleted", || theirs.ask("DBSIZE").int() == 1);
+    }
+}
