@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 /// in the end the data is the same.
 #[test]
 fn cut_links_lose_nothing() {
-    let rounds = if full_run() { 500 } else { 25 };
+    let rounds = if full_run() { 500 } else { 10 };
     let seed = seed(u64::from(std::process::id()));
     println!("SEED={seed}");
     for (kind, other) in
