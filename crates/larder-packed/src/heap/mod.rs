@@ -337,8 +337,11 @@ unsafe fn give_slab_back(base: usize, bytes: usize) {
 }
 
 /// Gives empty slabs back to the global allocator, and the pages of free blocks to the system. Meant for a timer: at
-/// once they are worth keeping. Holds a class's lock for one slab at a time, some 0.1 ms.
+/// once they are worth keeping. Holds a class's lock for one slab at a time, some 0.1 ms. When it returns everything is given back that was
+/// free when it was called: it waits for another thread that is about it.
 pub fn trim() {
+    static TRIMMING: Mutex<()> = Mutex::new(());
+    let _alone = TRIMMING.lock().unwrap_or_else(PoisonError::into_inner);
     for index in 0..CLASS_COUNT {
         let mut class = lock(index);
         let size = size_of_class(index);
