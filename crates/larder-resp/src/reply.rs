@@ -204,11 +204,16 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Several simple strings as an array: the form of every HELP reply.
-    pub fn help(&mut self, lines: &[&str]) {
+    /// Several simple strings as an array: the form of every HELP reply. The first word of the first line is the name that the command was
+    /// called by, in capitals.
+    pub fn help(&mut self, name: &[u8], lines: &[&str]) {
         self.array(lines.len());
-        for line in lines {
-            self.simple(line);
+        let name = String::from_utf8_lossy(name).to_ascii_uppercase().replace(['\r', '\n'], " ");
+        for (at, line) in lines.iter().enumerate() {
+            match line.split_once(' ').filter(|_| at == 0) {
+                Some((_, rest)) => self.simple(&format!("{name} {rest}")),
+                None => self.simple(line),
+            }
         }
     }
 

@@ -12,6 +12,10 @@ fn renamed_commands_have_only_their_new_name() {
     assert_eq!(client.ask("SECRET GET port").items()[1].int(), i64::from(server.port()));
     assert!(client.ask("flushall").is_error() && client.ask("FLUSHALL").is_error());
     assert_eq!(client.ask("SET k v").text(), "OK");
+    // HELP speaks of the command by the name that it was called by, as Valkey's does.
+    let valkey = Server::valkey(&["--rename-command", "CONFIG", "secret"]);
+    let [ours, theirs] = [&mut client, &mut valkey.client()].map(|c| c.ask("seCret HELP").items()[0].text());
+    assert_eq!(ours, theirs);
 }
 
 #[test]

@@ -11,36 +11,39 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use larder_resp::Args;
 
-fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "CAT [<category>]",
-        "    List the commands of <category>, or all categories when there is none given.",
-        "DELUSER <username> [<username> ...]",
-        "    Delete users.",
-        "DRYRUN <username> <command> [<arg> ...]",
-        "    Say whether the user could run the command, without running it.",
-        "GETUSER <username>",
-        "    Get the rights of the user.",
-        "GENPASS [<bits>]",
-        "    Make up a password of 256 bits, or of so many as are asked for.",
-        "LIST",
-        "    Show all users as lines of a configuration file.",
-        "LOAD",
-        "    Replace all users by those of the ACL file.",
-        "LOG [<count> | RESET]",
-        "    Show what users were refused.",
-        "SAVE",
-        "    Write all users into the ACL file.",
-        "SETUSER <username> <attribute> [<attribute> ...]",
-        "    Make or change a user.",
-        "USERS",
-        "    List the names of all users.",
-        "WHOAMI",
-        "    Return the name of the connection's user.",
-        "HELP",
-        "    Print this help.",
-    ]);
+fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "CAT [<category>]",
+            "    List the commands of <category>, or all categories when there is none given.",
+            "DELUSER <username> [<username> ...]",
+            "    Delete users.",
+            "DRYRUN <username> <command> [<arg> ...]",
+            "    Say whether the user could run the command, without running it.",
+            "GETUSER <username>",
+            "    Get the rights of the user.",
+            "GENPASS [<bits>]",
+            "    Make up a password of 256 bits, or of so many as are asked for.",
+            "LIST",
+            "    Show all users as lines of a configuration file.",
+            "LOAD",
+            "    Replace all users by those of the ACL file.",
+            "LOG [<count> | RESET]",
+            "    Show what users were refused.",
+            "SAVE",
+            "    Write all users into the ACL file.",
+            "SETUSER <username> <attribute> [<attribute> ...]",
+            "    Make or change a user.",
+            "USERS",
+            "    List the names of all users.",
+            "WHOAMI",
+            "    Return the name of the connection's user.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }
 

@@ -275,25 +275,28 @@ fn inner_keys(names: &Names, args: Args<'_>) -> CommandResult<Vec<(usize, &'stat
     }
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "(no subcommand)",
-        "    Return details about all commands.",
-        "COUNT",
-        "    Return the number of commands.",
-        "LIST [FILTERBY (MODULE <module-name>|ACLCAT <category>|PATTERN <pattern>)]",
-        "    Return the names of the commands.",
-        "INFO [<command-name> ...]",
-        "    Return details about the commands named, or all.",
-        "DOCS [<command-name> ...]",
-        "    Return the documentation of the commands named, or all.",
-        "GETKEYS <full-command>",
-        "    Return the keys of a full command.",
-        "GETKEYSANDFLAGS <full-command>",
-        "    Return the keys of a full command and how it uses them.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "(no subcommand)",
+            "    Return details about all commands.",
+            "COUNT",
+            "    Return the number of commands.",
+            "LIST [FILTERBY (MODULE <module-name>|ACLCAT <category>|PATTERN <pattern>)]",
+            "    Return the names of the commands.",
+            "INFO [<command-name> ...]",
+            "    Return details about the commands named, or all.",
+            "DOCS [<command-name> ...]",
+            "    Return the documentation of the commands named, or all.",
+            "GETKEYS <full-command>",
+            "    Return the keys of a full command.",
+            "GETKEYSANDFLAGS <full-command>",
+            "    Return the keys of a full command and how it uses them.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }

@@ -177,23 +177,26 @@ fn write_histograms(context: &mut Context<'_>, rows: &[(String, Summary)]) {
     }
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "DOCTOR",
-        "    Explain the latency spikes seen, in words.",
-        "GRAPH <event>",
-        "    Draw the latency spikes of an event.",
-        "HISTORY <event>",
-        "    Return the times and latencies of the spikes of an event.",
-        "LATEST",
-        "    Return the latest spike of every event.",
-        "RESET [<event> ...]",
-        "    Forget the spikes of the events named, or of all.",
-        "HISTOGRAM [COMMAND ...]",
-        "    Return the distribution of latencies of the commands named, or of all.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "DOCTOR",
+            "    Explain the latency spikes seen, in words.",
+            "GRAPH <event>",
+            "    Draw the latency spikes of an event.",
+            "HISTORY <event>",
+            "    Return the times and latencies of the spikes of an event.",
+            "LATEST",
+            "    Return the latest spike of every event.",
+            "RESET [<event> ...]",
+            "    Forget the spikes of the events named, or of all.",
+            "HISTOGRAM [COMMAND ...]",
+            "    Return the distribution of latencies of the commands named, or of all.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }

@@ -88,36 +88,42 @@ pub(super) fn commandlog_reset(context: &mut Context<'_>, args: Args<'_>) -> Com
     Ok(())
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "GET [<count>]",
-        "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
-        "    Entries are made of:",
-        "    id, timestamp, time in microseconds, arguments array, client IP and port,",
-        "    client name",
-        "LEN",
-        "    Return the length of the slowlog.",
-        "RESET",
-        "    Reset the slowlog.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "GET [<count>]",
+            "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+            "    Entries are made of:",
+            "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+            "    client name",
+            "LEN",
+            "    Return the length of the slowlog.",
+            "RESET",
+            "    Reset the slowlog.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }
 
-pub(super) fn commandlog_help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "COMMANDLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "GET <count> <type>",
-        "    Return the newest <count> entries of the log of that type, -1 for all:",
-        "    slow, large-request or large-reply.",
-        "LEN <type>",
-        "    Return the number of entries.",
-        "RESET <type>",
-        "    Empty the log.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn commandlog_help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "COMMANDLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "GET <count> <type>",
+            "    Return the newest <count> entries of the log of that type, -1 for all:",
+            "    slow, large-request or large-reply.",
+            "LEN <type>",
+            "    Return the number of entries.",
+            "RESET <type>",
+            "    Empty the log.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }

@@ -56,21 +56,24 @@ fn wrong_arguments(context: &Context<'_>) -> crate::error::CommandError {
     ))
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "CHANNELS [<pattern>]",
-        "    Return the channels that clients subscribe to, all or those that match.",
-        "NUMPAT",
-        "    Return the number of different patterns that clients subscribe to.",
-        "NUMSUB [<channel> ...]",
-        "    Return the number of subscribers of each channel, without those by pattern.",
-        "SHARDCHANNELS [<pattern>]",
-        "    Return the shard channels that clients subscribe to.",
-        "SHARDNUMSUB [<shardchannel> ...]",
-        "    Return the number of subscribers of each shard channel.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "CHANNELS [<pattern>]",
+            "    Return the channels that clients subscribe to, all or those that match.",
+            "NUMPAT",
+            "    Return the number of different patterns that clients subscribe to.",
+            "NUMSUB [<channel> ...]",
+            "    Return the number of subscribers of each channel, without those by pattern.",
+            "SHARDCHANNELS [<pattern>]",
+            "    Return the shard channels that clients subscribe to.",
+            "SHARDNUMSUB [<shardchannel> ...]",
+            "    Return the number of subscribers of each shard channel.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }

@@ -73,23 +73,26 @@ pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(())
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "DEBUG (YES|SYNC|NO)",
-        "    Debug the next EVAL of this connection: on a copy of the data, or with SYNC on the data.",
-        "EXISTS <sha1> [<sha1> ...]",
-        "    Tell which of these scripts the server has.",
-        "FLUSH [ASYNC|SYNC]",
-        "    Forget all scripts, at once in both modes.",
-        "KILL",
-        "    End the script that has been running for too long, if it has not written.",
-        "LOAD <script>",
-        "    Keep a script for EVALSHA, without running it.",
-        "SHOW <sha1>",
-        "    Return the text of a script.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "DEBUG (YES|SYNC|NO)",
+            "    Debug the next EVAL of this connection: on a copy of the data, or with SYNC on the data.",
+            "EXISTS <sha1> [<sha1> ...]",
+            "    Tell which of these scripts the server has.",
+            "FLUSH [ASYNC|SYNC]",
+            "    Forget all scripts, at once in both modes.",
+            "KILL",
+            "    End the script that has been running for too long, if it has not written.",
+            "LOAD <script>",
+            "    Keep a script for EVALSHA, without running it.",
+            "SHOW <sha1>",
+            "    Return the text of a script.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }

@@ -225,8 +225,8 @@ pub(crate) fn restore_one(engine: &Engine, text: &[u8], replace: bool) -> Result
     added.map_err(|clash| said(&clashes(&library, &clash)))
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(&args[0], &[
         "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
         "LOAD [REPLACE] <FUNCTION CODE>",
         "    Create a library from its code, whose first line names it.",

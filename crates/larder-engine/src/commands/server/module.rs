@@ -35,19 +35,22 @@ pub(super) fn unload(_context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     }))
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "LIST",
-        "    Return the modules that are loaded.",
-        "LOAD <path> [<arg> ...]",
-        "    Refused: no module can be loaded.",
-        "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
-        "    Refused: no module can be loaded.",
-        "UNLOAD <name>",
-        "    Refused: no module can be unloaded.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "MODULE <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "LIST",
+            "    Return the modules that are loaded.",
+            "LOAD <path> [<arg> ...]",
+            "    Refused: no module can be loaded.",
+            "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
+            "    Refused: no module can be loaded.",
+            "UNLOAD <name>",
+            "    Refused: no module can be unloaded.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }

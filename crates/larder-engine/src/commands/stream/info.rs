@@ -210,17 +210,20 @@ fn limited(count: u64, mut f: impl FnMut(Pending)) -> impl FnMut(Pending) -> Con
     }
 }
 
-pub(super) fn help(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.reply.help(&[
-        "XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "CONSUMERS <key> <groupname>",
-        "    Show consumers of <groupname>.",
-        "GROUPS <key>",
-        "    Show the stream consumer groups.",
-        "STREAM <key> [FULL [COUNT <count>]",
-        "    Show information about the stream.",
-        "HELP",
-        "    Print this help.",
-    ]);
+pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.reply.help(
+        &args[0],
+        &[
+            "XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "CONSUMERS <key> <groupname>",
+            "    Show consumers of <groupname>.",
+            "GROUPS <key>",
+            "    Show the stream consumer groups.",
+            "STREAM <key> [FULL [COUNT <count>]",
+            "    Show information about the stream.",
+            "HELP",
+            "    Print this help.",
+        ],
+    );
     Ok(())
 }
