@@ -8,10 +8,13 @@
 //! there.
 
 mod clock;
+mod commands;
 mod generate;
 mod minimise;
+mod replies;
 mod rules;
 mod runner;
+mod side;
 mod step;
 
 use generate::{Sequences, Style};

@@ -1,15 +1,15 @@
 //! Runs sequences against both servers, one step after the other, and tells where they differ.
 
 use super::clock::Clock;
+use super::commands::{batch, ends_listening, fields_may_expire, may_block, name_of, stores, takes_fields};
 use super::generate::CONNECTIONS;
-use super::rules::{FAR_TIME_MS, Rule, normal, rule_of, rule_of_reply, subscribes};
+use super::replies::{in_order, is_wrong_type, same, without_minus_zero};
+use super::rules::{Rule, normal, rule_of, rule_of_reply, subscribes};
+use super::side::{PATIENCE, Side};
 use super::step::Step;
 use larder_testkit::{Client, Kind, Server, Value};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// How long a server may take for what takes no time.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a message may take that another thread sends.
 const MESSAGE_PATIENCE: Duration = Duration::from_millis(300);
@@ -51,12 +51,6 @@ const STILL_WAITS: &str = "the other still waits";
 const ABORTED: &str = "Larder does not execute the transaction, the other does";
 const SERVED_ANYWAY: &str = "Larder serves a client that has another key of a wrong type";
 
-/// Steps of a scan, at most.
-const SCAN_STEPS_MAX: usize = 1000;
-
-/// Commands sent at once, at most: the replies to them must fit where they wait until they are read.
-const BATCH_MAX: usize = 64;
-
 /// Where the servers differ.
 #[derive(Clone, Debug)]
 pub struct Difference {
@@ -85,17 +79,6 @@ pub struct Lockstep {
     swept: bool,
     /// A SORT was sent. Valkey gives a small sorted set that it sorts another encoding, which keeps scores of minus zero.
     sorted: bool,
-}
-
-/// One server and the connections to it. The first side is Larder, the second the one that it is compared with.
-struct Side {
-    kind: Kind,
-    server: Server,
-    admin: Client,
-    clients: Vec<Client>,
-    ids: Vec<i64>,
-    /// The messages that each has received.
-    messages: Vec<Vec<Value>>,
 }
 
 /// What is known of a connection, the same on both sides.
@@ -449,291 +432,5 @@ impl Lockstep {
         }
         // What is left is keys whose time is over: each server deletes them when it comes across them.
         Ok(())
-    }
-}
-
-fn same(larder: &Value, other: &Value) -> Result<(), String> {
-    if larder == other { Ok(()) } else { Err(format!("Larder: {larder:?}\n      other:  {other:?}")) }
-}
-
-/// The commands at the beginning of the steps that one connection can send at once. What waits, or asks further when it is
-/// compared, is the last of them.
-fn batch(steps: &[Step]) -> Vec<&[Vec<u8>]> {
-    let mut commands: Vec<&[Vec<u8>]> = Vec::new();
-    let mut first = None;
-    for step in steps.iter().take(BATCH_MAX) {
-        let Step::Send { connection, args } = step else { break };
-        if *first.get_or_insert(connection) != connection {
-            break;
-        }
-        if ends_listening(args) && !commands.is_empty() {
-            break;
-        }
-        commands.push(args);
-        if takes_fields(step) || subscribes(args) || may_block(args) || rule_of(args) == Rule::Scan {
-            break;
-        }
-    }
-    commands
-}
-
-/// The same with zero where there was minus zero.
-fn without_minus_zero(value: &Value) -> Value {
-    match value {
-        Value::Bulk(text) if text == b"-0" => Value::Bulk(b"0".to_vec()),
-        Value::Double(text) if text == "-0" => Value::Double("0".to_owned()),
-        Value::Array(items) => Value::Array(items.iter().map(without_minus_zero).collect()),
-        other => other.clone(),
-    }
-}
-
-/// A number in one form, whatever its digits; anything else as it is.
-fn number_of(item: &Value) -> Value {
-    let number = item.text().parse::<f64>().ok();
-    number.map_or_else(|| item.clone(), |number| Value::Double(number.to_string()))
-}
-
-/// Whether a step may give fields of a hash a deadline.
-fn fields_may_expire(step: &Step) -> bool {
-    has_word(step, &["HEXPIRE", "HPEXPIRE", "HSETEX", "HGETEX"])
-}
-
-/// Whether a hash may have none but overdue fields after a step, in a sequence where fields have deadlines.
-fn takes_fields(step: &Step) -> bool {
-    fields_may_expire(step) || has_word(step, &["HDEL", "HGETDEL"])
-}
-
-/// Whether an argument begins with one of these.
-fn has_word(step: &Step, words: &[&str]) -> bool {
-    let is_one = |arg: &Vec<u8>| {
-        let arg = arg.to_ascii_uppercase();
-        words.iter().any(|word| arg.starts_with(word.as_bytes()))
-    };
-    matches!(step, Step::Send { args, .. } if args.iter().any(is_one))
-}
-
-/// Whether a step may put a collection in the place of what a key holds.
-fn stores(step: &Step) -> bool {
-    let has_word = |arg: &Vec<u8>| arg.to_ascii_uppercase().windows(5).any(|part| part == b"STORE");
-    matches!(step, Step::Send { args, .. } if is_one(args, &["EXEC"]) || args.iter().any(has_word))
-}
-
-/// Whether something comes from a channel, and answers nothing.
-fn is_message(value: &Value) -> bool {
-    let is_one = |items: &[Value]| {
-        items.len() >= 3 && ["message", "pmessage", "smessage"].contains(&&*items[0].text())
-    };
-    matches!(value, Value::Push(items) | Value::Array(items) if is_one(items))
-}
-
-/// Whether a command may take channels from its connection.
-fn ends_listening(args: &[Vec<u8>]) -> bool {
-    subscribes(args) || is_one(args, &["RESET"])
-}
-
-/// A message without the pattern that let it through: when there are several, they come in any order.
-fn without_pattern(value: Value) -> Value {
-    match value {
-        Value::Push(mut items) | Value::Array(mut items) if items.len() == 4 => {
-            items.remove(1);
-            Value::Push(items)
-        }
-        value => value,
-    }
-}
-
-/// Messages as they came, but those of keys that have expired come last, and in order: walks come across them in any. Those
-/// of fields that have expired are left out: they are told when a server takes the fields out.
-fn in_order(messages: &[Value], with_deletions: bool) -> Vec<Value> {
-    let of_deletion = |message: &Value| {
-        message.items().iter().any(|item| item.bytes() == b"del" || item.bytes().ends_with(b":del"))
-    };
-    let of_expiry = |message: &&Value| message.items().iter().any(|item| item.bytes().ends_with(b"expired"));
-    let of_fields = |message: &&Value| message.items().iter().any(|item| item.bytes().ends_with(b"hexpired"));
-    let (mut expired, others): (Vec<&Value>, Vec<&Value>) =
-        messages.iter().filter(|m| !of_fields(m) && (with_deletions || !of_deletion(m))).partition(of_expiry);
-    expired.sort_by_key(|message| format!("{message:?}"));
-    others.into_iter().chain(expired).cloned().collect()
-}
-
-fn is_wrong_type(reply: &Value) -> bool {
-    matches!(reply, Value::Error(text) if text.starts_with("WRONGTYPE"))
-}
-
-fn is_one(args: &[Vec<u8>], names: &[&str]) -> bool {
-    names.iter().any(|name| args[0].eq_ignore_ascii_case(name.as_bytes()))
-}
-
-fn name_of(args: &[Vec<u8>]) -> String {
-    args.iter().take(3).map(|arg| arg.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
-}
-
-/// Whether a command may make its client wait.
-fn may_block(args: &[Vec<u8>]) -> bool {
-    const NAMES: [&str; 8] =
-        ["BLPOP", "BRPOP", "BLMOVE", "BRPOPLPUSH", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP"];
-    is_one(args, &NAMES) || is_one(args, &["XREAD", "XREADGROUP"])
-}
-
-impl Side {
-    /// The next reply; messages that come before it are put aside.
-    fn reply(&mut self, connection: usize) -> Result<Value, String> {
-        loop {
-            let value = self.read(connection)?;
-            if !is_message(&value) {
-                return Ok(value);
-            }
-            self.messages[connection].push(without_pattern(value));
-        }
-    }
-
-    /// All replies up to that to a PING, which is sent now.
-    fn replies_until_ping(&mut self, connection: usize) -> Result<Vec<Value>, String> {
-        const WORD: &[u8] = b"until here";
-        self.clients[connection].send(&[b"PING", WORD]);
-        let mut replies = Vec::new();
-        loop {
-            let reply = self.reply(connection)?;
-            // A connection that listens gets an array in the older protocol.
-            if reply.bytes() == WORD || reply.items().get(1).is_some_and(|item| item.bytes() == WORD) {
-                return Ok(replies);
-            }
-            replies.push(reply);
-        }
-    }
-
-    fn read(&mut self, connection: usize) -> Result<Value, String> {
-        let kind = self.kind;
-        self.clients[connection].read().map_err(|error| {
-            let tail: String = self
-                .server
-                .log()
-                .lines()
-                .rev()
-                .take(40)
-                .fold(String::new(), |all, line| format!("{line}\n{all}"));
-            format!("{kind:?} does not answer: {error}\n{tail}")
-        })
-    }
-
-    /// The reply, or nothing when the client waits.
-    fn reply_or_block(&mut self, connection: usize) -> Result<Option<Value>, String> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            // Asked first: by the time that this is answered, the command is mostly done.
-            if self.is_blocked(connection) {
-                return Ok(None);
-            }
-            if self.clients[connection].has_reply() {
-                let value = self.read(connection)?;
-                if !is_message(&value) {
-                    return Ok(Some(value));
-                }
-                self.messages[connection].push(without_pattern(value));
-            }
-            if Instant::now() > deadline {
-                return Err(format!("{:?} neither answers nor waits", self.kind));
-            }
-        }
-    }
-
-    fn unblock(&mut self, connection: usize) -> Value {
-        self.admin.ask(&format!("CLIENT UNBLOCK {}", self.ids[connection]))
-    }
-
-    fn is_blocked(&mut self, connection: usize) -> bool {
-        self.ask_who_waits(&[connection]);
-        self.who_waits(&[connection])[0]
-    }
-
-    fn ask_who_waits(&mut self, connections: &[usize]) {
-        let ids: Vec<String> =
-            connections.iter().map(|&connection| self.ids[connection].to_string()).collect();
-        let mut args = vec!["CLIENT", "LIST", "ID"];
-        args.extend(ids.iter().map(String::as_str));
-        self.admin.send(&args);
-    }
-
-    /// Which of the connections wait, after it has been asked.
-    fn who_waits(&mut self, connections: &[usize]) -> Vec<bool> {
-        let list = self.admin.read().expect("the server replies").text();
-        let waits = |&connection: &usize| {
-            let id = format!("id={} ", self.ids[connection]);
-            let line = list.lines().find(|line| line.starts_with(&id)).expect("the connection is there");
-            line.split(' ').any(|word| word.strip_prefix("flags=").is_some_and(|flags| flags.contains('b')))
-        };
-        connections.iter().map(waits).collect()
-    }
-
-    /// All steps of a scan from its beginning on.
-    fn scan(&mut self, connection: usize, args: &[Vec<u8>]) -> Result<Value, String> {
-        let at = usize::from(!args[0].eq_ignore_ascii_case(b"SCAN")) + 1;
-        let mut args = args.to_vec();
-        let mut items: Vec<Value> = Vec::new();
-        args[at] = b"0".to_vec();
-        for _ in 0..SCAN_STEPS_MAX {
-            self.clients[connection].send(&args);
-            let reply = self.reply(connection)?;
-            let [cursor, found] = reply.items() else { return Ok(reply) };
-            items.extend_from_slice(found.items());
-            args[at] = cursor.bytes().to_vec();
-            if args[at] == b"0" {
-                if is_one(&args, &["ZSCAN"]) {
-                    // The digits of a score depend on the encoding, which SORT changes in Valkey.
-                    items.iter_mut().for_each(|item| *item = number_of(item));
-                }
-                items.sort_by_key(|item| format!("{item:?}"));
-                items.dedup();
-                return Ok(Value::Array(items));
-            }
-        }
-        Err(format!("{:?} does not end a scan", self.kind))
-    }
-
-    /// Waits until the server has seen that time has passed.
-    fn wait_for_time(&mut self, wall_us: u64) -> Result<(), String> {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            let time = self.admin.ask("TIME");
-            let [seconds, us] = time.items() else { return Err(format!("TIME: {time}")) };
-            if seconds.int() as u64 * 1_000_000 + us.int() as u64 >= wall_us {
-                return Ok(());
-            }
-        }
-        Err(format!("{:?} does not see the time", self.kind))
-    }
-
-    /// What each key is, as text.
-    /// What is known of every key; after a SORT, without the sign of scores that are zero.
-    fn contents(&mut self, sorted: bool) -> Vec<String> {
-        let mut all = Vec::new();
-        for db in 0..16 {
-            self.admin.ask(&format!("SELECT {db}"));
-            let mut keys: Vec<Vec<u8>> =
-                self.admin.ask("KEYS *").items().iter().map(|key| key.bytes().to_vec()).collect();
-            keys.sort();
-            for key in keys {
-                let kind = self.admin.cmd(&[&b"TYPE"[..], &key]).text();
-                if kind == "hash" && self.admin.cmd(&[&b"HKEYS"[..], &key]).items().is_empty() {
-                    continue;
-                }
-                let deadline = self.admin.cmd(&[&b"PEXPIRETIME"[..], &key]);
-                let deadline = normal(&deadline, Rule::UpTo(FAR_TIME_MS));
-                let digest = if sorted && kind == "zset" {
-                    without_minus_zero(&self.admin.cmd(&[&b"ZRANGE"[..], &key, b"0", b"-1", b"WITHSCORES"]))
-                } else {
-                    self.admin.cmd(&[&b"DEBUG"[..], b"DIGEST-VALUE", &key])
-                };
-                let encoding = self.admin.cmd(&[&b"OBJECT"[..], b"ENCODING", &key]);
-                let encoding = normal(&encoding, Rule::Encoding);
-                let idle = self.admin.cmd(&[&b"OBJECT"[..], b"IDLETIME", &key]);
-                all.push(format!(
-                    "db {db} {} {kind} until {deadline} digest {digest} {encoding} idle for {idle}",
-                    key.escape_ascii()
-                ));
-            }
-        }
-        self.admin.ask("SELECT 0");
-        all
     }
 }
