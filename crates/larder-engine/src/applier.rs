@@ -6,20 +6,16 @@
 //!
 //! Invariant: the end of the stream is how much of the primary's stream has been applied. A unit that the link's end cuts off is thrown away.
 
-use crate::clients::session::{ConnInfo, ConnKind, Session};
-use crate::context::flow::Flow;
+use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
-use crate::execution::lookup::look_up;
 use crate::replication::unit::Unit;
 use crate::text::word::is_word;
 use crate::worker::Worker;
 use larder_resp::Args;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// How long to wait for a script that holds what a unit needs, before it is tried again.
-const PATIENCE: Duration = Duration::from_micros(200);
 /// No worker has this number: what is done here concerns the clients of all.
 const NO_WORKER: usize = usize::MAX;
 
@@ -46,15 +42,31 @@ pub struct Applier {
 }
 
 impl Applier {
-    /// For a link that was begun at this epoch of the state, whose stream goes on in database `db`.
-    pub fn new(engine: &Arc<Engine>, epoch: u64, db: usize) -> Applier {
+    /// For a link that was begun at this epoch of the state, whose stream goes on in database `db`. As long as the applier lives, the
+    /// link is among the clients, as what `info` says.
+    pub fn new(engine: &Arc<Engine>, info: ConnInfo, epoch: u64, db: usize) -> Applier {
         let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
         let worker = Worker::new(Arc::clone(engine), NO_WORKER, mailbox, engine.stats.of_applier());
-        let info =
-            ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
-        let mut session = Session::for_replay(info, &engine.acl);
+        let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));
+        shared.set_flag(client_flags::PRIMARY, true);
+        let mut session = Session::for_replay(Arc::clone(&shared), &engine.acl);
         session.db = db;
+        shared.db.store(db as u32, Relaxed);
+        session.is_of_primary = true;
+        engine.clients.add(shared);
         Applier { worker, session, reply: Vec::new(), unit: Vec::new(), epoch }
+    }
+
+    /// Bytes have come from the primary.
+    pub fn note_received(&self, bytes: u64) {
+        let shared = &self.session.shared;
+        shared.net_in.store(shared.net_in.load(Relaxed) + bytes, Relaxed);
+        self.worker.engine.replication.bytes_in.fetch_add(bytes, Relaxed);
+    }
+
+    /// Whether a client has asked that the link be closed (CLIENT KILL).
+    pub fn is_killed(&self) -> bool {
+        self.session.shared.kill.load(Relaxed)
     }
 
     /// Reads clocks and options: for every piece of the stream.
@@ -66,6 +78,13 @@ impl Applier {
     pub fn finish_piece(&mut self) {
         self.worker.finish_round();
         self.worker.engine.wake_senders(None);
+    }
+
+    /// Notes in the append-only file how far the primary's stream is applied.
+    pub fn note_place(&self) {
+        if self.session.multi.is_none() {
+            self.worker.engine.note_place(Some(self.epoch));
+        }
     }
 
     /// The database that is selected.
@@ -83,11 +102,9 @@ impl Applier {
             return if self.pass_on() { Applied::Asked(end) } else { Applied::Over };
         }
         if is_word(name, "multi") || in_transaction && !is_word(name, "exec") {
-            self.note_unknown(args);
             self.run(args, None);
             return Applied::Begun;
         }
-        self.note_unknown(args);
         let unit = Unit { bytes: std::mem::take(&mut self.unit), epoch: self.epoch };
         if let Some(unit) = self.run(args, Some(Box::new(unit))) {
             // Nothing was executed: the bytes count all the same.
@@ -104,35 +121,18 @@ impl Applier {
         passed
     }
 
-    /// A command of a newer primary that is not known here: the data will not be the same.
-    fn note_unknown(&mut self, args: Args<'_>) {
-        let Worker { engine, state } = &mut self.worker;
-        if look_up(engine, state, args).is_err() {
-            engine.replication.unknown_commands.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let name = String::from_utf8_lossy(args.get(0).unwrap_or(b"")).into_owned();
-            engine.log_warning(&format!(
-                "== CRITICAL == The primary has sent the command '{name}', which is not known here: the data is not the same any more"
-            ));
-        }
-    }
-
     /// Executes a command, however long a script makes it wait. Returns the unit if nobody has put it into the stream.
     fn run(&mut self, args: Args<'_>, unit: Option<Box<Unit>>) -> Option<Box<Unit>> {
         self.worker.state.unit = unit;
-        loop {
-            self.reply.clear();
-            let mut flow = self.worker.execute(&mut self.session, args, &mut self.reply);
-            if flow == Flow::Script {
-                flow = self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut ());
-            }
-            if flow != Flow::Retry {
-                return self.worker.state.unit.take();
-            }
-            std::thread::sleep(PATIENCE);
-            if self.worker.engine.replication.epoch() != self.epoch {
-                return self.worker.state.unit.take();
-            }
-            self.worker.tick();
-        }
+        let epoch = self.epoch;
+        let is_current = |engine: &Engine| engine.replication.epoch() == epoch;
+        self.worker.execute_patiently(&mut self.session, args, &mut self.reply, is_current);
+        self.worker.state.unit.take()
+    }
+}
+
+impl Drop for Applier {
+    fn drop(&mut self) {
+        self.worker.engine.clients.remove(&self.session.shared);
     }
 }

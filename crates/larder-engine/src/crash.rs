@@ -1,4 +1,4 @@
-//! What the engine tells of itself in the report of a crash, and panics on demand.
+//! What the engine tells of itself in the report of a crash.
 //!
 //! Locks may be held by the thread that has crashed. Nothing here waits for a shard; what waits for another lock may not return, so
 //! the parts that need the least come first, and the one who reports gives up after a while.

@@ -44,7 +44,7 @@ mod version;
 mod worker;
 
 pub use acl::{UserLineError, UsersError};
-pub use aof::log::{AppendLog, Chunk};
+pub use aof::log::{AppendLog, Chunk, noted_place};
 pub use aof::stream::Cursor;
 pub use applier::{Applied, Applier};
 pub use clients::session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};

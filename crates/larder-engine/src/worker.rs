@@ -30,9 +30,12 @@ use larder_resp::{Args, Reply};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// Keys prefetched at once.
 pub const PREFETCH_MAX: usize = 16;
+/// How long [`Worker::execute_patiently`] waits before it tries again.
+const PATIENCE: Duration = Duration::from_micros(200);
 /// A keyspace of fewer keys is in the cache anyway.
 const PREFETCH_KEYS_MIN: u64 = 20_000;
 
@@ -141,6 +144,32 @@ impl Worker {
         beside: &mut dyn Beside,
     ) -> Flow {
         dispatch::execute_script(&self.engine, &mut self.state, session, args, out, beside)
+    }
+
+    /// Executes a command of a thread that has nothing else to do: while a script that runs for too long holds what it needs, it is tried
+    /// again, for as long as `may_go_on`. The reply takes the place of what `out` had. False: it was not executed.
+    pub(crate) fn execute_patiently(
+        &mut self,
+        session: &mut Session,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+        may_go_on: impl Fn(&Engine) -> bool,
+    ) -> bool {
+        loop {
+            out.clear();
+            let mut flow = self.execute(session, args, out);
+            if flow == Flow::Script {
+                flow = self.execute_script(session, args, out, &mut ());
+            }
+            if flow != Flow::Retry {
+                return true;
+            }
+            std::thread::sleep(PATIENCE);
+            if !may_go_on(&self.engine) {
+                return false;
+            }
+            self.tick();
+        }
     }
 
     /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].

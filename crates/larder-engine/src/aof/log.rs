@@ -25,6 +25,18 @@ use std::time::Duration;
 /// Workers wait when this many bytes have not been taken yet: the disk does not keep up.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
+/// How a comment begins that says where in the history of the data the file is: then come the history's name, the position in its stream
+/// and the database selected there.
+const PLACE: &str = "#REPL:";
+
+/// The history, the position and the database of a comment in an append-only file, if it is one of those.
+pub fn noted_place(comment: &[u8]) -> Option<(String, u64, usize)> {
+    let text = std::str::from_utf8(comment).ok()?.strip_prefix(PLACE)?;
+    let mut words = text.split_ascii_whitespace();
+    let id = words.next().filter(|id| id.len() == 40)?;
+    Some((id.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
 /// The log.
 #[derive(Default)]
 pub struct AppendLog {
@@ -59,6 +71,8 @@ struct Inner {
     /// Capacity of what the writer writes now.
     writing_bytes: usize,
     is_woken: bool,
+    /// Where the file ended when it was last told where in the history of the data it is.
+    noted_at: Option<u64>,
     stream: Stream,
     /// The link whose bytes the stream takes; `None` on a primary.
     link: Option<u64>,
@@ -95,7 +109,7 @@ impl AppendLog {
     /// before there are clients.
     pub fn set_on(&self, on: bool) {
         let mut inner = self.inner.lock();
-        inner.db = None;
+        (inner.db, inner.noted_at) = (None, None);
         self.on.store(on, Ordering::Relaxed);
     }
 
@@ -187,6 +201,7 @@ impl AppendLog {
         inner.cuts.push(at);
         inner.db = None;
         inner.second = 0;
+        inner.noted_at = None;
         self.wake(&mut inner);
     }
 
@@ -306,6 +321,20 @@ impl AppendLog {
         }
         inner.append_verbatim(bytes, db);
         self.appended(&mut inner)
+    }
+
+    /// Notes at the end of the file where in a history the data is: in a comment, which other servers skip. Nothing is noted twice, nor
+    /// by a link that is over. Not while a unit is under way.
+    pub(crate) fn note_place(&self, id: &str, link: Option<u64>) {
+        let mut inner = self.inner.lock();
+        let file_end = inner.taken + inner.bytes.len() as u64;
+        if !self.is_on() || inner.link != link || inner.noted_at == Some(file_end) {
+            return;
+        }
+        let (position, db) = (inner.stream.end(), inner.stream.db().unwrap_or(0));
+        inner.bytes.extend_from_slice(format!("{PLACE}{id} {position} {db}\r\n").as_bytes());
+        inner.noted_at = Some(self.appended(&mut inner).file);
+        self.wake(&mut inner);
     }
 
     /// The database that is selected at the end of the stream, and the end.

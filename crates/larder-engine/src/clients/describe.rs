@@ -10,6 +10,7 @@ pub(crate) fn flag_letters(client: &ClientShared) -> String {
     let letters = [
         (client_flags::MONITOR, 'O'),
         (client_flags::REPLICA, 'S'),
+        (client_flags::PRIMARY, 'M'),
         (client_flags::PUBSUB, 'P'),
         (client_flags::MULTI, 'x'),
         (client_flags::BLOCKED, 'b'),
@@ -36,7 +37,9 @@ pub(crate) fn capability_letters(client: &ClientShared) -> &'static str {
 /// One line of CLIENT LIST.
 pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
     let names = client.names.lock().clone();
-    describe_with(client, now_ms, &names, name_of_user(&names))
+    // Nothing is refused to the primary.
+    let user = if client.has(client_flags::PRIMARY) { &b"(superuser)"[..] } else { name_of_user(&names) };
+    describe_with(client, now_ms, &names, user)
 }
 
 /// The same for the log, which may not show what users have chosen.

@@ -33,6 +33,7 @@ impl ClientShared {
     }
 
     pub(crate) fn may_be_evicted(&self) -> bool {
-        !self.kill.load(Relaxed) && !self.has(client_flags::NO_EVICT) && !self.has(client_flags::MONITOR)
+        let is_exempt = [client_flags::NO_EVICT, client_flags::MONITOR, client_flags::PRIMARY];
+        !self.kill.load(Relaxed) && !is_exempt.into_iter().any(|flag| self.has(flag))
     }
 }

@@ -80,6 +80,8 @@ pub mod client_flags {
     pub const BROADCAST: u32 = 1 << 12;
     /// `S`: a replica.
     pub const REPLICA: u32 = 1 << 14;
+    /// `M`: the link to the primary.
+    pub const PRIMARY: u32 = 1 << 15;
     /// No letter of its own, but `r` among the capabilities: would follow a redirection.
     pub const CAPA_REDIRECT: u32 = 1 << 13;
 }
@@ -292,6 +294,8 @@ pub struct Session {
     pub(crate) replica: Option<Arc<Replica>>,
     /// Reads an append-only file: nothing is refused.
     pub(crate) replays: bool,
+    /// Those commands come from the primary.
+    pub(crate) is_of_primary: bool,
     /// How its scripts are debugged.
     pub(crate) debugging: Mode,
 }
@@ -319,13 +323,13 @@ impl Session {
             replica_info: None,
             replica: None,
             replays: false,
+            is_of_primary: false,
             debugging: Mode::Off,
         }
     }
 
     /// For the commands of an append-only file.
-    pub(crate) fn for_replay(info: ConnInfo, acl: &Acl) -> Self {
-        let shared = Arc::new(ClientShared::new(info, 0, 0));
+    pub(crate) fn for_replay(shared: Arc<ClientShared>, acl: &Acl) -> Self {
         Session { replays: true, ..Session::new(shared, acl, Access::of_replay(acl)) }
     }
 

@@ -1,10 +1,13 @@
 //! Changes of the role, replicas that come and go, and the workers that send them the stream.
 
+use crate::clients::session::ClientShared;
 use crate::delivery::mailbox::Mail;
 use crate::engine::{Engine, random_id};
 use crate::error::CommandError;
-use crate::keyspace::locks::ScriptTurn;
-use crate::keyspace::waiting::BlockedOp;
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::locks::{MayWait, ScriptTurn};
+use crate::keyspace::shard::Table;
+use crate::keyspace::waiting::{BlockedOp, Waiter};
 use crate::replication::replica::{Phase, Replica};
 use crate::replication::state::{LinkState, Upstream};
 use larder_resp::Reply;
@@ -44,14 +47,34 @@ impl Engine {
         self.replication.is_replica() && self.config.is_yes("replica-ignore-maxmemory")
     }
 
-    /// Whether there is no key.
-    pub fn is_empty(&self) -> bool {
-        self.key_count.load(Relaxed) == 0
+    /// Whether there is no key in any database.
+    pub fn is_empty(&self, may_wait: &MayWait) -> bool {
+        (0..SHARDS).all(|shard| self.shards.lock_one(shard, may_wait).tables().iter().all(Table::is_empty))
     }
 
     /// The name of the history, and how far it has come.
     pub fn history(&self) -> (String, u64) {
         (self.replication.state().id.clone(), self.append_log.stream_end())
+    }
+
+    /// The name of the history of the data, if that is followed. A replica that could not load a snapshot has no history.
+    pub(crate) fn history_of_data(&self) -> Option<String> {
+        let state = self.replication.state();
+        let is_known = state.upstream.is_none() || state.can_resume;
+        (is_known && self.replication.has_stream.load(Relaxed)).then(|| state.id.clone())
+    }
+
+    /// Notes in the append-only file where in the history the data is, so that a restart goes on from there. `link`: the epoch of the
+    /// link that has brought all of it, `None` on a primary. Not while a unit is under way.
+    pub fn note_place(&self, link: Option<u64>) {
+        if let Some(id) = self.history_of_data() {
+            self.append_log.note_place(&id, link);
+        }
+    }
+
+    /// The same at the end of the server, when nothing changes any more.
+    pub fn note_last_place(&self) {
+        self.note_place(self.replication.is_replica().then(|| self.replication.epoch()));
     }
 
     /// There is a stream from now on. A primary that had none begins a new history: what came before was not in the stream.
@@ -60,9 +83,7 @@ impl Engine {
             return;
         }
         if !self.replication.is_replica() {
-            let mut state = self.replication.state();
-            state.id = random_id();
-            state.former_id = None;
+            self.replication.state().begin_history(random_id());
         }
         self.append_log.restart_stream(self.append_log.stream_end(), self.backlog_size());
         self.append_log.set_streams(!self.replication.is_replica());
@@ -75,9 +96,7 @@ impl Engine {
         }
         self.append_log.set_streams(false);
         self.append_log.restart_stream(self.append_log.stream_end(), 0);
-        let mut state = self.replication.state();
-        state.id = random_id();
-        state.former_id = None;
+        self.replication.state().begin_history(random_id());
     }
 
     /// A replica asks for the stream of a history from an offset on: the first byte that it wants, counted from 1.
@@ -220,8 +239,7 @@ impl Engine {
     pub(crate) fn lead(&self) {
         let end = self.append_log.stream_end();
         let mut state = self.replication.state();
-        let former = std::mem::replace(&mut state.id, random_id());
-        state.former_id = Some((former, end));
+        state.branch_off(random_id(), end);
         state.can_resume = false;
         drop(state);
         self.replication.set_upstream(None);
@@ -235,10 +253,7 @@ impl Engine {
     /// The data is that of another history, at a position: all of it has been replaced, or will be.
     pub fn begin_history(&self, id: &str, position: u64) {
         self.drop_replicas();
-        let mut state = self.replication.state();
-        id.clone_into(&mut state.id);
-        state.former_id = None;
-        drop(state);
+        self.replication.state().begin_history(id.to_owned());
         self.append_log.restart_stream(position, self.backlog_size());
     }
 
@@ -247,8 +262,7 @@ impl Engine {
         let end = self.append_log.stream_end();
         let mut state = self.replication.state();
         if state.id != id {
-            let former = std::mem::replace(&mut state.id, id.to_owned());
-            state.former_id = Some((former, end));
+            state.branch_off(id.to_owned(), end);
             drop(state);
             self.drop_replicas();
         }
@@ -256,9 +270,7 @@ impl Engine {
 
     /// DEBUG CHANGE-REPL-ID: replicas need a snapshot.
     pub(crate) fn change_history(&self) {
-        let mut state = self.replication.state();
-        state.id = random_id();
-        state.former_id = None;
+        self.replication.state().begin_history(random_id());
     }
 
     /// What the role, the link and the options forbid clients is forbidden from now on.
@@ -312,24 +324,33 @@ impl Engine {
     pub fn shutdown_failed(&self) {
         let error = CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs.");
         for client in self.clients.snapshot() {
-            let waiter = client.waiter.lock().clone();
-            let waiter = waiter.filter(|waiter| matches!(waiter.op, BlockedOp::Shutdown) && waiter.take());
-            if let Some(waiter) = waiter {
-                let mut reply = Vec::new();
-                Reply::new(&mut reply, waiter.protocol).error(&error.wire());
-                self.mailboxes.send(client.worker, Mail::Unblocked { client: client.id, reply });
-            }
+            self.end_wait(&client, |waiter| matches!(waiter.op, BlockedOp::Shutdown), &error);
         }
     }
 
     /// All who wait in a command are told that they wait in vain, and their connections closed.
     fn unblock_all(&self) {
         for client in self.clients.snapshot() {
-            let Some(waiter) = client.waiter.lock().clone().filter(|waiter| waiter.take()) else { continue };
-            let mut reply = Vec::new();
-            Reply::new(&mut reply, waiter.protocol).error(&UNBLOCKED.wire());
-            self.mailboxes.send(client.worker, Mail::Unblocked { client: client.id, reply });
-            self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: true });
+            if self.end_wait(&client, |_| true, &UNBLOCKED) {
+                self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: true });
+            }
         }
+    }
+
+    /// Answers a client that waits in a command with an error, if it does and waits for what `concerns` says. False: it goes on as before.
+    fn end_wait(
+        &self,
+        client: &ClientShared,
+        concerns: impl FnOnce(&Waiter) -> bool,
+        error: &CommandError,
+    ) -> bool {
+        let Some(waiter) = client.waiter.lock().clone() else { return false };
+        let ends = concerns(&waiter) && waiter.take();
+        if ends {
+            let mut reply = Vec::new();
+            Reply::new(&mut reply, waiter.protocol).error(&error.wire());
+            self.mailboxes.send(client.worker, Mail::Unblocked { client: client.id, reply });
+        }
+        ends
     }
 }

@@ -274,8 +274,8 @@ fn refuse(
 ) -> Flow {
     let Refusal::Error { error, found } = refusal else { return Flow::CloseNow };
     transaction::poison(session);
-    if let (true, Some(found)) = (session.replays, found) {
-        super::replay::note_failure(engine, *found, error);
+    if session.replays {
+        super::replay::note_failure(engine, session, *found, error);
     }
     count_refusal(engine, worker, *found, error);
     let is_exec = found.is_some_and(|found| found.command.name == "exec");
@@ -426,7 +426,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         context.reply.truncate(mark);
         context.reply.error(&error.wire());
         if context.session.replays && !context.in_script {
-            super::replay::note_failure(context.engine, context.found, error);
+            super::replay::note_failure(context.engine, context.session, Some(context.found), error);
         }
         if !matches!(error, CommandError::Counted(_)) {
             context.engine.errors.count(error);

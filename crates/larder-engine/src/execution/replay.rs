@@ -1,17 +1,33 @@
-//! Commands that are read from an append-only file.
+//! Commands that nobody waits for: they are read from an append-only file, or come from the primary.
 
+use crate::clients::session::Session;
 use crate::command::spec::Found;
+use crate::config::PropagationErrorBehavior;
 use crate::engine::Engine;
 use crate::error::CommandError;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// A command of a file has failed.
+/// A command has failed that did not where it comes from: the data may not be the same any more. On a replica that clients
+/// cannot change, `propagation-error-behavior` may want the server to end.
 #[cold]
-pub(crate) fn note_failure(engine: &Engine, found: Found, error: &CommandError) {
+pub(crate) fn note_failure(engine: &Engine, session: &Session, found: Option<Found>, error: &CommandError) {
+    engine.replication.unexpected_errors.fetch_add(1, Relaxed);
+    let (this, other) = match session.is_of_primary {
+        true => ("replica", "primary"),
+        false => ("server", "AOF-loading-client"),
+    };
+    let name = found.map_or_else(|| "<unknown>".to_owned(), |found| found.full_name());
+    let text = text_of(error);
     engine.log_warning(&format!(
-        "== CRITICAL == This server is sending an error to its AOF-loading-client: '{}' after processing the command '{}'",
-        text_of(error),
-        found.full_name()
+        "== CRITICAL == This {this} is sending an error to its {other}: '{text}' after processing the command '{name}'"
     ));
+    let behavior: PropagationErrorBehavior = engine.config.choice("propagation-error-behavior");
+    assert!(
+        !session.is_of_primary
+            || behavior == PropagationErrorBehavior::Ignore
+            || !engine.config.is_yes("replica-read-only"),
+        "This {this} panicked sending an error to its {other} after processing the command '{name}'"
+    );
 }
 
 /// An error without the code that says nothing.

@@ -131,8 +131,10 @@ impl Engine {
         let sample = Sample {
             at: crate::clock::instant(),
             processed: self.sum(|s| &s.processed),
-            net_in: self.sum(|s| &s.net_in),
-            net_out: self.sum(|s| &s.net_out),
+            net_in: self.sum(|s| &s.net_in) + self.replication.bytes_in.load(Relaxed),
+            net_out: self.sum(|s| &s.net_out) + self.replication.bytes_out.load(Relaxed),
+            replication_in: self.replication.bytes_in.load(Relaxed),
+            replication_out: self.replication.bytes_out.load(Relaxed),
             loops: self.sum(|s| &s.loops),
             loop_ns: self.sum(|s| &s.loop_ns),
         };
@@ -142,6 +144,10 @@ impl Engine {
         self.rates.ops_per_second.store(rate(sample.processed, before.processed), Relaxed);
         self.rates.in_bytes_per_second.store(rate(sample.net_in, before.net_in), Relaxed);
         self.rates.out_bytes_per_second.store(rate(sample.net_out, before.net_out), Relaxed);
+        let (came, went) =
+            (&self.rates.replication_in_bytes_per_second, &self.rates.replication_out_bytes_per_second);
+        came.store(rate(sample.replication_in, before.replication_in), Relaxed);
+        went.store(rate(sample.replication_out, before.replication_out), Relaxed);
         self.rates.loops_per_second.store(rate(sample.loops, before.loops), Relaxed);
         let loops = sample.loops.saturating_sub(before.loops);
         let took_us = sample.loop_ns.saturating_sub(before.loop_ns) / 1000;

@@ -82,8 +82,6 @@ pub struct Replica {
     synced: AtomicU64,
     /// When it last acknowledged, in ms of the wall clock.
     acked_at_ms: AtomicU64,
-    /// Since when more of the stream than the soft limit is to be sent, in ms of the wall clock; 0: it is not.
-    pub over_limit_since_ms: AtomicU64,
 }
 
 impl Replica {
@@ -105,7 +103,6 @@ impl Replica {
             acked: AtomicU64::new(0),
             synced: AtomicU64::new(0),
             acked_at_ms: AtomicU64::new(0),
-            over_limit_since_ms: AtomicU64::new(0),
         }
     }
 

@@ -78,6 +78,19 @@ pub struct State {
     pub alone_since_ms: Option<u64>,
 }
 
+impl State {
+    /// The data is that of another history; nothing is known of one before.
+    pub(crate) fn begin_history(&mut self, id: String) {
+        self.id = id;
+        self.former_id = None;
+    }
+
+    /// The history goes on under another name from a position on. Whoever follows it under the one before may go on.
+    pub(crate) fn branch_off(&mut self, id: String, position: u64) {
+        self.former_id = Some((std::mem::replace(&mut self.id, id), position));
+    }
+}
+
 /// Primaries and replicas.
 pub struct Replication {
     state: Mutex<State>,
@@ -86,8 +99,8 @@ pub struct Replication {
     is_replica: AtomicBool,
     /// See [`State::epoch`].
     epoch: AtomicU64,
-    /// Commands of the primary that are not known here.
-    pub(crate) unknown_commands: AtomicU64,
+    /// Commands of the primary, or of an append-only file, that have failed.
+    pub(crate) unexpected_errors: AtomicU64,
     /// The replicas of this server.
     pub replicas: Replicas,
     pub(crate) ack_waiters: AckWaiters,
@@ -122,7 +135,7 @@ impl Replication {
             changed: Condvar::new(),
             is_replica: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
-            unknown_commands: AtomicU64::new(0),
+            unexpected_errors: AtomicU64::new(0),
             replicas: Replicas::default(),
             ack_waiters: AckWaiters::default(),
             failover: Mutex::default(),

@@ -1,9 +1,8 @@
 //! Filling the keyspace from files.
 
-use crate::clients::session::{ConnInfo, ConnKind, Session};
+use crate::clients::session::{ClientShared, ConnInfo, ConnKind, Session};
 use crate::clock::wall_s;
 use crate::config::PropagationErrorBehavior;
-use crate::context::flow::Flow;
 use crate::context::{Context, inline};
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
@@ -23,10 +22,6 @@ use larder_rdb::read::{Content, KeyRecord, Options};
 use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-
-/// How long to wait for a script before a command is tried again.
-const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What becomes of keys, and of fields of hashes, whose deadline is over when they are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +193,8 @@ impl Replay {
         let worker = Worker::new(Arc::clone(engine), 0, mailbox, Arc::default());
         let info =
             ConnInfo { id: 0, addr: String::new(), laddr: String::new(), fd: -1, kind: ConnKind::Unix };
-        let session = Session::for_replay(info, &engine.acl);
+        let shared = Arc::new(ClientShared::new(info, 0, 0));
+        let session = Session::for_replay(shared, &engine.acl);
         Replay { worker, session, reply: Vec::new() }
     }
 
@@ -225,19 +221,7 @@ impl Replay {
     }
 
     fn run(&mut self, args: Args<'_>) {
-        loop {
-            self.reply.clear();
-            let mut flow = self.worker.execute(&mut self.session, args, &mut self.reply);
-            if flow == Flow::Script {
-                flow = self.worker.execute_script(&mut self.session, args, &mut self.reply, &mut ());
-            }
-            if flow != Flow::Retry {
-                return;
-            }
-            // A script runs for too long.
-            std::thread::sleep(PATIENCE);
-            self.worker.tick();
-        }
+        self.worker.execute_patiently(&mut self.session, args, &mut self.reply, |_| true);
     }
 
     /// Executes a command that only reads; returns its reply, or nothing if that is an error.

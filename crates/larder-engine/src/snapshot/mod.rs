@@ -21,7 +21,6 @@ use crate::scripts::library::Libraries;
 use larder_collections::key_table::{Entry, ValueRef};
 use larder_collections::value::Value;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// A snapshot of the keyspace. There is one at a time; dropping it ends it.
@@ -124,10 +123,7 @@ impl Engine {
 
 impl Engine {
     fn place_in_history(&self) -> Option<History> {
-        if !self.replication.has_stream.load(Relaxed) {
-            return None;
-        }
-        let id = self.replication.state().id.clone();
+        let id = self.history_of_data()?;
         let (db, position) = self.append_log.stream_place();
         Some(History { id, position, db: db.unwrap_or(0) })
     }

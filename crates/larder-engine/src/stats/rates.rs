@@ -9,6 +9,8 @@ pub(crate) struct Rates {
     pub(crate) ops_per_second: AtomicU64,
     pub(crate) in_bytes_per_second: AtomicU64,
     pub(crate) out_bytes_per_second: AtomicU64,
+    pub(crate) replication_in_bytes_per_second: AtomicU64,
+    pub(crate) replication_out_bytes_per_second: AtomicU64,
     pub(crate) used_memory_peak: AtomicU64,
     pub(crate) expire_time_us: AtomicU64,
     pub(crate) expire_stopped_early: AtomicU64,
@@ -33,6 +35,8 @@ pub(crate) struct Sample {
     pub(crate) processed: u64,
     pub(crate) net_in: u64,
     pub(crate) net_out: u64,
+    pub(crate) replication_in: u64,
+    pub(crate) replication_out: u64,
     pub(crate) loops: u64,
     pub(crate) loop_ns: u64,
 }

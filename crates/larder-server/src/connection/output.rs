@@ -9,8 +9,7 @@
 //! - I2: `chain_memory` is the sum of what the chain's chunks take, sent or not, used or spare.
 
 use super::Stream;
-use larder_engine::ClientClass;
-use larder_engine::config::Hot;
+use larder_engine::config::OutputLimit;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -66,6 +65,15 @@ impl Pool {
             self.buffers.push(buffer);
         }
     }
+}
+
+/// What a replica has to be sent of the stream, which is in no output.
+#[derive(Clone, Copy, Default)]
+pub struct Unsent {
+    /// How much it is.
+    pub bytes: u64,
+    /// The hard limit counts as this if it is less: what the backlog keeps costs nothing more.
+    pub hard_bytes_min: u64,
 }
 
 /// What a connection has to send.
@@ -206,11 +214,14 @@ impl Output {
     }
 
     /// Whether the client must be closed because it does not read: at once above the hard limit, after some seconds
-    /// above the soft one.
-    pub fn over_limit(&mut self, hot: &Hot, class: ClientClass, now_ms: u64) -> bool {
-        let limit = &hot.output_limits[class as usize];
-        let (hard, soft) = (limit.hard_bytes.load(Relaxed), limit.soft_bytes.load(Relaxed));
-        let len = self.len() as u64;
+    /// above the soft one. A replica has part of the stream to take besides.
+    pub fn over_limit(&mut self, limit: &OutputLimit, stream: Unsent, now_ms: u64) -> bool {
+        let soft = limit.soft_bytes.load(Relaxed);
+        let hard = match limit.hard_bytes.load(Relaxed) {
+            0 => 0,
+            bytes => bytes.max(stream.hard_bytes_min),
+        };
+        let len = self.len() as u64 + stream.bytes;
         if soft == 0 || len <= soft {
             self.soft_since_ms = None;
         } else if self.soft_since_ms.is_none() {
@@ -272,7 +283,8 @@ mod tests {
     fn limits() {
         let config = larder_engine::config::Config::new(1);
         config.store_own("client-output-buffer-limit", "normal 1000 100 2").unwrap();
-        let over = |output: &mut Output, now| output.over_limit(&config.hot, ClientClass::Normal, now);
+        let limit = &config.hot.output_limits[0];
+        let over = |output: &mut Output, now| output.over_limit(limit, Unsent::default(), now);
         let mut output = Output { tail: vec![0; 100], ..Output::default() };
         assert!(!over(&mut output, 0));
         output.tail.resize(500, 0);
@@ -280,5 +292,11 @@ mod tests {
         assert!(over(&mut output, 3001));
         output.tail.resize(1001, 0);
         assert!(over(&mut output, 0));
+        let stream = |bytes, hard_bytes_min| Unsent { bytes, hard_bytes_min };
+        let mut output = Output::default();
+        assert!(!output.over_limit(limit, stream(1000, 0), 0));
+        assert!(output.over_limit(limit, stream(1001, 0), 0));
+        assert!(!output.over_limit(limit, stream(1001, 5000), 0));
+        assert!(output.over_limit(limit, stream(5001, 5000), 0));
     }
 }

@@ -21,6 +21,7 @@ impl Persist {
             return Err(CloseError::InitialLog);
         }
         if self.engine.append_log().is_on() {
+            self.engine.note_last_place();
             self.shared.log.notice("Calling fsync() on the AOF file.");
             self.log.wait_until_written(&self.engine);
         }

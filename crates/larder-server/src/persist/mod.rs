@@ -1,6 +1,7 @@
 //! Files: snapshots in the RDB format, and the append-only file.
 //!
-//! A thread of its own writes them, one job after the other; another one follows the log of effects, see [`aof`]. What
+//! A thread of its own writes them, one job after the other; another one follows the log of effects, see [`aof`]. Snapshots for replicas
+//! are written by a thread of theirs ([`crate::replication::syncs`]), in turn with these. What
 //! they are doing is told to the engine, which shows it to clients and refuses what cannot be done meanwhile. No lock of
 //! the keyspace is held while a file is touched.
 

@@ -1,4 +1,4 @@
-//! Loading: at the start, and again for DEBUG.
+//! Loading: at the start, again for DEBUG, and what a primary sends.
 
 use super::aof;
 use super::error::LoadError;
@@ -51,12 +51,14 @@ impl Persist {
         let started = Instant::now();
         let outcome = if keeps_log {
             aof::load::load(&self.shared, &self.engine, &self.temporaries)
+                .map(|loaded| loaded.map(|loaded| ("append only file", loaded.history)))
         } else {
-            self.load_rdb(&self.rdb_path(), false).map(|loaded| self.go_on_from(loaded.as_ref()))
+            self.load_rdb(&self.rdb_path(), false).map(|loaded| loaded.map(|history| ("disk", history)))
         };
         match outcome {
             Ok(what) => {
-                if let Some(what) = what {
+                if let Some((what, history)) = what {
+                    self.go_on_from(history);
                     let seconds = started.elapsed().as_secs_f64();
                     self.shared.log.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
                 }
@@ -98,12 +100,11 @@ impl Persist {
         }
     }
 
-    /// A file without an append-only file above it says where in the history of the data the server is.
-    fn go_on_from(&self, loaded: Option<&Option<History>>) -> Option<&'static str> {
-        if let Some(history) = loaded?.as_ref() {
+    /// What was loaded at the start may say where in the history of the data the server is.
+    fn go_on_from(&self, history: Option<History>) {
+        if let Some(history) = history {
             self.engine.restore_history(&history.id, history.position, history.db);
         }
-        Some("disk")
     }
 
     /// Loads an RDB file, if there is one, and returns where in the history of the data it is. `merge`: libraries of functions replace those that there are.
@@ -141,8 +142,13 @@ impl Persist {
             Ok(())
         };
         self.quiesce(prepare)?;
-        self.anew(flush, |persist| persist.load_rdb(&persist.rdb_path(), merge).map(drop))
-            .map_err(|_| ReloadError::RdbFile)
+        self.replace_keyspace(|persist| {
+            if flush {
+                persist.clear(false)?;
+            }
+            persist.load_rdb(&persist.rdb_path(), merge).map(drop)
+        })
+        .map_err(|_| ReloadError::RdbFile)
     }
 
     /// DEBUG LOADAOF: loads the append-only file again.
@@ -151,7 +157,8 @@ impl Persist {
             self.log.wait_until_written(&self.engine);
             Ok(())
         })?;
-        self.anew(true, |persist| {
+        self.replace_keyspace(|persist| {
+            persist.clear(false)?;
             aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
         })
         .map_err(|_| ReloadError::AppendOnlyFile)
@@ -174,19 +181,18 @@ impl Persist {
     }
 
     /// Replaces the keyspace by what `load` brings, while clients wait. The state is that of loading already.
-    fn anew(
+    fn replace_keyspace<T>(
         self: &Arc<Self>,
-        flush: bool,
-        load: impl FnOnce(&Persist) -> Result<(), LoadError>,
-    ) -> Result<(), LoadError> {
+        load: impl FnOnce(&Persist) -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
         let log = self.engine.append_log();
         let logs = log.is_on();
         log.set_on(false);
         self.begin_load();
-        let cleared = if flush { self.clear() } else { Ok(()) };
-        let outcome = cleared.and_then(|()| load(self));
+        let outcome = load(self);
         log.set_on(logs);
-        let outcome = outcome.and(self.end_load().map_err(LoadError::Log));
+        let ended = self.end_load().map_err(LoadError::Log);
+        let outcome = outcome.and_then(|loaded| ended.map(|()| loaded));
         if let Err(error) = &outcome {
             self.shared.log.warning(&error.to_string());
         }
@@ -200,46 +206,31 @@ impl Persist {
         source: R,
         may_wait: &MayWait,
     ) -> Result<(R, Vec<u8>, Received), LoadError> {
+        let checks = load::checks(&self.engine);
         // Redis 8 sends what it has in a version of its own, whose older types are known.
-        let lenient = load::Checks { version: false, ..load::checks(&self.engine) };
+        let lenient = load::Checks { version: false, ..checks };
         let file = load::open(&self.engine, source, lenient).map_err(LoadError::Snapshot)?;
-        let is_strict = load::checks(&self.engine).version;
-        if is_strict && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
+        if checks.version && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
             return Err(LoadError::Snapshot(larder_rdb::Error::Version(file.version())));
         }
         self.quiesce(|| Ok(())).map_err(|_| LoadError::Stopping)?;
         // The append-only file begins again, with the new data as its base, when loading ends.
-        if self.engine.append_log().is_on() {
-            self.log.stop(self, may_wait);
-        }
-        let mut loaded = None;
-        self.clear_for_sync()?;
-        self.anew(false, |persist| {
-            let rules =
-                load::Rules { checks: load::checks(&persist.engine), overdue: Overdue::Keep, merge: false };
-            match load::load_opened(&persist.engine, file, rules) {
-                Ok(all) => loaded = Some(all),
-                Err(error) => {
-                    persist.clear_for_sync()?;
-                    return Err(LoadError::Snapshot(error));
-                }
-            }
-            Ok(())
+        self.log.suspend(self, may_wait);
+        let lazily = self.shared.config.is_yes("replica-lazy-flush");
+        let loaded = self.replace_keyspace(|persist| {
+            persist.clear(lazily)?;
+            let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false };
+            load::load_opened(&persist.engine, file, rules).or_else(|error| {
+                persist.clear(lazily)?;
+                Err(LoadError::Snapshot(error))
+            })
         })?;
-        let load::Loaded { rest: (source, rest), history } = loaded.ok_or(LoadError::Stopping)?;
+        let load::Loaded { rest: (source, rest), history } = loaded;
         Ok((source, rest, Received { db: history.map_or(0, |history| history.db) }))
     }
 
-    fn clear(&self) -> Result<(), LoadError> {
-        self.clear_as(false)
-    }
-
-    /// The same for a snapshot of the primary.
-    fn clear_for_sync(&self) -> Result<(), LoadError> {
-        self.clear_as(self.shared.config.is_yes("replica-lazy-flush"))
-    }
-
-    fn clear_as(&self, lazily: bool) -> Result<(), LoadError> {
+    /// Empties the keyspace; the memory is freed in the background if `lazily` says so.
+    fn clear(&self, lazily: bool) -> Result<(), LoadError> {
         let turn = self.engine.take_turn(None).map_err(|Busy| LoadError::ScriptBusy)?;
         self.engine.clear(turn.may_wait(), lazily);
         Ok(())

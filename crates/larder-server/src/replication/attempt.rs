@@ -11,11 +11,14 @@ use std::time::Duration;
 
 /// How long a read waits before the thread looks around.
 pub const LOOK: Duration = Duration::from_millis(50);
+
 /// Why a link ended.
 #[derive(Debug)]
 pub enum LinkError {
     /// The role, or the primary, has changed; or the server ends.
     Over,
+    /// A client has asked for it (CLIENT KILL).
+    Killed,
     /// The connection broke, or nothing came for `repl-timeout`.
     Io(io::Error),
     /// The primary refuses, or says what it must not.
@@ -27,6 +30,7 @@ pub enum LinkError {
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            LinkError::Killed => f.write_str("a client has closed it"),
             LinkError::Over => f.write_str("the role has changed"),
             LinkError::Io(error) => error.fmt(f),
             LinkError::Refused(reason) | LinkError::Load(reason) => f.write_str(reason),

@@ -13,19 +13,23 @@ use super::handshake::{self, Answer, Peer};
 use super::receive;
 use crate::persist::Persist;
 use crate::shared::Shared;
-use larder_engine::{Applied, Applier, Engine, LinkState, MayWait, spawn_background, wall_ms};
+use larder_engine::{
+    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, spawn_background, wall_ms,
+};
 use larder_resp::{Limits, Parsed, Parser};
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How long to wait before the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 /// A primary is told how far the server has come at least this often.
 const ACK_PERIOD: Duration = Duration::from_secs(1);
+/// Under load, the append-only file says this often how far the stream is applied.
+const NOTE_PERIOD: Duration = Duration::from_secs(1);
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
@@ -90,13 +94,14 @@ impl Link {
     /// Applies the stream.
     fn stream(&mut self, peer: Peer, db: usize) -> Result<(), LinkError> {
         let engine = Arc::clone(self.engine());
-        let mut applier = Applier::new(&engine, self.epoch, db);
         let (mut socket, mut bytes) = peer.into_parts();
+        let mut applier = Applier::new(&engine, client_info(&engine, &socket), self.epoch, db);
         socket.set_read_timeout(Some(LOOK))?;
         let mut acks = Acks::new(Arc::clone(&engine));
         acks.send(&mut socket)?;
         let (mut parser, mut piece) = (Parser::new(), vec![0; READ_BYTES]);
         let mut heard = Instant::now();
+        let mut noted = Instant::now();
         loop {
             applier.tick();
             let used = self.apply(&mut applier, &mut parser, &bytes, &mut acks, &mut socket)?;
@@ -112,20 +117,28 @@ impl Link {
                 );
             }
             acks.send_if_due(&mut socket)?;
+            if noted.elapsed() >= NOTE_PERIOD {
+                applier.note_place();
+                noted = Instant::now();
+            }
             self.check()?;
+            if applier.is_killed() {
+                return Err(LinkError::Killed);
+            }
             match socket.read(&mut piece) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(n) => {
                     heard = Instant::now();
                     bytes.extend_from_slice(&piece[..n]);
-                    engine.replication().bytes_in.fetch_add(n as u64, Relaxed);
+                    applier.note_received(n as u64);
                     let received = engine.append_log().stream_end() + bytes.len() as u64;
                     engine.replication().update_upstream(self.epoch, |upstream| {
                         upstream.received = received;
                         upstream.last_io_ms = wall_ms();
                     });
                 }
-                Err(error) if is_patience(&error) && heard.elapsed() < self.timeout() => {}
+                // A moment of silence.
+                Err(error) if is_patience(&error) && heard.elapsed() < self.timeout() => applier.note_place(),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -161,6 +174,18 @@ impl Link {
             }
             at += consumed;
         }
+    }
+}
+
+/// The link as a client of this server.
+fn client_info(engine: &Engine, socket: &TcpStream) -> ConnInfo {
+    let text = |address: io::Result<SocketAddr>| address.map_or_else(|_| String::new(), |a| a.to_string());
+    ConnInfo {
+        id: engine.next_client_id(),
+        addr: text(socket.peer_addr()),
+        laddr: text(socket.local_addr()),
+        fd: socket.as_raw_fd(),
+        kind: ConnKind::Tcp,
     }
 }
 

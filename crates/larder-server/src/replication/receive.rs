@@ -38,7 +38,7 @@ pub fn receive(
     };
     // What this server knows of histories ends here: if loading fails, it has nothing to go on from.
     link.engine().replication().state().can_resume = false;
-    let is_empty = link.engine().is_empty();
+    let is_empty = link.engine().is_empty(may_wait);
     let received = match link.shared.config.choice("repl-diskless-load") {
         DisklessLoad::Disabled => by_file(link, peer, &size, may_wait)?,
         DisklessLoad::OnEmptyDb if !is_empty => by_file(link, peer, &size, may_wait)?,

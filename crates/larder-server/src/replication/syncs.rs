@@ -9,13 +9,14 @@
 
 use crate::connection::Stream;
 use crate::persist::{Persist, WriteError, snapshot};
-use larder_engine::{Busy, Filter, MayWait, Phase, Replica, Snapshot, spawn_background};
+use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background};
 use larder_rdb::Version;
 use mio::{Events, Interest, Poll, Token};
 use parking_lot::{Condvar, Mutex};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Bytes that are gathered before they are sent.
@@ -157,7 +158,7 @@ impl Syncs {
             } else {
                 format!("+FULLRESYNC {id} {position}\r\n")
             };
-            match Sink::new(&mut joiner) {
+            match Sink::new(engine, &mut joiner) {
                 Ok(sink) => sinks.add(sink, joiner, head.as_bytes()),
                 Err(error) => engine.log_warning(&format!("A replica is lost: {error}")),
             }
@@ -270,16 +271,17 @@ impl Write for Sinks {
 
 /// One socket, and how to wait until it takes more.
 struct Sink {
+    engine: Arc<Engine>,
     poll: Poll,
     events: Events,
     failure: Option<String>,
 }
 
 impl Sink {
-    fn new(joiner: &mut Joiner) -> io::Result<Sink> {
+    fn new(engine: &Arc<Engine>, joiner: &mut Joiner) -> io::Result<Sink> {
         let poll = Poll::new()?;
         joiner.stream.watch(poll.registry(), Token(0), Interest::WRITABLE)?;
-        Ok(Sink { poll, events: Events::with_capacity(4), failure: None })
+        Ok(Sink { engine: Arc::clone(engine), poll, events: Events::with_capacity(4), failure: None })
     }
 
     /// Sends all of it, however long that takes, unless the replica takes nothing for `timeout`.
@@ -297,6 +299,7 @@ impl Sink {
             match joiner.stream.write(bytes) {
                 Ok(sent) => {
                     bytes = &bytes[sent..];
+                    self.engine.replication().bytes_out.fetch_add(sent as u64, Relaxed);
                     progress = Instant::now();
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

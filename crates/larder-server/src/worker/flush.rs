@@ -139,8 +139,10 @@ impl EventLoop {
     /// Closes a connection that does not read what it asked for.
     pub(super) fn check_output_limit(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
         let (class, now_ms) = (connection.session.class(), self.worker.now_ms());
+        let limit = &self.shared.config.hot.output_limits[class as usize];
+        let stream = self.unsent_stream(connection);
         let hoards = connection.session.is_stranger() && connection.output.len() > STRANGER_OUTPUT_BYTES_MAX;
-        if !hoards && !connection.output.over_limit(&self.shared.config.hot, class, now_ms) {
+        if !hoards && !connection.output.over_limit(limit, stream, now_ms) {
             return Ok(());
         }
         self.worker.stats().output_limit_closes.add(1);

@@ -1,13 +1,14 @@
 //! Sending replicas the stream.
 //!
 //! Each worker looks at its replicas at the end of a round, after the append-only file has been written, and sends them what has come
-//! since, straight from the log: a replica has no output of its own. A worker that has appended something wakes the others that have
-//! replicas behind.
+//! since, straight from the log: a replica has no output of its own. A worker that has appended something wakes the others whose
+//! replicas have not got it yet.
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
+use crate::connection::output::Unsent;
 use crate::replication::syncs::Joiner;
-use larder_engine::{ClientClass, Phase, Replica};
+use larder_engine::{Cursor, Phase, Replica};
 use mio::Token;
 use std::io;
 use std::sync::Arc;
@@ -22,9 +23,9 @@ impl EventLoop {
     /// A client has become a replica, or has loaded its snapshot.
     pub(super) fn begin_stream(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
         connection.session.begin_stream();
-        let delays = self.shared.config.is_yes("repl-disable-tcp-nodelay");
-        connection.stream.set_nodelay(!delays).map_err(|_| Hangup)?;
         if !std::mem::replace(&mut connection.flags.streams, true) {
+            let delays = self.shared.config.is_yes("repl-disable-tcp-nodelay");
+            connection.stream.set_nodelay(!delays).map_err(|_| Hangup)?;
             self.replicas.push(slot);
             let is_new =
                 connection.session.replica().is_some_and(|replica| replica.phase() == Phase::Waiting);
@@ -82,25 +83,10 @@ impl EventLoop {
         let Some(cursor) = replica.cursor() else { return Ok(()) };
         if replica.is_online() && connection.output.is_empty() && connection.flags.writable {
             let end = self.worker.engine().append_log().stream_end();
-            let until = end.min(cursor.position() + TURN_BYTES);
             let mut piece = std::mem::take(&mut self.piece);
-            while cursor.position() < until && connection.flags.writable {
-                piece.clear();
-                self.worker.engine().append_log().read_stream(cursor.position(), &mut piece, PIECE_BYTES);
-                let sent = match connection.stream.write(&piece) {
-                    Ok(sent) => sent,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(_) => return Err(Hangup),
-                };
-                cursor.advance(sent as u64);
-                connection.flags.writable = sent == piece.len();
-                connection.session.shared().add_net_out(sent);
-                self.worker.stats().net_out.add(sent as u64);
-                self.worker.stats().writes.add(1);
-                self.worker.engine().replication().bytes_out.fetch_add(sent as u64, Relaxed);
-            }
+            let written = self.write_stream(connection, &cursor, end, &mut piece);
             self.piece = piece;
+            written?;
             let waits = !connection.flags.writable;
             if waits != std::mem::replace(&mut connection.flags.watches_writes, waits) {
                 connection
@@ -110,40 +96,45 @@ impl EventLoop {
             }
             self.has_more_to_stream |= !waits && cursor.position() < end;
         }
-        self.check_stream_limit(connection, replica, cursor.position())
+        self.check_output_limit(connection)
     }
 
-    /// Closes the connection of a replica that takes the stream too slowly: `client-output-buffer-limit` of class `replica`, which is never
-    /// less than the backlog.
-    fn check_stream_limit(
-        &mut self,
-        connection: &Connection,
-        replica: &Replica,
-        position: u64,
+    /// Writes until the socket takes no more, the stream ends at `end`, or the others are to have their turn. `piece` is room to work in.
+    fn write_stream(
+        &self,
+        connection: &mut Connection,
+        cursor: &Cursor,
+        end: u64,
+        piece: &mut Vec<u8>,
     ) -> Result<(), Hangup> {
-        let hot = &self.shared.config.hot;
-        let left = self.worker.engine().append_log().stream_end().saturating_sub(position);
-        let least = self.shared.config.number("repl-backlog-size") as u64;
-        let over = |limit: u64| limit > 0 && left > limit.max(least);
-        let limit = &hot.output_limits[ClientClass::Replica as usize];
-        let now_ms = self.worker.wall_ms();
-        let since_ms = &replica.over_limit_since_ms;
-        if !over(limit.soft_bytes.load(Relaxed)) {
-            since_ms.store(0, Relaxed);
-        } else if since_ms.load(Relaxed) == 0 {
-            since_ms.store(now_ms, Relaxed);
+        let engine = self.worker.engine();
+        let until = end.min(cursor.position() + TURN_BYTES);
+        while cursor.position() < until && connection.flags.writable {
+            piece.clear();
+            engine.append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
+            let sent = match connection.stream.write(piece) {
+                Ok(sent) => sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Err(Hangup),
+            };
+            cursor.advance(sent as u64);
+            connection.flags.writable = sent == piece.len();
+            connection.session.shared().add_net_out(sent);
+            self.worker.stats().writes.add(1);
+            engine.replication().bytes_out.fetch_add(sent as u64, Relaxed);
         }
-        let since = since_ms.load(Relaxed);
-        let is_long =
-            since > 0 && now_ms.saturating_sub(since) / 1000 >= limit.soft_seconds.load(Relaxed).max(1);
-        if !over(limit.hard_bytes.load(Relaxed)) && !is_long {
-            return Ok(());
+        Ok(())
+    }
+
+    /// What a connection, if it is a replica, has to be sent of the stream.
+    pub(super) fn unsent_stream(&self, connection: &Connection) -> Unsent {
+        let Some(cursor) = connection.session.replica().and_then(|replica| replica.cursor()) else {
+            return Unsent::default();
+        };
+        Unsent {
+            bytes: self.worker.engine().append_log().stream_end().saturating_sub(cursor.position()),
+            hard_bytes_min: self.shared.config.number("repl-backlog-size") as u64,
         }
-        self.worker.stats().output_limit_closes.add(1);
-        self.shared.log.warning(&format!(
-            "Client {} scheduled to be closed ASAP for overcoming of output buffer limits.",
-            connection.describe()
-        ));
-        Err(Hangup)
     }
 }

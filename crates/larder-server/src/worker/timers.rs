@@ -1,4 +1,4 @@
-//! What happens when nothing happens: deadlines of blocked clients, idle clients, soft output limits, paused commands.
+//! What becomes due: deadlines of blocked clients, idle clients, soft output limits, paused commands.
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;

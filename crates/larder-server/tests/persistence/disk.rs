@@ -351,3 +351,37 @@ fn large_files_are_synced_little_by_little() {
         }
     }
 }
+
+/// A replica that cannot write its append-only file ends, as its acknowledgements would be lies; `replica-ignore-disk-write-errors` has it
+/// go on.
+#[test]
+fn a_replica_that_cannot_write_its_log() {
+    let primary = Server::larder(&["--repl-diskless-sync-delay", "0"]);
+    let mut ours = primary.client();
+    for ignores in [false, true] {
+        let args = [
+            "--appendonly",
+            "yes",
+            "--replica-ignore-disk-write-errors",
+            if ignores { "yes" } else { "no" },
+            "--use-exit-on-panic",
+            "yes",
+        ];
+        let mut replica = Faulty::start(Kind::Larder, &args);
+        let mut theirs = replica.client();
+        theirs.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        wait_for(&mut theirs, "INFO replication", "master_link_status:up");
+        replica.fail(&format!("write .incr.aof {EIO}"));
+        ours.ask("SET first 1");
+        if ignores {
+            wait_for(&mut theirs, "INFO persistence", "aof_last_write_status:err");
+            ours.ask("SET second 1");
+            wait_for(&mut theirs, "GET second", "1");
+            replica.heal();
+            wait_for(&mut theirs, "INFO persistence", "aof_last_write_status:ok");
+        } else {
+            replica.server.wait_for_log("this replica cannot write its append-only file");
+            assert!(!replica.server.wait().success());
+        }
+    }
+}

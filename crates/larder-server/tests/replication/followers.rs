@@ -146,6 +146,85 @@ fn restarts_need_no_snapshot() {
     assert_eq!(info(&mut ours, "stats", "sync_full"), "0");
 }
 
+/// The append-only file says where in the history of the data it ends, so restarts from it need no snapshot either; unless something came
+/// after the last time that it did.
+#[test]
+fn restarts_from_the_append_only_file_need_no_snapshot() {
+    let kept = ["--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"];
+    let (mut first, mut second) = (start(Kind::Larder, &kept), start(Kind::Larder, &kept));
+    let mut ours = first.client();
+    ours.ask("SELECT 3");
+    ours.ask("SET a 1");
+    follow(&mut second.client(), &first);
+    wait_for_same_data("at first", &first, &second);
+    (0..100).for_each(|i| drop(ours.ask(&format!("RPUSH list {i}"))));
+    wait_for_same_data("then", &first, &second);
+    let id = info(&mut ours, "replication", "master_replid");
+    let file_of = |server: &Server| {
+        let folder = server.dir().join("appendonlydir");
+        let mut names: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        names.retain(|path| path.to_string_lossy().ends_with(".incr.aof"));
+        names.sort();
+        names.pop().unwrap()
+    };
+    let ends_with_place = |server: &Server| {
+        let text = String::from_utf8_lossy(&std::fs::read(file_of(server)).unwrap()).into_owned();
+        text.lines().last().is_some_and(|line| line.starts_with(&format!("#REPL:{id} ")))
+    };
+    let wait_for_base = |server: &Server| {
+        let mut client = server.client();
+        wait_until("the file begins with what the primary has sent", || {
+            ["aof_rewrite_in_progress", "aof_rewrite_scheduled"]
+                .iter()
+                .all(|field| info(&mut client, "persistence", field) == "0")
+        });
+    };
+    wait_for_base(&second);
+    wait_until("the replica's file says where it is", || ends_with_place(&second));
+    let port = first.port().to_string();
+    let primary = format!("127.0.0.1 {port}");
+    let replica_args = [&kept[..], &["--replicaof", &primary]].concat();
+    // Killed in a moment of silence, and ended under load.
+    for is_killed in [true, false] {
+        if is_killed {
+            second.kill();
+        } else {
+            (0..20_000).for_each(|i| ours.send(&["RPUSH", "list", &i.to_string()]));
+            assert!(second.stop().success());
+            (0..20_000).for_each(|_| drop(ours.read().unwrap()));
+        }
+        (0..100).for_each(|i| drop(ours.ask(&format!("RPUSH list more{i}"))));
+        let granted: i64 = info(&mut ours, "stats", "sync_partial_ok").parse().unwrap();
+        assert!(second.start_again(&replica_args));
+        wait_for_same_data("the replica was restarted", &first, &second);
+        assert_eq!(info(&mut ours, "stats", "sync_full"), "1", "killed: {is_killed}");
+        assert_eq!(info(&mut ours, "stats", "sync_partial_ok"), (granted + 1).to_string());
+    }
+    // The primary, which waits for its replica.
+    assert!(first.stop().success());
+    assert!(ends_with_place(&first));
+    assert!(first.start_again(&kept));
+    wait_for_same_data("the primary was restarted", &first, &second);
+    let mut ours = first.client();
+    assert_eq!(info(&mut ours, "stats", "sync_full"), "0");
+    ours.ask("SET after restart");
+    wait_for_same_data("and goes on", &first, &second);
+    // Other servers skip what is for Larder only.
+    let check = larder_testkit::peer_path("valkey-check-aof");
+    let checked = std::process::Command::new(check).arg(file_of(&second)).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    // A command after the last note: nobody knows where that is.
+    assert!(second.stop().success());
+    let mut file = std::fs::File::options().append(true).open(file_of(&second)).unwrap();
+    std::io::Write::write_all(&mut file, b"*3\r\n$3\r\nSET\r\n$5\r\nstray\r\n$1\r\n1\r\n").unwrap();
+    assert!(second.start_again(&replica_args));
+    wait_for_same_data("a command too much", &first, &second);
+    assert_eq!(info(&mut ours, "stats", "sync_full"), "1");
+    // Until then it does not end.
+    wait_for_base(&second);
+}
+
 /// A primary does not end before its replicas have everything, and a replica acknowledges what it was asked for at once.
 #[test]
 fn a_primary_ends_when_its_replicas_have_everything() {

@@ -349,3 +349,66 @@ fn the_end_waits_for_replicas_as_long_as_it_may() {
     ours.send(&["SHUTDOWN"]);
     primary.wait();
 }
+
+/// The link is a client of the replica: clients list it, and may close it, after which it comes again.
+#[test]
+fn the_link_is_a_client_of_the_replica() {
+    let (primary, replica) = (start(Kind::Larder, &[]), start(Kind::Larder, &[]));
+    let mut client = replica.client();
+    assert_eq!(client.ask("CLIENT LIST TYPE master").text(), "");
+    follow(&mut client, &primary);
+    wait_for_link(&mut client);
+    primary.client().ask("SET a 1");
+    wait_until("it arrives", || client.ask("GET a").text() == "1");
+    let line = client.ask("CLIENT LIST TYPE master").text();
+    let has = |field: &str| line.split_whitespace().any(|other| other == field);
+    assert!(has("flags=M") && has("user=(superuser)") && has("cmd=set"), "{line}");
+    assert!(has(&format!("addr=127.0.0.1:{}", primary.port())), "{line}");
+    assert_eq!(line, client.ask("CLIENT LIST TYPE primary").text());
+    assert_eq!(client.ask("CLIENT KILL USER default SKIPME yes").int(), 0);
+    assert_eq!(client.ask("CLIENT KILL TYPE master").int(), 1);
+    replica.wait_for_log("a client has closed it");
+    wait_for_link(&mut client);
+    assert_ne!(line, client.ask("CLIENT LIST TYPE master").text());
+    assert_eq!(info(&mut primary.client(), "stats", "sync_partial_ok"), "1");
+    let figure = |name: &str, server: &Server| -> u64 {
+        info(&mut server.client(), "stats", name).parse().expect("a number")
+    };
+    assert!(figure("total_net_repl_output_bytes", &primary) > 100);
+    assert!(figure("total_net_repl_input_bytes", &replica) > 100);
+    client.ask("REPLICAOF NO ONE");
+    wait_until("the link is gone", || client.ask("CLIENT LIST TYPE master").text().is_empty());
+}
+
+/// `propagation-error-behavior` on a replica: a command of the primary that fails ends it, or is counted.
+#[test]
+fn failing_commands_of_the_primary() {
+    for (behavior, ends) in [("ignore", false), ("panic", true), ("panic-on-replicas", true)] {
+        let primary = start(Kind::Larder, &[]);
+        let mut replica = start(
+            Kind::Larder,
+            &[
+                "--propagation-error-behavior",
+                behavior,
+                "--replica-read-only",
+                "no",
+                "--use-exit-on-panic",
+                "yes",
+            ],
+        );
+        let mut theirs = replica.client();
+        follow(&mut theirs, &primary);
+        wait_for_link(&mut theirs);
+        assert_eq!(theirs.ask("SET a text").text(), "OK");
+        assert_eq!(theirs.ask("CONFIG SET replica-read-only yes").text(), "OK");
+        primary.client().ask("INCR a");
+        replica.wait_for_log("== CRITICAL == This replica is sending an error to its primary");
+        if ends {
+            assert!(!replica.wait().success());
+            continue;
+        }
+        primary.client().ask("SET b 1");
+        wait_until("the stream goes on", || theirs.ask("GET b").text() == "1");
+        assert_eq!(info(&mut theirs, "stats", "unexpected_error_replies"), "1");
+    }
+}

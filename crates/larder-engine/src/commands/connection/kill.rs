@@ -211,6 +211,8 @@ fn quoted(text: &str, value: &[u8]) -> CommandError {
 fn type_of(client: &ClientShared) -> &'static str {
     if client.has(client_flags::MONITOR) || client.has(client_flags::REPLICA) {
         "replica"
+    } else if client.has(client_flags::PRIMARY) {
+        "master"
     } else if client.has(client_flags::PUBSUB) {
         "pubsub"
     } else {
@@ -224,6 +226,7 @@ impl Criterion {
         match self {
             Criterion::Id(ids) => ids.contains(&client.id),
             Criterion::Type(kind) => *kind == type_of(client),
+            Criterion::User(_) if client.has(client_flags::PRIMARY) => false,
             Criterion::User(user) => {
                 client.names.lock().user.as_ref().map_or(acl::DEFAULT, |user| user.name()) == user
             }
@@ -321,6 +324,8 @@ fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
     if with_error {
         let error = CommandError::Fixed("UNBLOCKED client unblocked via CLIENT UNBLOCK");
         context.engine.errors.count(&error);
+        // As the peers count it: an error was written while this command ran.
+        context.worker.returned_errors.set(true);
         reply.error(&error.wire());
     } else {
         blocking::write_timeout(context.engine, &waiter, &mut reply);

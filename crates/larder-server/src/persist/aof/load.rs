@@ -1,4 +1,6 @@
 //! Reading an append-only file into the keyspace.
+//!
+//! A comment may say where in the history of the data the file is (`aof/log.rs` of the engine); it counts if no command follows.
 
 use super::file::place;
 use super::manifest::{Manifest, Part, Place};
@@ -6,7 +8,7 @@ use crate::persist::error::{CommandError, LoadError, PartError};
 use crate::persist::load as rdb;
 use crate::persist::temporary::Temporaries;
 use crate::shared::Shared;
-use larder_engine::{Engine, Overdue, Replay};
+use larder_engine::{Engine, History, Overdue, Replay, noted_place};
 use larder_resp::{Limits, Parsed, Parser};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,12 +21,18 @@ const READ_BYTES: usize = 1 << 20;
 /// The clocks are read again after this many commands.
 const COMMANDS_PER_TICK: u64 = 1024;
 
-/// Loads the append-only file that the configuration names, if there is one; says what was loaded.
+/// What has been loaded.
+pub struct LoadedLog {
+    /// Where in the history of the data the end of the file is, if it says so.
+    pub history: Option<History>,
+}
+
+/// Loads the append-only file that the configuration names; `None` if there is none, or nothing in it.
 pub fn load(
     shared: &Shared,
     engine: &Arc<Engine>,
     temporaries: &Temporaries,
-) -> Result<Option<&'static str>, LoadError> {
+) -> Result<Option<LoadedLog>, LoadError> {
     let place = place(&shared.config);
     let manifest = match Manifest::read(&place)? {
         Some(manifest) if !is_half_adopted(&place, &manifest) => manifest,
@@ -37,14 +45,15 @@ pub fn load(
     let total: u64 = sizes.sum::<Result<u64, LoadError>>()?;
     engine.persistence().load.total_bytes.store(total, Relaxed);
     let mut replay = Replay::new(engine);
+    let mut history = None;
     let count = manifest.parts().count();
     for (at, part) in manifest.parts().enumerate() {
         let path = place.path(&part.name);
         let is_last = at + 1 == count;
-        load_part(shared, engine, &mut replay, &path, is_last).map_err(LoadError::Part)?;
+        load_part(shared, engine, &mut replay, &path, is_last, &mut history).map_err(LoadError::Part)?;
         shared.log.notice(&format!("DB loaded from file {}", part.name));
     }
-    Ok((total > 0).then_some("append only file"))
+    Ok((total > 0).then_some(LoadedLog { history }))
 }
 
 /// Whether a file made before there were manifests was about to move when the server ended: the manifest is there already.
@@ -95,6 +104,7 @@ fn load_part(
     replay: &mut Replay,
     path: &Path,
     is_last: bool,
+    history: &mut Option<History>,
 ) -> Result<(), PartError> {
     let name = || path.display().to_string();
     let open = |error| PartError::Open(name(), error);
@@ -106,12 +116,13 @@ fn load_part(
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let checks = rdb::checks(engine);
         let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false };
-        (file, rest) =
-            rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?.rest;
+        let loaded = rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?;
+        (file, rest) = loaded.rest;
+        *history = loaded.history;
     }
     let size = file.metadata().map_err(open)?.len();
     let start = file.stream_position().map_err(open)? - rest.len() as u64;
-    match replay_commands(engine, replay, file, rest, start, path)? {
+    match replay_commands(engine, replay, file, rest, start, path, history)? {
         End::Whole => Ok(()),
         End::Cut(good) if is_last && shared.config.is_yes("aof-load-truncated") => {
             cut_off(shared, path, size, good)
@@ -145,7 +156,8 @@ fn cut_off(shared: &Shared, path: &Path, size: u64, good: u64) -> Result<(), Par
     cut.map_err(|error| PartError::Truncate(name.to_string(), error))
 }
 
-/// Executes the commands of a file. `bytes` have been read from it already; they begin at `start`.
+/// Executes the commands of a file. `bytes` have been read from it already; they begin at `start`. `history` is where the data is before,
+/// and then after them: a command that follows a note of that makes it unknown.
 fn replay_commands(
     engine: &Engine,
     replay: &mut Replay,
@@ -153,6 +165,7 @@ fn replay_commands(
     mut bytes: Vec<u8>,
     start: u64,
     path: &Path,
+    history: &mut Option<History>,
 ) -> Result<End, PartError> {
     let limits = Limits { bulk_bytes_max: u64::MAX, authenticated: true };
     let mut parser = Parser::new();
@@ -166,6 +179,9 @@ fn replay_commands(
                 |error| PartError::Command { file: path.display().to_string(), at: base + at as u64, error };
             if first == b'#' {
                 let Some(len) = memchr::memchr(b'\n', &bytes[at..]) else { break };
+                if let Some((id, position, db)) = noted_place(&bytes[at..at + len]) {
+                    *history = Some(History { id, position, db });
+                }
                 at += len + 1;
             } else if first != b'*' {
                 return Err(bad(CommandError::NotACommand));
@@ -174,6 +190,7 @@ fn replay_commands(
                     Ok(Parsed::Incomplete) => break,
                     Ok(Parsed::Command { args, consumed }) => {
                         replay.execute(args).map_err(|text| bad(CommandError::Refused(text)))?;
+                        *history = None;
                         at += consumed;
                         count += 1;
                         if !delay.is_zero() {

@@ -107,9 +107,18 @@ impl AppendFile {
 
     /// After CONFIG SET appendonly no, unless it says yes again by now. No shard must be held.
     pub fn stop(&self, persist: &Persist, may_wait: &MayWait) {
+        self.stop_unless(persist, may_wait, || persist.shared.config.is_yes("appendonly"));
+    }
+
+    /// Before the data is replaced by that of a primary: the file says what it says until it begins again, with the new data as its base.
+    pub fn suspend(&self, persist: &Persist, may_wait: &MayWait) {
+        self.stop_unless(persist, may_wait, || false);
+    }
+
+    fn stop_unless(&self, persist: &Persist, may_wait: &MayWait, is_wanted: impl FnOnce() -> bool) {
         let mut log = persist.engine.persistence().log.lock();
         // Under the lock, so that whoever says yes sees either what this does or that the log is kept.
-        if persist.shared.config.is_yes("appendonly") || !std::mem::replace(&mut log.enabled, false) {
+        if is_wanted() || !std::mem::replace(&mut log.enabled, false) {
             return;
         }
         (log.rewrite_scheduled, log.waits_for_base) = (false, false);
