@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build test test-full test-checked test-ecosystem unit clients lint fmt docs bench deps fuzz
+.PHONY: run build test test-full test-checked test-ecosystem unit clients lint fmt docs pages bench deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -87,3 +87,7 @@ bench: build
 
 fmt:
 	$(CARGO) fmt --all
+
+# The documents that are made from the table of options.
+pages:
+	$(CARGO) run --quiet -p larder-engine --example pages

@@ -1,8 +1,10 @@
-//! `docs/options.md` has a row for each option in the table that its effect asks for, and whoever is said to read an option
-//! does so: its name, or the field of its hot value, stands in the source outside of this folder.
+//! The documents of the options are what the table says, and whoever is said to read an option does so: its name, or the field
+//! of its hot value, stands in the source outside of this folder.
 
+use super::Config;
 use super::table::{Effect, OPTIONS};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::path::Path;
 
 /// The source of the engine and the server, without their tests and without this folder.
@@ -50,57 +52,56 @@ fn every_option_has_a_reader() {
     }
 }
 
-/// The names in backticks of the rows of the sections whose heading `wanted` accepts; of the first column, or of all.
-fn names_in(page: &str, column: usize, wanted: impl Fn(&str) -> bool) -> BTreeSet<&str> {
-    let mut names = BTreeSet::new();
-    let mut heading = "";
-    for line in page.lines() {
-        heading = line.strip_prefix("## ").unwrap_or(heading);
-        let cell = line.strip_prefix('|').and_then(|row| row.split('|').nth(column));
-        if let Some(cell) = cell.filter(|_| wanted(heading)) {
-            names.extend(cell.split('`').skip(1).step_by(2));
-        }
+fn document(name: &str) -> (String, std::path::PathBuf) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    (std::fs::read_to_string(&path).unwrap_or_default(), path)
+}
+
+#[test]
+fn the_documents_are_what_the_table_says() {
+    for (name, made) in [("options.md", super::options_page()), ("larder.conf", super::sample_file())] {
+        let (text, path) = document(name);
+        assert!(text == made, "{} is not what the table says: make pages", path.display());
     }
-    names
 }
 
+/// The file, with every line in force, sets each option to its default.
 #[test]
-fn the_page_has_every_option_where_it_belongs() {
-    let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md")).unwrap();
-    let (dormant, refused) = ("Accepted, and nothing to shape", "Refused");
-    let of = |is: fn(&Effect) -> bool| -> BTreeSet<&str> {
-        OPTIONS.iter().filter(|opt| is(&opt.effect)).map(|opt| opt.name).collect()
-    };
-    let read = names_in(&page, 0, |heading| heading != dormant && heading != refused);
-    assert_eq!(read, of(|effect| *effect == Effect::Read));
-    assert_eq!(
-        names_in(&page, 1, |heading| heading == dormant),
-        of(|effect| matches!(effect, Effect::Dormant(_)))
-    );
-    assert_eq!(
-        names_in(&page, 1, |heading| heading == refused),
-        of(|effect| matches!(effect, Effect::Absent(_)))
-    );
+fn the_sample_file_has_the_defaults() {
+    let file = super::sample_file();
+    let is_setting = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && line.len() > 1;
+    let lines: Vec<&str> = file.lines().filter(is_setting).map(|line| &line[1..]).collect();
+    let named: BTreeSet<&str> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
+    let shown = OPTIONS.iter().filter(|opt| opt.effect == Effect::Read && !opt.hidden);
+    assert_eq!(named, shown.map(|opt| opt.name).collect());
+    let config = Config::new(1);
+    // No value says that there is no primary.
+    let text: String =
+        lines.iter().filter(|line| !line.starts_with("replicaof ")).flat_map(|line| [line, "\n"]).collect();
+    config.load::<Infallible>(&text, &mut |_| Ok(String::new()), &mut |_, _| Ok(())).unwrap();
+    let defaults = Config::new(1);
+    for opt in OPTIONS.iter() {
+        assert_eq!(config.value(opt.name), defaults.value(opt.name), "{}", opt.name);
+    }
 }
 
-/// The last column of the page names files, which speak of the option; a dash says that there is none.
+/// An option that does something says what in a line, and names a file of tests that speaks of it.
 #[test]
-fn tests_named_on_the_page_exist() {
-    let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md")).unwrap();
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for line in page.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [name, _, file] = cells[..] else { panic!("{line}") };
-        if file == "—" {
-            continue;
+fn rows_say_what_options_do() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../larder-server/tests");
+    for opt in OPTIONS.iter() {
+        let is_read = opt.effect == Effect::Read;
+        assert_eq!(opt.summary.ends_with('.'), is_read, "{}", opt.name);
+        assert!(!opt.summary.contains('\n') && !opt.summary.contains('|'), "{}", opt.name);
+        if is_read {
+            let path = tests.join(opt.tested_in);
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            assert!(
+                opt.names().any(|name| text.contains(name)),
+                "{} does not speak of {}",
+                opt.tested_in,
+                opt.name
+            );
         }
-        let name = name.trim_matches('`');
-        let places = [crates.join("larder-server/tests").join(file), crates.join(file)];
-        let text = places.iter().find_map(|path| std::fs::read_to_string(path).ok());
-        let text = text.unwrap_or_else(|| panic!("{name}: no file {file}"));
-        let opt = OPTIONS.iter().find(|opt| opt.name == name).unwrap();
-        assert!(opt.names().any(|name| text.contains(name)), "{file} does not speak of {name}");
     }
 }

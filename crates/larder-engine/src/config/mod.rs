@@ -20,6 +20,7 @@ mod kind;
 mod load;
 pub mod notify;
 mod number;
+mod pages;
 mod rewrite;
 mod special;
 mod table;
@@ -36,6 +37,7 @@ pub use error::{ConfigError, OptionError, Refusal};
 pub use hot::{Hot, HotChoice, OutputLimit};
 pub use load::{FatalConfig, FatalHeading, Include, LineError};
 pub(crate) use number::parse_memory;
+pub use pages::{options_page, sample_file};
 pub use rewrite::quoted;
 
 use crate::host::{ApplyError, ShutdownFlags};

@@ -124,6 +124,15 @@ impl File {
     }
 }
 
+/// The lines that give an option its default.
+pub(super) fn default_lines(opt: &Opt) -> Vec<String> {
+    let lines = lines_of(opt, opt.default, true);
+    if lines.is_empty() {
+        return vec![format!("{} \"\"", opt.name)];
+    }
+    lines.into_iter().map(|(line, _)| line).collect()
+}
+
 /// The lines of an option, and whether each must be there.
 fn lines_of(opt: &Opt, text: &str, differs: bool) -> Vec<(String, bool)> {
     let name = opt.name;

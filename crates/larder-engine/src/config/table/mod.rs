@@ -1,5 +1,5 @@
 //! The table of options: one row each, in sections. Names, aliases, types, ranges and defaults live here and nowhere
-//! else; parsing, CONFIG GET/SET/REWRITE and the hot values follow from the row.
+//! else; parsing, CONFIG GET/SET/REWRITE, the hot values and the documents follow from the row.
 
 mod advanced;
 mod cluster;
@@ -17,21 +17,28 @@ use std::sync::LazyLock;
 
 pub(crate) use row::{Effect, Opt};
 
+/// Options that belong together.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) options: &'static [Opt],
+}
+
+/// The sections, in the order of the documents.
+pub(crate) static SECTIONS: [Section; 9] = [
+    Section { title: "Connections", options: network::OPTIONS },
+    Section { title: "Process", options: process::OPTIONS },
+    Section { title: "Memory", options: memory::OPTIONS },
+    Section { title: "Values", options: types::OPTIONS },
+    Section { title: "Persistence", options: persistence::OPTIONS },
+    Section { title: "Replication", options: replication::OPTIONS },
+    Section { title: "Cluster", options: cluster::OPTIONS },
+    Section { title: "TLS", options: tls::OPTIONS },
+    Section { title: "Commands: logs, latency, scripts", options: advanced::OPTIONS },
+];
+
 /// All options; an option is known elsewhere by its index here.
-pub(crate) static OPTIONS: LazyLock<Vec<Opt>> = LazyLock::new(|| {
-    [
-        network::OPTIONS,
-        process::OPTIONS,
-        memory::OPTIONS,
-        types::OPTIONS,
-        persistence::OPTIONS,
-        replication::OPTIONS,
-        cluster::OPTIONS,
-        tls::OPTIONS,
-        advanced::OPTIONS,
-    ]
-    .concat()
-});
+pub(crate) static OPTIONS: LazyLock<Vec<Opt>> =
+    LazyLock::new(|| SECTIONS.iter().flat_map(|section| section.options).copied().collect());
 
 static INDEX: LazyLock<HashMap<&'static str, (usize, &'static str)>> = LazyLock::new(|| {
     let rows = OPTIONS.iter().enumerate();

@@ -5,35 +5,59 @@ use crate::config::choices::{Choice, DisklessLoad, PropagationErrorBehavior};
 use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
-    special("replicaof", Special::ReplicaOf, "").alias(&["slaveof"]).immutable(),
-    text("masterauth", "").alias(&["primaryauth"]).sensitive(),
-    text("masteruser", "").alias(&["primaryuser"]).sensitive(),
-    yes_no("replica-serve-stale-data", "yes").alias(&["slave-serve-stale-data"]),
-    yes_no("replica-read-only", "yes").alias(&["slave-read-only"]),
-    yes_no("replica-lazy-flush", "yes").alias(&["slave-lazy-flush"]),
-    yes_no("replica-ignore-maxmemory", "yes").alias(&["slave-ignore-maxmemory"]),
-    yes_no("replica-ignore-disk-write-errors", "no"),
-    yes_no("replica-announced", "yes"),
-    text("replica-announce-ip", "").alias(&["slave-announce-ip"]),
-    int("replica-announce-port", 0, 65535, "0").alias(&["slave-announce-port"]),
-    int("replica-priority", 0, INT_MAX, "100").alias(&["slave-priority"]),
+    special("replicaof", Special::ReplicaOf, "").alias(&["slaveof"]).immutable()
+        .does("Host and port of the primary; `REPLICAOF` changes it, and `CONFIG REWRITE` keeps that.", "replication/roles.rs"),
+    text("masterauth", "").alias(&["primaryauth"]).sensitive()
+        .does("Password for the primary.", "replication/roles.rs"),
+    text("masteruser", "").alias(&["primaryuser"]).sensitive()
+        .does("User for the primary.", "replication/roles.rs"),
+    yes_no("replica-serve-stale-data", "yes").alias(&["slave-serve-stale-data"])
+        .does("Serves reads while the link to the primary is down.", "replication/roles.rs"),
+    yes_no("replica-read-only", "yes").alias(&["slave-read-only"])
+        .does("Refuses writes of clients on a replica.", "replication/roles.rs"),
+    yes_no("replica-lazy-flush", "yes").alias(&["slave-lazy-flush"])
+        .does("Frees the old data in the background before a snapshot is loaded.", "replication/roles.rs"),
+    yes_no("replica-ignore-maxmemory", "yes").alias(&["slave-ignore-maxmemory"])
+        .does("A replica evicts nothing by itself.", "replication/roles.rs"),
+    yes_no("replica-ignore-disk-write-errors", "no")
+        .does("`no`: a replica that cannot write its append-only file ends.", "persistence/disk.rs"),
+    yes_no("replica-announced", "yes")
+        .does("Sentinels list the replica.", "replication/roles.rs"),
+    text("replica-announce-ip", "").alias(&["slave-announce-ip"])
+        .does("The address that the primary shows for the replica.", "replication/roles.rs"),
+    int("replica-announce-port", 0, 65535, "0").alias(&["slave-announce-port"])
+        .does("The port that the primary shows for the replica.", "replication/roles.rs"),
+    int("replica-priority", 0, INT_MAX, "100").alias(&["slave-priority"])
+        .does("Which replica Sentinel prefers; shown by `INFO replication`.", "replication/roles.rs"),
     int("min-replicas-to-write", 0, INT_MAX, "0")
         .alias(&["min-slaves-to-write"])
-        .hot_int(|h| &h.min_replicas_to_write),
+        .hot_int(|h| &h.min_replicas_to_write)
+        .does("Refuses writes while fewer replicas follow.", "replication/roles.rs"),
     int("min-replicas-max-lag", 0, INT_MAX, "10")
         .alias(&["min-slaves-max-lag"])
-        .hot_int(|h| &h.min_replicas_max_lag),
-    memory("repl-backlog-size", 1, LONG_MAX, "10485760"),
-    int("repl-backlog-ttl", 0, LONG_MAX, "3600"),
-    yes_no("repl-disable-tcp-nodelay", "no"),
-    yes_no("repl-diskless-sync", "yes"),
-    int("repl-diskless-sync-delay", 0, INT_MAX, "5"),
-    int("repl-diskless-sync-max-replicas", 0, INT_MAX, "0"),
+        .hot_int(|h| &h.min_replicas_max_lag)
+        .does("Seconds after which a replica that acknowledges nothing does not count; 0 turns that off.", "replication/roles.rs"),
+    memory("repl-backlog-size", 1, LONG_MAX, "10485760")
+        .does("Bytes of the stream that are kept for replicas that come back.", "replication/faults.rs"),
+    int("repl-backlog-ttl", 0, LONG_MAX, "3600")
+        .does("Seconds without replicas after which a primary forgets them; 0 is never.", "replication/roles.rs"),
+    yes_no("repl-disable-tcp-nodelay", "no")
+        .does("Gathers small writes to replicas.", "replication/roles.rs"),
+    yes_no("repl-diskless-sync", "yes")
+        .does("Sends snapshots as they are made; `no`: by a file, so that their length comes before.", "replication/followers.rs"),
+    int("repl-diskless-sync-delay", 0, INT_MAX, "5")
+        .does("Seconds to wait for more replicas before a snapshot begins.", "replication/main.rs"),
+    int("repl-diskless-sync-max-replicas", 0, INT_MAX, "0")
+        .does("Replicas at which a snapshot does not wait for more; 0 is no number.", "replication/roles.rs"),
     one_of("repl-diskless-load", DisklessLoad::NAMES, "disabled")
-        .without("swapdb", "Loading a snapshot of the primary beside the data"),
+        .without("swapdb", "Loading a snapshot of the primary beside the data")
+        .does("Loads a snapshot of the primary from a file (`disabled`) or as it comes. `swapdb` is refused.", "replication/followers.rs"),
     yes_no("repl-mptcp", "no").immutable().absent("Multipath TCP to a primary"),
     yes_no("dual-channel-replication-enabled", "no").absent("A second connection for the snapshot"),
-    int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"]),
-    int("repl-timeout", 1, INT_MAX, "60"),
-    one_of("propagation-error-behavior", PropagationErrorBehavior::NAMES, "ignore"),
+    int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"])
+        .does("Seconds between signs of life in the stream.", "replication/roles.rs"),
+    int("repl-timeout", 1, INT_MAX, "60")
+        .does("Seconds after which a silent end of a link is given up.", "replication/main.rs"),
+    one_of("propagation-error-behavior", PropagationErrorBehavior::NAMES, "ignore")
+        .does("What a failing command of the append-only file or of the primary does: `ignore` logs it, `panic` ends the server, `panic-on-replicas` does so for those of the primary.", "replication/roles.rs"),
 ];

@@ -25,6 +25,10 @@ pub(crate) struct Opt {
     pub(crate) kind: Kind,
     /// Canonical text.
     pub(crate) default: &'static str,
+    /// What it does, in a line.
+    pub(crate) summary: &'static str,
+    /// The file that tests it, below `crates/larder-server/tests`.
+    pub(crate) tested_in: &'static str,
     /// CONFIG SET refuses it.
     pub(crate) immutable: bool,
     /// CONFIG SET refuses it unless `enable-protected-configs` allows.
@@ -39,7 +43,7 @@ pub(crate) struct Opt {
     pub(crate) effect: Effect,
 }
 
-/// What becomes of an option's value. `docs/options.md` says it to users; a test compares.
+/// What becomes of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Some part of the server reads it; a test looks for the reader.
@@ -56,6 +60,8 @@ pub(super) const fn option(name: &'static str, kind: Kind, default: &'static str
         aliases: &[],
         kind,
         default,
+        summary: "",
+        tested_in: "",
         immutable: false,
         protected: false,
         sensitive: false,
@@ -97,6 +103,13 @@ pub(super) const fn special(name: &'static str, which: Special, default: &'stati
 impl Opt {
     pub(super) const fn alias(mut self, aliases: &'static [&'static str]) -> Opt {
         self.aliases = aliases;
+        self
+    }
+
+    /// What an option of the effect [`Effect::Read`] does, and which file tests it.
+    pub(super) const fn does(mut self, summary: &'static str, tested_in: &'static str) -> Opt {
+        self.summary = summary;
+        self.tested_in = tested_in;
         self
     }
 

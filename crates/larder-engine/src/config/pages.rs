@@ -1,0 +1,148 @@
+//! What users read of the options, made from the table: the page `docs/options.md` and the file `docs/larder.conf`. The example `pages`
+//! of this crate writes both.
+
+use super::kind::Kind;
+use super::number::Unit;
+use super::rewrite::default_lines;
+use super::special::Special;
+use super::table::{Effect, Opt, SECTIONS, Section};
+use std::fmt::Write;
+
+const PAGE_HEAD: &str = "\
+# Options
+
+What each option does, and where that is tested (below `crates/larder-server/tests`). Types, ranges and error texts are compared with
+Valkey for all of them (`crates/larder-server/tests/config_differential.rs`). An option that is accepted does what it says here, or the
+start and `CONFIG SET` refuse it by name. [larder.conf](larder.conf) has them all with their defaults. Both are made from the table of
+options by `make pages`.
+
+`CONFIG SET` refuses those marked *start* while the server runs. Other names of an option stand after it.
+";
+
+const DORMANT_HEAD: &str = "
+## Accepted, and nothing to shape
+
+These options shape what never happens here, so no value of theirs could be noticed. They are kept, shown and rewritten.
+
+| what they shape | options |
+|---|---|
+";
+
+const ABSENT_HEAD: &str = "
+## Refused
+
+These ask for what does not exist here. Only their defaults are accepted, at the start and by `CONFIG SET`; `loadmodule` and
+`--sentinel` are refused, too.
+
+| what is missing | options |
+|---|---|
+";
+
+const PAGE_END: &str = "
+## Gone
+
+Files that name these still load, as with Valkey: `dynamic-hz`, `io-threads-do-reads`, `list-max-ziplist-entries`,
+`list-max-ziplist-value`, `lua-replicate-commands`, `sanitize-dump-payload` (payloads are always checked).
+";
+
+const FILE_HEAD: &str = "\
+# Options of Larder with their defaults. Take away the # before a line and change what it says.
+#
+# A line is a name and its value, in quotes if it has spaces. Bytes may be written as 1k (1000), 1kb (1024), 1m, 1mb, 1g, 1gb.
+# Lines of another file are taken in by: include /path/to/other.conf
+";
+
+/// The page of all options, in Markdown.
+pub fn options_page() -> String {
+    let mut page = PAGE_HEAD.to_owned();
+    for section in SECTIONS.iter().filter(|section| read_by(section).next().is_some()) {
+        let _ = write!(
+            page,
+            "\n## {}\n\n| option | default | what it does | tested in |\n|---|---|---|---|\n",
+            section.title
+        );
+        for opt in read_by(section) {
+            let names: Vec<String> = opt.names().map(|name| format!("`{name}`")).collect();
+            let start = if opt.immutable { ", *start*" } else { "" };
+            let default = match opt.default {
+                _ if opt.name == "threads" => "cores".to_owned(),
+                "" => "none".to_owned(),
+                text => format!("`{text}`"),
+            };
+            let _ = writeln!(
+                page,
+                "| {}{start} | {default} | {} | {} |",
+                names.join(", "),
+                opt.summary,
+                opt.tested_in
+            );
+        }
+    }
+    page.push_str(DORMANT_HEAD);
+    push_groups(&mut page, |effect| match effect {
+        Effect::Dormant(what) => Some(what),
+        _ => None,
+    });
+    page.push_str(ABSENT_HEAD);
+    push_groups(&mut page, |effect| match effect {
+        Effect::Absent(what) => Some(what),
+        _ => None,
+    });
+    page + PAGE_END
+}
+
+fn read_by(section: &Section) -> impl Iterator<Item = &'static Opt> {
+    section.options.iter().filter(|opt| opt.effect == Effect::Read)
+}
+
+/// A row for each thing that `thing_of` finds in effects, with the options that have it.
+fn push_groups(page: &mut String, thing_of: fn(Effect) -> Option<&'static str>) {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for opt in SECTIONS.iter().flat_map(|section| section.options) {
+        let Some(thing) = thing_of(opt.effect) else { continue };
+        let name = format!("`{}`", opt.name);
+        match groups.iter_mut().find(|(other, _)| *other == thing) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((thing, vec![name])),
+        }
+    }
+    for (thing, names) in groups {
+        let _ = writeln!(page, "| {thing} | {} |", names.join(", "));
+    }
+}
+
+/// A configuration file that says what is so without it: each option that does something, what it does and what it takes in comments.
+pub fn sample_file() -> String {
+    let mut file = FILE_HEAD.to_owned();
+    for section in SECTIONS.iter().filter(|section| read_by(section).next().is_some()) {
+        let _ = write!(file, "\n\n# ---- {} ----\n", section.title);
+        for opt in read_by(section).filter(|opt| !opt.hidden) {
+            let summary = opt.summary.replace('`', "");
+            let _ = write!(file, "\n# {summary}{}\n", values_of(opt.kind));
+            for line in default_lines(opt) {
+                let _ = writeln!(file, "#{line}");
+            }
+        }
+    }
+    file
+}
+
+/// What an option takes, after its summary.
+fn values_of(kind: Kind) -> String {
+    match kind {
+        Kind::Bool => " (yes or no)".to_owned(),
+        Kind::Enum(names) => {
+            let names: Vec<&str> = names.iter().map(|name| name.0).collect();
+            format!(" ({})", names.join(", "))
+        }
+        Kind::Flags(names) => {
+            let names: Vec<&str> = names.iter().map(|name| name.0).collect();
+            format!(" (one or more of {})", names.join(", "))
+        }
+        Kind::Int { bounds: (min, max), unit: Unit::Plain } if max < i128::from(i32::MAX) => {
+            format!(" ({min} to {max})")
+        }
+        Kind::Special(Special::OutputLimits) => " (class, hard limit, soft limit, seconds)".to_owned(),
+        Kind::Int { .. } | Kind::Text(_) | Kind::Special(_) => String::new(),
+    }
+}
