@@ -112,6 +112,8 @@ SUITES = {
     "dramatiq": python("dramatiq_jobs.py"),
     "rq": python("rq_jobs.py"),
     "celery": python("celery_jobs.py"),
+    "redis-py-sentinel": python("sentinel.py"),
+    "ioredis-sentinel": node("sentinel.js"),
 }
 
 
@@ -195,7 +197,11 @@ def run(name, scenarios, server, durable, counts):
         print(f"skip {name}: {reason}", flush=True)
         counts["skip"] += 1
         return
-    environment = os.environ | {"REDIS_PORT": str(server.port), "NODE_PATH": str(TARGET / "node_modules")}
+    environment = os.environ | {
+        "REDIS_PORT": str(server.port),
+        "REDIS_PROGRAM": server.command[0],
+        "NODE_PATH": str(TARGET / "node_modules"),
+    }
     suite = subprocess.Popen([*command, *scenarios], stdout=subprocess.PIPE, text=True, env=environment)
     began, passed = time.monotonic(), True
     for line in suite.stdout:

@@ -1,0 +1,41 @@
+//! What the documents promise to those who run several servers: Sentinels that fail over, moving in from another server and back. The
+//! configurations and commands are taken from the documents.
+
+mod migrate;
+mod sentinel;
+
+use larder_testkit::{Client, Value};
+use std::time::{Duration, Instant};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again until it is so.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A document.
+fn document(name: &str) -> String {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The blocks of code of a language in a document.
+fn blocks(document: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    let parts = document.split(fence.as_str()).skip(1);
+    parts.filter_map(|part| part.split_once("```")).map(|(block, _)| block.to_owned()).collect()
+}
+
+/// A field of `INFO replication`, or nothing while the server does not answer.
+fn replication_info(client: &mut Client, name: &str) -> String {
+    client.send(&["INFO", "replication"]);
+    let text = client.read().map_or_else(|_| String::new(), |reply: Value| reply.text());
+    let field = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
+    field.unwrap_or_default()
+}
