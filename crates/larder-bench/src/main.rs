@@ -10,6 +10,7 @@ mod connect;
 mod context;
 mod data;
 mod figure;
+mod links;
 mod loader;
 mod machine;
 mod peer;

@@ -13,8 +13,22 @@ fn every_workload_runs_small() {
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{complaints}");
     for group in [
-        "memory", "cpu", "ends", "packing", "rotate", "zset", "copy", "index", "bits", "pf", "geo", "script",
-        "eviction", "idle", "startup",
+        "memory",
+        "cpu",
+        "ends",
+        "packing",
+        "rotate",
+        "zset",
+        "copy",
+        "index",
+        "bits",
+        "pf",
+        "geo",
+        "script",
+        "eviction",
+        "replication",
+        "idle",
+        "startup",
     ] {
         assert!(text.contains(&format!("== {group} ==")), "{group} is missing:\n{text}");
     }

@@ -16,6 +16,7 @@ mod packing;
 mod persistence;
 mod pf;
 mod pubsub;
+mod replication;
 mod rotate;
 mod script;
 mod set;
@@ -98,6 +99,11 @@ const TABLE: &[Entry] = &[
     ("persist/snapshot", "BGSAVE of 5M keys while a client writes: delays and memory", persistence::snapshot),
     ("persist/always", "appendfsync always: 50 writers and a reader", persistence::always),
     ("persist/everysec", "appendfsync everysec: processor time of SET", persistence::everysec),
+    ("replication/primary", "SET with no, one and four replicas that follow", replication::primary),
+    ("replication/apply", "what a replica spends on a stream of commands", replication::apply),
+    ("replication/sync", "a snapshot of 5M keys for a replica, while a client writes", replication::sync),
+    ("replication/lag", "from a write to a read at the replica", replication::lag),
+    ("replication/failover", "how long nobody can write during FAILOVER", replication::failover),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("set/one", "set commands on one set of 1M members, strings and integers", |c| set::run(c, 1, 1_000_000)),
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),

@@ -105,18 +105,18 @@ pub fn snapshot(context: &mut Context) -> io::Result<()> {
 
 /// What a client saw that set keys one by one: the time of each, in ms.
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     times: Vec<f64>,
 }
 
 impl Seen {
-    fn add(&mut self, times: Vec<f64>) {
+    pub(super) fn add(&mut self, times: Vec<f64>) {
         self.times.extend(times);
         self.times.sort_by(f64::total_cmp);
     }
 
     /// The time that this share of all took at most.
-    fn at(&self, share: f64) -> f64 {
+    pub(super) fn at(&self, share: f64) -> f64 {
         self.times[((self.times.len() - 1) as f64 * share) as usize]
     }
 
@@ -126,7 +126,7 @@ impl Seen {
 }
 
 /// One connection sets random keys, one after the other, until `until` returns.
-fn write_until(
+pub(super) fn write_until(
     session: &Session,
     keys: u64,
     until: impl FnOnce(&mut Session) -> io::Result<()>,
