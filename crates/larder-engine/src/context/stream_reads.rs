@@ -123,9 +123,11 @@ pub(crate) fn note_delivery(
     group.entries_read = count;
     if let Some(&last) = ids.last() {
         group.last_id = last;
-        group.consumer_mut(consumer).active_ms = Some(now);
     }
     if !read.no_ack {
+        if !ids.is_empty() {
+            group.consumer_mut(consumer).active_ms = Some(now);
+        }
         ids.iter().for_each(|&id| group.put(Pending { id, consumer, time_ms: now, count: 1 }));
         ids.iter().for_each(|&id| effects.pending(group, id));
     } else {

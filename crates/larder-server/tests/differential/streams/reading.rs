@@ -142,3 +142,32 @@ fn those_who_wait_get_what_valkey_gives_them() {
         }
     }
 }
+
+#[test]
+fn a_consumer_is_active_when_something_becomes_pending() {
+    let reads = [
+        "XREADGROUP GROUP g c NOACK STREAMS s >",
+        "XREADGROUP GROUP g c STREAMS s 0",
+        "XREADGROUP GROUP g c NOACK STREAMS s s 0 >",
+        "XREADGROUP GROUP g c STREAMS s >",
+        "XREADGROUP GROUP g c STREAMS s s 0 >",
+    ];
+    let (larder, peer) = (Server::larder(&[]), Server::of(Kind::Valkey, &[]));
+    for read in reads {
+        let [ours, theirs] = [&larder, &peer].map(|server| {
+            let mut client = server.client();
+            ["FLUSHALL", "XGROUP CREATE s g $ MKSTREAM", "XADD s 1-1 a b"]
+                .map(|line| client.ask(line))
+                .iter()
+                .for_each(|reply| assert!(!matches!(reply, Value::Error(_)), "{reply:?}"));
+            client.ask(read);
+            client.cmd(&[
+                "EVAL",
+                "return redis.call('XINFO', 'CONSUMERS', 's', 'g')[1][8] >= 0 and 1 or 0",
+                "0",
+            ])
+        });
+        assert_eq!(ours, theirs, "{read}");
+        assert!(matches!(ours, Value::Int(_)), "{read}: {ours:?}");
+    }
+}
