@@ -12,10 +12,12 @@ use crate::engine::Engine;
 use crate::replication::unit::Unit;
 use crate::text::word::is_word;
 use crate::worker::Worker;
-use larder_resp::Args;
+use larder_resp::{Args, KeyHints};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Bytes of a unit for which room is kept.
+const UNIT_BYTES_KEPT: usize = 64 << 10;
 /// No worker has this number: what is done here concerns the clients of all.
 const NO_WORKER: usize = usize::MAX;
 
@@ -37,7 +39,8 @@ pub struct Applier {
     worker: Worker,
     session: Session,
     reply: Vec<u8>,
-    unit: Vec<u8>,
+    /// The unit that is coming; the worker has it while it is executed.
+    unit: Option<Box<Unit>>,
     epoch: u64,
 }
 
@@ -54,7 +57,7 @@ impl Applier {
         shared.db.store(db as u32, Relaxed);
         session.is_of_primary = true;
         engine.clients.add(shared);
-        Applier { worker, session, reply: Vec::new(), unit: Vec::new(), epoch }
+        Applier { worker, session, reply: Vec::new(), unit: None, epoch }
     }
 
     /// Bytes have come from the primary.
@@ -92,42 +95,65 @@ impl Applier {
         self.session.db
     }
 
+    /// Has the processor load what the commands in `bytes` will read, while it is still busy.
+    ///
+    /// It looks at the first [`PREFETCH_MAX`](crate::PREFETCH_MAX) of them.
+    pub fn prefetch(&mut self, bytes: &[u8]) {
+        self.worker.prefetch(&self.session, KeyHints::new(bytes));
+    }
+
     /// Takes the next command. `bytes` are those that it came in.
     pub fn apply(&mut self, args: Args<'_>, bytes: &[u8]) -> Applied {
         let name = args.get(0).unwrap_or(b"");
         let in_transaction = self.session.multi.is_some();
-        self.unit.extend_from_slice(bytes);
+        self.unit().bytes.extend_from_slice(bytes);
         if is_word(name, "replconf") && args.get(1).is_some_and(|option| is_word(option, "getack")) {
             let end = self.worker.engine.append_log.stream_end();
             return if self.pass_on() { Applied::Asked(end) } else { Applied::Over };
         }
         if is_word(name, "multi") || in_transaction && !is_word(name, "exec") {
-            self.run(args, None);
+            self.run(args);
             return Applied::Begun;
         }
-        let unit = Unit { bytes: std::mem::take(&mut self.unit), epoch: self.epoch };
-        if let Some(unit) = self.run(args, Some(Box::new(unit))) {
-            // Nothing was executed: the bytes count all the same.
-            self.unit = unit.bytes;
-            return if self.pass_on() { Applied::Done } else { Applied::Over };
+        self.worker.state.unit = self.unit.take();
+        self.run(args);
+        self.unit = self.worker.state.unit.take();
+        // When nothing was executed, the bytes count all the same.
+        if self.unit().is_passed_on || self.pass_on() {
+            self.begin_unit();
+            return Applied::Done;
         }
-        Applied::Done
+        Applied::Over
     }
 
-    /// Puts the bytes of the unit into the stream; false if the role has changed.
+    /// The unit that is coming.
+    fn unit(&mut self) -> &mut Unit {
+        let epoch = self.epoch;
+        self.unit.get_or_insert_with(|| Box::new(Unit { bytes: Vec::new(), epoch, is_passed_on: false }))
+    }
+
+    fn begin_unit(&mut self) {
+        let unit = self.unit();
+        unit.bytes.clear();
+        unit.bytes.shrink_to(UNIT_BYTES_KEPT);
+        unit.is_passed_on = false;
+    }
+
+    /// Puts the bytes of the unit into the stream, and begins the next one; false if the role has changed.
     fn pass_on(&mut self) -> bool {
-        let passed = self.worker.engine.append_log.append_verbatim(&self.unit, self.session.db, self.epoch);
-        self.unit.clear();
+        let (db, epoch) = (self.session.db, self.epoch);
+        let bytes = std::mem::take(&mut self.unit().bytes);
+        let passed = self.worker.engine.append_log.append_verbatim(&bytes, db, epoch);
+        self.unit().bytes = bytes;
+        self.begin_unit();
         passed
     }
 
-    /// Executes a command, however long a script makes it wait. Returns the unit if nobody has put it into the stream.
-    fn run(&mut self, args: Args<'_>, unit: Option<Box<Unit>>) -> Option<Box<Unit>> {
-        self.worker.state.unit = unit;
+    /// Executes a command, however long a script makes it wait.
+    fn run(&mut self, args: Args<'_>) {
         let epoch = self.epoch;
         let is_current = |engine: &Engine| engine.replication.epoch() == epoch;
         self.worker.execute_patiently(&mut self.session, args, &mut self.reply, is_current);
-        self.worker.state.unit.take()
     }
 }
 

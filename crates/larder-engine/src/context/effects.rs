@@ -63,8 +63,11 @@ impl Context<'_> {
         }
         let second = self.engine.log_second(self.now_ms());
         let log = &self.engine.append_log;
-        let ends = match self.worker.unit.take() {
-            Some(unit) => log.append_applied(&self.worker.effects, second, &unit.bytes, self.session.db),
+        let ends = match self.worker.unit.as_mut().filter(|unit| !unit.is_passed_on) {
+            Some(unit) => {
+                unit.is_passed_on = true;
+                log.append_applied(&self.worker.effects, second, &unit.bytes, self.session.db)
+            }
             None => log.append(&self.worker.effects, second),
         };
         self.worker.effects.clear();

@@ -381,7 +381,9 @@ fn run(
     if !context.ready.is_empty() {
         blocking::serve_ready(&mut context);
     }
-    if !context.worker.effects.is_empty() || context.worker.unit.is_some() {
+    if !context.worker.effects.is_empty()
+        || context.worker.unit.as_ref().is_some_and(|unit| !unit.is_passed_on)
+    {
         context.append_effects();
     }
     let flow = context.flow;

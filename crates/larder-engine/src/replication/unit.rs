@@ -6,4 +6,6 @@ pub(crate) struct Unit {
     pub bytes: Vec<u8>,
     /// The link that it came by.
     pub epoch: u64,
+    /// They are in this server's own stream.
+    pub is_passed_on: bool,
 }

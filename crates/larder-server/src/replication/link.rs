@@ -14,7 +14,7 @@ use super::receive;
 use crate::persist::Persist;
 use crate::shared::Shared;
 use larder_engine::{
-    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, spawn_background, wall_ms,
+    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, PREFETCH_MAX, spawn_background, wall_ms,
 };
 use larder_resp::{Limits, Parsed, Parser};
 use std::collections::VecDeque;
@@ -154,8 +154,13 @@ impl Link {
         socket: &mut TcpStream,
     ) -> Result<usize, LinkError> {
         let limits = Limits { bulk_bytes_max: u64::MAX >> 1, authenticated: true };
-        let mut at = 0;
+        let (mut at, mut known) = (0, 0);
         loop {
+            if known == 0 {
+                applier.prefetch(&bytes[at..]);
+                known = PREFETCH_MAX;
+            }
+            known -= 1;
             let parsed = parser.next(&bytes[at..], &limits);
             let parsed = parsed.map_err(|error| {
                 LinkError::Refused(format!("The primary breaks the protocol: {}", error.text()))
