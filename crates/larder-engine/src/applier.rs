@@ -2,45 +2,79 @@
 //!
 //! The stream is a sequence of units: a command, or a transaction from MULTI to EXEC. A unit is executed as a client's would be, but for
 //! what a replica must take from its primary as it is: nothing is refused, nothing expires by itself, nothing is answered. Its bytes go into
-//! this server's own stream while its shards are held, so that a snapshot for a replica of this one has either both or neither.
+//! this server's own stream as they are.
+//!
+//! Most units are applied in *batches*: their bytes go into the
+//! server's own stream at the end of the batch, which tells its replicas, and the file, that they are done. Until then nobody may look
+//! at the data and the stream together: those who do lock all shards, and wait for the end of the batch first. A unit that does not
+//! suit a batch ([`plan`] says which) puts its bytes into the stream itself, while its shards are held. So a
+//! snapshot for a replica of this one has a unit and counts it, or neither.
 //!
 //! Invariant: the end of the stream is how much of the primary's stream has been applied. A unit that the link's end cuts off is thrown away.
+//!
+//! A server with several threads applies with several ([`team`]), if a piece of the stream has enough units. It costs the commands
+//! a second parse, and clients may then see a later unit before an earlier one of other keys, for the time of a batch.
+//!
+//! An applier belongs to a link, and a link ends when the server's role changes. The thread that changes the role holds all shards, and
+//! commands of an applier look at the epoch with shards held, or in a batch: so none is applied later.
 
-use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
-use crate::delivery::mailbox::Mailbox;
+mod executor;
+mod plan;
+mod team;
+
+use crate::clients::session::ConnInfo;
 use crate::engine::Engine;
 use crate::replication::unit::Unit;
 use crate::text::word::is_word;
-use crate::worker::Worker;
-use larder_resp::{Args, KeyHints};
+use crate::worker::{PATIENCE, PREFETCH_MAX};
+use executor::{Executor, LIMITS};
+use larder_resp::{Args, KeyHints, Parsed, Parser, ProtocolError};
+use plan::shares_batch;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use team::Team;
 
-/// Bytes of a unit for which room is kept.
-const UNIT_BYTES_KEPT: usize = 64 << 10;
-/// No worker has this number: what is done here concerns the clients of all.
-const NO_WORKER: usize = usize::MAX;
+/// The most commands of a batch that one thread applies: while they are, those who lock all shards wait.
+const BATCH_COMMANDS_MAX: usize = 1024;
+/// Fewer bytes are applied by one thread.
+const TEAM_BYTES_MIN: usize = 16 << 10;
+/// After a piece of the stream that did not suit several threads, so many commands are not even looked at.
+const COMMANDS_WITHOUT_PLAN: usize = 1024;
 
-/// What has become of a command of the stream.
+/// Why the applier returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// It is a part of a unit that goes on.
-    Begun,
-    /// The unit is done.
-    Done,
+    /// No whole command is left.
+    Everything,
     /// The primary wants to know how far this server has come: what the stream's end was before.
     Asked(u64),
     /// The role has changed: nothing of this link is applied any more.
     Over,
 }
 
+/// What comes after a batch.
+enum Next {
+    /// Another one.
+    Batch,
+    /// A command that does not suit one.
+    Alone,
+    /// The same after a while: the server ends, or does not, after all.
+    Patience,
+    /// No whole command is left.
+    Nothing,
+    /// The link is over.
+    Over,
+}
+
 /// Executes the stream of a link.
 pub struct Applier {
-    worker: Worker,
-    session: Session,
-    reply: Vec<u8>,
-    /// The unit that is coming; the worker has it while it is executed.
+    own: Executor,
+    parser: Parser,
+    /// The unit that is coming, as far as it has been taken; the worker has it while it is executed alone.
     unit: Option<Box<Unit>>,
+    team: Option<Team>,
+    /// Commands to go until it is looked again whether several threads can take them.
+    without_plan: usize,
     epoch: u64,
 }
 
@@ -48,117 +82,245 @@ impl Applier {
     /// For a link that was begun at this epoch of the state, whose stream goes on in database `db`. As long as the applier lives, the
     /// link is among the clients, as what `info` says.
     pub fn new(engine: &Arc<Engine>, info: ConnInfo, epoch: u64, db: usize) -> Applier {
-        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
-        let worker = Worker::new(Arc::clone(engine), NO_WORKER, mailbox, engine.stats.of_applier());
-        let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));
-        shared.set_flag(client_flags::PRIMARY, true);
-        let mut session = Session::for_replay(Arc::clone(&shared), &engine.acl);
-        session.db = db;
-        shared.db.store(db as u32, Relaxed);
-        session.is_of_primary = true;
-        engine.clients.add(shared);
-        Applier { worker, session, reply: Vec::new(), unit: None, epoch }
+        let team = Team::new(engine, &info, epoch);
+        let mut own = Executor::new(engine, info, epoch, engine.stats.of_applier(0));
+        own.select(db);
+        engine.clients.add(Arc::clone(&own.session.shared));
+        Applier { own, parser: Parser::new(), unit: None, team, without_plan: 0, epoch }
     }
 
     /// Bytes have come from the primary.
     pub fn note_received(&self, bytes: u64) {
-        let shared = &self.session.shared;
+        let shared = &self.own.session.shared;
         shared.net_in.store(shared.net_in.load(Relaxed) + bytes, Relaxed);
-        self.worker.engine.replication.bytes_in.fetch_add(bytes, Relaxed);
+        self.engine().replication.bytes_in.fetch_add(bytes, Relaxed);
     }
 
     /// Whether a client has asked that the link be closed (CLIENT KILL).
     pub fn is_killed(&self) -> bool {
-        self.session.shared.kill.load(Relaxed)
+        self.own.session.shared.kill.load(Relaxed)
     }
 
     /// Reads clocks and options: for every piece of the stream.
     pub fn tick(&mut self) {
-        self.worker.tick();
+        self.own.worker.tick();
     }
 
     /// Sends what the commands since have for clients: for the end of every piece.
     pub fn finish_piece(&mut self) {
-        self.worker.finish_round();
-        self.worker.engine.wake_senders(None);
+        self.own.worker.finish_round();
+        self.engine().wake_senders(None);
     }
 
     /// Notes in the append-only file how far the primary's stream is applied.
     pub fn note_place(&self) {
-        if self.session.multi.is_none() {
-            self.worker.engine.note_place(Some(self.epoch));
+        if self.own.session.multi.is_none() {
+            self.engine().note_place(Some(self.epoch));
         }
     }
 
     /// The database that is selected.
     pub fn db(&self) -> usize {
-        self.session.db
+        self.own.session.db
     }
 
-    /// Has the processor load what the commands in `bytes` will read, while it is still busy.
+    /// Applies the whole commands that `bytes` begin with; says how many bytes they took. The next call is to begin with the rest.
     ///
-    /// It looks at the first [`PREFETCH_MAX`](crate::PREFETCH_MAX) of them.
-    pub fn prefetch(&mut self, bytes: &[u8]) {
-        self.worker.prefetch(&self.session, KeyHints::new(bytes));
+    /// # Errors
+    /// The bytes after those that were applied are no command.
+    pub fn apply(&mut self, bytes: &[u8]) -> Result<(usize, Applied), ProtocolError> {
+        let engine = Arc::clone(self.engine());
+        let mut at = 0;
+        loop {
+            let (used, next) = self.apply_batch(&engine, &bytes[at..])?;
+            at += used;
+            match next {
+                Next::Batch => {}
+                Next::Patience => {
+                    std::thread::sleep(PATIENCE);
+                    self.tick();
+                }
+                Next::Nothing => return Ok((at, Applied::Everything)),
+                Next::Over => return Ok((at, Applied::Over)),
+                Next::Alone => {
+                    let (used, outcome) = self.apply_alone(&bytes[at..])?;
+                    at += used;
+                    if let Some(outcome) = outcome {
+                        return Ok((at, outcome));
+                    }
+                }
+            }
+        }
     }
 
-    /// Takes the next command. `bytes` are those that it came in.
-    pub fn apply(&mut self, args: Args<'_>, bytes: &[u8]) -> Applied {
+    fn engine(&self) -> &Arc<Engine> {
+        &self.own.worker.engine
+    }
+
+    /// Applies the commands at the beginning of `bytes` that suit a batch.
+    fn apply_batch(&mut self, engine: &Engine, bytes: &[u8]) -> Result<(usize, Next), ProtocolError> {
+        let batch = engine.shards.begin_batch();
+        if engine.replication.epoch() != self.epoch {
+            return Ok((0, Next::Over));
+        }
+        // What is saved at the end says where the stream ends: nothing may follow.
+        if engine.gate.is_closing() {
+            return Ok((0, Next::Patience));
+        }
+        self.own.session.in_batch = true;
+        let (used, whole, next) = self.execute_batch(engine, bytes);
+        self.own.session.in_batch = false;
+        let is_current = self.pass_on_batch(engine, &bytes[..used], whole);
+        drop(batch);
+        let next = next?;
+        Ok((used, if is_current { next } else { Next::Over }))
+    }
+
+    /// Executes the commands of a batch. Returns the bytes that they took, those of whole units, and why it ends.
+    fn execute_batch(
+        &mut self,
+        engine: &Engine,
+        bytes: &[u8],
+    ) -> (usize, usize, Result<Next, ProtocolError>) {
+        let mut parser = std::mem::take(&mut self.parser);
+        let (mut at, mut whole) = (0, 0);
+        let mut next = Ok(Next::Batch);
+        for index in 0..BATCH_COMMANDS_MAX {
+            if !parser.is_pending()
+                && let Some(used) = self.apply_with_team(&bytes[at..])
+            {
+                at += used;
+                whole = at;
+                break;
+            }
+            if index % PREFETCH_MAX == 0 {
+                self.own.worker.prefetch(&self.own.session, KeyHints::new(&bytes[at..]));
+            }
+            let (args, consumed) = match parser.next(&bytes[at..], &LIMITS) {
+                Ok(Parsed::Command { args, consumed }) => (args, consumed),
+                Ok(Parsed::Incomplete) => {
+                    next = Ok(Next::Nothing);
+                    break;
+                }
+                Err(error) => {
+                    next = Err(error);
+                    break;
+                }
+            };
+            if !args.is_empty() {
+                let Executor { worker, session, .. } = &mut self.own;
+                if !shares_batch(engine, &mut worker.state, session, args) {
+                    next = Ok(Next::Alone);
+                    break;
+                }
+                self.own.run(args);
+            }
+            at += consumed;
+            if self.own.session.multi.is_none() {
+                whole = at;
+            }
+        }
+        self.parser = parser;
+        (at, whole, next)
+    }
+
+    /// Has all threads apply what `bytes` begin with; says how many bytes that were. `None`: one thread is to do it.
+    fn apply_with_team(&mut self, bytes: &[u8]) -> Option<usize> {
+        let team = self.team.as_mut()?;
+        if self.without_plan > 0 {
+            self.without_plan -= 1;
+            return None;
+        }
+        // Those who watch want to see the order of the stream.
+        let suits = bytes.len() >= TEAM_BYTES_MIN
+            && self.own.session.multi.is_none()
+            && !self.own.worker.engine.clients.has_monitors();
+        let Some(done) = suits.then(|| team.apply(&mut self.own, bytes)).flatten() else {
+            self.without_plan = COMMANDS_WITHOUT_PLAN;
+            return None;
+        };
+        self.own.select(done.db);
+        let shared = &self.own.session.shared;
+        shared.commands.store(shared.commands.load(Relaxed) + done.helped, Relaxed);
+        Some(done.bytes)
+    }
+
+    /// Puts the units of a batch into the stream: what was taken of the first one before, and the first `whole` of `bytes`. The rest
+    /// belongs to a unit that goes on. False if the role has changed.
+    fn pass_on_batch(&mut self, engine: &Engine, bytes: &[u8], whole: usize) -> bool {
+        let (db, epoch) = (self.own.session.db, self.epoch);
+        let unit = self.unit();
+        let (done, rest) = bytes.split_at(whole);
+        let mut is_current = true;
+        if !done.is_empty() {
+            for part in [&unit.bytes[..], done].into_iter().filter(|part| !part.is_empty()) {
+                is_current = engine.append_log.append_verbatim(part, db, epoch);
+            }
+            unit.begin();
+        }
+        unit.bytes.extend_from_slice(rest);
+        is_current
+    }
+
+    /// Applies the command that `bytes` begin with, which does not suit a batch. An outcome: no more is to be applied now.
+    fn apply_alone(&mut self, bytes: &[u8]) -> Result<(usize, Option<Applied>), ProtocolError> {
+        let mut parser = std::mem::take(&mut self.parser);
+        let outcome = match parser.next(bytes, &LIMITS) {
+            Ok(Parsed::Command { args, consumed }) => {
+                self.unit().bytes.extend_from_slice(&bytes[..consumed]);
+                Ok((consumed, self.execute_alone(args)))
+            }
+            Ok(Parsed::Incomplete) => Ok((0, Some(Applied::Everything))),
+            Err(error) => Err(error),
+        };
+        self.parser = parser;
+        outcome
+    }
+
+    fn execute_alone(&mut self, args: Args<'_>) -> Option<Applied> {
         let name = args.get(0).unwrap_or(b"");
-        let in_transaction = self.session.multi.is_some();
-        self.unit().bytes.extend_from_slice(bytes);
         if is_word(name, "replconf") && args.get(1).is_some_and(|option| is_word(option, "getack")) {
-            let end = self.worker.engine.append_log.stream_end();
-            return if self.pass_on() { Applied::Asked(end) } else { Applied::Over };
+            let end = self.engine().append_log.stream_end();
+            return Some(if self.pass_on() { Applied::Asked(end) } else { Applied::Over });
         }
+        let in_transaction = self.own.session.multi.is_some();
         if is_word(name, "multi") || in_transaction && !is_word(name, "exec") {
-            self.run(args);
-            return Applied::Begun;
+            self.own.run(args);
+            return None;
         }
-        self.worker.state.unit = self.unit.take();
-        self.run(args);
-        self.unit = self.worker.state.unit.take();
+        self.own.worker.state.unit = self.unit.take();
+        if !args.is_empty() {
+            self.own.run(args);
+        }
+        self.unit = self.own.worker.state.unit.take();
         // When nothing was executed, the bytes count all the same.
-        if self.unit().is_passed_on || self.pass_on() {
-            self.begin_unit();
-            return Applied::Done;
+        if self.unit().is_passed_on {
+            self.unit().begin();
+            return None;
         }
-        Applied::Over
+        (!self.pass_on()).then_some(Applied::Over)
     }
 
     /// The unit that is coming.
     fn unit(&mut self) -> &mut Unit {
         let epoch = self.epoch;
-        self.unit.get_or_insert_with(|| Box::new(Unit { bytes: Vec::new(), epoch, is_passed_on: false }))
-    }
-
-    fn begin_unit(&mut self) {
-        let unit = self.unit();
-        unit.bytes.clear();
-        unit.bytes.shrink_to(UNIT_BYTES_KEPT);
-        unit.is_passed_on = false;
+        self.unit.get_or_insert_with(|| Box::new(Unit::new(epoch)))
     }
 
     /// Puts the bytes of the unit into the stream, and begins the next one; false if the role has changed.
     fn pass_on(&mut self) -> bool {
-        let (db, epoch) = (self.session.db, self.epoch);
-        let bytes = std::mem::take(&mut self.unit().bytes);
-        let passed = self.worker.engine.append_log.append_verbatim(&bytes, db, epoch);
-        self.unit().bytes = bytes;
-        self.begin_unit();
+        let (db, epoch) = (self.own.session.db, self.epoch);
+        let engine = Arc::clone(self.engine());
+        let unit = self.unit();
+        let passed = engine.append_log.append_verbatim(&unit.bytes, db, epoch);
+        unit.begin();
         passed
-    }
-
-    /// Executes a command, however long a script makes it wait.
-    fn run(&mut self, args: Args<'_>) {
-        let epoch = self.epoch;
-        let is_current = |engine: &Engine| engine.replication.epoch() == epoch;
-        self.worker.execute_patiently(&mut self.session, args, &mut self.reply, is_current);
     }
 }
 
 impl Drop for Applier {
     fn drop(&mut self) {
-        self.worker.engine.clients.remove(&self.session.shared);
+        let shared = &self.own.session.shared;
+        self.engine().clients.remove(shared);
     }
 }

@@ -34,8 +34,8 @@ use std::time::Duration;
 
 /// Keys prefetched at once.
 pub const PREFETCH_MAX: usize = 16;
-/// How long [`Worker::execute_patiently`] waits before it tries again.
-const PATIENCE: Duration = Duration::from_micros(200);
+/// How long threads that serve no clients wait before they try again.
+pub(crate) const PATIENCE: Duration = Duration::from_micros(200);
 /// A keyspace of fewer keys is in the cache anyway.
 const PREFETCH_KEYS_MIN: u64 = 20_000;
 
@@ -180,14 +180,22 @@ impl Worker {
 
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth
     /// it for several keys of a keyspace that does not fit the cache; does nothing for a small one.
-    pub fn prefetch<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
+    pub fn prefetch<'k>(&self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
         if self.engine.key_count.load(Relaxed) < PREFETCH_KEYS_MIN {
             return;
         }
-        let mut hashes = [0; PREFETCH_MAX];
+        self.prefetch_hashes(keys.map(|key| (session.db, self.engine.key(key).hash)));
+    }
+
+    /// The same for keys of which the databases and the hashes are known.
+    pub(crate) fn prefetch_hashes(&self, keys: impl Iterator<Item = (usize, u64)>) {
+        if self.engine.key_count.load(Relaxed) < PREFETCH_KEYS_MIN {
+            return;
+        }
+        let mut known = [(0, 0); PREFETCH_MAX];
         let mut count = 0;
-        for (slot, key) in hashes.iter_mut().zip(keys) {
-            *slot = self.engine.key(key).hash;
+        for (slot, key) in known.iter_mut().zip(keys) {
+            *slot = key;
             count += 1;
         }
         if count < 2 {
@@ -195,10 +203,10 @@ impl Worker {
         }
         // First the segments, all at once; when they have arrived, the entries in them.
         for step in [Table::prefetch, Table::prefetch_entry] {
-            for &hash in &hashes[..count] {
+            for &(db, hash) in &known[..count] {
                 let shard = Key { bytes: b"", hash }.shard();
                 let data = self.engine.shards.lock_now(shard);
-                if let Some(table) = data.as_ref().and_then(|data| data.table(session.db)) {
+                if let Some(table) = data.as_ref().and_then(|data| data.table(db)) {
                     step(table, hash);
                 }
             }
@@ -295,8 +303,10 @@ impl Worker {
         self.engine.host.log(crate::host::LogLevel::Verbose, &line);
     }
 
-    /// The connection is gone.
+    /// The connection is gone, and its buffers are freed.
     pub fn disconnect(&mut self, mut session: Session) {
+        // Made known before they count no more as something that is about to go.
+        self.state.evictor.note_growth(&self.engine);
         if let Some(waiter) = end_wait(&mut session) {
             waiter.take();
             self.leave_lines(&waiter);

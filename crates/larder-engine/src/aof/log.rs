@@ -283,11 +283,14 @@ impl AppendLog {
         self.stream_end.load(Ordering::Acquire)
     }
 
-    /// Appends a command that has no effect on the data to the stream: PING.
-    pub(crate) fn append_to_stream(&self, words: &[&[u8]]) {
+    /// Appends a command that has no effect on the data to the stream: PING. Nothing if it is `too_late`, which is asked at the very
+    /// moment.
+    pub(crate) fn append_to_stream(&self, words: &[&[u8]], too_late: impl FnOnce() -> bool) {
         let mut inner = self.inner.lock();
-        inner.stream.append_words(words);
-        self.appended(&mut inner);
+        if !too_late() {
+            inner.stream.append_words(words);
+            self.appended(&mut inner);
+        }
     }
 
     /// From now on the stream is what the link of this epoch brings, or what this server does.
@@ -348,11 +351,13 @@ impl AppendLog {
         self.inner.lock().stream.set_db(Some(db));
     }
 
-    /// Asks all replicas to acknowledge what they have.
-    pub(crate) fn ask_for_acks(&self) {
+    /// Asks all replicas to acknowledge what they have, unless it is `too_late`.
+    pub(crate) fn ask_for_acks(&self, too_late: impl FnOnce() -> bool) {
         let mut inner = self.inner.lock();
-        inner.stream.ask_for_acks();
-        self.appended(&mut inner);
+        if !too_late() {
+            inner.stream.ask_for_acks();
+            self.appended(&mut inner);
+        }
     }
 
     /// The position of the end, and this many cursors there, for replicas that are sent a snapshot of this instant: all shards are

@@ -296,6 +296,8 @@ pub struct Session {
     pub(crate) replays: bool,
     /// Those commands come from the primary.
     pub(crate) is_of_primary: bool,
+    /// They are put into the stream by whoever has it execute them, with others.
+    pub(crate) in_batch: bool,
     /// How its scripts are debugged.
     pub(crate) debugging: Mode,
 }
@@ -324,6 +326,7 @@ impl Session {
             replica: None,
             replays: false,
             is_of_primary: false,
+            in_batch: false,
             debugging: Mode::Off,
         }
     }

@@ -166,7 +166,7 @@ impl Engine {
     pub fn ask_for_acks(&self) {
         let wanted = &self.replication.wants_acks;
         if wanted.load(Relaxed) && wanted.swap(false, Relaxed) && self.append_log.streams() {
-            self.append_log.ask_for_acks();
+            self.append_log.ask_for_acks(|| self.gate.is_closing());
         }
     }
 
@@ -315,7 +315,7 @@ impl Engine {
     /// Replicas are to say what they have: the server waits for that, to end.
     pub fn hurry_replicas(&self) {
         if self.append_log.streams() {
-            self.append_log.ask_for_acks();
+            self.append_log.ask_for_acks(|| false);
             self.wake_senders(None);
         }
     }

@@ -341,8 +341,11 @@ fn run(
             return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
         }
     };
-    // Looked at while the shards are held: the thread that closes the gate holds all of them.
-    if engine.gate.is_closing() && pause::may_write(&engine.scripts, session, found.command, args) {
+    // Looked at while the shards are held: the thread that closes the gate holds all of them. A batch has begun before.
+    if engine.gate.is_closing()
+        && !session.in_batch
+        && pause::may_write(&engine.scripts, session, found.command, args)
+    {
         return Flow::Retry;
     }
     if admission::waits_for_departures(engine, session, found.command, args) {

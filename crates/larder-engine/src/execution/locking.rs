@@ -32,7 +32,7 @@ pub(super) fn acquire<'e>(
     };
     if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
         drop(held);
-        return shards.try_lock_all();
+        return if session.in_batch { shards.try_lock_all_in_batch() } else { shards.try_lock_all() };
     }
     Ok(held)
 }

@@ -12,6 +12,10 @@
 //! - L5: a thread that waits for a shard without giving way holds none. `lock_now` and `lock_soon` wait at most a moment and suit
 //!   everybody.
 //!
+//! - L6: what an applier has done in a batch is in the stream only at the batch's end ([`Shards::begin_batch`]). Whoever locks all shards
+//!   waits for that first, holding none, and keeps the next batch from beginning: what they see and change is of one place in the stream.
+//!   Within a batch nobody takes the turn.
+//!
 //! There is no other way to a shard than the methods here. In debug builds every thread keeps a list of what it holds, and L1,
 //! L2 and L5 are checked.
 //!
@@ -143,6 +147,13 @@ pub(crate) struct Shards {
     /// Held by the thread that is widening.
     widener: Mutex<()>,
     busy: AtomicBool,
+    /// Held by an applier for a batch, and by who has locked all shards.
+    batch: Mutex<()>,
+}
+
+/// As long as it lives no other batch of the primary's commands begins.
+pub(crate) struct Batch<'e> {
+    _guard: MutexGuard<'e, ()>,
 }
 
 impl Default for Shards {
@@ -153,6 +164,7 @@ impl Default for Shards {
             widening: AtomicBool::new(false),
             widener: Mutex::new(()),
             busy: AtomicBool::new(false),
+            batch: Mutex::new(()),
         }
     }
 }
@@ -211,7 +223,8 @@ impl Shards {
     /// Locks all shards. The turn may not be the caller's own script's.
     pub(crate) fn lock_all(&self, _turn: &ScriptTurn<'_>) -> Held<'_> {
         ledger::waits();
-        Held::All((0..SHARDS).map(|at| self.lock_at(at)).collect())
+        let batch = self.begin_batch();
+        Held::All { shards: (0..SHARDS).map(|at| self.lock_at(at)).collect(), _batch: Some(batch) }
     }
 
     /// Locks one shard; gives up when a script keeps it for long.
@@ -238,7 +251,20 @@ impl Shards {
 
     /// Locks all shards; gives up when a script keeps one for long.
     pub(crate) fn try_lock_all(&self) -> Result<Held<'_>, Busy> {
-        Ok(Held::All(self.try_lock_in_order(&ALL)?))
+        ledger::waits();
+        let batch = Batch { _guard: self.wait_for(&self.batch)? };
+        Ok(Held::All { shards: self.try_lock_in_order(&ALL)?, _batch: Some(batch) })
+    }
+
+    /// The same within a batch.
+    pub(crate) fn try_lock_all_in_batch(&self) -> Result<Held<'_>, Busy> {
+        Ok(Held::All { shards: self.try_lock_in_order(&ALL)?, _batch: None })
+    }
+
+    /// Begins a batch. Until it is dropped nobody outside of it locks all shards.
+    pub(crate) fn begin_batch(&self) -> Batch<'_> {
+        ledger::waits();
+        Batch { _guard: self.batch.lock() }
     }
 
     /// Locks all shards that a script does not hold yet.
@@ -255,7 +281,7 @@ impl Shards {
             })
             .collect();
         self.end_widening(widening);
-        Held::All(guards)
+        Held::All { shards: guards, _batch: None }
     }
 
     /// Locks further shards for a script.
@@ -383,7 +409,11 @@ pub(crate) enum Held<'e> {
     None,
     One(usize, ShardGuard<'e>),
     Many(Vec<(usize, ShardGuard<'e>)>),
-    All(Vec<ShardGuard<'e>>),
+    All {
+        shards: Vec<ShardGuard<'e>>,
+        /// No other batch is under way.
+        _batch: Option<Batch<'e>>,
+    },
 }
 
 impl<'e> Held<'e> {
@@ -397,7 +427,7 @@ impl<'e> Held<'e> {
                 let found = held.binary_search_by_key(&at, |(held, _)| *held).ok()?;
                 Some(&mut *held[found].1)
             }
-            Held::All(held) => Some(&mut *held[at]),
+            Held::All { shards: held, .. } => Some(&mut *held[at]),
         }
     }
 
@@ -414,7 +444,7 @@ impl<'e> Held<'e> {
             Held::None => false,
             Held::One(held, _) => *held == at,
             Held::Many(held) => held.binary_search_by_key(&at, |(held, _)| *held).is_ok(),
-            Held::All(_) => true,
+            Held::All { .. } => true,
         }
     }
 
@@ -425,7 +455,7 @@ impl<'e> Held<'e> {
 
     /// Whether all shards are held.
     pub(crate) fn is_all(&self) -> bool {
-        matches!(self, Held::All(_))
+        matches!(self, Held::All { .. })
     }
 
     /// Whether any of the shards held satisfies `predicate`.
@@ -434,8 +464,21 @@ impl<'e> Held<'e> {
             Held::None => false,
             Held::One(_, data) => predicate(data),
             Held::Many(held) => held.iter().any(|(_, data)| predicate(data)),
-            Held::All(held) => held.iter().any(|data| predicate(data)),
+            Held::All { shards: held, .. } => held.iter().any(|data| predicate(data)),
         }
+    }
+
+    /// Every shard that is held, with its number, in ascending order.
+    pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = (usize, &mut ShardData)> {
+        let (one, many, all) = match self {
+            Held::None => (None, None, None),
+            Held::One(at, data) => (Some((*at, &mut **data)), None, None),
+            Held::Many(held) => (None, Some(held), None),
+            Held::All { shards: held, .. } => (None, None, Some(held)),
+        };
+        let many = many.into_iter().flatten().map(|(at, data)| (*at, &mut **data));
+        let all = all.into_iter().flatten().enumerate().map(|(at, data)| (at, &mut **data));
+        one.into_iter().chain(many).chain(all)
     }
 
     /// The locks with the numbers of their shards, in ascending order.
@@ -444,7 +487,7 @@ impl<'e> Held<'e> {
             Held::None => Vec::new(),
             Held::One(at, data) => vec![(at, data)],
             Held::Many(held) => held,
-            Held::All(held) => held.into_iter().enumerate().collect(),
+            Held::All { shards: held, .. } => held.into_iter().enumerate().collect(),
         }
     }
 }

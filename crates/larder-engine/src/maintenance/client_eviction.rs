@@ -132,8 +132,12 @@ impl Worker {
 
     /// All output has been offered to the sockets.
     #[inline]
-    pub fn forget_unsent(&self) {
-        self.stats().unsent.reset();
+    pub fn forget_unsent(&mut self) {
+        if self.stats().unsent.get() > 0 {
+            // First what was freed is made known: else keys would be evicted for room that is there.
+            self.state.evictor.note_growth(&self.engine);
+            self.stats().unsent.reset();
+        }
     }
 
     /// Closes the biggest connections if all together hold too much; at the end of an iteration.

@@ -33,7 +33,8 @@ impl ReplicationCron {
             && engine.pause.state(now_ms).is_none()
         {
             self.pinged_at_s = now_ms / 1000;
-            engine.append_log.append_to_stream(&[b"ping"]);
+            // When the server ends, the last snapshot says where the stream ends: nothing may follow.
+            engine.append_log.append_to_stream(&[b"ping"], || engine.gate.is_closing());
         }
         engine.wake_senders(None);
         engine.check_replicas();

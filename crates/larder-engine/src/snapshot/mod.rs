@@ -15,7 +15,7 @@ pub(crate) mod load;
 
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::locks::{MayWait, ScriptTurn, ShardGuard};
+use crate::keyspace::locks::{Held, MayWait, ScriptTurn};
 use crate::keyspace::shard::{ShardData, Table};
 use crate::scripts::library::Libraries;
 use larder_collections::key_table::{Entry, ValueRef};
@@ -87,13 +87,13 @@ impl Engine {
     fn snapshot_with(
         self: &Arc<Self>,
         turn: &ScriptTurn<'_>,
-        at_start: impl FnOnce(&[(usize, ShardGuard<'_>)]),
+        at_start: impl FnOnce(&mut Held<'_>),
     ) -> Option<Snapshot> {
         self.snapshotting.compare_exchange(false, true, AcqRel, Acquire).ok()?;
-        let mut shards = self.shards.lock_all(turn).into_guards();
+        let mut held = self.shards.lock_all(turn);
         let mut databases = vec![DatabaseSize::default(); self.database_count()];
         let mut has_field_expiry = false;
-        for (_, shard) in &mut shards {
+        for (_, shard) in held.each_mut() {
             has_field_expiry |= !shard.field_expiry.is_empty();
             for (index, table) in shard.tables_mut().iter_mut().enumerate().filter(|(_, t)| !t.is_empty()) {
                 databases[index].keys += table.len() as u64;
@@ -101,11 +101,11 @@ impl Engine {
                 table.begin_capture(index);
             }
         }
-        at_start(&shards);
+        at_start(&mut held);
         let changes = self.sum(|stats| &stats.dirty);
         let libraries = self.scripts.libraries();
         let history = self.place_in_history();
-        drop(shards);
+        drop(held);
         databases.iter_mut().enumerate().for_each(|(index, database)| database.index = index);
         databases.retain(|database| database.keys > 0);
         let may_wait = turn.may_wait_for_snapshot();

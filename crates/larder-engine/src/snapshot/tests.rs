@@ -3,7 +3,7 @@
 use super::{Content, Record};
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::locks::{ScriptTurn, ShardGuard};
+use crate::keyspace::locks::{Held, ScriptTurn, ShardGuard};
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump};
@@ -36,9 +36,9 @@ fn payload(value: &Value) -> Vec<u8> {
     }
 }
 
-fn of_shards(shards: &[(usize, ShardGuard<'_>)]) -> Contents {
+fn of_shards(held: &mut Held<'_>) -> Contents {
     let mut contents = Contents::new();
-    for (_, shard) in shards {
+    for (_, shard) in held.each_mut() {
         for (db, table) in shard.tables().iter().enumerate() {
             for entry in table.iter() {
                 let captured = Captured::of(&entry);
@@ -128,7 +128,7 @@ fn a_snapshot_is_the_keyspace_at_its_start() {
             }
             for _ in 0..rounds {
                 let mut expected = Contents::new();
-                let snapshot = engine.snapshot_with(&turn(&engine), |shards| expected = of_shards(shards));
+                let snapshot = engine.snapshot_with(&turn(&engine), |held| expected = of_shards(held));
                 let snapshot = snapshot.expect("there is no other one");
                 assert!(engine.snapshot(&turn(&engine), || ()).is_none());
                 let got = of_snapshot(&snapshot, thread::yield_now);

@@ -159,7 +159,7 @@ thread_stats! {
 
 /// The counters of all threads.
 #[derive(Default)]
-pub(crate) struct AllStats(RwLock<Vec<Arc<ThreadStats>>>, OnceLock<Arc<ThreadStats>>);
+pub(crate) struct AllStats(RwLock<Vec<Arc<ThreadStats>>>, Mutex<Vec<Arc<ThreadStats>>>);
 
 impl AllStats {
     /// Those of the next thread.
@@ -169,9 +169,13 @@ impl AllStats {
         stats
     }
 
-    /// Those of the thread that applies what a primary sends, of which there is one.
-    pub(crate) fn of_applier(&self) -> Arc<ThreadStats> {
-        Arc::clone(self.1.get_or_init(|| self.add()))
+    /// Those of a thread that applies what a primary sends: the link's own is the first. The threads of the next link go on with them.
+    pub(crate) fn of_applier(&self, index: usize) -> Arc<ThreadStats> {
+        let mut appliers = self.1.lock();
+        while appliers.len() <= index {
+            appliers.push(self.add());
+        }
+        Arc::clone(&appliers[index])
     }
 
     /// Number of threads.

@@ -14,9 +14,8 @@ use super::receive;
 use crate::persist::Persist;
 use crate::shared::Shared;
 use larder_engine::{
-    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, PREFETCH_MAX, spawn_background, wall_ms,
+    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, spawn_background, wall_ms,
 };
-use larder_resp::{Limits, Parsed, Parser};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -99,12 +98,12 @@ impl Link {
         socket.set_read_timeout(Some(LOOK))?;
         let mut acks = Acks::new(Arc::clone(&engine));
         acks.send(&mut socket)?;
-        let (mut parser, mut piece) = (Parser::new(), vec![0; READ_BYTES]);
+        let mut piece = vec![0; READ_BYTES];
         let mut heard = Instant::now();
         let mut noted = Instant::now();
         loop {
             applier.tick();
-            let used = self.apply(&mut applier, &mut parser, &bytes, &mut acks, &mut socket)?;
+            let used = self.apply(&mut applier, &bytes, &mut acks, &mut socket)?;
             applier.finish_piece();
             bytes.drain(..used);
             if used > 0
@@ -139,6 +138,10 @@ impl Link {
                 }
                 // A moment of silence.
                 Err(error) if is_patience(&error) && heard.elapsed() < self.timeout() => applier.note_place(),
+                Err(error) if is_patience(&error) => {
+                    let text = "Timeout: no data and no PING has come for repl-timeout seconds".to_owned();
+                    return Err(LinkError::Refused(text));
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -148,36 +151,25 @@ impl Link {
     fn apply(
         &self,
         applier: &mut Applier,
-        parser: &mut Parser,
         bytes: &[u8],
         acks: &mut Acks,
         socket: &mut TcpStream,
     ) -> Result<usize, LinkError> {
-        let limits = Limits { bulk_bytes_max: u64::MAX >> 1, authenticated: true };
-        let (mut at, mut known) = (0, 0);
+        let mut at = 0;
         loop {
-            if known == 0 {
-                applier.prefetch(&bytes[at..]);
-                known = PREFETCH_MAX;
-            }
-            known -= 1;
-            let parsed = parser.next(&bytes[at..], &limits);
-            let parsed = parsed.map_err(|error| {
+            let (used, outcome) = applier.apply(&bytes[at..]).map_err(|error| {
                 LinkError::Refused(format!("The primary breaks the protocol: {}", error.text()))
             })?;
-            let Parsed::Command { args, consumed } = parsed else { return Ok(at) };
-            if !args.is_empty() {
-                match applier.apply(args, &bytes[at..at + consumed]) {
-                    Applied::Begun | Applied::Done => {}
-                    Applied::Asked(end) => {
-                        // The answer does not count the question, which a primary that is to hand over waits for.
-                        acks.send_up_to(socket, end)?;
-                        acks.send(socket)?;
-                    }
-                    Applied::Over => return Err(LinkError::Over),
+            at += used;
+            match outcome {
+                Applied::Everything => return Ok(at),
+                Applied::Asked(end) => {
+                    // The answer does not count the question, which a primary that is to hand over waits for.
+                    acks.send_up_to(socket, end)?;
+                    acks.send(socket)?;
                 }
+                Applied::Over => return Err(LinkError::Over),
             }
-            at += consumed;
         }
     }
 }

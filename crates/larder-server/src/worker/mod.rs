@@ -296,7 +296,8 @@ impl EventLoop {
         }
         self.slots.free(slot);
         self.shared.connections.fetch_sub(1, Relaxed);
-        let Connection { session, .. } = *connection;
+        let Connection { session, output, input, .. } = *connection;
+        drop((output, input));
         self.worker.disconnect(session);
     }
 }

@@ -128,7 +128,7 @@ fn a_primary_that_lies_does_no_harm() {
 }
 
 /// Says OK to everything up to PSYNC.
-fn answer_handshake(link: &mut std::net::TcpStream) -> bool {
+pub fn answer_handshake(link: &mut std::net::TcpStream) -> bool {
     let mut seen = Vec::new();
     let mut bytes = [0; 4096];
     while let Ok(n @ 1..) = link.read(&mut bytes) {

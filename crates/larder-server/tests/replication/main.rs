@@ -1,5 +1,6 @@
 //! Replication, with servers of every kind on both ends.
 
+mod applying;
 mod faults;
 mod followers;
 mod proxy;

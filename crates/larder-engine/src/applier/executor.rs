@@ -1,0 +1,50 @@
+//! A thread that executes commands of the primary: its worker and its session.
+
+use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
+use crate::delivery::mailbox::Mailbox;
+use crate::engine::Engine;
+use crate::stats::counters::ThreadStats;
+use crate::worker::Worker;
+use larder_resp::{Args, Limits};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What comes from the primary may be of any size.
+pub(super) const LIMITS: Limits = Limits { bulk_bytes_max: u64::MAX >> 1, authenticated: true };
+/// No worker has this number: what is done here concerns the clients of all.
+const NO_WORKER: usize = usize::MAX;
+
+/// Executes commands for a link.
+pub(super) struct Executor {
+    pub worker: Worker,
+    pub session: Session,
+    reply: Vec<u8>,
+    /// The epoch of the link.
+    epoch: u64,
+}
+
+impl Executor {
+    /// For the link of an epoch, which `info` describes as a client.
+    pub fn new(engine: &Arc<Engine>, info: ConnInfo, epoch: u64, stats: Arc<ThreadStats>) -> Executor {
+        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
+        let worker = Worker::new(Arc::clone(engine), NO_WORKER, mailbox, stats);
+        let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));
+        shared.set_flag(client_flags::PRIMARY, true);
+        let mut session = Session::for_replay(shared, &engine.acl);
+        session.is_of_primary = true;
+        Executor { worker, session, reply: Vec::new(), epoch }
+    }
+
+    /// Selects a database.
+    pub fn select(&mut self, db: usize) {
+        self.session.db = db;
+        self.session.shared.db.store(db as u32, Relaxed);
+    }
+
+    /// Executes a command, however long a script makes it wait.
+    pub fn run(&mut self, args: Args<'_>) {
+        let epoch = self.epoch;
+        let is_current = |engine: &Engine| engine.replication.epoch() == epoch;
+        self.worker.execute_patiently(&mut self.session, args, &mut self.reply, is_current);
+    }
+}
