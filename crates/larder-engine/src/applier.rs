@@ -209,11 +209,11 @@ impl Applier {
             };
             if !args.is_empty() {
                 let Executor { worker, session, .. } = &mut self.own;
-                if !shares_batch(engine, &mut worker.state, session, args) {
+                let Some(found) = shares_batch(engine, &mut worker.state, session, args) else {
                     next = Ok(Next::Alone);
                     break;
-                }
-                self.own.run(args);
+                };
+                self.own.run_found(found, args);
             }
             at += consumed;
             if self.own.session.multi.is_none() {

@@ -1,6 +1,7 @@
 //! A thread that executes commands of the primary: its worker and its session.
 
 use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
+use crate::command::spec::Found;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
 use crate::stats::counters::ThreadStats;
@@ -39,6 +40,12 @@ impl Executor {
     pub fn select(&mut self, db: usize) {
         self.session.db = db;
         self.session.shared.db.store(db as u32, Relaxed);
+    }
+
+    /// Executes a command of a batch, which has been looked up and may run: it is not asked again.
+    pub fn run_found(&mut self, found: Found, args: Args<'_>) {
+        self.worker.state.admitted = Some(found);
+        self.run(args);
     }
 
     /// Executes a command, however long a script makes it wait.

@@ -12,7 +12,7 @@ use super::executor::LIMITS;
 use crate::clients::session::Session;
 use crate::command::key_finders::sorts_by_other_keys;
 use crate::command::keys;
-use crate::command::spec::{Command, Found, Scope};
+use crate::command::spec::{Command, Found, Scope, flags};
 use crate::context::WorkerState;
 use crate::engine::Engine;
 use crate::execution::{lookup, transaction};
@@ -24,22 +24,28 @@ use std::ops::Range;
 /// The most units of a plan: while they are applied, those who lock all shards wait.
 const UNITS_MAX: usize = 4096;
 
-/// Whether a command, as the next of a session, may be applied in a batch.
+/// Finds a command, if it may be applied in a batch as the next of a session.
 pub(super) fn shares_batch(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &Session,
     args: Args<'_>,
-) -> bool {
-    let Ok(found) = lookup::look_up(engine, worker, args) else { return false };
-    match &session.multi {
+) -> Option<Found> {
+    let found = lookup::look_up(engine, worker, args).ok()?;
+    let shares = match &session.multi {
         None => found.command.name == "multi" || shares(found.command, args),
         Some(_) if transaction::queues(session, found.command) => true,
         Some(queue) => {
             found.command.name == "exec"
                 && queue.commands.iter().all(|(found, args)| shares(found.command, args.as_args()))
         }
-    }
+    };
+    (shares && is_plain(found.command)).then_some(found)
+}
+
+/// Whether a session of the primary may run a command of the table at any time: nothing else is to be asked.
+fn is_plain(command: &Command) -> bool {
+    !command.has_any(flags::PROTECTED | flags::NO_MULTI)
 }
 
 fn shares(command: &Command, args: Args<'_>) -> bool {
@@ -57,6 +63,8 @@ pub(super) struct PlannedUnit {
     pub at: Range<usize>,
     /// The database that is selected before it.
     pub db: usize,
+    /// Its command, if it is one that may run without another look; none of a transaction.
+    pub found: Option<Found>,
     /// The hash of its first key.
     pub hash: u64,
     /// The number of the thread.
@@ -76,7 +84,7 @@ pub(super) struct Plan {
 /// What a command is for a plan.
 enum Part {
     /// It changes keys of one thread's.
-    Keys { owner: usize, hash: u64 },
+    Keys { found: Found, owner: usize, hash: u64 },
     /// It selects a database.
     Select(usize),
     /// A transaction begins.
@@ -108,10 +116,11 @@ impl Plan {
             let (from, part) = (at, part_of(engine, worker, args, threads));
             at += consumed;
             match (part, &mut multi) {
-                (Part::Keys { owner, hash }, None) => {
-                    self.units.push(PlannedUnit { at: from..at, db: self.db, hash, owner });
+                (Part::Keys { found, owner, hash }, None) => {
+                    let found = is_plain(found.command).then_some(found);
+                    self.units.push(PlannedUnit { at: from..at, db: self.db, found, hash, owner });
                 }
-                (Part::Keys { owner, hash }, Some((_, of))) => {
+                (Part::Keys { owner, hash, .. }, Some((_, of))) => {
                     if of.get_or_insert((owner, hash)).0 != owner {
                         break;
                     }
@@ -124,7 +133,7 @@ impl Plan {
                 }
                 (Part::Exec, &mut Some((begin, of))) => {
                     let (owner, hash) = of.unwrap_or_default();
-                    self.units.push(PlannedUnit { at: begin..at, db: self.db, hash, owner });
+                    self.units.push(PlannedUnit { at: begin..at, db: self.db, found: None, hash, owner });
                     multi = None;
                 }
                 _ => break,
@@ -152,12 +161,12 @@ fn owner_of(engine: &Engine, found: Found, args: Args<'_>, threads: usize) -> Pa
     let owner = |key: &Key<'_>| key.shard() % threads;
     if let Some(at) = found.single_key {
         let key = engine.key(&args[usize::from(at)]);
-        return Part::Keys { owner: owner(&key), hash: key.hash };
+        return Part::Keys { found, owner: owner(&key), hash: key.hash };
     }
     let mut keys = keys::collect(found.command, args).into_iter().map(|key| engine.key(key));
     let Some(first) = keys.next() else { return Part::Other };
     match keys.all(|key| owner(&key) == owner(&first)) {
-        true => Part::Keys { owner: owner(&first), hash: first.hash },
+        true => Part::Keys { found, owner: owner(&first), hash: first.hash },
         false => Part::Other,
     }
 }

@@ -132,7 +132,10 @@ fn apply_own(executor: &mut Executor, work: &Work, owner: usize) -> u64 {
             executor.session.db = unit.db;
             let mut rest = &work.bytes[unit.at.clone()];
             while let Ok(Parsed::Command { args, consumed }) = parser.next(rest, &LIMITS) {
-                executor.run(args);
+                match unit.found {
+                    Some(found) => executor.run_found(found, args),
+                    None => executor.run(args),
+                }
                 count += 1;
                 rest = &rest[consumed..];
             }

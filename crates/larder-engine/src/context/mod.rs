@@ -76,7 +76,7 @@ pub(crate) struct WorkerState {
     pub evictor: Evictor,
     /// Commands found before.
     pub recent: Recent,
-    /// The command that [`crate::context::flow::Flow::Script`] was answered for.
+    /// The command that [`crate::context::flow::Flow::Script`] was answered for, or the next one of a batch.
     pub admitted: Option<Found>,
     /// What the command has done, for the log.
     pub effects: Effects,
@@ -124,6 +124,8 @@ pub struct Context<'a> {
     pub(crate) turn: Option<ScriptTurn<'a>>,
     pub(crate) reply: Reply<'a>,
     pub(crate) found: Found,
+    /// The command's only key, if it has one by the table: its hash is known.
+    pub(crate) hashed: Option<Key<'a>>,
     pub(crate) flow: Flow,
     /// Keys that waiting clients may be served from, once the command or the transaction is done.
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
@@ -143,10 +145,13 @@ impl<'a> Context<'a> {
         self.session.shared.db.store(db as u32, Relaxed);
     }
 
-    /// A key with its hash.
+    /// A key with its hash. The hash that was computed to lock the shard is used again for the same argument.
     #[inline]
     pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
-        self.engine.key(bytes)
+        match &self.hashed {
+            Some(key) if std::ptr::eq(key.bytes, bytes) => Key { bytes, hash: key.hash },
+            _ => self.engine.key(bytes),
+        }
     }
 
     /// Milliseconds of the wall clock.

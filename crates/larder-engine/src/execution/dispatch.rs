@@ -57,7 +57,7 @@ fn execute_with(
 ) -> Flow {
     let mark = out.len();
     worker.stats.current.begin(session.id(), args.len());
-    let admitted = match worker.admitted.take().filter(|_| rounds.is_some()) {
+    let admitted = match worker.admitted.take().filter(|_| rounds.is_some() || session.in_batch) {
         Some(found) => Ok(found),
         None => admit(engine, worker, session, args),
     };
@@ -331,8 +331,9 @@ fn run(
         worker.stats.current.keep(crate::execution::monitor::arguments(found.command, args));
     }
     let start = out.len();
+    let key = found.single_key.map(|at| engine.key(&args[usize::from(at)]));
     let acquired = take_turn(engine, session, found.command)
-        .and_then(|turn| Ok((turn, acquire(engine, session, found, args)?)));
+        .and_then(|turn| Ok((turn, acquire(engine, session, found, key.as_ref(), args)?)));
     let (turn, held) = match acquired {
         Ok(acquired) => acquired,
         Err(Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
@@ -370,6 +371,7 @@ fn run(
         turn,
         reply,
         found,
+        hashed: key,
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: false,

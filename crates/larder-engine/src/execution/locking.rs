@@ -5,15 +5,17 @@ use crate::command::key_finders::sorts_by_other_keys;
 use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::engine::Engine;
+use crate::keyspace::key::Key;
 use crate::keyspace::locks::{Busy, Held, ScriptTurn};
 use larder_resp::Args;
 
 /// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
-/// shards are locked, since serving them needs the other list's shard.
+/// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so.
 pub(super) fn acquire<'e>(
     engine: &'e Engine,
     session: &Session,
     found: Found,
+    key: Option<&Key<'_>>,
     args: Args<'_>,
 ) -> Result<Held<'e>, Busy> {
     let (shards, command) = (&engine.shards, found.command);
@@ -21,11 +23,8 @@ pub(super) fn acquire<'e>(
         Scope::None | Scope::Walk => return Ok(Held::None),
         Scope::All => return shards.try_lock_all(),
         Scope::Sort if sorts_by_other_keys(args) => return shards.try_lock_all(),
-        Scope::Keys | Scope::Script | Scope::Sort => match found.single_key {
-            Some(at) => {
-                let at = engine.key(&args[usize::from(at)]).shard();
-                Held::One(at, shards.try_lock_one(at)?)
-            }
+        Scope::Keys | Scope::Script | Scope::Sort => match key {
+            Some(key) => Held::One(key.shard(), shards.try_lock_one(key.shard())?),
             None => shards.try_lock_many(shards_of(engine, command, args))?,
         },
         Scope::Exec => acquire_queued(engine, session)?,
