@@ -88,7 +88,7 @@ fn moves_in_and_out(kind: Kind) {
     fill(&mut servers.old.client(), 2 * VALUES);
     let mut ours = servers.new.client();
     wait_until("what was written at the end arrives", || {
-        ours.ask("ZCARD scores").int() as usize == 3 * VALUES
+        ours.ask("XLEN stream").int() as usize == 3 * VALUES
     });
     // By files: another server of the old kind reads what Larder saves.
     servers.run(by_files);
