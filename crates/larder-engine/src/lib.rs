@@ -21,6 +21,7 @@ mod context;
 mod crash;
 mod debug_copy;
 mod delivery;
+mod detached;
 mod engine;
 mod error;
 mod eviction;

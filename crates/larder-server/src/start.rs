@@ -158,7 +158,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     let keeps_log = shared.config.is_yes("appendonly");
     let is_to_load = persist.is_to_load(keeps_log);
     if is_to_load {
-        engine.gate().set_loading(true);
+        engine.gate().begin_loading(false);
     } else {
         persist.start_empty();
     }

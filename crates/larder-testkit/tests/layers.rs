@@ -40,6 +40,7 @@ const ENGINE: &[&str] = &[
     "applier",
     "snapshot",
     "maintenance",
+    "detached",
     "debug_copy",
     "crash",
 ];

@@ -1,6 +1,6 @@
 //! The commands of a transaction that wait for EXEC, and the keys that it depends on.
 
-use crate::command::spec::{Found, Scope, flags};
+use crate::command::spec::{Command, Found, Scope, flags};
 use crate::keyspace::watch::Touched;
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ impl Queue {
         self.commands.iter().any(|(found, _)| found.command.scope == Scope::Script)
     }
 
-    /// Whether all commands may run while data is loaded.
-    pub(crate) fn all_while_loading(&self) -> bool {
-        self.commands.iter().all(|(found, _)| found.command.has(flags::LOADING))
+    /// Whether something is true of any command.
+    pub(crate) fn any(&self, is: impl Fn(&Command) -> bool) -> bool {
+        self.commands.iter().any(|(found, _)| is(found.command))
     }
 
     /// Whether all commands may run on a replica without a link, when `replica-serve-stale-data` says no.

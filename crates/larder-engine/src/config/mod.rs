@@ -226,9 +226,6 @@ impl Config {
         {
             return Err(OptionError::Absent(what));
         }
-        if let Some((_, what)) = opt.absent_value.filter(|(value, _)| text == *value) {
-            return Err(OptionError::Absent(what));
-        }
         self.store(index, text);
         Ok(())
     }

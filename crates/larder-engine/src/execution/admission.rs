@@ -45,8 +45,8 @@ pub(crate) fn check(engine: &Engine, session: &Session, command: &Command) -> Co
     {
         return Err(STALE_ERROR);
     }
-    if engine.gate.is_loading()
-        && (!command.has(flags::LOADING) || queued.is_some_and(|queue| !queue.all_while_loading()))
+    if engine.gate.is_loading_for(command)
+        || queued.is_some_and(|queue| queue.any(|command| engine.gate.is_loading_for(command)))
     {
         return Err(LOADING_ERROR);
     }

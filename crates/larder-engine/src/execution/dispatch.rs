@@ -353,7 +353,7 @@ fn run(
         return Flow::Retry;
     }
     // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
-    if engine.gate.is_loading() && !session.replays && !found.command.has(flags::LOADING) {
+    if engine.gate.is_loading_for(found.command) && !session.replays {
         return Flow::Retry;
     }
     // The thread that changes the role holds all shards.

@@ -35,15 +35,24 @@ impl ShardData {
         if self.watched.is_empty() {
             return;
         }
-        let tables = &self.tables;
-        let presence =
-            |db: usize, key: &[u8]| match tables.get(db).and_then(|table| table.get(hash(key), key)) {
-                None => Presence::Absent,
-                Some(entry) if is_due(&entry, due_ms) => Presence::Overdue,
-                Some(_) => Presence::There,
-            };
-        let after = |key: &[u8]| replaced_by.map_or(Presence::Absent, |other| presence(other, key));
-        self.watched.touch_db(db, |key| presence(db, key) != Presence::Absent, after);
+        let (old, new) = (self.tables.get(db), replaced_by.and_then(|other| self.tables.get(other)));
+        let was_there = |key: &[u8]| presence(old, key, due_ms) != Presence::Absent;
+        self.watched.touch_db(db, was_there, |key| presence(new, key, due_ms));
+    }
+
+    /// All data goes, and that of another shard takes its place. Returns the tables to be dropped.
+    pub(crate) fn replace_by(&mut self, other: &mut ShardData, due_ms: u64) -> Vec<Table> {
+        for db in 0..self.tables.len().max(other.tables.len()) {
+            let (old, new) = (self.tables.get(db), other.tables.get(db));
+            let was_there = |key: &[u8]| presence(old, key, due_ms) != Presence::Absent;
+            self.watched.touch_db(db, was_there, |key| presence(new, key, due_ms));
+        }
+        let old = (0..self.tables.len()).filter_map(|db| self.depart(db)).collect();
+        for (db, table) in other.tables.iter_mut().enumerate() {
+            *self.table_mut(db) = std::mem::take(table);
+        }
+        self.field_expiry = std::mem::take(&mut other.field_expiry);
+        old
     }
 
     /// A watched key may have changed.
@@ -102,5 +111,14 @@ impl ShardData {
         self.table_mut(a.max(b));
         self.tables.swap(a, b);
         self.field_expiry.swap(a, b);
+    }
+}
+
+/// Whether a table has a key.
+fn presence(table: Option<&Table>, key: &[u8], due_ms: u64) -> Presence {
+    match table.and_then(|table| table.get(hash(key), key)) {
+        None => Presence::Absent,
+        Some(entry) if is_due(&entry, due_ms) => Presence::Overdue,
+        Some(_) => Presence::There,
     }
 }

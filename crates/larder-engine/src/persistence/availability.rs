@@ -1,19 +1,21 @@
 //! What the whole server may not do at the moment.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use crate::command::spec::{Command, flags};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
-const LOADING: u8 = 1;
-const SNAPSHOT_FAILED: u8 = 1 << 1;
-const LOG_FAILED: u8 = 1 << 2;
-const CLOSING: u8 = 1 << 3;
-const BUSY: u8 = 1 << 4;
-const REPLICAS_MISSING: u8 = 1 << 5;
-const READ_ONLY: u8 = 1 << 6;
-const STALE: u8 = 1 << 7;
+const LOADING: u16 = 1;
+const SNAPSHOT_FAILED: u16 = 1 << 1;
+const LOG_FAILED: u16 = 1 << 2;
+const CLOSING: u16 = 1 << 3;
+const BUSY: u16 = 1 << 4;
+const REPLICAS_MISSING: u16 = 1 << 5;
+const READ_ONLY: u16 = 1 << 6;
+const STALE: u16 = 1 << 7;
+const SERVES_MEANWHILE: u16 = 1 << 8;
 
 /// Flags that are nearly always clear: one look tells that nothing is refused.
 #[derive(Debug, Default)]
-pub struct Gate(AtomicU8);
+pub struct Gate(AtomicU16);
 
 impl Gate {
     /// Whether anything is refused.
@@ -28,14 +30,35 @@ impl Gate {
         self.has(CLOSING)
     }
 
-    /// Whether the keyspace is being loaded.
+    /// Whether data is being loaded: into the keyspace, or beside it.
     pub fn is_loading(&self) -> bool {
         self.has(LOADING)
     }
 
-    /// The keyspace is being loaded, or not any more: most commands are refused meanwhile.
-    pub fn set_loading(&self, on: bool) {
-        self.set(LOADING, on);
+    /// Whether data is being loaded beside the keyspace, which is served meanwhile.
+    pub(crate) fn serves_while_loading(&self) -> bool {
+        self.has(LOADING | SERVES_MEANWHILE)
+    }
+
+    /// Whether a command must not run because data is being loaded.
+    pub(crate) fn is_loading_for(&self, command: &Command) -> bool {
+        self.is_loading()
+            && match self.has(SERVES_MEANWHILE) {
+                true => command.has(flags::NO_ASYNC_LOADING),
+                false => !command.has(flags::LOADING),
+            }
+    }
+
+    /// Data is being loaded: most commands are refused meanwhile. `beside`: the keyspace is served as it is, and few are.
+    pub fn begin_loading(&self, beside: bool) {
+        self.set(SERVES_MEANWHILE, beside);
+        self.set(LOADING, true);
+    }
+
+    /// Data is not being loaded any more.
+    pub fn end_loading(&self) {
+        self.set(LOADING, false);
+        self.set(SERVES_MEANWHILE, false);
     }
 
     /// The last snapshot failed, or did not: writes are refused, if the configuration says so.
@@ -79,11 +102,11 @@ impl Gate {
         self.has(REPLICAS_MISSING)
     }
 
-    fn has(&self, flag: u8) -> bool {
-        self.0.load(Relaxed) & flag != 0
+    fn has(&self, all: u16) -> bool {
+        self.0.load(Relaxed) & all == all
     }
 
-    fn set(&self, flag: u8, on: bool) {
+    fn set(&self, flag: u16, on: bool) {
         if on {
             self.0.fetch_or(flag, Relaxed);
         } else {

@@ -95,6 +95,12 @@ impl Scripts {
         Ok(())
     }
 
+    /// Takes the libraries of another engine in the place of its own.
+    pub(crate) fn take_libraries(&self, from: &Scripts) {
+        *self.libraries.write() = Arc::clone(&from.libraries.read());
+        self.generation.fetch_add(1, Relaxed);
+    }
+
     /// Goes up when something that threads may have compiled goes away.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Relaxed)

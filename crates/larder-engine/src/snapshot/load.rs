@@ -11,8 +11,8 @@ use crate::keyspace::access::AccessRules;
 use crate::keyspace::deadlines::{NOTHING_IS_DUE, due_at};
 use crate::keyspace::encoding_limits::rdb_options;
 use crate::keyspace::field_expiry::NEVER;
-use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::MayWait;
+use crate::persistence::state::LoadProgress;
 use crate::snapshot;
 use crate::worker::Worker;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
@@ -42,12 +42,18 @@ pub struct Loader<'e> {
     loaded: u64,
     expired: u64,
     emptied: u64,
+    progress: &'e LoadProgress,
     may_wait: &'e MayWait,
 }
 
 impl<'e> Loader<'e> {
-    /// For keys that are read now.
-    pub fn new(engine: &'e Engine, may_wait: &'e MayWait, overdue: Overdue) -> Self {
+    /// For keys that are read now. `progress` counts them in the end.
+    pub fn new(
+        engine: &'e Engine,
+        may_wait: &'e MayWait,
+        overdue: Overdue,
+        progress: &'e LoadProgress,
+    ) -> Self {
         let access = AccessRules::load(&engine.config.hot);
         Loader {
             engine,
@@ -61,6 +67,7 @@ impl<'e> Loader<'e> {
             loaded: 0,
             expired: 0,
             emptied: 0,
+            progress,
             may_wait,
         }
     }
@@ -143,7 +150,7 @@ impl<'e> Loader<'e> {
 
 impl Drop for Loader<'_> {
     fn drop(&mut self) {
-        let progress = &self.engine.persistence.load;
+        let progress = self.progress;
         progress.keys_loaded.fetch_add(self.loaded, Relaxed);
         progress.keys_expired.fetch_add(self.expired, Relaxed);
         progress.hashes_expired.fetch_add(self.emptied, Relaxed);
@@ -154,20 +161,6 @@ impl Engine {
     /// How values of files are built.
     pub fn load_options(&self) -> Options {
         rdb_options(&self.config.hot)
-    }
-
-    /// Empties the keyspace and forgets all functions. The memory is freed in the background if `lazily` says so.
-    pub fn clear(&self, may_wait: &MayWait, lazily: bool) {
-        crate::commands::scripting::forget_all(self);
-        for shard in 0..SHARDS {
-            let mut data = self.shards.lock_one(shard, may_wait);
-            let old: Vec<_> = (0..data.tables().len()).filter_map(|db| data.depart(db)).collect();
-            (0..self.database_count()).for_each(|db| data.field_expiry.forget(db));
-            drop(data);
-            if lazily {
-                self.background.discard_tables(old);
-            }
-        }
     }
 
     /// Adds a library of functions that a file holds, in the place of one of its name if that is allowed.

@@ -12,6 +12,7 @@
 
 pub(crate) mod as_commands;
 pub(crate) mod load;
+mod replacing;
 
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;

@@ -2,7 +2,7 @@
 //! others make the values.
 
 use larder_engine::config::RdbVersionCheck;
-use larder_engine::{Busy, Engine, History, Loader, Overdue};
+use larder_engine::{Busy, Engine, History, LoadProgress, Loader, Overdue};
 pub use larder_rdb::read::Checks;
 use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
@@ -52,7 +52,7 @@ pub struct Loaded<R> {
 
 /// Reads a whole file. No script runs meanwhile.
 pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<Loaded<R>> {
-    load_opened(engine, open(engine, source, rules.checks)?, rules)
+    load_opened(engine, &engine.persistence().load, open(engine, source, rules.checks)?, rules)
 }
 
 /// Begins to read a file: an error if it is of a kind that is not known.
@@ -60,8 +60,13 @@ pub fn open<R: Read>(engine: &Engine, source: R, checks: Checks) -> Result<FileR
     FileReader::new(source, engine.load_options(), checks)
 }
 
-/// Reads what follows.
-pub fn load_opened<R: Read>(engine: &Engine, file: FileReader<R>, rules: Rules) -> Result<Loaded<R>> {
+/// Reads what follows. `progress` tells how far it has come.
+pub fn load_opened<R: Read>(
+    engine: &Engine,
+    progress: &LoadProgress,
+    file: FileReader<R>,
+    rules: Rules,
+) -> Result<Loaded<R>> {
     let Rules { overdue, merge, .. } = rules;
     let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
@@ -70,9 +75,12 @@ pub fn load_opened<R: Read>(engine: &Engine, file: FileReader<R>, rules: Rules) 
     let receiver = Mutex::new(receiver);
     thread::scope(|scope| {
         let makers: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| make_values(Loader::new(engine, may_wait, overdue), &receiver)))
+            .map(|_| {
+                let loader = Loader::new(engine, may_wait, overdue, progress);
+                scope.spawn(|| make_values(loader, &receiver))
+            })
             .collect();
-        let read = read_file(engine, file, merge, &sender);
+        let read = read_file(engine, progress, file, merge, &sender);
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
         // What a maker found stands before the end of the file.
@@ -83,13 +91,14 @@ pub fn load_opened<R: Read>(engine: &Engine, file: FileReader<R>, rules: Rules) 
 
 fn read_file<R: Read>(
     engine: &Engine,
+    progress: &LoadProgress,
     mut file: FileReader<R>,
     merge: bool,
     makers: &SyncSender<Batch>,
 ) -> Result<Loaded<R>> {
     let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
     let (mut db, mut batch, mut place) = (0, new_batch(), Place::default());
-    let loaded_before = engine.persistence().load.loaded_bytes.load(Relaxed);
+    let loaded_before = progress.loaded_bytes.load(Relaxed);
     // The makers stay until there is nothing more to come: sending does not fail.
     let hand_over = |db, batch: &mut RawKeys| {
         if !batch.is_empty() {
@@ -103,7 +112,7 @@ fn read_file<R: Read>(
                 db = database(engine, number)?;
             }
             Event::Key if batch.size_bytes() >= BATCH_BYTES || batch.len() >= BATCH_KEYS => {
-                engine.persistence().load.loaded_bytes.store(loaded_before + file.position(), Relaxed);
+                progress.loaded_bytes.store(loaded_before + file.position(), Relaxed);
                 hand_over(db, &mut batch);
             }
             Event::Aux(name, value) => place.note(&name, &value),

@@ -18,7 +18,7 @@ mod temporary;
 mod turn;
 
 pub use error::{CloseError, WriteError};
-pub use start::{NotLoaded, Received};
+pub use start::{NotLoaded, Placing, Received};
 pub use state::{Options, Persist, Purpose, key_delay};
 
 use crate::cpus;

@@ -6,6 +6,7 @@ use super::load;
 use super::state::Persist;
 use super::temporary;
 use larder_engine::{ApplyError, Busy, History, MayWait, Overdue, ReloadError, wall_ms, wall_s};
+use larder_rdb::read::FileReader;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -21,6 +22,18 @@ const VERSION_OF_REDIS_8: u32 = 12;
 pub struct Received {
     /// The database that is selected where the stream goes on.
     pub db: usize,
+}
+
+/// Where a snapshot of the primary is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placing {
+    /// In the place of the data, which is gone before, and stays so if the snapshot breaks off.
+    Instead,
+    /// Beside the data, which stays if it does.
+    Beside {
+        /// Whether the data is served meanwhile.
+        serves: bool,
+    },
 }
 
 /// The data could not be loaded; the log says why.
@@ -80,7 +93,7 @@ impl Persist {
     pub fn end_load(self: &Arc<Self>) -> Result<(), ApplyError> {
         // In this order: what a client changes from now on must be kept if the server ends.
         self.loaded.store(true, Release);
-        self.engine.gate().set_loading(false);
+        self.engine.gate().end_loading();
         let wanted = self.shared.config.is_yes("appendonly");
         let is_kept = self.engine.persistence().log.lock().enabled;
         if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }
@@ -141,7 +154,7 @@ impl Persist {
             }
             Ok(())
         };
-        self.quiesce(prepare)?;
+        self.quiesce(false, prepare)?;
         self.replace_keyspace(|persist| {
             if flush {
                 persist.clear(false)?;
@@ -153,7 +166,7 @@ impl Persist {
 
     /// DEBUG LOADAOF: loads the append-only file again.
     pub fn load_log_again(self: &Arc<Self>) -> Result<(), ReloadError> {
-        self.quiesce(|| {
+        self.quiesce(false, || {
             self.log.wait_until_written(&self.engine);
             Ok(())
         })?;
@@ -165,15 +178,21 @@ impl Persist {
     }
 
     /// Gets ready to replace the keyspace: no write comes between what `prepare` does and the state of loading, in which
-    /// there are none.
-    fn quiesce(&self, prepare: impl FnOnce() -> Result<(), ReloadError>) -> Result<(), ReloadError> {
+    /// there are none; `serves`: in which clients are served as ever.
+    fn quiesce(
+        &self,
+        serves: bool,
+        prepare: impl FnOnce() -> Result<(), ReloadError>,
+    ) -> Result<(), ReloadError> {
         let turn = self.shared.shutdown_turn.lock();
         if self.shared.is_stopping() {
             return Err(ReloadError::Stopping);
         }
         self.engine.close_gate();
         let prepared = prepare();
-        self.engine.gate().set_loading(prepared.is_ok());
+        if prepared.is_ok() {
+            self.engine.gate().begin_loading(serves);
+        }
         self.engine.gate().set_closing(false);
         drop(turn);
         self.engine.retry_put_off();
@@ -199,11 +218,12 @@ impl Persist {
         outcome
     }
 
-    /// Replaces the keyspace by a snapshot of the primary. The data stays as it is if the snapshot is of a kind that is not known, and
-    /// is gone if it breaks off. Returns the source, what has been read of it beyond the snapshot, and where the stream goes on.
+    /// Replaces the keyspace by a snapshot of the primary. The data stays as it is if the snapshot is of a kind that is not known. Returns
+    /// the source, what has been read of it beyond the snapshot, and where the stream goes on.
     pub fn replace_by<R: Read>(
         self: &Arc<Self>,
         source: R,
+        placing: Placing,
         may_wait: &MayWait,
     ) -> Result<(R, Vec<u8>, Received), LoadError> {
         let checks = load::checks(&self.engine);
@@ -213,20 +233,49 @@ impl Persist {
         if checks.version && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
             return Err(LoadError::Snapshot(larder_rdb::Error::Version(file.version())));
         }
-        self.quiesce(|| Ok(())).map_err(|_| LoadError::Stopping)?;
+        let serves = placing == Placing::Beside { serves: true };
+        self.quiesce(serves, || Ok(())).map_err(|_| LoadError::Stopping)?;
         // The append-only file begins again, with the new data as its base, when loading ends.
         self.log.suspend(self, may_wait);
-        let lazily = self.shared.config.is_yes("replica-lazy-flush");
-        let loaded = self.replace_keyspace(|persist| {
-            persist.clear(lazily)?;
-            let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false };
-            load::load_opened(&persist.engine, file, rules).or_else(|error| {
-                persist.clear(lazily)?;
-                Err(LoadError::Snapshot(error))
-            })
+        let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false };
+        let loaded = self.replace_keyspace(|persist| match placing {
+            Placing::Instead => persist.load_instead(file, rules),
+            Placing::Beside { .. } => persist.load_beside(file, rules, may_wait),
         })?;
         let load::Loaded { rest: (source, rest), history } = loaded;
         Ok((source, rest, Received { db: history.map_or(0, |history| history.db) }))
+    }
+
+    /// Loads a snapshot in the place of the data, which is gone if the snapshot breaks off.
+    fn load_instead<R: Read>(
+        &self,
+        file: FileReader<R>,
+        rules: load::Rules,
+    ) -> Result<load::Loaded<R>, LoadError> {
+        let lazily = self.shared.config.is_yes("replica-lazy-flush");
+        self.clear(lazily)?;
+        load::load_opened(&self.engine, &self.engine.persistence().load, file, rules).or_else(|error| {
+            self.clear(lazily)?;
+            Err(LoadError::Snapshot(error))
+        })
+    }
+
+    /// Loads a snapshot beside the data, of which it takes the place when it is whole.
+    fn load_beside<R: Read>(
+        &self,
+        file: FileReader<R>,
+        rules: load::Rules,
+        may_wait: &MayWait,
+    ) -> Result<load::Loaded<R>, LoadError> {
+        let engine = &self.engine;
+        let beside = engine.without_data();
+        let loaded = load::load_opened(&beside, &engine.persistence().load, file, rules);
+        let loaded = loaded.map_err(LoadError::Snapshot)?;
+        // Scripts of clients may run: this thread can wait for their end.
+        let turn = engine.take_turn(Some(may_wait)).map_err(|Busy| LoadError::ScriptBusy)?;
+        self.shared.log.notice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
+        engine.take_data(&beside, &turn);
+        Ok(loaded)
     }
 
     /// Empties the keyspace; the memory is freed in the background if `lazily` says so.

@@ -1,9 +1,10 @@
 //! The first words of a replica to its primary.
 
 use super::attempt::{LOOK, Link, LinkError, is_patience};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Instant;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 /// What the server says of its version: it reads the files of Valkey 9.
 const VERSION: &str = larder_engine::VALKEY_VERSION;
@@ -29,6 +30,13 @@ pub enum Answer {
     },
 }
 
+fn open(address: SocketAddr, multipath: bool, timeout: Duration) -> io::Result<TcpStream> {
+    let protocol = if multipath { Protocol::MPTCP } else { Protocol::TCP };
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
+    socket.connect_timeout(&address.into(), timeout)?;
+    Ok(socket.into())
+}
+
 /// Sends a command.
 pub fn send(socket: &mut TcpStream, words: &[&str]) -> io::Result<()> {
     let mut bytes = format!("*{}\r\n", words.len());
@@ -45,7 +53,7 @@ impl Peer {
         let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
         for address in (host, port).to_socket_addrs()? {
             link.check()?;
-            match TcpStream::connect_timeout(&address, timeout) {
+            match open(address, link.shared.config.is_yes("repl-mptcp"), timeout) {
                 Ok(socket) => {
                     socket.set_nodelay(true)?;
                     socket.set_read_timeout(Some(LOOK))?;

@@ -2,7 +2,7 @@
 
 use super::attempt::{Link, LinkError, with_signs_of_life};
 use super::handshake::Peer;
-use crate::persist::Received;
+use crate::persist::{Placing, Received};
 use larder_engine::config::DisklessLoad;
 use larder_engine::{MayWait, wall_ms, wall_s};
 use std::fs::{self, File};
@@ -36,15 +36,20 @@ pub fn receive(
         }
         None => return Err(LinkError::Refused(format!("PRIMARY aborted replication with an error: {line}"))),
     };
+    let engine = link.engine();
+    // Older data of the same history is better than none.
+    let serves = engine.history().0 == id;
     // What this server knows of histories ends here: if loading fails, it has nothing to go on from.
-    link.engine().replication().state().can_resume = false;
-    let is_empty = link.engine().is_empty(may_wait);
+    engine.replication().state().can_resume = false;
+    let is_empty = engine.is_empty(may_wait);
     let received = match link.shared.config.choice("repl-diskless-load") {
         DisklessLoad::Disabled => by_file(link, peer, &size, may_wait)?,
         DisklessLoad::OnEmptyDb if !is_empty => by_file(link, peer, &size, may_wait)?,
-        _ => directly(link, peer, &size, may_wait)?,
+        DisklessLoad::OnEmptyDb | DisklessLoad::FlushBeforeLoad => {
+            directly(link, peer, &size, Placing::Instead, may_wait)?
+        }
+        DisklessLoad::SwapDb => directly(link, peer, &size, Placing::Beside { serves }, may_wait)?,
     };
-    let engine = link.engine();
     link.check()?;
     engine.begin_history(id, offset);
     engine.replication().state().can_resume = true;
@@ -72,7 +77,7 @@ fn by_file(link: &Link, peer: &mut Peer, size: &Size, may_wait: &MayWait) -> Res
     let socket = peer.socket().try_clone()?;
     let loaded = with_signs_of_life(&socket, || {
         let source = File::open(&target)?;
-        Ok::<_, io::Error>(link.persist.replace_by(source, may_wait))
+        Ok::<_, io::Error>(link.persist.replace_by(source, Placing::Instead, may_wait))
     })?;
     let (_, _, received) = loaded.map_err(|error| LinkError::Load(error.to_string()))?;
     if link.shared.config.is_yes("rdb-del-sync-files")
@@ -128,7 +133,13 @@ fn write_file(link: &Link, peer: &mut Peer, size: &Size, path: &Path) -> Result<
 }
 
 /// Loads the snapshot as it comes.
-fn directly(link: &Link, peer: &mut Peer, size: &Size, may_wait: &MayWait) -> Result<Received, LinkError> {
+fn directly(
+    link: &Link,
+    peer: &mut Peer,
+    size: &Size,
+    placing: Placing,
+    may_wait: &MayWait,
+) -> Result<Received, LinkError> {
     link.shared.log.notice("PRIMARY <-> REPLICA sync: Loading DB in memory");
     let socket = peer.socket().try_clone()?;
     let mut source = Source { link, peer, read: 0, failure: None };
@@ -136,12 +147,13 @@ fn directly(link: &Link, peer: &mut Peer, size: &Size, may_wait: &MayWait) -> Re
         Size::Bytes(bytes) => {
             let limited = Read::take(&mut source, *bytes);
             link.persist
-                .replace_by(limited, may_wait)
+                .replace_by(limited, placing, may_wait)
                 .map(|(rest, left, received)| (rest.limit() == 0 && left.is_empty(), left, received))
         }
-        Size::Mark(_) => {
-            link.persist.replace_by(&mut source, may_wait).map(|(_, left, received)| (true, left, received))
-        }
+        Size::Mark(_) => link
+            .persist
+            .replace_by(&mut source, placing, may_wait)
+            .map(|(_, left, received)| (true, left, received)),
     });
     if let Some(failure) = source.failure.take() {
         return Err(failure);

@@ -90,6 +90,25 @@ fn own_changes() {
 }
 
 #[test]
+fn data_that_is_loaded_again() {
+    play(
+        r#"
+        a3> CLIENT TRACKING ON
+        a3> GET k
+        b3> CLIENT TRACKING ON BCAST
+        w> SET k 1
+        a3> GET k
+        w> DEBUG RELOAD
+        a3> PING
+        b3> PING
+        a3> GET k
+        w> SET k 2
+        "#,
+        &["--enable-debug-command", "yes"],
+    );
+}
+
+#[test]
 fn everything_at_once() {
     play(
         r#"

@@ -23,6 +23,25 @@ fn compare(lines: &[&str]) {
     }
 }
 
+/// Data that is replaced by what a file has is other data for those who watch.
+#[test]
+fn watched_keys_are_replaced() {
+    compare(&["SET k v", "WATCH k", "*DEBUG RELOAD", "MULTI", "GET k", "EXEC"]);
+    compare(&["SET k v", "WATCH none", "*DEBUG RELOAD", "MULTI", "GET k", "EXEC"]);
+    compare(&[
+        "SET k v",
+        "WATCH none",
+        "SAVE",
+        "*SET none 1",
+        "UNWATCH",
+        "WATCH none",
+        "*DEBUG RELOAD NOSAVE",
+        "MULTI",
+        "GET k",
+        "EXEC",
+    ]);
+}
+
 #[test]
 fn time_stands_still() {
     compare(&["SET w v PX 1000", "MULTI", "GET w", "DEBUG SLEEP 1.1", "GET w", "EXISTS w", "EXEC", "GET w"]);

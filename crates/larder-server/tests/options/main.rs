@@ -43,8 +43,6 @@ fn what_is_missing_is_refused_by_name() {
     let cases = [
         ("cluster-enabled", "yes", "Cluster mode"),
         ("dual-channel-replication-enabled", "yes", "A second connection for the snapshot"),
-        ("repl-diskless-load", "swapdb", "Loading a snapshot of the primary beside the data"),
-        ("repl-mptcp", "yes", "Multipath TCP to a primary"),
         ("tls-port", "7001", "TLS"),
         ("tls-cert-file", "/x", "TLS"),
         ("rdma-port", "7001", "RDMA"),
@@ -131,7 +129,7 @@ fn the_unix_socket_has_its_group_and_permissions() {
 /// A mark takes privileges, and Multipath TCP a kernel that has it: with or without them, Larder starts where Valkey does.
 #[test]
 fn sockets_of_other_kinds() {
-    for args in [["--mptcp", "yes"], ["--socket-mark-id", "7"]] {
+    for args in [["--mptcp", "yes"], ["--repl-mptcp", "yes"], ["--socket-mark-id", "7"]] {
         let starts = |kind: Kind| {
             let program = kind.program();
             let mut child = Command::new(program)

@@ -102,7 +102,7 @@ fn a_primary_that_lies_does_no_harm() {
         [full.as_bytes(), format!("$EOF:{}\r\n", "b".repeat(40)).as_bytes(), b"VALKEY080", &[7; 500]]
             .concat(),
     ];
-    for mode in ["disabled", "on-empty-db", "flush-before-load"] {
+    for mode in ["disabled", "on-empty-db", "flush-before-load", "swapdb"] {
         let replica = start(Kind::Larder, &["--repl-diskless-load", mode, "--repl-timeout", "2"]);
         let mut client = replica.client();
         for lie in &lies {
@@ -118,6 +118,9 @@ fn a_primary_that_lies_does_no_harm() {
             // It comes again: what was said did not hang it.
             drop(listener.accept().unwrap());
             let kept = client.ask("GET kept");
+            if mode == "swapdb" {
+                assert_eq!(kept.text(), "1", "{}", String::from_utf8_lossy(lie));
+            }
             assert!(
                 kept == Value::NullBulk || kept.text() == "1" || kept.text().starts_with("LOADING"),
                 "{kept}"

@@ -63,6 +63,10 @@ fn larder_follows_larder() {
         (Kind::Larder, &["--threads", "4"]),
         (Kind::Larder, &["--repl-diskless-load", "flush-before-load"]),
     );
+    check_pair(
+        (Kind::Larder, &["--threads", "2"]),
+        (Kind::Larder, &["--repl-diskless-load", "swapdb", "--threads", "2"]),
+    );
     check_pair((Kind::Larder, &["--repl-diskless-sync", "no"]), (Kind::Larder, &["--appendonly", "yes"]));
 }
 

@@ -3,6 +3,7 @@
 mod applying;
 mod faults;
 mod followers;
+mod loading_beside;
 mod proxy;
 mod roles;
 mod stream;

@@ -269,10 +269,11 @@ fn persistence(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let (saved, to_save) = (state.saved_keys.load(Relaxed), state.keys_to_save.load(Relaxed));
     let saves = save.running_since_s.is_some();
     let busy = saves || log.rewriting_since_s.is_some();
+    let serves_meanwhile = engine.gate.serves_while_loading();
     text.push_str("# Persistence\r\n");
     lines!(text,
-        "loading": u8::from(engine.gate.is_loading()),
-        "async_loading": 0,
+        "loading": u8::from(engine.gate.is_loading() && !serves_meanwhile),
+        "async_loading": u8::from(serves_meanwhile),
         "current_cow_peak": 0,
         "current_cow_size": 0,
         "current_cow_size_age": 0,

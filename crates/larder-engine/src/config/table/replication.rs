@@ -50,9 +50,8 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("repl-diskless-sync-max-replicas", 0, INT_MAX, "0")
         .does("Replicas at which a snapshot does not wait for more; 0 is no number.", "replication/roles.rs"),
     one_of("repl-diskless-load", DisklessLoad::NAMES, "disabled")
-        .without("swapdb", "Loading a snapshot of the primary beside the data")
-        .does("Loads a snapshot of the primary from a file (`disabled`) or as it comes. `swapdb` is refused.", "replication/followers.rs"),
-    yes_no("repl-mptcp", "no").immutable().absent("Multipath TCP to a primary"),
+        .does("Loads a snapshot of the primary from a file (`disabled`), or as it comes: on an empty server only, after a flush, or beside the data, which stays until the snapshot is whole and is served if it is of the same history (`swapdb`).", "replication/loading_beside.rs"),
+    yes_no("repl-mptcp", "no").immutable().does("Connects to the primary by Multipath TCP.", "options/main.rs"),
     yes_no("dual-channel-replication-enabled", "no").absent("A second connection for the snapshot"),
     int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"])
         .does("Seconds between signs of life in the stream.", "replication/roles.rs"),

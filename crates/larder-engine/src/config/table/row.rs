@@ -37,8 +37,6 @@ pub(crate) struct Opt {
     pub(crate) sensitive: bool,
     /// Patterns of CONFIG GET skip it.
     pub(crate) hidden: bool,
-    /// A value that asks for what does not exist here, which is named: it is refused.
-    pub(crate) absent_value: Option<(&'static str, &'static str)>,
     pub(crate) slot: Option<Slot>,
     pub(crate) effect: Effect,
 }
@@ -66,7 +64,6 @@ pub(super) const fn option(name: &'static str, kind: Kind, default: &'static str
         protected: false,
         sensitive: false,
         hidden: false,
-        absent_value: None,
         slot: None,
         effect: Effect::Read,
     }
@@ -150,11 +147,6 @@ impl Opt {
 
     pub(super) const fn absent(mut self, what: &'static str) -> Opt {
         self.effect = Effect::Absent(what);
-        self
-    }
-
-    pub(super) const fn without(mut self, value: &'static str, what: &'static str) -> Opt {
-        self.absent_value = Some((value, what));
         self
     }
 
