@@ -161,6 +161,16 @@ choices! {
         FlushBeforeLoad = 3: "flush-before-load",
     }
 
+    /// `repl-compression`: how a primary is to compress what it sends.
+    LinkCompression {
+        /// Not at all.
+        No = 0: "no",
+        /// By LZ4: little work.
+        Lz4 = 1: "lz4",
+        /// By Zstandard: fewer bytes.
+        Zstd = 2: "zstd",
+    }
+
     /// `rdb-version-check`: which versions of files and payloads are read.
     RdbVersionCheck {
         /// Those that are known whole.
@@ -223,6 +233,12 @@ pub(super) const SHUTDOWN: Names = &[
 pub(super) fn shutdown_flags(bits: i64) -> ShutdownFlags {
     let has = |bit: i64| bits & bit != 0;
     ShutdownFlags { save: has(SAVE), nosave: has(NOSAVE), now: has(NOW), force: has(FORCE) }
+}
+
+impl Default for LinkCompression {
+    fn default() -> Self {
+        LinkCompression::No
+    }
 }
 
 #[cfg(test)]

@@ -28,9 +28,9 @@ mod table;
 mod tests;
 
 pub use choices::{
-    AclPubsubDefault, AppendFsync, Choice, DisklessLoad, ListCompressCodec, LogFormat, LogThreshold,
-    LogTimestampFormat, MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior, RdbVersionCheck,
-    Supervised,
+    AclPubsubDefault, AppendFsync, Choice, DisklessLoad, LinkCompression, ListCompressCodec, LogFormat,
+    LogThreshold, LogTimestampFormat, MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior,
+    RdbVersionCheck, Supervised,
 };
 pub use cli::CommandLine;
 pub use error::{ConfigError, OptionError, Refusal};

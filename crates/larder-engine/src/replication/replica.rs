@@ -1,6 +1,7 @@
 //! The replicas of this server.
 
 use crate::aof::stream::Cursor;
+use crate::config::LinkCompression;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -20,8 +21,32 @@ pub struct ReplicaInfo {
     pub is_rdb_only: bool,
     /// What the snapshot is to have.
     pub filter: Filter,
+    /// How it wants the snapshot and the stream to be compressed.
+    pub compression: LinkCompression,
     /// The version of the server, three bytes: major, minor, patch.
     pub version: Option<u32>,
+}
+
+impl ReplicaInfo {
+    /// What the primary adds to its answer when it compresses what follows.
+    pub fn compression_word(&self) -> &'static str {
+        match self.compression {
+            LinkCompression::No => "",
+            LinkCompression::Lz4 => " lz4",
+            LinkCompression::Zstd => " zstd",
+        }
+    }
+
+    /// Notes what the replica says that it knows (`REPLCONF capa`). What is not known here does not matter.
+    pub(crate) fn note_capability(&mut self, word: &[u8]) {
+        match word.to_ascii_lowercase().as_slice() {
+            b"eof" => self.knows_end_mark = true,
+            b"psync2" => self.knows_psync2 = true,
+            b"larder-lz4" => self.compression = LinkCompression::Lz4,
+            b"larder-zstd" => self.compression = LinkCompression::Zstd,
+            _ => {}
+        }
+    }
 }
 
 /// What a snapshot for a replica has.

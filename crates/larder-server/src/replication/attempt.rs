@@ -38,6 +38,13 @@ impl fmt::Display for LinkError {
     }
 }
 
+impl LinkError {
+    /// What came is not compressed as agreed.
+    pub fn damaged_message() -> LinkError {
+        LinkError::Refused("The primary sends what is no compressed message".to_owned())
+    }
+}
+
 impl From<io::Error> for LinkError {
     fn from(error: io::Error) -> Self {
         LinkError::Io(error)

@@ -1,6 +1,8 @@
 //! The first words of a replica to its primary.
 
 use super::attempt::{LOOK, Link, LinkError, is_patience};
+use super::compression::{Damaged, Decoder};
+use larder_engine::config::LinkCompression;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -15,6 +17,8 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 pub struct Peer {
     socket: TcpStream,
     bytes: Vec<u8>,
+    /// What comes from now on is compressed.
+    decoder: Option<Decoder>,
 }
 
 /// What the primary answers to PSYNC.
@@ -58,7 +62,7 @@ impl Peer {
                     socket.set_nodelay(true)?;
                     socket.set_read_timeout(Some(LOOK))?;
                     socket.set_write_timeout(Some(timeout))?;
-                    return Ok(Peer { socket, bytes: Vec::new() });
+                    return Ok(Peer { socket, bytes: Vec::new(), decoder: None });
                 }
                 Err(reason) => error = reason,
             }
@@ -66,9 +70,19 @@ impl Peer {
         Err(error.into())
     }
 
-    /// The socket, and what has been read and not used.
-    pub fn into_parts(self) -> (TcpStream, Vec<u8>) {
-        (self.socket, self.bytes)
+    /// The socket, what has been read and not used, and what takes compressed bytes apart.
+    pub fn into_parts(self) -> (TcpStream, Vec<u8>, Option<Decoder>) {
+        (self.socket, self.bytes, self.decoder)
+    }
+
+    /// What comes after the last line is compressed.
+    fn expand(&mut self, compression: LinkCompression) -> Result<(), LinkError> {
+        self.decoder = Decoder::new(compression);
+        if let Some(decoder) = &mut self.decoder {
+            let come = std::mem::take(&mut self.bytes);
+            decoder.decode(&come, &mut self.bytes).map_err(|Damaged| LinkError::damaged_message())?;
+        }
+        Ok(())
     }
 
     /// A second handle on the socket.
@@ -92,16 +106,24 @@ impl Peer {
         }
         let begun = Instant::now();
         loop {
-            match self.socket.read(into) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(n) => return Ok(n),
+            let has_message = self.decoder.as_ref().is_some_and(Decoder::has_message);
+            let come = match if has_message { Ok(0) } else { self.socket.read(into) } {
+                Ok(0) if !has_message => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(come) => come,
                 Err(error) if is_patience(&error) => {
                     link.check()?;
                     if begun.elapsed() >= link.timeout() {
                         return Err(io::Error::from(io::ErrorKind::TimedOut).into());
                     }
+                    continue;
                 }
                 Err(error) => return Err(error.into()),
+            };
+            let Some(decoder) = &mut self.decoder else { return Ok(come) };
+            let expanded = decoder.decode(&into[..come], &mut self.bytes);
+            expanded.map_err(|Damaged| LinkError::damaged_message())?;
+            if !self.bytes.is_empty() {
+                return self.read(link, into);
             }
         }
     }
@@ -163,8 +185,20 @@ pub fn introduce(link: &Link, peer: &mut Peer) -> Result<(), LinkError> {
     }
     // Older primaries know less of these; then they say so, and it does not matter.
     peer.ask(link, &["REPLCONF", "capa", "eof", "capa", "psync2"])?;
+    if let Some(capability) = capability(config.choice("repl-compression")) {
+        peer.ask(link, &["REPLCONF", "capa", capability])?;
+    }
     peer.ask(link, &["REPLCONF", "version", VERSION])?;
     Ok(())
+}
+
+/// What asks a Larder to compress.
+fn capability(compression: LinkCompression) -> Option<&'static str> {
+    match compression {
+        LinkCompression::No => None,
+        LinkCompression::Lz4 => Some("larder-lz4"),
+        LinkCompression::Zstd => Some("larder-zstd"),
+    }
 }
 
 /// Asks for the stream from where this server is.
@@ -187,10 +221,20 @@ pub fn ask_for_stream(link: &Link, peer: &mut Peer) -> Result<Answer, LinkError>
     send(&mut peer.socket, words)?;
     // A primary may take its time until it begins with a snapshot.
     let answer = peer.line(link)?;
-    let mut parts = answer.split(' ');
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some("+CONTINUE"), id, _) => Ok(Answer::Continue(checked_id(id)?)),
-        (Some("+FULLRESYNC"), Some(id), Some(offset)) => {
+    let mut parts = answer.split(' ').collect::<Vec<_>>();
+    let compression = match parts.last() {
+        Some(&"lz4") => LinkCompression::Lz4,
+        Some(&"zstd") => LinkCompression::Zstd,
+        _ => LinkCompression::No,
+    };
+    if compression != LinkCompression::No {
+        parts.pop();
+        peer.expand(compression)?;
+    }
+    match parts[..] {
+        ["+CONTINUE"] => Ok(Answer::Continue(None)),
+        ["+CONTINUE", id, ..] => Ok(Answer::Continue(checked_id(Some(id))?)),
+        ["+FULLRESYNC", id, offset, ..] => {
             let offset = offset.parse().ok().zip(checked_id(Some(id))?);
             let (offset, id) = offset.ok_or_else(|| refused(&answer))?;
             link.shared.log.notice(&format!("Full resync from primary: {id}:{offset}"));

@@ -9,6 +9,7 @@
 //! one is tried a second later.
 
 use super::attempt::{LOOK, Link, LinkError, is_patience};
+use super::compression::{Damaged, Decoder};
 use super::handshake::{self, Answer, Peer};
 use super::receive;
 use crate::persist::Persist;
@@ -93,7 +94,7 @@ impl Link {
     /// Applies the stream.
     fn stream(&mut self, peer: Peer, db: usize) -> Result<(), LinkError> {
         let engine = Arc::clone(self.engine());
-        let (mut socket, mut bytes) = peer.into_parts();
+        let (mut socket, mut bytes, mut decoder) = peer.into_parts();
         let mut applier = Applier::new(&engine, client_info(&engine, &socket), self.epoch, db);
         socket.set_read_timeout(Some(LOOK))?;
         let mut acks = Acks::new(Arc::clone(&engine));
@@ -124,12 +125,23 @@ impl Link {
             if applier.is_killed() {
                 return Err(LinkError::Killed);
             }
-            match socket.read(&mut piece) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(n) => {
+            let come = match decoder.as_ref().is_some_and(Decoder::has_message) {
+                // Not all is expanded that has come.
+                true => Ok(None),
+                false => socket.read(&mut piece).map(Some),
+            };
+            match come {
+                Ok(Some(0)) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(come) => {
                     heard = Instant::now();
-                    bytes.extend_from_slice(&piece[..n]);
-                    applier.note_received(n as u64);
+                    let come = &piece[..come.unwrap_or(0)];
+                    match &mut decoder {
+                        None => bytes.extend_from_slice(come),
+                        Some(decoder) => decoder
+                            .decode(come, &mut bytes)
+                            .map_err(|Damaged| LinkError::damaged_message())?,
+                    }
+                    applier.note_received(come.len() as u64);
                     let received = engine.append_log().stream_end() + bytes.len() as u64;
                     engine.replication().update_upstream(self.epoch, |upstream| {
                         upstream.received = received;

@@ -7,8 +7,10 @@
 //!
 //! A replica that takes nothing for `repl-timeout` is dropped; the others wait for it until then.
 
+use super::compression::Encoder;
 use crate::connection::Stream;
 use crate::persist::{Persist, WriteError, snapshot};
+use larder_engine::config::LinkCompression;
 use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background};
 use larder_rdb::Version;
 use mio::{Events, Interest, Poll, Token};
@@ -50,6 +52,7 @@ struct Queue {
 struct Wanted {
     version: Version,
     filter: Filter,
+    compression: LinkCompression,
     /// Whether the end is marked; else the length comes before.
     is_marked: bool,
 }
@@ -125,7 +128,9 @@ impl Syncs {
         };
         let is_marked =
             replica.info.knows_end_mark && self.persist.engine().config().is_yes("repl-diskless-sync");
-        Wanted { version, filter: replica.info.filter, is_marked }
+        // Whoever asks by SYNC is not told how it is sent.
+        let compression = if replica.is_old { LinkCompression::No } else { replica.info.compression };
+        Wanted { version, filter: replica.info.filter, compression, is_marked }
     }
 
     /// Takes a snapshot and sends it to a group.
@@ -150,13 +155,14 @@ impl Syncs {
             return Err(WriteError::FieldExpiry);
         }
         let (id, _) = engine.history();
-        let mut sinks = Sinks::new(self.persist.engine().config().number("repl-timeout"));
+        let timeout_s = self.persist.engine().config().number("repl-timeout");
+        let mut sinks = Sinks::new(timeout_s, Encoder::new(wanted.compression));
         for mut joiner in group {
             joiner.replica.advance_to(Phase::Loading);
             let head = if joiner.replica.is_old {
                 String::new()
             } else {
-                format!("+FULLRESYNC {id} {position}\r\n")
+                format!("+FULLRESYNC {id} {position}{}\r\n", joiner.replica.info.compression_word())
             };
             match Sink::new(engine, &mut joiner) {
                 Ok(sink) => sinks.add(sink, joiner, head.as_bytes()),
@@ -239,11 +245,15 @@ impl Syncs {
 struct Sinks {
     all: Vec<(Sink, Joiner)>,
     timeout: Duration,
+    /// They are sent what this makes of it.
+    encoder: Option<Encoder>,
+    messages: Vec<u8>,
 }
 
 impl Sinks {
-    fn new(timeout_s: i64) -> Sinks {
-        Sinks { all: Vec::new(), timeout: Duration::from_secs(timeout_s.max(1) as u64) }
+    fn new(timeout_s: i64, encoder: Option<Encoder>) -> Sinks {
+        let timeout = Duration::from_secs(timeout_s.max(1) as u64);
+        Sinks { all: Vec::new(), timeout, encoder, messages: Vec::new() }
     }
 
     /// Adds one that is sent `head` before what all get.
@@ -255,8 +265,18 @@ impl Sinks {
 
 impl Write for Sinks {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Values may be large: what they become is not held as a whole.
+        let bytes = &bytes[..bytes.len().min(BUFFER_BYTES)];
+        let wire = match &mut self.encoder {
+            None => bytes,
+            Some(encoder) => {
+                self.messages.clear();
+                encoder.encode(bytes, &mut self.messages);
+                &self.messages
+            }
+        };
         for (sink, joiner) in &mut self.all {
-            sink.send(joiner, bytes, self.timeout);
+            sink.send(joiner, wire, self.timeout);
         }
         if self.all.iter().all(|(sink, _)| sink.failure.is_some()) {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "no replica takes the snapshot any more"));

@@ -43,6 +43,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use streams::Sender;
 
 /// The waker's token.
 pub const WAKE: Token = Token(usize::MAX);
@@ -84,7 +85,7 @@ pub struct EventLoop {
     /// Connections whose output waits for the log.
     held: Vec<usize>,
     /// Connections of replicas.
-    replicas: Vec<usize>,
+    replicas: Vec<Sender>,
     /// The end of the stream when other workers were last told of it.
     streamed: u64,
     /// A part of the stream, on its way to a socket.

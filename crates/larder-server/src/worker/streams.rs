@@ -7,6 +7,7 @@
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
 use crate::connection::output::Unsent;
+use crate::replication::compression::Encoder;
 use crate::replication::syncs::Joiner;
 use larder_engine::{Cursor, Phase, Replica};
 use mio::Token;
@@ -19,6 +20,30 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Bytes that one replica is sent in a round.
 const TURN_BYTES: u64 = 1 << 20;
 
+/// A connection that is sent the stream.
+pub(super) struct Sender {
+    slot: usize,
+    compressed: Option<Box<Compressed>>,
+}
+
+/// The stream of a link that is compressed.
+struct Compressed {
+    encoder: Encoder,
+    /// What the socket has not taken yet begins at `sent`. The cursor is past what it holds.
+    messages: Vec<u8>,
+    sent: usize,
+}
+
+impl Sender {
+    fn new(slot: usize, connection: &Connection) -> Sender {
+        let replica = connection.session.replica().filter(|replica| !replica.is_old);
+        let encoder = replica.and_then(|replica| Encoder::new(replica.info.compression));
+        let compressed =
+            encoder.map(|encoder| Box::new(Compressed { encoder, messages: Vec::new(), sent: 0 }));
+        Sender { slot, compressed }
+    }
+}
+
 impl EventLoop {
     /// A client has become a replica, or has loaded its snapshot.
     pub(super) fn begin_stream(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
@@ -26,7 +51,7 @@ impl EventLoop {
         if !std::mem::replace(&mut connection.flags.streams, true) {
             let delays = self.shared.config.is_yes("repl-disable-tcp-nodelay");
             connection.stream.set_nodelay(!delays).map_err(|_| Hangup)?;
-            self.replicas.push(slot);
+            self.replicas.push(Sender::new(slot, connection));
             let is_new =
                 connection.session.replica().is_some_and(|replica| replica.phase() == Phase::Waiting);
             connection.flags.joins = is_new;
@@ -57,13 +82,14 @@ impl EventLoop {
             engine.wake_senders(Some(self.index));
         }
         let mut replicas = std::mem::take(&mut self.replicas);
-        replicas.retain(|&slot| {
+        replicas.retain_mut(|sender| {
+            let slot = sender.slot;
             let Some(mut connection) = self.slots.take(slot) else { return false };
             let Some(replica) = connection.session.replica().cloned() else {
                 self.slots.put(slot, connection);
                 return false;
             };
-            let sent = self.send_stream(slot, &mut connection, &replica);
+            let sent = self.send_stream(sender, &mut connection, &replica);
             if sent.is_ok() {
                 self.slots.put(slot, connection);
             } else {
@@ -76,7 +102,7 @@ impl EventLoop {
 
     fn send_stream(
         &mut self,
-        slot: usize,
+        sender: &mut Sender,
         connection: &mut Connection,
         replica: &Arc<Replica>,
     ) -> Result<(), Hangup> {
@@ -84,14 +110,17 @@ impl EventLoop {
         if replica.is_online() && connection.output.is_empty() && connection.flags.writable {
             let end = self.worker.engine().append_log().stream_end();
             let mut piece = std::mem::take(&mut self.piece);
-            let written = self.write_stream(connection, &cursor, end, &mut piece);
+            let written = match &mut sender.compressed {
+                None => self.write_stream(connection, &cursor, end, &mut piece),
+                Some(compressed) => self.write_compressed(connection, &cursor, end, &mut piece, compressed),
+            };
             self.piece = piece;
             written?;
             let waits = !connection.flags.writable;
             if waits != std::mem::replace(&mut connection.flags.watches_writes, waits) {
                 connection
                     .stream
-                    .watch_writes(self.poll.registry(), Token(slot), waits)
+                    .watch_writes(self.poll.registry(), Token(sender.slot), waits)
                     .map_err(|_| Hangup)?;
             }
             self.has_more_to_stream |= !waits && cursor.position() < end;
@@ -112,19 +141,53 @@ impl EventLoop {
         while cursor.position() < until && connection.flags.writable {
             piece.clear();
             engine.append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
-            let sent = match connection.stream.write(piece) {
-                Ok(sent) => sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Err(Hangup),
-            };
+            let sent = self.write_piece(connection, piece)?;
             cursor.advance(sent as u64);
-            connection.flags.writable = sent == piece.len();
-            connection.session.shared().add_net_out(sent);
-            self.worker.stats().writes.add(1);
-            engine.replication().bytes_out.fetch_add(sent as u64, Relaxed);
         }
         Ok(())
+    }
+
+    /// The same for a link that is compressed. What a socket does not take of a message waits in `compressed`.
+    fn write_compressed(
+        &self,
+        connection: &mut Connection,
+        cursor: &Cursor,
+        end: u64,
+        piece: &mut Vec<u8>,
+        compressed: &mut Compressed,
+    ) -> Result<(), Hangup> {
+        let until = end.min(cursor.position() + TURN_BYTES);
+        while connection.flags.writable {
+            if compressed.sent < compressed.messages.len() {
+                compressed.sent += self.write_piece(connection, &compressed.messages[compressed.sent..])?;
+                continue;
+            }
+            if cursor.position() >= until {
+                break;
+            }
+            piece.clear();
+            self.worker.engine().append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
+            compressed.messages.clear();
+            compressed.sent = 0;
+            compressed.encoder.encode(piece, &mut compressed.messages);
+            cursor.advance(piece.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Writes what the socket takes; says how much that was. It is writable no more when it does not take all.
+    fn write_piece(&self, connection: &mut Connection, bytes: &[u8]) -> Result<usize, Hangup> {
+        let sent = match connection.stream.write(bytes) {
+            Ok(sent) => sent,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => return Err(Hangup),
+        };
+        connection.flags.writable = sent == bytes.len();
+        connection.session.shared().add_net_out(sent);
+        self.worker.stats().writes.add(1);
+        self.worker.engine().replication().bytes_out.fetch_add(sent as u64, Relaxed);
+        Ok(sent)
     }
 
     /// What a connection, if it is a replica, has to be sent of the stream.

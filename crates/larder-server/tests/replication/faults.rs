@@ -14,13 +14,18 @@ fn cut_links_lose_nothing() {
     let rounds = if full_run() { 500 } else { 10 };
     let seed = seed(u64::from(std::process::id()));
     println!("SEED={seed}");
-    for (kind, other) in
-        [(Kind::Larder, Kind::Larder), (Kind::Valkey, Kind::Larder), (Kind::Larder, Kind::Valkey)]
-    {
+    for (kind, other, compression) in [
+        (Kind::Larder, Kind::Larder, "no"),
+        (Kind::Larder, Kind::Larder, "zstd"),
+        (Kind::Larder, Kind::Larder, "lz4"),
+        (Kind::Valkey, Kind::Larder, "zstd"),
+        (Kind::Larder, Kind::Valkey, "no"),
+    ] {
         let args: &[&str] = if kind == Kind::Larder { &["--threads", "2"] } else { &[] };
         // A small backlog, so that some links need a snapshot and some do not.
         let primary = start(kind, &[args, &["--repl-backlog-size", "100000"]].concat());
-        let replica = start(other, &[]);
+        let wish: &[&str] = &["--repl-compression", compression];
+        let replica = start(other, if compression == "no" { &[] } else { wish });
         let proxy = Proxy::to(primary.port());
         let mut theirs = replica.client();
         theirs.ask(&format!("REPLICAOF 127.0.0.1 {}", proxy.port()));
@@ -43,7 +48,7 @@ fn cut_links_lose_nothing() {
                 }
             }
         });
-        let what = format!("SEED={seed} {} follows {}", other.name(), kind.name());
+        let what = format!("SEED={seed} {} follows {}, {compression}", other.name(), kind.name());
         wait_for_same_data(&what, &primary, &replica);
     }
 }

@@ -37,7 +37,7 @@ fn wait_for_writes(client: &mut Client, more: i64) {
 }
 
 /// A replica that joins while clients write has the same data in the end.
-fn check_pair(primary: (Kind, &[&str]), replica: (Kind, &[&str])) {
+pub fn check_pair(primary: (Kind, &[&str]), replica: (Kind, &[&str])) {
     let seed = seed(u64::from(std::process::id()));
     let what = format!("SEED={seed} {:?} follows {:?}", replica, primary);
     let (first, second) = (start(primary.0, primary.1), start(replica.0, replica.1));

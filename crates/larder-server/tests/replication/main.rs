@@ -1,6 +1,7 @@
 //! Replication, with servers of every kind on both ends.
 
 mod applying;
+mod compressed;
 mod faults;
 mod followers;
 mod loading_beside;

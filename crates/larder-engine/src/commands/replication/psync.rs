@@ -32,8 +32,11 @@ pub(super) fn psync(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let replica = new_replica(context, false)?;
     match context.engine.resume(&replica, &args[1], offset) {
         Resumption::Granted(id) => {
-            let reply =
-                if replica.info.knows_psync2 { format!("CONTINUE {id}") } else { "CONTINUE".to_owned() };
+            let word = replica.info.compression_word();
+            let reply = match replica.info.knows_psync2 {
+                true => format!("CONTINUE {id}{word}"),
+                false => format!("CONTINUE{word}"),
+            };
             context.reply.simple(&reply);
             context.engine.replication.partial_syncs.fetch_add(1, Relaxed);
             say(context, &replica, "Partial resynchronization request accepted.");

@@ -46,8 +46,7 @@ fn set(context: &mut Context<'_>, option: &[u8], value: &[u8]) -> CommandResult 
         }
         info.ip = Some(String::from_utf8_lossy(value).into_owned()).filter(|ip| !ip.is_empty());
     } else if is_word(option, "capa") {
-        info.knows_end_mark |= is_word(value, "eof");
-        info.knows_psync2 |= is_word(value, "psync2");
+        info.note_capability(value);
     } else if is_word(option, "rdb-only") {
         let number = number::integer(value)?;
         info.is_rdb_only = match number {

@@ -1,7 +1,7 @@
 //! Primaries and replicas.
 
 use super::row::*;
-use crate::config::choices::{Choice, DisklessLoad, PropagationErrorBehavior};
+use crate::config::choices::{Choice, DisklessLoad, LinkCompression, PropagationErrorBehavior};
 use crate::config::special::Special;
 
 pub(super) static OPTIONS: &[Opt] = &[
@@ -51,6 +51,8 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Replicas at which a snapshot does not wait for more; 0 is no number.", "replication/roles.rs"),
     one_of("repl-diskless-load", DisklessLoad::NAMES, "disabled")
         .does("Loads a snapshot of the primary from a file (`disabled`), or as it comes: on an empty server only, after a flush, or beside the data, which stays until the snapshot is whole and is served if it is of the same history (`swapdb`).", "replication/loading_beside.rs"),
+    one_of("repl-compression", LinkCompression::NAMES, "no")
+        .does("Asks the primary to compress the snapshot and the stream: fast (`lz4`) or tight (`zstd`). Other servers than Larder send them as ever. A change holds from the next link on.", "replication/compressed.rs"),
     yes_no("repl-mptcp", "no").immutable().does("Connects to the primary by Multipath TCP.", "options/main.rs"),
     yes_no("dual-channel-replication-enabled", "no").absent("A second connection for the snapshot"),
     int("repl-ping-replica-period", 1, INT_MAX, "10").alias(&["repl-ping-slave-period"])
