@@ -250,11 +250,13 @@ impl Engine {
         self.drop_replicas();
     }
 
-    /// The data is that of another history, at a position: all of it has been replaced, or will be.
-    pub fn begin_history(&self, id: &str, position: u64) {
+    /// The data is that of another history, at a position, where database `db` is selected in its stream. To be called before anybody may
+    /// save the data: a file says where in the history it is.
+    pub fn begin_history(&self, id: &str, position: u64, db: usize) {
         self.drop_replicas();
         self.replication.state().begin_history(id.to_owned());
         self.append_log.restart_stream(position, self.backlog_size());
+        self.append_log.set_stream_db(db);
     }
 
     /// The primary goes on with its stream under another name: its own primary has changed, or it was promoted.

@@ -218,14 +218,16 @@ impl Persist {
         outcome
     }
 
-    /// Replaces the keyspace by a snapshot of the primary. The data stays as it is if the snapshot is of a kind that is not known. Returns
-    /// the source, what has been read of it beyond the snapshot, and where the stream goes on.
+    /// Replaces the keyspace by a snapshot of the primary. The data stays as it is if the snapshot is of a kind that is not known.
+    /// `on_loaded` is told where the stream goes on, before anybody else sees the data. Returns the source, and what has been read of
+    /// it beyond the snapshot.
     pub fn replace_by<R: Read>(
         self: &Arc<Self>,
         source: R,
         placing: Placing,
         may_wait: &MayWait,
-    ) -> Result<(R, Vec<u8>, Received), LoadError> {
+        on_loaded: impl FnOnce(Received),
+    ) -> Result<(R, Vec<u8>), LoadError> {
         let checks = load::checks(&self.engine);
         // Redis 8 sends what it has in a version of its own, whose older types are known.
         let lenient = load::Checks { version: false, ..checks };
@@ -238,12 +240,14 @@ impl Persist {
         // The append-only file begins again, with the new data as its base, when loading ends.
         self.log.suspend(self, may_wait);
         let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false };
-        let loaded = self.replace_keyspace(|persist| match placing {
-            Placing::Instead => persist.load_instead(file, rules),
-            Placing::Beside { .. } => persist.load_beside(file, rules, may_wait),
-        })?;
-        let load::Loaded { rest: (source, rest), history } = loaded;
-        Ok((source, rest, Received { db: history.map_or(0, |history| history.db) }))
+        self.replace_keyspace(|persist| {
+            let loaded = match placing {
+                Placing::Instead => persist.load_instead(file, rules),
+                Placing::Beside { .. } => persist.load_beside(file, rules, may_wait),
+            }?;
+            on_loaded(Received { db: loaded.history.map_or(0, |history| history.db) });
+            Ok(loaded.rest)
+        })
     }
 
     /// Loads a snapshot in the place of the data, which is gone if the snapshot breaks off.

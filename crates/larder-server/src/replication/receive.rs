@@ -42,19 +42,30 @@ pub fn receive(
     // What this server knows of histories ends here: if loading fails, it has nothing to go on from.
     engine.replication().state().can_resume = false;
     let is_empty = engine.is_empty(may_wait);
-    let received = match link.shared.config.choice("repl-diskless-load") {
-        DisklessLoad::Disabled => by_file(link, peer, &size, may_wait)?,
-        DisklessLoad::OnEmptyDb if !is_empty => by_file(link, peer, &size, may_wait)?,
-        DisklessLoad::OnEmptyDb | DisklessLoad::FlushBeforeLoad => {
-            directly(link, peer, &size, Placing::Instead, may_wait)?
+    let mut db = 0;
+    let on_loaded = |received: Received| {
+        db = received.db;
+        if link.check().is_ok() {
+            engine.begin_history(id, offset, db);
+            engine.replication().state().can_resume = true;
         }
-        DisklessLoad::SwapDb => directly(link, peer, &size, Placing::Beside { serves }, may_wait)?,
     };
+    let mut transfer = Transfer { link, peer, size: &size, may_wait };
+    let outcome = match link.shared.config.choice("repl-diskless-load") {
+        DisklessLoad::Disabled => transfer.by_file(on_loaded),
+        DisklessLoad::OnEmptyDb if !is_empty => transfer.by_file(on_loaded),
+        DisklessLoad::OnEmptyDb | DisklessLoad::FlushBeforeLoad => {
+            transfer.directly(Placing::Instead, on_loaded)
+        }
+        DisklessLoad::SwapDb => transfer.directly(Placing::Beside { serves }, on_loaded),
+    };
+    if outcome.is_err() {
+        engine.replication().state().can_resume = false;
+    }
+    outcome?;
     link.check()?;
-    engine.begin_history(id, offset);
-    engine.replication().state().can_resume = true;
     link.shared.log.notice("PRIMARY <-> REPLICA sync: Finished with success");
-    Ok(received.db)
+    Ok(db)
 }
 
 fn size_of(text: &str) -> Option<Size> {
@@ -64,29 +75,79 @@ fn size_of(text: &str) -> Option<Size> {
     }
 }
 
-/// Writes the snapshot to a file, which takes the place of the server's own, and loads that.
-fn by_file(link: &Link, peer: &mut Peer, size: &Size, may_wait: &MayWait) -> Result<Received, LinkError> {
-    link.shared.log.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
-    let path = std::path::absolute(format!("temp-{}.{}.rdb", wall_s(), std::process::id()))?;
-    let file = Unfinished(path);
-    let written = write_file(link, peer, size, &file.0);
-    written?;
-    let target = std::path::absolute(link.persist.rdb_path())?;
-    fs::rename(&file.0, &target)?;
-    drop(file);
-    let socket = peer.socket().try_clone()?;
-    let loaded = with_signs_of_life(&socket, || {
-        let source = File::open(&target)?;
-        Ok::<_, io::Error>(link.persist.replace_by(source, Placing::Instead, may_wait))
-    })?;
-    let (_, _, received) = loaded.map_err(|error| LinkError::Load(error.to_string()))?;
-    if link.shared.config.is_yes("rdb-del-sync-files")
-        && !link.shared.config.is_yes("appendonly")
-        && link.shared.config.value("save").is_empty()
-    {
-        fs::remove_file(&target)?;
+/// A snapshot that is on its way.
+struct Transfer<'t> {
+    link: &'t Link,
+    peer: &'t mut Peer,
+    size: &'t Size,
+    may_wait: &'t MayWait,
+}
+
+impl Transfer<'_> {
+    /// Writes the snapshot to a file, which takes the place of the server's own, and loads that.
+    fn by_file(&mut self, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
+        let link = self.link;
+        link.shared.log.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
+        let path = std::path::absolute(format!("temp-{}.{}.rdb", wall_s(), std::process::id()))?;
+        let file = Unfinished(path);
+        write_file(link, self.peer, self.size, &file.0)?;
+        let target = std::path::absolute(link.persist.rdb_path())?;
+        fs::rename(&file.0, &target)?;
+        drop(file);
+        let socket = self.peer.socket().try_clone()?;
+        let loaded = with_signs_of_life(&socket, || {
+            let source = File::open(&target)?;
+            Ok::<_, io::Error>(link.persist.replace_by(source, Placing::Instead, self.may_wait, on_loaded))
+        })?;
+        loaded.map_err(|error| LinkError::Load(error.to_string()))?;
+        if link.shared.config.is_yes("rdb-del-sync-files")
+            && !link.shared.config.is_yes("appendonly")
+            && link.shared.config.value("save").is_empty()
+        {
+            fs::remove_file(&target)?;
+        }
+        Ok(())
     }
-    Ok(received)
+
+    /// Loads the snapshot as it comes.
+    fn directly(&mut self, placing: Placing, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
+        let (link, may_wait) = (self.link, self.may_wait);
+        link.shared.log.notice("PRIMARY <-> REPLICA sync: Loading DB in memory");
+        let socket = self.peer.socket().try_clone()?;
+        let mut source = Source { link, peer: self.peer, read: 0, failure: None };
+        let loaded = with_signs_of_life(&socket, || match self.size {
+            Size::Bytes(bytes) => {
+                let limited = Read::take(&mut source, *bytes);
+                link.persist
+                    .replace_by(limited, placing, may_wait, on_loaded)
+                    .map(|(rest, left)| (rest.limit() == 0 && left.is_empty(), left))
+            }
+            Size::Mark(_) => link
+                .persist
+                .replace_by(&mut source, placing, may_wait, on_loaded)
+                .map(|(_, left)| (true, left)),
+        });
+        if let Some(failure) = source.failure.take() {
+            return Err(failure);
+        }
+        let (is_whole, mut rest) = loaded.map_err(|error| LinkError::Load(error.to_string()))?;
+        if !is_whole {
+            return Err(LinkError::Load("the snapshot is shorter than the primary has said".to_owned()));
+        }
+        if let Size::Mark(mark) = self.size {
+            while rest.len() < MARK_BYTES {
+                let mut piece = [0; MARK_BYTES];
+                let n = source.next(&mut piece)?;
+                rest.extend_from_slice(&piece[..n]);
+            }
+            let stream = rest.split_off(MARK_BYTES);
+            if rest != mark {
+                return Err(LinkError::Load("the snapshot does not end where it should".to_owned()));
+            }
+            self.peer.unread(stream);
+        }
+        Ok(())
+    }
 }
 
 /// A file that goes unless it is moved.
@@ -130,51 +191,6 @@ fn write_file(link: &Link, peer: &mut Peer, size: &Size, path: &Path) -> Result<
         }
     }
     Ok(file.sync_all()?)
-}
-
-/// Loads the snapshot as it comes.
-fn directly(
-    link: &Link,
-    peer: &mut Peer,
-    size: &Size,
-    placing: Placing,
-    may_wait: &MayWait,
-) -> Result<Received, LinkError> {
-    link.shared.log.notice("PRIMARY <-> REPLICA sync: Loading DB in memory");
-    let socket = peer.socket().try_clone()?;
-    let mut source = Source { link, peer, read: 0, failure: None };
-    let loaded = with_signs_of_life(&socket, || match size {
-        Size::Bytes(bytes) => {
-            let limited = Read::take(&mut source, *bytes);
-            link.persist
-                .replace_by(limited, placing, may_wait)
-                .map(|(rest, left, received)| (rest.limit() == 0 && left.is_empty(), left, received))
-        }
-        Size::Mark(_) => link
-            .persist
-            .replace_by(&mut source, placing, may_wait)
-            .map(|(_, left, received)| (true, left, received)),
-    });
-    if let Some(failure) = source.failure.take() {
-        return Err(failure);
-    }
-    let (is_whole, mut rest, received) = loaded.map_err(|error| LinkError::Load(error.to_string()))?;
-    if !is_whole {
-        return Err(LinkError::Load("the snapshot is shorter than the primary has said".to_owned()));
-    }
-    if let Size::Mark(mark) = size {
-        while rest.len() < MARK_BYTES {
-            let mut piece = [0; MARK_BYTES];
-            let n = source.next(&mut piece)?;
-            rest.extend_from_slice(&piece[..n]);
-        }
-        let stream = rest.split_off(MARK_BYTES);
-        if rest != mark {
-            return Err(LinkError::Load("the snapshot does not end where it should".to_owned()));
-        }
-        peer.unread(stream);
-    }
-    Ok(received)
 }
 
 /// The bytes of the snapshot.

@@ -19,6 +19,7 @@ mod accept;
 mod debugging;
 mod flush;
 mod mail;
+mod sender;
 mod serve;
 mod slots;
 mod spin;
@@ -36,6 +37,7 @@ use larder_engine::{Mail, Worker};
 use larder_resp::Parser;
 use mio::event::Event;
 use mio::{Events, Poll, Token};
+use sender::Sender;
 use slots::Slots;
 use spin::Spin;
 use std::collections::{BTreeSet, HashMap};
@@ -43,7 +45,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use streams::Sender;
 
 /// The waker's token.
 pub const WAKE: Token = Token(usize::MAX);

@@ -4,10 +4,10 @@
 //! since, straight from the log: a replica has no output of its own. A worker that has appended something wakes the others whose
 //! replicas have not got it yet.
 
+use super::sender::{Compressed, Sender};
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
 use crate::connection::output::Unsent;
-use crate::replication::compression::Encoder;
 use crate::replication::syncs::Joiner;
 use larder_engine::{Cursor, Phase, Replica};
 use mio::Token;
@@ -19,30 +19,6 @@ use std::sync::atomic::Ordering::Relaxed;
 const PIECE_BYTES: usize = 64 << 10;
 /// Bytes that one replica is sent in a round.
 const TURN_BYTES: u64 = 1 << 20;
-
-/// A connection that is sent the stream.
-pub(super) struct Sender {
-    slot: usize,
-    compressed: Option<Box<Compressed>>,
-}
-
-/// The stream of a link that is compressed.
-struct Compressed {
-    encoder: Encoder,
-    /// What the socket has not taken yet begins at `sent`. The cursor is past what it holds.
-    messages: Vec<u8>,
-    sent: usize,
-}
-
-impl Sender {
-    fn new(slot: usize, connection: &Connection) -> Sender {
-        let replica = connection.session.replica().filter(|replica| !replica.is_old);
-        let encoder = replica.and_then(|replica| Encoder::new(replica.info.compression));
-        let compressed =
-            encoder.map(|encoder| Box::new(Compressed { encoder, messages: Vec::new(), sent: 0 }));
-        Sender { slot, compressed }
-    }
-}
 
 impl EventLoop {
     /// A client has become a replica, or has loaded its snapshot.

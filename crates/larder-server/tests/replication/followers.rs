@@ -91,6 +91,31 @@ fn larder_follows_others() {
     check_pair((Kind::Valkey, &["--dual-channel-replication-enabled", "yes"]), (Kind::Larder, &[]));
 }
 
+/// The stream of a replica goes on in the database that was selected before its snapshot, also for those who join it before anything has come.
+#[test]
+fn a_chain_that_grows_knows_the_database() {
+    let servers: Vec<Server> = (0..4).map(|_| start(Kind::Larder, &[])).collect();
+    let mut clients: Vec<Client> = servers.iter().map(Server::client).collect();
+    follow(&mut clients[1], &servers[0]);
+    wait_for_link(&mut clients[1]);
+    clients[0].ask("SELECT 5");
+    clients[0].ask("SET a 1");
+    wait_for_same_data("the first", &servers[0], &servers[1]);
+    for at in [2, 3] {
+        follow(&mut clients[at], &servers[at - 1]);
+        wait_for_link(&mut clients[at]);
+    }
+    // The one between comes back to where it was, too.
+    clients[2].ask("CLIENT KILL TYPE primary");
+    wait_until("it comes back", || info(&mut clients[1], "stats", "sync_partial_ok") == "1");
+    clients[0].ask("SET b 2");
+    for at in 1..4 {
+        wait_for_same_data(&format!("{at}"), &servers[0], &servers[at]);
+        clients[at].ask("SELECT 5");
+        assert_eq!(clients[at].ask("GET b").text(), "2", "server {at}");
+    }
+}
+
 /// A chain of four, and what becomes of it when its head is lost: the next one leads, and all the others go on without a snapshot.
 #[test]
 fn a_chain_survives_its_head() {
