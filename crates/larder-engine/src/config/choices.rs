@@ -162,8 +162,10 @@ choices! {
     }
 
     /// `repl-compression`: how a primary is to compress what it sends.
+    #[derive(Default)]
     LinkCompression {
         /// Not at all.
+        #[default]
         No = 0: "no",
         /// By LZ4: little work.
         Lz4 = 1: "lz4",
@@ -233,12 +235,6 @@ pub(super) const SHUTDOWN: Names = &[
 pub(super) fn shutdown_flags(bits: i64) -> ShutdownFlags {
     let has = |bit: i64| bits & bit != 0;
     ShutdownFlags { save: has(SAVE), nosave: has(NOSAVE), now: has(NOW), force: has(FORCE) }
-}
-
-impl Default for LinkCompression {
-    fn default() -> Self {
-        LinkCompression::No
-    }
 }
 
 #[cfg(test)]

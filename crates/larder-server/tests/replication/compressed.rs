@@ -14,7 +14,7 @@ fn object(i: usize) -> String {
         "{{\"id\":{i},\"user\":\"user{n}\",\"mail\":\"user{n}@example.org\",\"active\":{},\"balance\":{}.{:02},\"tags\":[\"t{}\",\"t{}\"],\
          \"address\":{{\"street\":\"Road {}\",\"city\":\"City {}\",\"country\":\"Country\"}},\"created\":\"2026-0{}-1{}T10:{:02}:00Z\",\
          \"session\":\"{:016x}\"}}",
-        n % 2 == 0,
+        n.is_multiple_of(2),
         n % 9999,
         n % 100,
         n % 13,
