@@ -78,7 +78,10 @@ impl<'a> Args<'a> {
 
     /// A copy that owns its bytes, for commands that wait (a transaction's queue, a blocked client).
     pub fn to_owned(&self) -> OwnedArgs {
-        self.iter().collect()
+        let buf = Vec::with_capacity(self.size_bytes());
+        let mut owned = OwnedArgs { buf, spans: Vec::with_capacity(self.len()) };
+        owned.extend(self.iter());
+        owned
     }
 }
 
@@ -112,12 +115,18 @@ impl OwnedArgs {
 impl<'a> FromIterator<&'a [u8]> for OwnedArgs {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(iter: I) -> Self {
         let mut owned = OwnedArgs::default();
-        for arg in iter {
-            let start = owned.buf.len();
-            owned.buf.extend_from_slice(arg);
-            owned.spans.push(Span { start, end: owned.buf.len() });
-        }
+        owned.extend(iter);
         owned
+    }
+}
+
+impl<'a> Extend<&'a [u8]> for OwnedArgs {
+    fn extend<I: IntoIterator<Item = &'a [u8]>>(&mut self, iter: I) {
+        for arg in iter {
+            let start = self.buf.len();
+            self.buf.extend_from_slice(arg);
+            self.spans.push(Span { start, end: self.buf.len() });
+        }
     }
 }
 

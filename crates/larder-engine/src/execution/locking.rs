@@ -25,7 +25,11 @@ pub(super) fn acquire<'e>(
         Scope::Sort if sorts_by_other_keys(args) => return shards.try_lock_all(),
         Scope::Keys | Scope::Script | Scope::Sort => match key {
             Some(key) => Held::One(key.shard(), shards.try_lock_one(key.shard())?),
-            None => shards.try_lock_many(shards_of(engine, command, args))?,
+            None => {
+                let mut wanted = Vec::new();
+                add_shards(engine, found, args, &mut wanted);
+                shards.try_lock_many(wanted)?
+            }
         },
         Scope::Exec => acquire_queued(engine, session)?,
     };
@@ -43,8 +47,9 @@ fn acquire_queued<'e>(engine: &'e Engine, session: &Session) -> Result<Held<'e>,
         return engine.shards.try_lock_all();
     }
     let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
+    wanted.reserve(queued.len());
     for (found, args) in queued {
-        wanted.extend(shards_of(engine, found.command, args.as_args()));
+        add_shards(engine, *found, args.as_args(), &mut wanted);
     }
     engine.shards.try_lock_many(wanted)
 }
@@ -81,7 +86,12 @@ pub(super) fn runs_scripts(session: &Session, command: &Command) -> bool {
     }
 }
 
-/// The shards of the keys of a command.
-fn shards_of(engine: &Engine, command: &Command, args: Args<'_>) -> Vec<usize> {
-    keys::collect(command, args).into_iter().map(|key| engine.key(key).shard()).collect()
+/// Adds the shards of the keys of a command.
+fn add_shards(engine: &Engine, found: Found, args: Args<'_>, wanted: &mut Vec<usize>) {
+    match found.single_key {
+        Some(at) => wanted.push(engine.key(&args[usize::from(at)]).shard()),
+        None => {
+            wanted.extend(keys::collect(found.command, args).into_iter().map(|key| engine.key(key).shard()))
+        }
+    }
 }
