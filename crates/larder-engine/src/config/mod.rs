@@ -191,6 +191,12 @@ impl Config {
         Ok(())
     }
 
+    /// Runs `read` while no CONFIG SET is under way, for what depends on several options. It must not change any.
+    pub fn between_changes<R>(&self, read: impl FnOnce() -> R) -> R {
+        let _unchanged = self.changing.lock();
+        read()
+    }
+
     /// [`Config::set_for`] with protected options allowed only by `enable-protected-configs yes`.
     pub fn set(
         &self,

@@ -91,7 +91,7 @@ fn add_shards(engine: &Engine, found: Found, args: Args<'_>, wanted: &mut Vec<us
     match found.single_key {
         Some(at) => wanted.push(engine.key(&args[usize::from(at)]).shard()),
         None => {
-            wanted.extend(keys::collect(found.command, args).into_iter().map(|key| engine.key(key).shard()))
+            wanted.extend(keys::collect(found.command, args).into_iter().map(|key| engine.key(key).shard()));
         }
     }
 }

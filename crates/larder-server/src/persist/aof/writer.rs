@@ -156,8 +156,13 @@ impl Persist {
 
     /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
     fn log_fails(&self, error: &io::Error, text: &str, fatal: &str) {
-        let is_kept = |state: &LogState| state.enabled && self.shared.config.is_yes("appendonly");
-        if self.sync_policy() == AppendFsync::Always && is_kept(&self.engine.persistence().log.lock()) {
+        let config = &self.shared.config;
+        let is_kept = |state: &LogState| state.enabled && config.is_yes("appendonly");
+        // Of one moment: `always` from before a change and `appendonly yes` from after it say nothing together.
+        let is_fatal = config.between_changes(|| {
+            self.sync_policy() == AppendFsync::Always && is_kept(&self.engine.persistence().log.lock())
+        });
+        if is_fatal {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
             self.abandon();
