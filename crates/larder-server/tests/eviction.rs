@@ -189,13 +189,16 @@ fn big_values_count_as_soon_as_they_are_on_their_way() {
 /// The log says which keys went: a server that reads it has the same keys.
 #[test]
 fn the_log_has_the_evictions() {
-    let args = ["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru", "--enable-debug-command", "yes"];
+    let args = "--appendonly yes --maxmemory-policy allkeys-lru --enable-debug-command yes --threads 4";
+    let args: Vec<&str> = args.split(' ').collect();
     let mut server = Server::larder(&args);
-    let mut client = server.client();
+    let [mut client, mut others @ ..] = [(); 4].map(|()| server.client());
     pipe(&mut client, (0..30_000).map(|n| words(&format!("SET key:{n} {}", "v".repeat(60)))));
     client.ask("CONFIG SET maxmemory 3000000");
     wait_counted_below(&mut client, 3_000_000);
     client.ask("CONFIG SET maxmemory 0");
+    // Who answers is not evicting any more: there is a client for each thread.
+    others.iter_mut().for_each(|other| assert_eq!(other.ask("PING").text(), "PONG"));
     let (keys, digest) = (client.ask("DBSIZE").int(), client.ask("DEBUG DIGEST").text());
     assert!(keys > 5_000 && keys < 29_000, "{keys} keys");
     assert!(server.stop().success() && server.start_again(&args));

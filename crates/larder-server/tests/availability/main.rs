@@ -36,6 +36,11 @@ fn blocks(document: &str, language: &str) -> Vec<String> {
 fn replication_info(client: &mut Client, name: &str) -> String {
     client.send(&["INFO", "replication"]);
     let text = client.read().map_or_else(|_| String::new(), |reply: Value| reply.text());
-    let field = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
+    info_field(&text, name)
+}
+
+/// A field of what INFO says, or nothing.
+fn info_field(info: &str, name: &str) -> String {
+    let field = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
     field.unwrap_or_default()
 }
