@@ -51,13 +51,13 @@ impl Codec {
             .find(|codec| codec.name().eq_ignore_ascii_case(name))
     }
 
+    /// The codec of this number.
+    pub(crate) fn from_number(number: u8) -> Option<Codec> {
+        [Codec::Lzf, Codec::Lz4, Codec::Zstd].into_iter().find(|&codec| codec as u8 == number)
+    }
+
     pub(crate) fn from_u8(number: u8) -> Codec {
-        match number {
-            1 => Codec::Lzf,
-            2 => Codec::Lz4,
-            3 => Codec::Zstd,
-            _ => unreachable!("codec numbers are written by this crate"),
-        }
+        Codec::from_number(number).expect("codec numbers are written by this crate")
     }
 
     /// Appends the compressed form of `src` to `out` if it takes at most `max` bytes; else `out` is left as it was.

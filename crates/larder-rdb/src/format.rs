@@ -36,6 +36,9 @@ pub(crate) const FOREIGN_VERSIONS: std::ops::RangeInclusive<u32> = 12..=79;
 /// The newest version that is known, and the first that is Valkey's own.
 pub(crate) const VERSION_MAX: u32 = 80;
 
+/// Whether this machine sends and takes the types of Larder's own: their integers are little endian, as they lie in memory.
+pub const BLOCKS_TRAVEL: bool = cfg!(target_endian = "little");
+
 /// Whether all types of a version are known.
 pub fn is_known(version: u32) -> bool {
     version <= VERSION_MAX && !FOREIGN_VERSIONS.contains(&version)
@@ -67,6 +70,9 @@ pub(crate) mod kind {
     /// The last one that means the same in all versions.
     pub const SHARED_MAX: u8 = STREAM_3;
     pub const HASH_2: u8 = 22;
+    /// Types of Larder's own, far from those that others may add.
+    pub const LIST_BLOCKS: u8 = 200;
+    pub const ZSET_BLOCKS: u8 = 201;
 }
 
 /// Opcodes between values.

@@ -18,4 +18,4 @@ pub mod write;
 
 pub use crc64::Crc64;
 pub use error::{Error, Result};
-pub use format::{Version, is_known};
+pub use format::{BLOCKS_TRAVEL, Version, is_known};

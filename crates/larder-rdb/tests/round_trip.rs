@@ -4,8 +4,8 @@ use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
 use larder_rdb::read::{Checks, Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
-use larder_rdb::write::{FileWriter, KeyHeader};
-use larder_rdb::{Error, Version, dump};
+use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
+use larder_rdb::{Crc64, Error, Version, dump};
 
 fn list_options(depth: u32) -> ListOptions {
     ListOptions { fill: Fill::new(-1), compress_depth: depth, codec: Codec::Lzf }
@@ -65,6 +65,38 @@ fn lists_come_back_with_their_blocks() {
             let packed = |list: &List| list.stats(&list_options(depth)).nodes_compressed;
             assert_eq!(packed(&again), packed(&list));
         }
+    }
+}
+
+/// What links carry between two Larders: blocks stay what they are, and nobody else takes them.
+#[test]
+fn blocks_travel_as_they_are() {
+    for (depth, codec) in [(0, Codec::Lzf), (1, Codec::Lzf), (1, Codec::Lz4), (1, Codec::Zstd)] {
+        let here = ListOptions { codec, ..list_options(depth) };
+        let mut list = List::new();
+        (0..5000).for_each(|i| list.push_back(format!("element {i} of a list").as_bytes(), &here));
+        (0..5000).for_each(|i| list.push_back(i.to_string().as_bytes(), &here));
+        while list.wants_compression(&here) {
+            for done in list.compression_work(&here, 16).iter().map(Job::run) {
+                list.apply(done, &here);
+            }
+        }
+        let mut writer = KeyWriter::new(Version::V80, true, true);
+        writer.value(KeyHeader::default(), b"", &Value::List(list.clone())).unwrap();
+        let [kind, 0, body @ ..] = &writer.bytes()[..] else { panic!("a type and an empty key come first") };
+        let mut payload = [&[*kind][..], body, &Version::V80.number().to_le_bytes()].concat();
+        payload.extend(Crc64::of(&payload).to_le_bytes());
+        let there = Options { list: here, blocks: true, ..Options::default() };
+        let again = restored_list(&payload, &there);
+        assert_eq!(elements(&again), elements(&list));
+        let of = |list: &List| (list.node_count(), list.stats(&here).nodes_compressed);
+        assert_eq!(of(&again), of(&list), "{codec:?}");
+        let without = Options { blocks: false, ..there };
+        assert!(matches!(dump::restore(&payload, &without), Err(Error::UnknownType(_))));
+        // Where nothing is to be compressed, nothing stays so.
+        let plain = Options { list: list_options(0), ..there };
+        let again = restored_list(&payload, &plain);
+        assert_eq!((of(&again).1, elements(&again)), (0, elements(&list)));
     }
 }
 

@@ -36,6 +36,7 @@
 
 mod build;
 mod edit;
+mod image;
 mod index;
 mod limits;
 mod node;
@@ -60,6 +61,7 @@ use index::tag_of;
 use score::{key_of, score_of};
 use tree::{Position, Tree};
 
+pub use image::ImageReader;
 pub use limits::{Limits, MEMBER_LEN_MAX};
 pub use range::{Bound, Order};
 pub use stats::SortedSetEncoding;

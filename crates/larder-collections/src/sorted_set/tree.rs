@@ -108,6 +108,38 @@ impl Tree {
         tree
     }
 
+    /// A tree of these leaves, in the order of their ids, none of them empty. `hashes`: of all members, with their leaves, in
+    /// order.
+    pub(super) fn of_leaves(
+        leaves: Slab<Leaf>,
+        ids: &[u32],
+        hashes: Vec<(u64, u32)>,
+        large: bool,
+        hash: fn(&[u8]) -> u64,
+    ) -> Tree {
+        let len = hashes.len() as u64;
+        let index = (ids.len() > UNINDEXED_MAX).then(|| Index::of_sorted(&hashes));
+        drop(hashes);
+        let mut last: Option<&Leaf> = None;
+        let mut level: Vec<(Bound, Child)> = Vec::with_capacity(ids.len());
+        for &id in ids {
+            let leaf = leaves.get(id);
+            let bound = last.map_or_else(Bound::default, |last| Bound::between(last, leaf));
+            level.push((bound, Child::Leaf { id, count: leaf.len() }));
+            last = Some(leaf);
+        }
+        while level.len() > FANOUT {
+            let nodes = level.len().div_ceil(FANOUT_JOIN);
+            let (size, larger) = (level.len() / nodes, level.len() % nodes);
+            let mut children = level.into_iter();
+            level =
+                (0..nodes).map(|i| node_of(children.by_ref().take(size + usize::from(i < larger)))).collect();
+        }
+        let (_, root) = node_of(level.into_iter());
+        let Child::Node(root) = root else { unreachable!("a node was made") };
+        Tree { root, leaves, index, len, zeros: NegativeZeros::default(), large, hash }
+    }
+
     /// Where a member lies.
     #[inline]
     pub(super) fn find(&self, hash: u64, member: &[u8]) -> Option<Position> {
@@ -296,6 +328,21 @@ impl Tree {
             index.check_invariants(&mut hashes.into_iter());
         }
     }
+}
+
+/// A node of these children, one or more, with its bound: that of the first child, which does not need it any more.
+fn node_of(children: impl Iterator<Item = (Bound, Child)>) -> (Bound, Child) {
+    let (mut node, mut first) = (Node::default(), Bound::default());
+    for (i, (bound, child)) in children.enumerate() {
+        let own = if i == 0 {
+            first = bound;
+            Bound::default()
+        } else {
+            bound
+        };
+        node.insert(i, own, child);
+    }
+    (first, Child::Node(Arc::new(node)))
 }
 
 /// Which sides of the tree a node lies on.

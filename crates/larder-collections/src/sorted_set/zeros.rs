@@ -37,6 +37,11 @@ impl NegativeZeros {
         self.0.as_ref().map_or(0, |members| members.len())
     }
 
+    /// The members with the score.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().flat_map(|members| members.iter().map(|row| row.key()))
+    }
+
     /// The score of a member with this key.
     #[inline]
     pub(super) fn score(&self, key: u64, member: &[u8]) -> f64 {

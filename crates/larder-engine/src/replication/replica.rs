@@ -23,6 +23,8 @@ pub struct ReplicaInfo {
     pub filter: Filter,
     /// How it wants the snapshot and the stream to be compressed.
     pub compression: LinkCompression,
+    /// It takes collections as the blocks that they lie in.
+    pub takes_blocks: bool,
     /// The version of the server, three bytes: major, minor, patch.
     pub version: Option<u32>,
 }
@@ -42,6 +44,7 @@ impl ReplicaInfo {
         match word.to_ascii_lowercase().as_slice() {
             b"eof" => self.knows_end_mark = true,
             b"psync2" => self.knows_psync2 = true,
+            b"larder-blocks" => self.takes_blocks = true,
             b"larder-lz4" => self.compression = LinkCompression::Lz4,
             b"larder-zstd" => self.compression = LinkCompression::Zstd,
             _ => {}

@@ -45,6 +45,7 @@
 mod build;
 mod check;
 mod edit;
+mod image;
 mod packed;
 mod push;
 mod read;

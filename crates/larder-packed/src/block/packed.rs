@@ -12,8 +12,8 @@ use crate::listpack;
 /// What lies under a payload, in `Header::inner`.
 const IMAGE_BODY_STR: u8 = 0;
 const IMAGE_BODY_INT: u8 = 1;
-const IMAGE_LISTPACK: u8 = 2;
-const IMAGE_RAW: u8 = 3;
+pub(super) const IMAGE_LISTPACK: u8 = 2;
+pub(super) const IMAGE_RAW: u8 = 3;
 /// The width of a body image is kept in the bits from here on.
 const WIDTH_SHIFT: u32 = 4;
 
@@ -78,23 +78,41 @@ impl Block {
     }
 
     fn image(&self, codec: Codec) -> (Vec<u8>, u8) {
-        let h = self.header();
         if codec == Codec::Lzf {
             return match self.iter(0, super::Direction::Forward).next() {
                 Some(super::Element::Bytes(raw)) if self.len() == 1 => (raw.to_vec(), IMAGE_RAW),
                 _ => (listpack::from_block(self), IMAGE_LISTPACK),
             };
         }
-        let mut image = self.bytes(h.start as usize, h.data_len()).to_vec();
-        if h.kind == Kind::Int {
-            return (image, IMAGE_BODY_INT | h.width << WIDTH_SHIFT);
-        }
-        let lengths = self.len() * h.width as usize;
-        image.extend_from_slice(self.bytes(h.length_offset(self.len()), lengths));
-        (image, IMAGE_BODY_STR | h.width << WIDTH_SHIFT)
+        let mut image = Vec::new();
+        self.body_into(&mut image);
+        (image, self.body_form().inner)
     }
 
-    fn of_payload(codec: Codec, inner: u8, payload: &[u8], image_len: usize, n: usize) -> Block {
+    /// Appends the data of a plain block, then its lengths.
+    pub(super) fn body_into(&self, out: &mut Vec<u8>) {
+        let h = self.header();
+        out.extend_from_slice(self.bytes(h.start as usize, h.data_len()));
+        if h.kind == Kind::Str {
+            let lengths = self.len() * h.width as usize;
+            out.extend_from_slice(self.bytes(h.length_offset(self.len()), lengths));
+        }
+    }
+
+    /// What must be known of a plain block beside what [`Block::body_into`] appends.
+    pub(super) fn body_form(&self) -> Body {
+        let h = self.header();
+        let kind = if h.kind == Kind::Int { IMAGE_BODY_INT } else { IMAGE_BODY_STR };
+        Body {
+            inner: kind | h.width << WIDTH_SHIFT,
+            n: self.len(),
+            aux: h.body_aux(),
+            is_reversed: self.reversed(),
+            len: self.used(),
+        }
+    }
+
+    pub(super) fn of_payload(codec: Codec, inner: u8, payload: &[u8], image_len: usize, n: usize) -> Block {
         let mut block = Block::with_capacity(Kind::Compressed, codec as u8, HEADER + payload.len());
         block.write(HEADER, payload);
         let h = block.header_mut();
@@ -103,7 +121,7 @@ impl Block {
         block
     }
 
-    fn decompress(&self) -> Result<Block, Damaged> {
+    pub(super) fn decompress(&self) -> Result<Block, Damaged> {
         let h = self.header();
         let (payload, codec) = (self.bytes(HEADER, h.end as usize), Codec::from_u8(h.width));
         let image_len = h.start as usize;
@@ -112,16 +130,59 @@ impl Block {
             codec.decompress(payload, &mut image)?;
             return listpack::to_block(&image).map_err(|listpack::Damaged| Damaged);
         }
-        let kind = if h.inner & 1 == IMAGE_BODY_INT && h.inner != IMAGE_RAW { Kind::Int } else { Kind::Str };
-        let width = if h.inner == IMAGE_RAW { 0 } else { h.inner >> WIDTH_SHIFT };
-        let mut block = Block::with_capacity(kind, width, HEADER + image_len);
-        block.fill(HEADER, image_len, |image| codec.decompress(payload, image))?;
-        let lengths = if kind == Kind::Str { self.len() * width as usize } else { 0 };
-        block.shift(HEADER + image_len - lengths, block.heap_bytes() - lengths, lengths);
+        let body = match h.inner {
+            IMAGE_RAW => Body {
+                inner: IMAGE_BODY_STR,
+                n: self.len(),
+                aux: image_len as u64,
+                is_reversed: self.reversed(),
+                len: image_len,
+            },
+            inner => Body { inner, n: self.len(), aux: h.aux, is_reversed: self.reversed(), len: image_len },
+        };
+        body.build(|image| codec.decompress(payload, image))
+    }
+}
+
+/// What a plain block is made from: its image, and this.
+pub(super) struct Body {
+    /// Kind and width.
+    pub inner: u8,
+    pub n: usize,
+    /// The base of an Int block, the length of the elements of a Str block of width 0.
+    pub aux: u64,
+    pub is_reversed: bool,
+    /// Bytes of the image.
+    pub len: usize,
+}
+
+impl Body {
+    /// Makes the block, whose image `fill` puts into zeros. Refuses what does not agree with itself, but takes the lengths of
+    /// elements on trust.
+    pub(super) fn build(
+        &self,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Damaged>,
+    ) -> Result<Block, Damaged> {
+        let width = self.inner >> WIDTH_SHIFT;
+        let sizes = self.n.checked_mul(usize::from(width)).ok_or(Damaged)?;
+        let (kind, lengths) = match self.inner & !(u8::MAX << WIDTH_SHIFT) {
+            IMAGE_BODY_INT if matches!(width, 1 | 2 | 4 | 8) => (Kind::Int, 0),
+            IMAGE_BODY_STR if matches!(width, 0 | 1 | 2 | 4) => (Kind::Str, sizes),
+            _ => return Err(Damaged),
+        };
+        let aux_fits = match kind {
+            Kind::Int => sizes == self.len && (width != 8 || self.aux == 0),
+            _ => self.aux <= u64::from(u32::MAX) && (width == 0 || self.aux == 0),
+        };
+        if !aux_fits || lengths > self.len || self.n >= 1 << 30 || self.len > super::ELEMENT_LEN_MAX {
+            return Err(Damaged);
+        }
+        let mut block = Block::with_capacity(kind, width, HEADER + self.len);
+        block.fill(HEADER, self.len, fill)?;
+        block.shift(HEADER + self.len - lengths, block.heap_bytes() - lengths, lengths);
         let new = block.header_mut();
-        (new.n, new.end) = (h.n, (HEADER + image_len - lengths) as u32);
-        new.aux = if h.inner == IMAGE_RAW { image_len as u64 } else { h.aux };
-        block.set_flag(REVERSED, self.reversed());
+        (new.n, new.end, new.aux) = (self.n as u32, (HEADER + self.len - lengths) as u32, self.aux);
+        block.set_flag(REVERSED, self.is_reversed);
         Ok(block)
     }
 }
@@ -129,6 +190,10 @@ impl Block {
 impl super::Header {
     /// What a body image needs of `aux`: the base, or the length of all elements.
     fn body_aux(&self) -> u64 {
-        if self.kind == Kind::Int { self.aux } else { self.elem_len() as u64 }
+        match self.kind {
+            Kind::Int => self.aux,
+            _ if self.width == 0 => self.elem_len() as u64,
+            _ => 0,
+        }
     }
 }

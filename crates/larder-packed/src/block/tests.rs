@@ -234,3 +234,87 @@ fn damaged_lzf_payloads_are_errors() {
         }
     }
 }
+
+/// Blocks of many kinds: made at either end, popped, compressed.
+fn random_block(rng: &mut fastrand::Rng) -> Block {
+    let mut block = Block::empty();
+    let (kind, n) = (rng.u8(..5), rng.usize(1..300));
+    for _ in 0..n {
+        let element = match kind {
+            0 => rng.i64(-50..50).to_string(),
+            1 => rng.i64(..).to_string(),
+            2 => "same".to_owned(),
+            3 => String::new(),
+            _ => "x".repeat(rng.usize(..300)),
+        };
+        let end = if rng.bool() { End::Back } else { End::Front };
+        let _ = block.try_push(end, element.as_bytes(), Limit::NONE);
+        if rng.u8(..8) == 0 && block.len() > 1 {
+            block.pop(end);
+        }
+    }
+    if rng.bool() {
+        block.set_incompressible();
+    }
+    let codec = [None, Some(Codec::Lzf), Some(Codec::Lz4), Some(Codec::Zstd)][rng.usize(..4)];
+    codec.and_then(|codec| block.compress(codec)).unwrap_or(block)
+}
+
+fn elements_of(block: &Block) -> Vec<Vec<u8>> {
+    block.to_plain().iter(0, Direction::Forward).map(|e| e.with_bytes(<[u8]>::to_vec)).collect()
+}
+
+#[test]
+fn images_come_back() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    for _ in 0..2000 {
+        let (block, mut image) = (random_block(&mut rng), Vec::new());
+        block.image_into(&mut image);
+        let again = Block::from_image(&image).unwrap();
+        again.check_invariants();
+        assert_eq!(elements_of(&again), elements_of(&block));
+        assert_eq!(again.is_incompressible(), block.is_incompressible());
+        let mut second = Vec::new();
+        again.image_into(&mut second);
+        assert_eq!(second, image);
+    }
+}
+
+#[test]
+fn payloads_that_hold_too_much_are_sent_plain() {
+    let mut block = Block::empty();
+    block.push_unlimited(&[b'x'; 1 << 20]);
+    let packed = block.compress(Codec::Zstd).unwrap();
+    let mut image = Vec::new();
+    packed.image_into(&mut image);
+    assert!(image.len() > 1 << 20);
+    assert!(!Block::from_image(&image).unwrap().is_compressed());
+}
+
+#[test]
+fn damaged_images_are_errors() {
+    let mut rng = fastrand::Rng::with_seed(12);
+    let mut taken = 0;
+    for _ in 0..20_000 {
+        let mut image = Vec::new();
+        random_block(&mut rng).image_into(&mut image);
+        match rng.usize(..4) {
+            0 => image.truncate(rng.usize(..image.len())),
+            1 => image.extend([0; 3]),
+            2 => rng.fill(&mut image[..14]),
+            _ => {
+                // Heads are where the damage is.
+                let at = if rng.bool() { rng.usize(..18.min(image.len())) } else { rng.usize(..image.len()) };
+                image[at] ^= 1 << rng.u32(..8);
+            }
+        }
+        if let Ok(block) = Block::from_image(&image) {
+            block.check_invariants();
+            let plain = block.to_plain();
+            plain.check_invariants();
+            assert_eq!(plain.iter(0, Direction::Forward).count(), block.len());
+            taken += 1;
+        }
+    }
+    assert!(taken > 100, "{taken} of the damages change the content only");
+}

@@ -44,6 +44,7 @@
 
 mod draft;
 mod edit;
+mod image;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Reading: bytes, lengths and strings; the old small encodings; values; whole files.
 
+mod blocks;
 mod file;
 mod hash;
 mod input;

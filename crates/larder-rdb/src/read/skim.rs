@@ -27,7 +27,15 @@ pub fn skim(input: &mut Input<impl BufRead>, kind: u8) -> Result<bool> {
             }
             return Ok(true);
         }
-        kind::LIST | kind::SET | kind::LIST_QUICKLIST => (1, 0),
+        kind::ZSET_BLOCKS => {
+            for _ in 0..2 {
+                for _ in 0..input.length()? {
+                    input.skip_string()?;
+                }
+            }
+            return Ok(true);
+        }
+        kind::LIST | kind::SET | kind::LIST_QUICKLIST | kind::LIST_BLOCKS => (1, 0),
         kind::ZSET_2 => (1, 8),
         kind::HASH => (2, 0),
         kind::HASH_2 => (2, 8),

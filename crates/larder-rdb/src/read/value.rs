@@ -1,7 +1,7 @@
 //! One value, by its type byte.
 
 use super::input::Input;
-use super::{hash, list, set, sorted_set, stream};
+use super::{blocks, hash, list, set, sorted_set, stream};
 use crate::error::{Error, Result};
 use crate::format::kind;
 use larder_collections::hash::{Hash, HashLimits};
@@ -31,11 +31,20 @@ pub struct Options {
     pub set: SetLimits,
     /// Of sorted sets.
     pub sorted_set: Limits,
+    /// Whether types of Larder's own are read: those that only links carry.
+    pub blocks: bool,
 }
 
 /// Reads the value of a type; None for a collection without elements, which a key cannot hold.
 pub fn read_value(input: &mut Input<impl BufRead>, kind: u8, options: &Options) -> Result<Option<Loaded>> {
     let value = match kind {
+        kind::LIST_BLOCKS if options.blocks => {
+            let list = blocks::list(input, &options.list)?;
+            (!list.is_empty()).then_some(Value::List(list))
+        }
+        kind::ZSET_BLOCKS if options.blocks => {
+            Some(Value::SortedSet(blocks::sorted_set(input, &options.sorted_set)?))
+        }
         kind::STRING => return Ok(Some(Loaded::String(input.string()?))),
         kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
             let list = read_list(input, kind, &options.list)?;

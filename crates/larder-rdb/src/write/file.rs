@@ -1,5 +1,6 @@
 //! A whole file.
 
+use super::blocks;
 use super::output::Output;
 use super::value::{type_of, write_value};
 use crate::Crc64;
@@ -65,7 +66,7 @@ impl<W: Write> FileWriter<W> {
 
     /// A key with any value.
     pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
-        write_any(&mut self.output, self.version, header, key, value)
+        write_any(&mut self.output, type_of(value, self.version), header, key, value)
     }
 
     /// Keys that a [`KeyWriter`] has written.
@@ -93,12 +94,14 @@ impl<W: Write> FileWriter<W> {
 pub struct KeyWriter {
     output: Output<Vec<u8>>,
     version: Version,
+    blocks: bool,
 }
 
 impl KeyWriter {
-    /// For a file of this version; `compress` as for [`FileWriter::new`].
-    pub fn new(version: Version, compress: bool) -> Self {
-        KeyWriter { output: Output::new(Vec::new(), compress), version }
+    /// For a file of this version; `compress` as for [`FileWriter::new`]. `blocks`: collections go as the blocks that they lie
+    /// in, for a Larder that has asked for it.
+    pub fn new(version: Version, compress: bool, blocks: bool) -> Self {
+        KeyWriter { output: Output::new(Vec::new(), compress), version, blocks }
     }
 
     /// A key with a string.
@@ -108,7 +111,9 @@ impl KeyWriter {
 
     /// A key with any value.
     pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
-        write_any(&mut self.output, self.version, header, key, value)
+        let own = blocks::type_of(value).filter(|_| self.blocks);
+        let kind = own.unwrap_or_else(|| type_of(value, self.version));
+        write_any(&mut self.output, kind, header, key, value)
     }
 
     /// What has been written since this was last emptied.
@@ -129,12 +134,11 @@ fn write_string(
 
 fn write_any(
     output: &mut Output<impl Write>,
-    version: Version,
+    kind: u8,
     header: KeyHeader,
     key: &[u8],
     value: &Value,
 ) -> io::Result<()> {
-    let kind = type_of(value, version);
     write_key(output, header, kind, key)?;
     write_value(output, value, kind)
 }

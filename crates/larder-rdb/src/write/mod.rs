@@ -1,5 +1,6 @@
 //! Writing: lengths and strings, values, whole files.
 
+mod blocks;
 mod file;
 mod hash;
 mod list;

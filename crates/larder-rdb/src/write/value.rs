@@ -1,7 +1,7 @@
 //! One value.
 
 use super::output::Output;
-use super::{hash, list, set, sorted_set, stream};
+use super::{blocks, hash, list, set, sorted_set, stream};
 use crate::format::{Version, kind};
 use larder_collections::value::Value;
 use std::io::{self, Write};
@@ -31,8 +31,10 @@ pub fn write_value(output: &mut Output<impl Write>, value: &Value, kind: u8) -> 
     match value {
         Value::String(bytes) => output.string(bytes),
         Value::Hash(hash) => hash::write(output, hash, kind),
+        Value::List(list) if kind == kind::LIST_BLOCKS => blocks::list(output, list),
         Value::List(list) => list::write(output, list),
         Value::Set(set) => set::write(output, set, kind),
+        Value::SortedSet(set) if kind == kind::ZSET_BLOCKS => blocks::sorted_set(output, set),
         Value::SortedSet(set) => sorted_set::write(output, set, kind),
         Value::Stream(stream) => stream::write(output, stream, kind),
     }

@@ -2,19 +2,23 @@
 
 use fastrand::Rng;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
-use larder_collections::list::{Codec, Fill, List, ListOptions};
+use larder_collections::list::{Codec, Fill, Job, List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
 use larder_collections::sorted_set::{Limits, SortedSet};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
 use larder_rdb::read::Options;
+use larder_rdb::write::{KeyHeader, KeyWriter};
 use larder_rdb::{Version, dump};
+
+/// The first of the types that only links carry.
+const LIST_BLOCKS: u8 = 200;
 
 /// Options under which things are read: the usual ones, compressed lists, everything small, everything large.
 pub fn options(which: usize) -> Options {
     let list =
         |fill, compress_depth| ListOptions { fill: Fill::new(fill), compress_depth, codec: Codec::Lzf };
-    match which {
+    let options = match which {
         0 => Options::default(),
         1 => Options { list: list(-1, 1), ..Options::default() },
         2 => Options {
@@ -22,6 +26,7 @@ pub fn options(which: usize) -> Options {
             list: list(3, 0),
             set: SetLimits { intset_count_max: 0, listpack_count_max: 0, listpack_bytes_max: 0 },
             sorted_set: Limits { entries: 0, member_len: 0 },
+            blocks: true,
         },
         _ => Options {
             hash: HashLimits { count_max: 1 << 20, bytes_max: 1 << 20 },
@@ -32,8 +37,10 @@ pub fn options(which: usize) -> Options {
                 listpack_bytes_max: 1 << 20,
             },
             sorted_set: Limits { entries: 1 << 20, member_len: 1 << 20 },
+            blocks: true,
         },
-    }
+    };
+    Options { blocks: true, ..options }
 }
 
 /// All of them, with their footers.
@@ -48,14 +55,23 @@ pub fn payloads() -> Vec<Vec<u8>> {
             for count in [1, 5, 60, 700] {
                 let values = values(count, &mut rng);
                 all.extend(values.iter().map(|value| dump::of_value(value, version, compress)));
+                all.extend(values.iter().filter_map(blocks));
             }
         }
     }
     all.extend(old());
     for payload in &all {
-        assert!(dump::restore(payload, &Options::default()).is_ok_and(|loaded| loaded.is_some()));
+        assert!(dump::restore(payload, &options(0)).is_ok_and(|loaded| loaded.is_some()));
     }
     all
+}
+
+/// A payload of the types that only links carry.
+fn blocks(value: &Value) -> Option<Vec<u8>> {
+    let mut writer = KeyWriter::new(Version::V80, false, true);
+    writer.value(KeyHeader::default(), b"", value).expect("a vector takes everything");
+    let [kind, 0, body @ ..] = &writer.bytes()[..] else { panic!("a type and an empty key come first") };
+    (*kind >= LIST_BLOCKS).then(|| super::with_footer([&[*kind][..], body].concat()))
 }
 
 fn text(rng: &mut Rng) -> Vec<u8> {
@@ -85,9 +101,22 @@ fn values(count: u64, rng: &mut Rng) -> Vec<Value> {
         mixed.insert(&name, &usual.set);
         scores.add(&name, rng.f64() * 100.0, &usual.sorted_set);
     }
+    let lists = [Codec::Lzf, Codec::Lz4, Codec::Zstd].map(|codec| Value::List(compressed(&list, codec)));
     let collections = [Value::Hash(plain), Value::Hash(expiring), Value::List(list), Value::Set(integers)];
     let others = [Value::Set(mixed), Value::SortedSet(scores), Value::Stream(stream(count, rng))];
-    collections.into_iter().chain(others).collect()
+    collections.into_iter().chain(others).chain(lists).collect()
+}
+
+/// The list with its inner blocks compressed.
+fn compressed(list: &List, codec: Codec) -> List {
+    let options = ListOptions { fill: Fill::new(-1), compress_depth: 1, codec };
+    let mut list = list.clone();
+    while list.wants_compression(&options) {
+        for done in list.compression_work(&options, 16).iter().map(Job::run) {
+            list.apply(done, &options);
+        }
+    }
+    list
 }
 
 fn stream(count: u64, rng: &mut Rng) -> Stream {

@@ -80,7 +80,7 @@ fn write_database<W: Write + Send>(
 ) -> Result<(), WriteError> {
     let next_part = AtomicUsize::new(0);
     let write_parts = || -> Result<(), WriteError> {
-        let mut keys = KeyWriter::new(version, options.compress);
+        let mut keys = KeyWriter::new(version, options.compress, options.blocks);
         let (mut count, mut pace) = (0, options.pace(engine));
         let piece_bytes = if options.urgent { PIECE_BYTES } else { SMALL_PIECE_BYTES };
         loop {

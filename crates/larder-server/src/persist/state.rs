@@ -48,6 +48,8 @@ pub struct Options {
     pub purpose: Purpose,
     /// What it has.
     pub content: Filter,
+    /// Whether collections go as the blocks that they lie in.
+    pub blocks: bool,
     /// A pause after each key, for tests.
     pub key_delay: Duration,
 }
@@ -114,13 +116,14 @@ impl Persist {
             urgent,
             purpose,
             content: Filter::Everything,
+            blocks: false,
             key_delay: key_delay(config.number("rdb-key-save-delay")),
         }
     }
 
     /// How a snapshot for replicas is written.
-    pub fn sync_options(&self, version: Version, content: Filter) -> Options {
-        Options { version, content, ..self.options(Purpose::Sync, false) }
+    pub fn sync_options(&self, version: Version, content: Filter, blocks: bool) -> Options {
+        Options { version, content, blocks, ..self.options(Purpose::Sync, false) }
     }
 
     /// Keeps others from reading a snapshot until it is dropped. For threads that serve no clients.

@@ -3,6 +3,7 @@
 use super::attempt::{LOOK, Link, LinkError, is_patience};
 use super::compression::{Damaged, Decoder};
 use larder_engine::config::LinkCompression;
+use larder_rdb::BLOCKS_TRAVEL;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -184,10 +185,12 @@ pub fn introduce(link: &Link, peer: &mut Peer) -> Result<(), LinkError> {
         peer.ask(link, &["REPLCONF", "ip-address", &ip])?;
     }
     // Older primaries know less of these; then they say so, and it does not matter.
-    peer.ask(link, &["REPLCONF", "capa", "eof", "capa", "psync2"])?;
-    if let Some(capability) = capability(config.choice("repl-compression")) {
-        peer.ask(link, &["REPLCONF", "capa", capability])?;
+    let mut words = vec!["REPLCONF", "capa", "eof", "capa", "psync2"];
+    let compression = capability(config.choice("repl-compression"));
+    for capability in BLOCKS_TRAVEL.then_some("larder-blocks").into_iter().chain(compression) {
+        words.extend(["capa", capability]);
     }
+    peer.ask(link, &words)?;
     peer.ask(link, &["REPLCONF", "version", VERSION])?;
     Ok(())
 }

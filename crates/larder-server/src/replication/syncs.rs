@@ -12,7 +12,7 @@ use crate::connection::Stream;
 use crate::persist::{Persist, WriteError, snapshot};
 use larder_engine::config::LinkCompression;
 use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background};
-use larder_rdb::Version;
+use larder_rdb::{BLOCKS_TRAVEL, Version};
 use mio::{Events, Interest, Poll, Token};
 use parking_lot::{Condvar, Mutex};
 use std::fs::File;
@@ -52,6 +52,8 @@ struct Queue {
 struct Wanted {
     version: Version,
     filter: Filter,
+    /// Whether collections go as the blocks that they lie in.
+    blocks: bool,
     compression: LinkCompression,
     /// Whether the end is marked; else the length comes before.
     is_marked: bool,
@@ -130,7 +132,8 @@ impl Syncs {
             replica.info.knows_end_mark && self.persist.engine().config().is_yes("repl-diskless-sync");
         // Whoever asks by SYNC is not told how it is sent.
         let compression = if replica.is_old { LinkCompression::No } else { replica.info.compression };
-        Wanted { version, filter: replica.info.filter, compression, is_marked }
+        let blocks = replica.info.takes_blocks && BLOCKS_TRAVEL;
+        Wanted { version, filter: replica.info.filter, blocks, compression, is_marked }
     }
 
     /// Takes a snapshot and sends it to a group.
@@ -189,7 +192,7 @@ impl Syncs {
         let mark: String = (0..40).map(|_| fastrand::digit(16)).collect();
         sinks.write_all(format!("$EOF:{mark}\r\n").as_bytes())?;
         let to = BufWriter::with_capacity(BUFFER_BYTES, sinks);
-        let options = self.persist.sync_options(wanted.version, wanted.filter);
+        let options = self.persist.sync_options(wanted.version, wanted.filter, wanted.blocks);
         let to = snapshot::write_to(self.persist.engine(), snapshot, &options, to)?;
         let mut sinks = to.into_inner().map_err(io::IntoInnerError::into_error)?;
         sinks.write_all(mark.as_bytes())?;
@@ -201,7 +204,7 @@ impl Syncs {
         let path = std::path::absolute(format!("temp-repl-{}.rdb", std::process::id()))?;
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         std::fs::remove_file(&path)?;
-        let options = self.persist.sync_options(wanted.version, wanted.filter);
+        let options = self.persist.sync_options(wanted.version, wanted.filter, wanted.blocks);
         let to = BufWriter::with_capacity(BUFFER_BYTES, file);
         let to = snapshot::write_to(self.persist.engine(), snapshot, &options, to)?;
         let mut file = to.into_inner().map_err(io::IntoInnerError::into_error)?;

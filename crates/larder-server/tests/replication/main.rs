@@ -1,6 +1,7 @@
 //! Replication, with servers of every kind on both ends.
 
 mod applying;
+mod blocks;
 mod compressed;
 mod faults;
 mod followers;

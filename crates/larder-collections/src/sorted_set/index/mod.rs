@@ -50,11 +50,16 @@ impl Index {
     /// An index of these members: hash and leaf of each.
     pub(super) fn of(mut hashes: Vec<(u64, u32)>) -> Index {
         hashes.sort_unstable();
+        Index::of_sorted(&hashes)
+    }
+
+    /// As [`Index::of`], of members in order.
+    pub(super) fn of_sorted(hashes: &[(u64, u32)]) -> Index {
         let bits = (hashes.len() / FIRST_FILL).max(1).ilog2().min(DEPTH_MAX);
         let mut index =
             Index { directory: Vec::new(), bits, segments: Slab::new(), count: hashes.len() as u64 };
         let mut pairs = Vec::new();
-        let mut rest = &hashes[..];
+        let mut rest = hashes;
         for slot in 0..1 << bits {
             let own = rest.partition_point(|&(hash, _)| index.slot(hash) <= slot);
             pairs.clear();
