@@ -63,7 +63,7 @@ impl Twin {
     pub fn copy(self, snapshot: &Snapshot, may_wait: &MayWait) -> Copy {
         let growth_before = self.engine.host.thread_growth();
         let engine = self.engine.without_data();
-        let loader = Loader::new(&engine, may_wait, Overdue::Keep, &engine.persistence.load);
+        let mut loader = Loader::new(&engine, may_wait, Overdue::Keep, &engine.persistence.load);
         for database in snapshot.databases() {
             let copied: Result<(), Infallible> = snapshot.for_each(database.index, |record| {
                 loader.copy(database.index, &record);

@@ -3,21 +3,20 @@
 use crate::clients::session::{ClientShared, ConnInfo, ConnKind, Session};
 use crate::clock::wall_s;
 use crate::config::PropagationErrorBehavior;
-use crate::context::{Context, inline};
+use crate::context::Context;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
 use crate::execution::replay::text_of;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::deadlines::{NOTHING_IS_DUE, due_at};
 use crate::keyspace::encoding_limits::rdb_options;
-use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::locks::MayWait;
 use crate::persistence::state::LoadProgress;
 use crate::snapshot;
+use crate::snapshot::staged::Staged;
 use crate::worker::Worker;
-use larder_collections::key_table::{ExpireChange, INLINE_MAX, NewValue};
+use larder_collections::key_table::ExpireChange;
 use larder_collections::value::Value;
-use larder_packed::bytes::SharedBytes;
 use larder_rdb::read::{Content, KeyRecord, Options};
 use larder_resp::Args;
 use std::sync::Arc;
@@ -32,7 +31,8 @@ pub enum Overdue {
     DropAt(u64),
 }
 
-/// Puts keys into the keyspace, for one thread that reads a file. Several may work at once.
+/// Puts keys into the keyspace, for one thread that reads a file. Several may work at once. Keys are gathered, and put some thousand at a
+/// time, or by [`put_staged`](Loader::put_staged).
 pub struct Loader<'e> {
     engine: &'e Engine,
     options: Options,
@@ -44,6 +44,7 @@ pub struct Loader<'e> {
     emptied: u64,
     progress: &'e LoadProgress,
     may_wait: &'e MayWait,
+    staged: Staged,
 }
 
 impl<'e> Loader<'e> {
@@ -69,6 +70,7 @@ impl<'e> Loader<'e> {
             emptied: 0,
             progress,
             may_wait,
+            staged: Staged::default(),
         }
     }
 
@@ -111,7 +113,7 @@ impl<'e> Loader<'e> {
     }
 
     /// Puts a key as another keyspace has it.
-    pub(crate) fn copy(&self, db: usize, record: &snapshot::Record<'_>) {
+    pub(crate) fn copy(&mut self, db: usize, record: &snapshot::Record<'_>) {
         let expire = record.expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
         let value = match record.content {
             snapshot::Content::String(bytes) => Content::String(bytes),
@@ -120,36 +122,22 @@ impl<'e> Loader<'e> {
         self.place(db, record.key, value, expire, record.access);
     }
 
-    fn place(&self, db: usize, name: &[u8], value: Content<'_>, expire: ExpireChange, access: u32) {
+    fn place(&mut self, db: usize, name: &[u8], value: Content<'_>, expire: ExpireChange, access: u32) {
         let key = self.engine.key(name);
-        let mut shard = self.engine.shards.lock_one(key.shard(), self.may_wait);
-        let mut put =
-            |value: NewValue<'_, Value>| shard.table_mut(db).put(key.hash, name, value, expire, access);
-        let mut soonest = NEVER;
-        let old = match value {
-            Content::String(bytes) if bytes.len() <= INLINE_MAX => {
-                put(NewValue::Inline { kind: inline::STRING, bytes })
-            }
-            Content::String(bytes) => put(NewValue::Out(Value::String(SharedBytes::new(bytes)))),
-            Content::Value(value) => {
-                soonest = crate::keyspace::field_expiry::earliest_field_expiry(&value);
-                let compress =
-                    matches!(&value, Value::List(list) if list.wants_compression(&self.options.list));
-                let old = put(NewValue::Out(value));
-                if compress {
-                    self.engine.background.compress(db, name);
-                }
-                old
-            }
-        };
-        shard.field_expiry.note(db, name, NEVER, soonest);
-        drop(shard);
-        drop(old);
+        if self.staged.add(db, &key, value, expire, access) {
+            self.put_staged();
+        }
+    }
+
+    /// Puts what has been gathered; what is dropped does so as well.
+    pub fn put_staged(&mut self) {
+        self.staged.put(self.engine, &self.options.list, self.may_wait);
     }
 }
 
 impl Drop for Loader<'_> {
     fn drop(&mut self) {
+        self.put_staged();
         let progress = self.progress;
         progress.keys_loaded.fetch_add(self.loaded, Relaxed);
         progress.keys_expired.fetch_add(self.expired, Relaxed);

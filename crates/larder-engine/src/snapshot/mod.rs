@@ -13,6 +13,7 @@
 pub(crate) mod as_commands;
 pub(crate) mod load;
 mod replacing;
+mod staged;
 
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
