@@ -10,6 +10,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
+/// Connections that the kernel keeps waiting for what [`plain`] makes.
+const PLAIN_BACKLOG: i32 = 64;
+
 /// One listening socket.
 pub enum Listener {
     /// By TCP.
@@ -80,6 +83,20 @@ pub fn tcp(place: &Place, log: &Log) -> Result<Vec<Listener>, CannotListen> {
     Ok(listeners)
 }
 
+/// Listens on a port of the addresses in `bind`, for sockets that no event loop of a worker serves.
+pub fn plain(bind: &str, port: u16) -> io::Result<Vec<std::net::TcpListener>> {
+    let mut listeners = Vec::new();
+    let place = Place { port, backlog: PLAIN_BACKLOG, ..Place::default() };
+    for address in addresses(bind) {
+        match bind_socket(address.text, &place) {
+            Ok(socket) => listeners.push(socket.into()),
+            Err(error) if address.optional && not_here(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(listeners)
+}
+
 /// Listens on the unix socket, if there is to be one.
 pub fn unix(config: &Config, log: &Log) -> Result<Option<Listener>, CannotListen> {
     let path = config.value("unixsocket");
@@ -127,6 +144,10 @@ fn resolve(text: &str, port: u16) -> io::Result<SocketAddr> {
 }
 
 fn bind_one(text: &str, place: &Place) -> io::Result<TcpListener> {
+    Ok(TcpListener::from_std(bind_socket(text, place)?.into()))
+}
+
+fn bind_socket(text: &str, place: &Place) -> io::Result<Socket> {
     let address = resolve(text, place.port)?;
     let protocol = if place.multipath { Protocol::MPTCP } else { Protocol::TCP };
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
@@ -140,7 +161,7 @@ fn bind_one(text: &str, place: &Place) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(place.backlog)?;
-    Ok(TcpListener::from_std(socket.into()))
+    Ok(socket)
 }
 
 fn bind_unix(path: &Path, config: &Config) -> io::Result<UnixListener> {

@@ -22,6 +22,7 @@ mod signals;
 mod start;
 mod supervise;
 mod sys;
+mod web;
 mod worker;
 
 fn main() -> std::process::ExitCode {

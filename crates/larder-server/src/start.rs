@@ -8,11 +8,11 @@ use crate::log::{Log, Role};
 use crate::persist::{self, Persist};
 use crate::replication::syncs::Syncs;
 use crate::server::Server;
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{Settings, SettingsError, system_text};
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
-use crate::{cpus, memory, process, replication, shutdown, signals, sys};
+use crate::{cpus, memory, process, replication, shutdown, signals, sys, web};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
@@ -168,6 +168,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         engine.follow_configured(&turn);
     }
     let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    web::start(shared, &persist).map_err(|error| no_metrics(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
@@ -190,6 +191,12 @@ fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), 
         persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error))?;
     }
     Ok(())
+}
+
+fn no_metrics(shared: &Shared, error: &io::Error) -> Aborted {
+    let port = shared.config.value("metrics-port");
+    shared.log.warning(&format!("Could not serve metrics on port {port}: {}", system_text(error)));
+    Aborted
 }
 
 fn cannot_log(shared: &Shared, error: &dyn std::error::Error) -> Aborted {

@@ -1,6 +1,8 @@
 //! Crashes: whatever thread panics or is hit by a signal, the process ends with a report in the log.
 
-use larder_testkit::{Client, Server, words};
+use larder_testkit::{Client, Port, Server, words};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -98,15 +100,40 @@ fn panics_in_any_thread_end_the_process() {
         let elements: Vec<String> = (0..20_000).map(|i| format!("{}{i}", "x".repeat(50))).collect();
         [vec!["RPUSH".to_owned(), "list".to_owned()], elements].concat()
     };
-    for name in
-        ["worker-0", "worker-3", "main", "signals", "larder-save", "larder-log", "larder-free", "larder-pack"]
-    {
-        let mut server =
-            Server::larder(&["--threads", "4", "--appendonly", "yes", "--list-compress-depth", "1"]);
+    for name in [
+        "worker-0",
+        "worker-3",
+        "main",
+        "signals",
+        "larder-save",
+        "larder-log",
+        "larder-free",
+        "larder-pack",
+        "larder-web",
+        "larder-census",
+    ] {
+        let metrics = Port::reserve();
+        let port = metrics.number();
+        let mut server = Server::larder(&[
+            "--threads",
+            "4",
+            "--appendonly",
+            "yes",
+            "--list-compress-depth",
+            "1",
+            "--metrics-port",
+            &port.to_string(),
+        ]);
         let mut client = server.client();
         client.cmd(&big_list());
         assert_eq!(client.ask(&format!("DEBUG PANIC {name}")).text(), "OK");
         match name {
+            "larder-web" => {
+                let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("metrics are served");
+                socket.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("a request is sent");
+                // Until the end of the process.
+                let _ = socket.read(&mut [0]);
+            }
             "signals" => drop(Command::new("kill").args(["-HUP", &server.pid().to_string()]).status()),
             "larder-save" => client.send(&["BGSAVE"]),
             "larder-log" => client.send(&["SET", "k", "v"]),

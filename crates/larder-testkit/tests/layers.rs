@@ -40,6 +40,7 @@ const ENGINE: &[&str] = &[
     "applier",
     "snapshot",
     "maintenance",
+    "metrics",
     "detached",
     "debug_copy",
     "crash",

@@ -50,11 +50,22 @@ impl List {
             listpack_max: options.fill.setting(),
             compressed: options.compress_depth != 0,
             uncompressed_size: self.sum_blocks(u64::MAX, |block| block.size_bytes() as u64),
-            nodes_compressed: match self {
-                List::Packed(_) => 0,
-                List::Tree(tree) => u64::from(tree.0.inner.sum().compressed),
-            },
+            nodes_compressed: self.compressed_blocks(),
         }
+    }
+
+    /// Blocks that are compressed now. O(1).
+    pub fn compressed_blocks(&self) -> u64 {
+        match self {
+            List::Packed(_) => 0,
+            List::Tree(tree) => u64::from(tree.0.inner.sum().compressed),
+        }
+    }
+
+    /// Bytes that the blocks would take if none were compressed. Exact when `samples` is 0; else only that many blocks are looked at, and
+    /// the rest is taken to be like them.
+    pub fn plain_bytes(&self, samples: u64) -> u64 {
+        self.estimate(samples, |block| block.size_bytes() as u64)
     }
 
     /// Blocks: what freeing the list costs.
@@ -68,14 +79,19 @@ impl List {
     /// Heap bytes of the list. Exact when `samples` is 0; else only that many blocks are looked at, and the rest is
     /// taken to be like them.
     pub fn memory_bytes(&self, samples: u64) -> u64 {
-        let blocks = self.node_count();
-        let seen = if samples == 0 { blocks } else { samples.min(blocks) };
-        let sum = self.sum_blocks(seen, |block| block.heap_bytes() as u64);
         let directory = match self {
             List::Packed(_) => 0,
             List::Tree(tree) => size_of_val(&*tree.0) as u64 + 16 + tree.0.inner.heap_bytes() as u64,
         };
-        directory + (u128::from(sum) * u128::from(blocks) / u128::from(seen.max(1))) as u64
+        directory + self.estimate(samples, |block| block.heap_bytes() as u64)
+    }
+
+    /// The sum of a size of all blocks, from that of `samples` of them; 0 looks at all.
+    fn estimate(&self, samples: u64, size: impl Fn(&Block) -> u64) -> u64 {
+        let blocks = self.node_count();
+        let seen = if samples == 0 { blocks } else { samples.min(blocks) };
+        let sum = self.sum_blocks(seen, size);
+        (u128::from(sum) * u128::from(blocks) / u128::from(seen.max(1))) as u64
     }
 
     fn sum_blocks(&self, mut left: u64, size: impl Fn(&Block) -> u64) -> u64 {

@@ -32,7 +32,7 @@ use ledger::Entry;
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::RecvError;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -149,6 +149,27 @@ pub(crate) struct Shards {
     busy: AtomicBool,
     /// Held by an applier for a batch, and by who has locked all shards.
     batch: Mutex<()>,
+    waits: Waits,
+}
+
+/// Waits of threads for shards that others held, in case somebody asks. A lock that is free at once is not counted.
+#[repr(align(128))]
+#[derive(Default)]
+struct Waits {
+    count: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Waits {
+    /// Counts the wait that `wait` is.
+    #[cold]
+    fn note<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let begun = crate::clock::instant();
+        let got = wait();
+        self.count.fetch_add(1, Relaxed);
+        self.nanos.fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
+        got
+    }
 }
 
 /// As long as it lives no other batch of the primary's commands begins.
@@ -165,6 +186,7 @@ impl Default for Shards {
             widener: Mutex::new(()),
             busy: AtomicBool::new(false),
             batch: Mutex::new(()),
+            waits: Waits::default(),
         }
     }
 }
@@ -179,6 +201,11 @@ impl Shards {
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
+    }
+
+    /// How often, and for how many seconds, threads have waited for shards that others held.
+    pub(crate) fn waits(&self) -> (u64, f64) {
+        (self.waits.count.load(Relaxed), self.waits.nanos.load(Relaxed) as f64 / 1e9)
     }
 
     /// Takes the turn. Without the proof that it may wait, the caller gives up when a script runs for too long.
@@ -320,7 +347,10 @@ impl Shards {
     }
 
     fn lock_at(&self, at: usize) -> ShardGuard<'_> {
-        note(at, self.list[at].0.lock())
+        match self.lock_now(at) {
+            Some(data) => data,
+            None => note(at, self.waits.note(|| self.list[at].0.lock())),
+        }
     }
 
     fn try_lock_in_order(&self, wanted: &[usize]) -> Result<Vec<ShardGuard<'_>>, Busy> {
@@ -344,8 +374,12 @@ impl Shards {
     /// Locks a shard while holding none.
     fn try_lock_first(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
         ledger::waits();
+        if let Some(data) = self.lock_now(at) {
+            return Ok(data);
+        }
         let mutex = &self.list[at].0;
-        self.unless_busy(|| mutex.try_lock(), || mutex.try_lock_for(LOOK_FOR_BUSY)).map(|data| note(at, data))
+        let wait = || self.unless_busy(|| None, || mutex.try_lock_for(LOOK_FOR_BUSY));
+        self.waits.note(wait).map(|data| note(at, data))
     }
 
     /// Locks a shard while holding lower ones; `None`: they must be let go.
@@ -354,15 +388,17 @@ impl Shards {
         if let Some(data) = self.lock_now(at) {
             return Ok(Some(data));
         }
-        while !self.widening.load(SeqCst) {
-            if let Some(data) = self.list[at].0.try_lock_for(LOOK) {
-                return Ok(Some(note(at, data)));
+        self.waits.note(|| {
+            while !self.widening.load(SeqCst) {
+                if let Some(data) = self.list[at].0.try_lock_for(LOOK) {
+                    return Ok(Some(note(at, data)));
+                }
+                if self.is_busy() {
+                    return Err(Busy);
+                }
             }
-            if self.is_busy() {
-                return Err(Busy);
-            }
-        }
-        Ok(None)
+            Ok(None)
+        })
     }
 
     /// Tries `now`, and then `soon` for as long as no script runs for too long.

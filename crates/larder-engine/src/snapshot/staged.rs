@@ -108,7 +108,7 @@ impl Staged {
         for run in self.order.chunk_by(|a, b| a >> SHIFT == b >> SHIFT) {
             let mut data = engine.shards.lock_one((run[0] >> SHIFT) as usize, may_wait);
             for numbers in run.chunks(AHEAD) {
-                prefetch(&data, numbers.iter().map(|number| &self.keys[(number & MASK) as usize]));
+                prefetch(&data, &self.keys, numbers);
                 for number in numbers {
                     let key = &mut self.keys[(number & MASK) as usize];
                     replaced.extend(put_one(engine, list, &mut data, key, &self.bytes));
@@ -123,9 +123,10 @@ impl Staged {
 }
 
 /// First the segments, all at once; when they have arrived, the entries in them.
-fn prefetch<'k>(data: &ShardData, keys: impl Iterator<Item = &'k StagedKey> + Clone) {
+fn prefetch(data: &ShardData, keys: &[StagedKey], numbers: &[u32]) {
     for step in [Table::prefetch, Table::prefetch_entry] {
-        for key in keys.clone() {
+        for number in numbers {
+            let key = &keys[(number & MASK) as usize];
             if let Some(table) = data.table(key.db as usize) {
                 step(table, key.hash);
             }

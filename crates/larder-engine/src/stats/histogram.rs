@@ -77,6 +77,16 @@ impl Summary {
         0
     }
 
+    /// How many values are at most `nanos`, rounded up to the end of a bucket of the histogram.
+    pub fn up_to(&self, nanos: u64) -> u64 {
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(bucket, _)| upper_bound(*bucket) <= nanos)
+            .map(|(_, n)| n)
+            .sum()
+    }
+
     /// Powers of two of microseconds with the number of values up to each, from the first that has any to the one
     /// that has all: the form of LATENCY HISTOGRAM.
     pub fn cumulative_us(&self) -> Vec<(u64, u64)> {
@@ -84,8 +94,7 @@ impl Summary {
         let mut before = 0;
         for power in 0..=(VALUE_BITS - 9) {
             let limit_us = 1u64 << power;
-            let upto = self.counts.iter().enumerate().filter(|(b, _)| upper_bound(*b) <= limit_us * 1000);
-            let upto: u64 = upto.map(|(_, count)| count).sum();
+            let upto = self.up_to(limit_us * 1000);
             if upto > before {
                 steps.push((limit_us, upto));
                 before = upto;

@@ -24,6 +24,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+/// The name of the machine, as `uname` tells it.
+pub fn host_name() -> String {
+    system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Name, release and machine of the operating system, as `uname` tells them.
 pub fn system_name() -> String {
     let name = system::uname();

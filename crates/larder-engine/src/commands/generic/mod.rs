@@ -5,7 +5,7 @@ mod expire;
 mod handlers;
 mod manage;
 mod migrate;
-mod object;
+pub(crate) mod object;
 mod sort;
 mod walk;
 

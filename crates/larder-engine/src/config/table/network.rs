@@ -29,6 +29,16 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("timeout", 0, INT_MAX, "0")
         .hot_int(|h| &h.timeout_s)
         .does("Seconds after which a silent client is closed; 0 is never.", "options/main.rs"),
+    int("metrics-port", 0, 65535, "0")
+        .immutable()
+        .does("Port on which metrics are served over HTTP, for Prometheus; 0 is none.", "metrics.rs"),
+    text("metrics-bind", "127.0.0.1 -::1")
+        .immutable()
+        .does("Addresses to serve metrics on; one with a leading `-` may be missing.", "metrics.rs"),
+    text("metrics-hosts", "").immutable().does(
+        "Names by which metrics may be asked for beside the machine's own and addresses; `*` allows all.",
+        "metrics.rs",
+    ),
     int("maxclients", 1, UINT_MAX, "10000")
         .hot_int(|h| &h.maxclients)
         .does("Connections that are accepted.", "clients.rs"),

@@ -1,0 +1,283 @@
+//! What is told of the server as a whole.
+
+use super::census::Count;
+use super::page::{Page, Type};
+use crate::acl::Reason;
+use crate::clients::session::client_flags;
+use crate::engine::Engine;
+use crate::keyspace::key::SHARDS;
+use crate::pubsub::Space;
+use crate::replication::state::LinkState;
+use crate::version::VALKEY_VERSION;
+use std::sync::atomic::Ordering::Relaxed;
+
+use Type::{Counter, Gauge};
+
+pub(super) fn facts(engine: &Engine, page: &mut Page<'_>) {
+    page.family("info", Gauge, "Facts about the server, as labels.");
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("valkey_version", VALKEY_VERSION),
+        ("run_id", &engine.run_id),
+        ("os", &engine.host.os()),
+    ];
+    page.sample("info", &labels, 1);
+    let started = engine.started_wall_ms as f64 / 1e3;
+    page.gauge("start_time_seconds", "When the server started, in seconds since 1970.", started);
+    page.gauge("threads", "Threads that serve clients.", engine.threads);
+    let times = engine.host.cpu();
+    page.by(
+        "cpu_seconds_total",
+        (Counter, "Processor time of the process."),
+        "mode",
+        [("system", times.sys), ("user", times.user)],
+    );
+    page.counter("event_loops_total", "Iterations of the event loops.", engine.sum(|s| &s.loops));
+    let busy_s = engine.sum(|s| &s.loop_ns) as f64 / 1e9;
+    page.counter("event_loop_seconds_total", "Time that these took, without waiting for events.", busy_s);
+}
+
+pub(super) fn memory(engine: &Engine, page: &mut Page<'_>) {
+    let memory = engine.host.memory();
+    engine.note_memory(memory.used);
+    let (scripts, backlog) = (&engine.scripts, engine.append_log.backlog());
+    page.by(
+        "memory_bytes",
+        (
+            Gauge,
+            "Memory: in use, as the allocator and the kernel count it, and what parts of the server use.",
+        ),
+        "of",
+        [
+            ("used", memory.used),
+            ("resident", memory.rss),
+            ("peak", engine.rates.used_memory_peak.load(Relaxed)),
+            ("allocated", memory.allocated),
+            ("allocator_active", memory.active),
+            ("allocator_resident", memory.resident),
+            ("startup", engine.startup_memory()),
+            ("clients", engine.client_bytes()),
+            ("log_buffer", engine.append_log.buffer_bytes()),
+            ("replication_backlog", backlog.memory_bytes),
+            ("scripts", scripts.vm_bytes.load(Relaxed)),
+        ],
+    );
+    let limit = engine.config.hot.maxmemory.load(Relaxed);
+    page.gauge("memory_limit_bytes", "The option maxmemory; 0: none.", limit);
+    let evicted = engine.eviction.evicted_keys.load(Relaxed);
+    page.counter("evicted_keys_total", "Keys that had to make room.", evicted);
+    let (pending, freed) = engine.background.freed();
+    page.gauge("lazy_free_pending", "Values that wait to be freed in the background.", pending);
+    page.counter("lazy_freed_total", "Values freed in the background.", freed);
+}
+
+/// What the shards say of their tables.
+struct Tables {
+    /// Keys, and those that expire, by database.
+    databases: Vec<(usize, usize)>,
+    bytes: usize,
+}
+
+impl Tables {
+    /// `None` while a script runs for too long.
+    fn of(engine: &Engine) -> Option<Tables> {
+        let mut tables = Tables { databases: vec![(0, 0); engine.database_count()], bytes: 0 };
+        for shard in 0..SHARDS {
+            let data = engine.shards.try_lock_one(shard).ok()?;
+            for (table, (keys, expires)) in data.tables().iter().zip(&mut tables.databases) {
+                *keys += table.len();
+                *expires += table.expires_len();
+                tables.bytes += table.memory_bytes();
+            }
+        }
+        Some(tables)
+    }
+
+    fn write(&self, page: &mut Page<'_>) {
+        let used = || self.databases.iter().enumerate().filter(|(_, (keys, _))| *keys > 0);
+        page.by("keys", (Gauge, "Keys."), "db", used().map(|(db, (keys, _))| (db.to_string(), keys)));
+        page.by(
+            "keys_with_expiry",
+            (Gauge, "Keys with a time to live."),
+            "db",
+            used().map(|(db, (_, expires))| (db.to_string(), expires)),
+        );
+        page.gauge("table_bytes", "Memory of the tables of keys, short values among them.", self.bytes);
+    }
+}
+
+pub(super) fn keyspace(engine: &Engine, census: &Count, page: &mut Page<'_>) {
+    if let Some(tables) = Tables::of(engine) {
+        tables.write(page);
+    }
+    let hits = (engine.sum(|s| &s.hits), engine.sum(|s| &s.misses));
+    page.by(
+        "lookups_total",
+        (Counter, "Keys that reading commands have looked for."),
+        "result",
+        [("hit", hits.0), ("miss", hits.1)],
+    );
+    let expired = engine.sum(|s| &s.expired) + engine.expired_actively.load(Relaxed);
+    page.counter("expired_keys_total", "Keys deleted because their time was over.", expired);
+    let fields = engine.sum(|s| &s.expired_fields) + engine.rates.expired_fields.load(Relaxed);
+    page.counter("expired_fields_total", "Fields of hashes deleted because their time was over.", fields);
+    let (waits, seconds) = engine.shards.waits();
+    page.counter("shard_lock_waits_total", "Times that a thread has waited for a shard.", waits);
+    page.counter("shard_lock_wait_seconds_total", "How long threads have waited for shards.", seconds);
+    types(census, page);
+    let waiting = engine.background.compressing();
+    page.gauge("lists_waiting_for_compression", "Lists with blocks that are to be compressed.", waiting);
+}
+
+fn types(census: &Count, page: &mut Page<'_>) {
+    page.gauge(
+        "census_time_seconds",
+        "When keys were counted last by type, in seconds since 1970; 0: not yet.",
+        census.done_s,
+    );
+    let mut family = |name, help, pick: fn(&super::census::Group) -> u64| {
+        page.family(name, Gauge, help);
+        for (&(kind, encoding), group) in &census.groups {
+            page.sample(name, &[("type", kind), ("encoding", encoding)], pick(group));
+        }
+    };
+    family("type_keys", "Keys by type and encoding, when they were counted last.", |group| group.keys);
+    family("type_elements", "Elements of collections at that time.", |group| group.elements);
+    family("type_bytes", "Bytes of keys and values at that time.", |group| group.bytes);
+    page.by(
+        "list_blocks",
+        (Gauge, "Blocks of lists at that time."),
+        "form",
+        [
+            ("compressed", census.list_blocks_compressed),
+            ("plain", census.list_blocks - census.list_blocks_compressed),
+        ],
+    );
+    let plain = census.list_plain_bytes;
+    page.gauge("list_plain_bytes", "Bytes that lists would take if no block were compressed.", plain);
+}
+
+pub(super) fn clients(engine: &Engine, page: &mut Page<'_>) {
+    let all = engine.clients.snapshot();
+    let having = |flag| all.iter().filter(|client| client.has(flag)).count();
+    page.gauge("clients", "Connections.", all.len());
+    page.gauge("clients_limit", "The option maxclients.", engine.config.hot.maxclients.load(Relaxed));
+    page.by(
+        "clients_in_state",
+        (Gauge, "Connections in a state."),
+        "state",
+        [
+            ("blocked", having(client_flags::BLOCKED)),
+            ("pubsub", having(client_flags::PUBSUB)),
+            ("tracking", engine.trackers.clients.load(Relaxed)),
+        ],
+    );
+    page.counter("connections_total", "Connections accepted.", engine.sum(|s| &s.connections));
+    page.by(
+        "connections_closed_total",
+        (Counter, "Connections refused, or closed by the server, by the limit that was reached."),
+        "limit",
+        [
+            ("maxclients", engine.sum(|s| &s.rejected_connections)),
+            ("query_buffer", engine.sum(|s| &s.query_limit_closes)),
+            ("output_buffer", engine.sum(|s| &s.output_limit_closes)),
+            ("maxmemory_clients", engine.client_memory.evicted.load(Relaxed)),
+        ],
+    );
+    page.by(
+        "net_bytes_total",
+        (Counter, "Bytes from and to clients and replicas."),
+        "direction",
+        [
+            ("in", engine.sum(|s| &s.net_in) + engine.replication.bytes_in.load(Relaxed)),
+            ("out", engine.sum(|s| &s.net_out) + engine.replication.bytes_out.load(Relaxed)),
+        ],
+    );
+    page.by(
+        "subscriptions",
+        (Gauge, "Names that somebody is subscribed to."),
+        "kind",
+        [
+            ("channel", engine.pubsub.len(Space::Channels)),
+            ("pattern", engine.pubsub.len(Space::Patterns)),
+            ("shard_channel", engine.pubsub.len(Space::ShardChannels)),
+        ],
+    );
+    let denied = |reason| engine.acl.log.denied(reason);
+    page.by(
+        "access_denied_total",
+        (Counter, "What the access control lists have refused."),
+        "reason",
+        [
+            ("auth", denied(Reason::Auth)),
+            ("command", denied(Reason::Command)),
+            ("database", denied(Reason::Database)),
+            ("key", denied(Reason::Key)),
+            ("channel", denied(Reason::Channel)),
+        ],
+    );
+}
+
+pub(super) fn persistence(engine: &Engine, page: &mut Page<'_>) {
+    let state = engine.persistence();
+    let (save, log) = (state.save.lock().clone(), state.log.lock().clone());
+    page.gauge("loading", "1 while data is loaded.", u8::from(engine.gate.is_loading()));
+    page.gauge(
+        "snapshot_in_progress",
+        "1 while a snapshot is saved.",
+        u8::from(save.running_since_s.is_some()),
+    );
+    page.gauge("snapshot_last_success_time_seconds", "When the last one was saved.", save.last_success_s);
+    page.gauge("snapshot_last_failed", "1 if the last one could not be saved.", u8::from(save.failed));
+    if let Some(seconds) = save.last_took_s {
+        page.gauge("snapshot_last_duration_seconds", "How long the last one took.", seconds);
+    }
+    let changes = engine.changes().saturating_sub(save.changes);
+    page.gauge("changes_since_snapshot", "Changes to the data since the last one.", changes);
+    page.gauge("log_enabled", "1 if there is an append-only file.", u8::from(log.enabled));
+    if !log.enabled {
+        return;
+    }
+    page.gauge("log_bytes", "Size of the append-only file.", log.size);
+    page.gauge("log_base_bytes", "Its size after the last rewrite.", log.base_size);
+    page.gauge("log_pending_bytes", "Bytes that are not written yet.", engine.append_log.pending());
+    let unsynced = engine.append_log.end().saturating_sub(engine.append_log.synced());
+    page.gauge("log_unsynced_bytes", "Bytes that are not known to be on the disk.", unsynced);
+    page.gauge("log_rewriting", "1 while it is rewritten.", u8::from(log.rewriting_since_s.is_some()));
+    page.counter("log_rewrites_total", "Times that it was rewritten.", log.rewrites);
+    page.gauge("log_rewrite_failed", "1 if the last rewrite failed.", u8::from(log.rewrite_failed));
+    page.gauge("log_write_failed", "1 if it cannot be written.", u8::from(!log.write_error.is_empty()));
+    page.counter("log_delayed_syncs_total", "Syncs that had to wait for another.", log.delayed_fsync);
+}
+
+pub(super) fn replication(engine: &Engine, page: &mut Page<'_>) {
+    let state = engine.replication.state().clone();
+    let end = engine.append_log.stream_end();
+    page.by(
+        "role",
+        (Gauge, "1 for the role that the server has."),
+        "role",
+        [("primary", u8::from(state.upstream.is_none())), ("replica", u8::from(state.upstream.is_some()))],
+    );
+    page.gauge("replication_offset", "Where the stream of changes ends, in bytes.", end);
+    if let Some(upstream) = &state.upstream {
+        let is_up = u8::from(upstream.link == LinkState::Connected);
+        page.gauge("primary_link_up", "1 while the link to the primary is up.", is_up);
+        let last_io = upstream.last_io_ms as f64 / 1e3;
+        page.gauge("primary_last_io_time_seconds", "When something came from the primary.", last_io);
+    }
+    let replicas = engine.replication.replicas.list();
+    page.gauge("replicas", "Replicas that are connected.", replicas.len());
+    page.family("replica_lag_bytes", Gauge, "Bytes of the stream that a replica has not acknowledged.");
+    for replica in &replicas {
+        let port = replica.info.port.to_string();
+        let labels = [("ip", replica.address()), ("port", &port), ("state", replica.phase().name())];
+        page.sample("replica_lag_bytes", &labels, end.saturating_sub(replica.acked()));
+    }
+    let counted = [
+        ("full", engine.replication.full_syncs.load(Relaxed)),
+        ("partial", engine.replication.partial_syncs.load(Relaxed)),
+        ("partial_refused", engine.replication.refused_partial_syncs.load(Relaxed)),
+    ];
+    page.by("synchronisations_total", (Counter, "Synchronisations of replicas."), "kind", counted);
+}
