@@ -81,7 +81,18 @@ impl Client {
         self.read().expect("the server replies")
     }
 
-    /// The same for a line split at blanks.
+    /// Sends a command and returns its reply.
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub fn try_cmd<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<Value> {
+        let mut request = Vec::new();
+        encode(&mut request, args);
+        self.send_raw(&request)?;
+        self.read()
+    }
+
+    /// [`cmd`](Self::cmd) for a line split at blanks.
     pub fn ask(&mut self, line: &str) -> Value {
         self.cmd(&line.split_whitespace().collect::<Vec<_>>())
     }

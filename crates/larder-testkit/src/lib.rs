@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod disk;
 pub mod fuzz;
 pub mod imports;
 mod kind;
@@ -18,6 +19,7 @@ mod value;
 mod words;
 
 pub use client::{Client, encode};
+pub use disk::FaultyDisk;
 pub use kind::{Kind, peer_path, version};
 pub use port::Port;
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};

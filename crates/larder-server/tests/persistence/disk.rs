@@ -1,8 +1,8 @@
 //! Disks that fail under a running server: what it answers, what it keeps, and that it is what redis-server answers and
-//! keeps. A library between the server and its files makes them fail, see `faulty_disk.c`.
+//! keeps.
 
 use crate::{digest, wait_for};
-use larder_testkit::{Client, Kind, Server, Value, preload};
+use larder_testkit::{Client, FaultyDisk, Kind, Server, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -16,33 +16,25 @@ const SERVERS: [Kind; 2] = [Kind::Larder, Kind::Redis];
 /// A server and what is wrong with its disk.
 pub(super) struct Faulty {
     pub server: Server,
-    faults: PathBuf,
+    disk: FaultyDisk,
     pub args: Vec<&'static str>,
 }
 
 impl Faulty {
     pub fn start(kind: Kind, args: &[&'static str]) -> Faulty {
-        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let faults = std::env::temp_dir().join(format!("larder-faults-{}-{number}", std::process::id()));
-        let preload = format!("LD_PRELOAD={}", library().display());
-        let named = format!("DISK_FAULTS={}", faults.display());
-        let program = kind.program();
-        let program = program.to_str().expect("a path of text");
+        let disk = FaultyDisk::default();
         let args = [&["--enable-debug-command", "yes"], args].concat();
-        let server = Server::start(&["env", &preload, &named, program], &args);
-        Faulty { server, faults, args }
+        let server = disk.start(kind, &args);
+        Faulty { server, disk, args }
     }
 
-    /// What fails from now on; see `faulty_disk.c`.
+    /// What fails from now on.
     pub fn fail(&self, faults: &str) {
-        // Not even for a moment is there half of it.
-        let whole = self.faults.with_extension("new");
-        fs::write(&whole, faults).and_then(|()| fs::rename(&whole, &self.faults)).expect("it is writable");
+        self.disk.fail(faults);
     }
 
     pub fn heal(&self) {
-        let _ = fs::remove_file(&self.faults);
+        self.disk.heal();
     }
 
     /// [`crash`](Self::crash), when what is in the log's buffer is in its file: Valkey holds it back while a sync is under way.
@@ -65,21 +57,6 @@ impl Faulty {
     pub fn client(&self) -> Client {
         self.server.client()
     }
-}
-
-impl Drop for Faulty {
-    fn drop(&mut self) {
-        self.heal();
-    }
-}
-
-/// The library, built once.
-fn library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/persistence/faulty_disk.c");
-        preload::library(&source, Path::new(env!("CARGO_TARGET_TMPDIR")))
-    })
 }
 
 /// An error without what names the script that it comes from: Valkey, and Larder with it, does that in other words than the

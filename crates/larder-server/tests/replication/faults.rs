@@ -20,6 +20,7 @@ fn cut_links_lose_nothing() {
         (Kind::Larder, Kind::Larder, "lz4"),
         (Kind::Valkey, Kind::Larder, "zstd"),
         (Kind::Larder, Kind::Valkey, "no"),
+        (Kind::Larder, Kind::Redis, "no"),
     ] {
         let args: &[&str] = if kind == Kind::Larder { &["--threads", "2"] } else { &[] };
         // A small backlog, so that some links need a snapshot and some do not.

@@ -1,5 +1,6 @@
 //! Replication, with servers of every kind on both ends.
 
+mod acknowledged;
 mod applying;
 mod blocks;
 mod compressed;
