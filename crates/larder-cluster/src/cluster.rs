@@ -275,6 +275,9 @@ impl Cluster {
 
     /// The slots whose keys have to go. A replica drops what its primary drops.
     fn take_dropped(&mut self) -> Option<Action> {
+        if self.outbox.dropped.is_empty() {
+            return None;
+        }
         let mut slots = std::mem::take(&mut self.outbox.dropped);
         for slot in self.me().slots.iter() {
             slots.remove(slot);
@@ -300,7 +303,10 @@ impl Cluster {
         });
         let mut owners = vec![NO_OWNER; usize::from(SLOTS)].into_boxed_slice();
         for &(key, node) in &known {
-            node.slots.iter().for_each(|slot| owners[usize::from(slot)] = places[&key]);
+            let place = places[&key];
+            for (start, end) in node.slots.ranges() {
+                owners[usize::from(start)..=usize::from(end)].fill(place);
+            }
         }
         let mut map = SlotMap::new(self.versions, nodes.collect(), places[&self.myself], owners);
         let places_of = |open: &std::collections::BTreeMap<u16, NodeKey>| {

@@ -102,16 +102,44 @@ impl SlotSet {
         words.flat_map(|(at, &word)| Bits(word).map(move |bit| at as u16 * 64 + bit))
     }
 
-    /// The slots as ranges of which both ends are in it, ascending. O(slots).
+    /// Adds all slots of another set; whether none of them was there.
+    pub fn insert_all(&mut self, other: &SlotSet) -> bool {
+        let Some(others) = &other.words else { return true };
+        let words = self.words.get_or_insert_with(|| Box::new([0; WORDS]));
+        let before = self.len;
+        self.len = 0;
+        for (word, other) in words.iter_mut().zip(others.iter()) {
+            *word |= other;
+            self.len += word.count_ones() as u16;
+        }
+        self.len == before + other.len
+    }
+
+    /// The slots as ranges of which both ends are in it, ascending. O(ranges), and O(words).
     pub fn ranges(&self) -> Vec<(u16, u16)> {
-        let mut ranges: Vec<(u16, u16)> = Vec::new();
-        for slot in self.iter() {
-            match ranges.last_mut() {
-                Some((_, end)) if *end + 1 == slot => *end = slot,
-                _ => ranges.push((slot, slot)),
-            }
+        let mut ranges = Vec::new();
+        let mut from = 0;
+        while let Some(start) = self.next(from, true) {
+            let end = self.next(start, false).unwrap_or(SLOTS);
+            ranges.push((start, end - 1));
+            from = end;
         }
         ranges
+    }
+
+    /// The first slot from one on that is in the set, or is not.
+    fn next(&self, from: u16, is_in: bool) -> Option<u16> {
+        let words = self.words.as_ref()?;
+        let mut at = usize::from(from) / 64;
+        let mut mask = u64::MAX << (from % 64);
+        while let Some(&word) = words.get(at) {
+            let found = if is_in { word } else { !word } & mask;
+            if found != 0 {
+                return Some(at as u16 * 64 + found.trailing_zeros() as u16);
+            }
+            (at, mask) = (at + 1, u64::MAX);
+        }
+        None
     }
 
     /// Appends the ranges as CLUSTER NODES shows them: ` 0-5 7`, each after a blank.
@@ -186,6 +214,9 @@ mod tests {
             set.write_bitmap(&mut bitmap);
             let bitmap: &[u8; BITMAP_BYTES] = bitmap.as_slice().try_into().expect("it has its size");
             assert!(set.equals_bitmap(bitmap) && SlotSet::from_bitmap(bitmap) == set);
+            let mut twice = set.clone();
+            assert!(set.is_empty() || !twice.insert_all(&set));
+            assert!(twice == set && twice.insert_all(&SlotSet::new()));
             let of_ranges = set.ranges().into_iter().flat_map(|(start, end)| start..=end);
             assert!(of_ranges.eq(model.iter().copied()));
             model.iter().for_each(|&slot| assert!(set.remove(slot)));

@@ -164,7 +164,7 @@ fn add(node: SavedNode, config: &mut SavedConfig, seen: &mut Seen) -> Result<(),
     if node.flags.has(NodeFlags::MYSELF) && std::mem::replace(&mut seen.myself, true) {
         return Err(Wrong::TwoMyselves);
     }
-    if !node.slots.iter().all(|slot| seen.slots.insert(slot)) {
+    if !seen.slots.insert_all(&node.slots) {
         return Err(Wrong::SlotTwice);
     }
     config.nodes.push(node);

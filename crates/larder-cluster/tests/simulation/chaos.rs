@@ -114,7 +114,8 @@ fn move_slot(world: &mut World, to: usize) {
     if !world.is_up(to) {
         return;
     }
-    let owner = world.owners(to)[usize::from(slot)];
+    let table = world.cluster(to).table();
+    let owner = table.owner(slot).map(|owner| table[owner].id);
     let from = (0..world.nodes.len()).find(|&at| world.is_up(at) && Some(world.id(at)) == owner);
     let Some(from) = from.filter(|&from| from != to) else { return };
     let (source, target) = (world.id(from), world.id(to));

@@ -27,13 +27,22 @@ fn survive(seed: u64, may_bump: bool) -> (u64, u64) {
     (settled, world.laws.votes_seen)
 }
 
-#[test]
-fn clusters_survive_what_a_network_does() {
+fn survive_all(quick: u64, full: u64, may_bump: bool) {
     let (mut slowest, mut votes) = (0, 0);
-    for seed in larder_testkit::seeds(60, 5000) {
-        let (settled, seen) = survive(seed, false);
+    for seed in larder_testkit::seeds(quick, full) {
+        let (settled, seen) = survive(seed, may_bump);
         slowest = slowest.max(settled);
         votes += seen;
     }
     println!("slowest to settle: {slowest} ms, {votes} votes");
+}
+
+#[test]
+fn clusters_survive_what_a_network_does() {
+    survive_all(150, 5000, false);
+}
+
+#[test]
+fn clusters_survive_what_operators_do_meanwhile() {
+    survive_all(80, 5000, true);
 }

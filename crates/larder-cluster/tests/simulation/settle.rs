@@ -2,13 +2,13 @@
 
 use crate::world::World;
 use larder_cluster::packet::NodeFlags;
-use larder_cluster::{Moment, Viewer};
+use larder_cluster::{Moment, Node, NodeId, SlotSet, Viewer};
 
 /// Why a node thinks that the cluster has not settled, or differs from the first node.
 pub fn unsettled(world: &World) -> Option<String> {
     let up: Vec<usize> = (0..world.nodes.len()).filter(|&at| world.is_up(at)).collect();
     let first = up[0];
-    let owners = world.owners(first);
+    let expected = roles(world, first);
     for &at in &up {
         let cluster = world.cluster(at);
         if cluster.is_down() {
@@ -21,28 +21,29 @@ pub fn unsettled(world: &World) -> Option<String> {
         if let Some((_, node)) = cluster.table().iter().find(|(_, node)| node.flags().has(bad)) {
             return Some(format!("node {at} finds {:?} {:?}", node.id, node.flags()));
         }
-        if world.owners(at) != owners {
-            return Some(format!("nodes {first} and {at} differ in slots"));
-        }
-        if roles(world, at) != roles(world, first) {
-            return Some(format!("nodes {first} and {at} differ in roles"));
+        if roles(world, at) != expected {
+            return Some(format!("nodes {first} and {at} differ in slots, roles or epochs"));
         }
     }
     None
 }
 
-/// The nodes by their names: of whom each is a replica, and its epoch.
-fn roles(world: &World, at: usize) -> Vec<(String, Option<String>, u64)> {
+/// The nodes by their names: of whom each is a replica, its epoch and its slots.
+fn roles(world: &World, at: usize) -> Vec<(NodeId, Option<NodeId>, u64, &SlotSet)> {
     let table = world.cluster(at).table();
+    let role = |node: &'_ Node| {
+        let primary = node.primary().map(|primary| table[primary].id);
+        let epoch = if node.slots().is_empty() { 0 } else { node.config_epoch };
+        (node.id, primary, epoch)
+    };
     let mut roles: Vec<_> = table
         .iter()
         .map(|(_, node)| {
-            let primary = node.primary().map(|primary| table[primary].id.to_string());
-            let epoch = if node.slots().is_empty() { 0 } else { node.config_epoch };
-            (node.id.to_string(), primary, epoch)
+            let (id, primary, epoch) = role(node);
+            (id, primary, epoch, node.slots())
         })
         .collect();
-    roles.sort();
+    roles.sort_by_key(|&(id, ..)| id);
     roles
 }
 

@@ -4,8 +4,8 @@ use crate::laws::Laws;
 use crate::network::{End, Network};
 use fastrand::Rng;
 use larder_cluster::{
-    Action, Cluster, Env, Facts, LinkId, Moment, NodeId, Origin, Reply, SLOTS, Settings, SlotMap, SlotSet,
-    TICK_MS, parse_nodes_conf,
+    Action, Cluster, Env, Facts, LinkId, Moment, NodeId, Origin, Reply, Settings, SlotMap, SlotSet, TICK_MS,
+    parse_nodes_conf,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -440,11 +440,5 @@ impl World {
                 assert_eq!(shared, None, "{} and {} in epoch {}", me.id, other.id, me.config_epoch);
             }
         }
-    }
-
-    /// The owners of all slots as a node sees them.
-    pub fn owners(&self, at: usize) -> Vec<Option<NodeId>> {
-        let table = self.cluster(at).table();
-        (0..SLOTS).map(|slot| table.owner(slot).map(|owner| table[owner].id)).collect()
     }
 }
