@@ -63,19 +63,7 @@ impl Cluster {
     }
 
     fn check_failover(&self, args: &[&[u8]], origin: Origin) -> Result<Command, CommandError> {
-        let mode = match args {
-            [] => FailoverMode::Default,
-            [word] if is(Some(word), "force") => FailoverMode::Force,
-            [word] if is(Some(word), "takeover") => FailoverMode::Takeover,
-            // A primary that ends names the replica that shall take its place; the others do nothing.
-            [force, word, id] if is(Some(force), "force") && is(Some(word), "replicaid") => {
-                if origin == Origin::Client || self.me().id.as_bytes() != *id {
-                    return Err(CommandError::Syntax);
-                }
-                FailoverMode::Force
-            }
-            _ => return Err(CommandError::Syntax),
-        };
+        let mode = self.failover_mode(args, origin)?;
         if self.me().is_primary() {
             return Err(CommandError::NotReplica);
         }
@@ -85,6 +73,23 @@ impl Cluster {
             return Err(CommandError::MasterDown);
         }
         Ok(Command::Failover(mode))
+    }
+
+    fn failover_mode(&self, args: &[&[u8]], origin: Origin) -> Result<FailoverMode, CommandError> {
+        let mut mode = FailoverMode::Default;
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            if is(Some(arg), "takeover") {
+                mode = FailoverMode::Takeover;
+            } else if is(Some(arg), "force") {
+                mode = if mode == FailoverMode::Default { FailoverMode::Force } else { mode };
+            } else {
+                // A primary that ends names the replica that shall take its place.
+                let id = args.next().filter(|_| is(Some(arg), "replicaid") && origin == Origin::Primary);
+                id.filter(|&&id| id == self.me().id.as_bytes()).ok_or(CommandError::Syntax)?;
+            }
+        }
+        Ok(mode)
     }
 
     fn check_forget(&self, arg: &[u8]) -> Result<Command, CommandError> {
