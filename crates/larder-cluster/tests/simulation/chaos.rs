@@ -1,7 +1,7 @@
 //! A cluster is made as redis-cli makes one, and then disturbed at random.
 
 use crate::settle::settle;
-use crate::world::{World, ip_of};
+use crate::world::World;
 use larder_cluster::SLOTS;
 
 /// A cluster of primaries with as many replicas each, that has settled.
@@ -17,7 +17,7 @@ pub fn make(primaries: usize, replicas: usize, seed: u64, node_timeout_ms: u64) 
         world.must(at, &format!("ADDSLOTSRANGE {} {}", bound(at), bound(at + 1) - 1));
     }
     for at in 1..nodes {
-        world.must(0, &format!("MEET {} {} {}", ip_of(at), 6000 + at, 16_000 + at));
+        meet(&mut world, 0, at);
     }
     settle(&mut world, 20_000 + 10 * node_timeout_ms);
     for at in primaries..nodes {
@@ -26,6 +26,12 @@ pub fn make(primaries: usize, replicas: usize, seed: u64, node_timeout_ms: u64) 
     }
     settle(&mut world, 20_000 + 10 * node_timeout_ms);
     world
+}
+
+/// A node meets another.
+pub fn meet(world: &mut World, at: usize, other: usize) {
+    let ip = world.nodes[other].ip.clone();
+    world.must(at, &format!("MEET {ip} {} {}", 6000 + other, 16_000 + other));
 }
 
 /// What may be done to a cluster.
@@ -83,7 +89,8 @@ fn disturb_once(world: &mut World, chaos: Chaos) {
         9 => drop(world.command(at, "FAILOVER")),
         10 => drop(world.command(at, "FAILOVER FORCE")),
         11 => write(world, at),
-        12 => drop(world.command(at, "SAVECONFIG")),
+        12 if world.is_up(at) => world.move_node(at),
+        12 => (),
         13 => drop(world.command(at, "BUMPEPOCH")),
         14 => drop(world.command(at, "FAILOVER TAKEOVER")),
         _ => move_slot(world, at),

@@ -2,8 +2,10 @@
 //! manual commands. `laws.rs` says what must never happen; in the end every cluster must settle within a bound.
 
 mod chaos;
+mod large;
 mod laws;
 mod network;
+mod scenarios;
 mod settle;
 mod world;
 

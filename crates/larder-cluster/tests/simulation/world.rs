@@ -57,6 +57,7 @@ pub struct SimNode {
     pub map: Option<Arc<SlotMap>>,
     /// By how much its wall clock is wrong, in ms.
     pub skew: i64,
+    pub ip: String,
     pub settings: Settings,
 }
 
@@ -94,10 +95,6 @@ pub struct World {
     scheduled: u64,
 }
 
-pub fn ip_of(node: usize) -> String {
-    format!("10.0.{}.{}", node / 250, node % 250 + 1)
-}
-
 impl World {
     pub fn new(nodes: usize, seed: u64, node_timeout_ms: u64) -> Self {
         let mut world = World {
@@ -124,6 +121,7 @@ impl World {
                 saved: String::new(),
                 map: None,
                 skew: 0,
+                ip: format!("10.0.{}.{}", node / 250, node % 250 + 1),
                 settings,
             };
             world.nodes.push(fresh);
@@ -164,6 +162,14 @@ impl World {
         for id in self.network.of(Some(at)) {
             self.break_connection(id);
         }
+    }
+
+    /// Gives a node another address, as a machine has after it was moved.
+    pub fn move_node(&mut self, at: usize) {
+        self.crash(at);
+        let [x, y] = [self.rng.u8(..), self.rng.u8(1..)];
+        self.nodes[at].ip = format!("10.{}.{x}.{y}", at % 200 + 1);
+        self.start(at);
     }
 
     pub fn restart_after(&mut self, at: usize, after: u64) {
@@ -383,14 +389,16 @@ impl World {
         if !self.is_alive(from.node, from.life) {
             return;
         }
-        let to = usize::from(port).checked_sub(16_000).filter(|&to| to < self.nodes.len() && ip_of(to) == ip);
+        let to = usize::from(port)
+            .checked_sub(16_000)
+            .filter(|&to| to < self.nodes.len() && self.nodes[to].ip == ip);
         let after = self.network.delay(&mut self.rng);
         match to {
             Some(to) if self.network.is_cut(from.node, to) => {
                 self.schedule(DIAL_TIMEOUT, Event::Closed(from));
             }
             Some(to) if self.is_up(to) => {
-                let (peer, local) = (ip_of(from.node), ip_of(to));
+                let (peer, local) = (self.nodes[from.node].ip.clone(), self.nodes[to].ip.clone());
                 let link = self.input(to, |cluster, env| cluster.accepted(&peer, &local, env));
                 let link = link.expect("the node is up");
                 let end = End { node: to, life: self.nodes[to].life, link };
