@@ -157,7 +157,8 @@ impl Cluster {
 
     /// Begins an epoch and takes it for this node's slots.
     pub(crate) fn take_new_epoch(&mut self) {
-        self.current_epoch += 1;
+        // A node that lies may have brought us to the last epoch. There are no elections then.
+        self.current_epoch = self.current_epoch.saturating_add(1);
         self.me_mut().config_epoch = self.current_epoch;
         self.outbox.changed();
     }

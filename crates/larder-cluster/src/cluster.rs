@@ -79,7 +79,7 @@ impl Cluster {
             health: Health { is_down: true, begun: None, minority: None },
             election: Election::default(),
             manual: None,
-            settings,
+            settings: settings.bounded(),
             rng,
             outbox: Outbox::default(),
             stats: Stats::default(),
@@ -212,7 +212,7 @@ impl Cluster {
 
     /// Changes the options.
     pub fn configure(&mut self, settings: Settings) {
-        self.settings = settings;
+        self.settings = settings.bounded();
         self.announce_settings();
         self.outbox.changed();
     }

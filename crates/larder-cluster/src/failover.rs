@@ -114,7 +114,7 @@ impl Cluster {
     }
 
     fn ask_for_votes(&mut self, is_manual: bool, env: &Env<'_>) {
-        self.current_epoch += 1;
+        self.current_epoch = self.current_epoch.saturating_add(1);
         self.election.epoch = self.current_epoch;
         self.election.is_requested = true;
         self.election.votes.clear();

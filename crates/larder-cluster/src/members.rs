@@ -108,7 +108,7 @@ impl Cluster {
         let was_known = !self.table[key].is_handshake();
         self.table.remove(key);
         if was_known {
-            self.outbox.changed();
+            self.outbox.notice();
         }
     }
 
@@ -164,7 +164,7 @@ impl Cluster {
         if let Some(link) = node.outbound.filter(|_| is_elsewhere) {
             self.close(link, env);
         }
-        self.outbox.changed();
+        self.outbox.notice();
     }
 
     /// A node answered under another name: what was known of the address is wrong.
@@ -177,7 +177,7 @@ impl Cluster {
         node.flags.set(NodeFlags::PFAIL, false);
         node.failed_at = env.ms();
         node.address = Address::default();
-        self.outbox.changed();
+        self.outbox.notice();
     }
 
     /// What a known node says of others.
@@ -215,7 +215,7 @@ impl Cluster {
         let Some(key) = self.table.insert(node) else { return };
         // What role a node has is known from itself; until then a primary has no slots and a replica no primary.
         self.table.set_role(key, !gossip.flags.has(NodeFlags::REPLICA));
-        self.outbox.changed();
+        self.outbox.notice();
     }
 
     /// Others have had an answer of a node: it needs not be asked that soon.
@@ -250,7 +250,7 @@ impl Cluster {
             if self.me().primary == Some(from) {
                 self.me_mut().shard = shard;
             }
-            self.outbox.changed();
+            self.outbox.notice();
         }
         for (id, seconds) in &extensions.forgotten {
             let found =
@@ -267,7 +267,7 @@ impl Cluster {
         let is_wanted = is_meet || self.me().address.ip.is_empty();
         if self.settings.address.ip.is_empty() && is_wanted && !ip.is_empty() && self.me().address.ip != ip {
             self.me_mut().address.ip = ip;
-            self.outbox.changed();
+            self.outbox.notice();
         }
     }
 }

@@ -89,7 +89,7 @@ impl Cluster {
     fn note_sender(&mut self, sender: NodeKey, header: &Header<'_>, env: &Env<'_>) {
         if header.current_epoch > self.current_epoch {
             self.current_epoch = header.current_epoch;
-            self.outbox.must_save = true;
+            self.outbox.notice();
         }
         let node = &mut self.table[sender];
         node.data_received = env.ms();
@@ -100,7 +100,9 @@ impl Cluster {
         node.flags = (node.flags & !told) | (header.flags & told);
         if header.config_epoch > node.config_epoch && node.is_primary() && header.primary.is_none() {
             node.config_epoch = header.config_epoch;
-            self.outbox.must_save = true;
+            // Of slots: a vote may depend on it.
+            self.outbox.must_save |= node.votes();
+            self.outbox.notice();
         }
         self.note_pause(sender, header, env);
     }
@@ -181,7 +183,7 @@ impl Cluster {
         self.table[key].inbound_lost = env.ms();
         self.table.set_role(key, header.primary.is_none());
         self.note_sender(key, header, env);
-        self.outbox.changed();
+        self.outbox.notice();
     }
 
     /// A PONG: the node is there.
@@ -191,8 +193,7 @@ impl Cluster {
         node.ping_sent = None;
         if node.flags.has(NodeFlags::PFAIL) {
             node.flags.set(NodeFlags::PFAIL, false);
-            self.outbox.must_save = true;
-            self.outbox.must_judge = true;
+            self.outbox.notice();
         } else if node.has_failed() {
             self.end_failure(key, env);
         }

@@ -31,6 +31,9 @@ pub struct Settings {
     pub blacklist_ttl_s: u64,
 }
 
+/// Longest times that are told apart, in ms: a thousand years.
+const TIME_MS_MAX: u64 = 1 << 45;
+
 impl Settings {
     /// The defaults of Valkey for a node at these ports.
     pub fn new(port: u16, tls_port: u16, bus_port: u16) -> Self {
@@ -48,6 +51,18 @@ impl Settings {
             manual_failover_timeout_ms: 5000,
             blacklist_ttl_s: 60,
         }
+    }
+
+    /// With times that can be multiplied by small numbers.
+    pub(crate) fn bounded(mut self) -> Self {
+        for time in [
+            &mut self.node_timeout_ms,
+            &mut self.manual_failover_timeout_ms,
+            &mut self.replica_ping_period_ms,
+        ] {
+            *time = (*time).min(TIME_MS_MAX);
+        }
+        self
     }
 
     /// How long a node whose name is not known is kept, in ms.

@@ -25,7 +25,10 @@ impl Cluster {
                 let mine = self.me().slots.clone();
                 self.del_slots(&mine);
             }
-            Command::Forget(key) => self.ban(*key, self.settings.blacklist_ttl_s, env),
+            Command::Forget(key) => {
+                self.ban(*key, self.settings.blacklist_ttl_s, env);
+                self.outbox.changed();
+            }
             Command::Meet { ip, port, bus_port } => {
                 let ports = if self.settings.tls_cluster { (0, *port) } else { (*port, 0) };
                 let address =

@@ -133,6 +133,11 @@ fn move_slot(world: &mut World, to: usize) {
     world.nodes[from].server.keys.remove(slot);
     let pause = world.rng.u64(1..2000);
     world.run(pause);
-    let _ = world.command(to, &format!("SETSLOT {slot} NODE {target}"));
-    let _ = world.command(from, &format!("SETSLOT {slot} NODE {target}"));
+    // An operator who gets no reply of the new owner does not go on.
+    if world.is_up(to)
+        && world.command(to, &format!("SETSLOT {slot} NODE {target}")).is_ok()
+        && world.is_up(to)
+    {
+        let _ = world.command(from, &format!("SETSLOT {slot} NODE {target}"));
+    }
 }

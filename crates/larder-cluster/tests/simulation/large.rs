@@ -10,6 +10,7 @@ fn large(nodes: usize, primaries: usize, node_timeout_ms: u64) -> World {
     let mut world = World::new(nodes, 1, node_timeout_ms);
     world.laws.is_off = true;
     world.check_one_in = 100_000;
+    world.gather_ms = 20;
     let bound = |at: usize| at * 16_384 / primaries;
     for at in 0..nodes {
         world.must(at, &format!("SET-CONFIG-EPOCH {}", at + 1));

@@ -58,10 +58,12 @@ pub struct SimNode {
     /// By how much its wall clock is wrong, in ms.
     pub skew: i64,
     pub ip: String,
+    pub is_acting: bool,
     pub settings: Settings,
 }
 
 enum Event {
+    Act(usize, u32),
     Tick(usize, u32),
     Replicate,
     /// Something may have come to an end of a connection.
@@ -90,6 +92,8 @@ pub struct World {
     pub crash_one_in: Option<u32>,
     /// The state is checked after one of this many inputs.
     pub check_one_in: u32,
+    /// For how long the inputs of a node are gathered before it acts, in ms, as an event loop does under load.
+    pub gather_ms: u64,
     events: BinaryHeap<Reverse<(u64, u64)>>,
     payloads: std::collections::HashMap<u64, Event>,
     scheduled: u64,
@@ -106,6 +110,7 @@ impl World {
             inputs: 0,
             crash_one_in: None,
             check_one_in: 50,
+            gather_ms: 0,
             events: BinaryHeap::new(),
             payloads: Default::default(),
             scheduled: 0,
@@ -121,6 +126,7 @@ impl World {
                 saved: String::new(),
                 map: None,
                 skew: 0,
+                is_acting: false,
                 ip: format!("10.0.{}.{}", node / 250, node % 250 + 1),
                 settings,
             };
@@ -144,6 +150,7 @@ impl World {
         let node = &mut self.nodes[at];
         assert!(node.cluster.is_none());
         node.life += 1;
+        node.is_acting = false;
         node.server.following = None;
         node.server.is_paused = false;
         node.server.last_contact = self.now;
@@ -213,7 +220,12 @@ impl World {
         if self.rng.u32(..self.check_one_in) == 0 {
             cluster.check_invariants();
         }
-        self.act(at);
+        if self.gather_ms == 0 {
+            self.act(at);
+        } else if !std::mem::replace(&mut self.nodes[at].is_acting, true) {
+            let life = self.nodes[at].life;
+            self.schedule(self.gather_ms, Event::Act(at, life));
+        }
         Some(result)
     }
 
@@ -339,6 +351,10 @@ impl World {
             Event::Tick(at, life) if self.is_alive(at, life) => {
                 self.input(at, |cluster, env| cluster.tick(env));
                 self.schedule(TICK_MS, Event::Tick(at, life));
+            }
+            Event::Act(at, life) if self.is_alive(at, life) => {
+                self.nodes[at].is_acting = false;
+                self.act(at);
             }
             Event::Replicate => {
                 self.replicate();
