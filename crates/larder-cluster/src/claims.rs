@@ -1,0 +1,206 @@
+//! Who has which slot: claims, epochs, changes of this node's role.
+
+use crate::cluster::Cluster;
+use crate::facts::Env;
+use crate::node_key::NodeKey;
+use crate::packet::NodeFlags;
+use crate::slot_set::SlotSet;
+
+impl Cluster {
+    /// A primary says which slots it has. It gets those that nobody has, or claims, or whose owners have an older epoch.
+    pub(crate) fn claim_slots(
+        &mut self,
+        claimant: NodeKey,
+        config_epoch: u64,
+        claimed: &SlotSet,
+        env: &Env<'_>,
+    ) {
+        assert!(claimant != self.myself, "others claim");
+        let head = self.me().primary.unwrap_or(self.myself);
+        let had_slots = !self.table[head].slots.is_empty();
+        let mut lost = 0;
+        for slot in claimed.iter() {
+            lost += u32::from(self.claim_slot(slot, claimant, config_epoch, head, env));
+        }
+        let given_up: Vec<u16> =
+            self.table[claimant].slots.iter().filter(|&slot| !claimed.contains(slot)).collect();
+        for slot in given_up {
+            self.unclaimed.insert(slot);
+        }
+        if lost > 0 && had_slots && self.table[head].slots.is_empty() {
+            self.follow_the_winner(claimant, head);
+        }
+        self.climb_the_chain();
+    }
+
+    /// One slot of a claim; whether it was this node's, or its primary's.
+    fn claim_slot(
+        &mut self,
+        slot: u16,
+        claimant: NodeKey,
+        config_epoch: u64,
+        head: NodeKey,
+        env: &Env<'_>,
+    ) -> bool {
+        let owner = self.table.owner(slot);
+        if owner == Some(claimant) {
+            self.unclaimed.remove(slot);
+            return false;
+        }
+        let is_free = owner.is_none_or(|owner| {
+            self.unclaimed.contains(slot) || self.table[owner].config_epoch < config_epoch
+        });
+        if !is_free {
+            return false;
+        }
+        if owner == Some(self.myself) && env.facts.keys_in_slot(slot) > 0 {
+            self.outbox.dropped.insert(slot);
+        }
+        if owner == Some(self.myself) {
+            self.open.migrating.remove(&slot);
+        }
+        self.retarget_import(slot, claimant);
+        self.unclaimed.remove(slot);
+        self.table.assign(slot, claimant);
+        self.outbox.changed();
+        owner == Some(head)
+    }
+
+    /// A slot that is being imported has another owner: it comes from there if that took its primary's place, else it does not come.
+    fn retarget_import(&mut self, slot: u16, owner: NodeKey) {
+        let Some(&from) = self.open.importing.get(&slot) else { return };
+        if self.table[from].shard == self.table[owner].shard {
+            self.open.importing.insert(slot, owner);
+        } else {
+            self.open.importing.remove(&slot);
+        }
+    }
+
+    /// A claim that says nothing new: what was thought to be given up is not.
+    pub(crate) fn claims_again(&mut self, claimant: NodeKey) {
+        if self.unclaimed.is_empty() {
+            return;
+        }
+        let again: Vec<u16> =
+            self.unclaimed.iter().filter(|&slot| self.table.owner(slot) == Some(claimant)).collect();
+        for slot in again {
+            self.unclaimed.remove(slot);
+        }
+    }
+
+    /// The last slot of this node, or of its primary, was taken: the new owner is to be followed.
+    fn follow_the_winner(&mut self, winner: NodeKey, head: NodeKey) {
+        let is_same_shard = self.table[winner].shard == self.me().shard;
+        if is_same_shard || self.settings.allow_replica_migration {
+            self.become_replica_of(winner);
+        } else if head == self.myself {
+            self.outbox.changed();
+        }
+    }
+
+    /// A replica of a replica follows the primary at the top.
+    fn climb_the_chain(&mut self) {
+        let Some(primary) = self.me().primary else { return };
+        if let Some(top) = self.table[primary].primary.filter(|&top| top != self.myself) {
+            self.become_replica_of(top);
+        }
+    }
+
+    /// This node becomes a replica, or that of another primary. Its slots, if it has some, are nobody's.
+    pub(crate) fn become_replica_of(&mut self, primary: NodeKey) {
+        assert!(primary != self.myself);
+        let me = self.myself;
+        self.table.unassign_all(me);
+        self.table.set_role(me, false);
+        self.table[me].flags.set(NodeFlags::MIGRATE_TO, false);
+        self.table.set_primary(me, Some(primary));
+        self.table[me].shard = self.table[primary].shard;
+        self.open.migrating.clear();
+        self.open.importing.clear();
+        self.end_manual_failover();
+        self.outbox.changed();
+    }
+
+    /// This node becomes a primary without slots.
+    pub(crate) fn become_primary(&mut self) {
+        let me = self.myself;
+        self.table.set_primary(me, None);
+        self.table.set_role(me, true);
+        self.outbox.changed();
+    }
+
+    /// Another node says that it is no primary any more. Its slots go to the primary that took its place, if that is of its shard.
+    pub(crate) fn demote(&mut self, node: NodeKey, primary: Option<NodeKey>, config_epoch: u64) {
+        let slots = self.table.unassign_all(node);
+        self.table.set_role(node, false);
+        self.table[node].flags.set(NodeFlags::MIGRATE_TO, false);
+        let heir = primary
+            .filter(|&primary| primary != self.myself && self.table[primary].shard == self.table[node].shard);
+        if let Some(heir) = heir.filter(|_| !slots.is_empty()) {
+            self.table.set_primary(heir, None);
+            self.table.set_role(heir, true);
+            slots.iter().for_each(|slot| self.table.assign(slot, heir));
+            let heir = &mut self.table[heir];
+            heir.config_epoch = heir.config_epoch.max(config_epoch);
+        }
+        self.outbox.changed();
+        self.climb_the_chain();
+    }
+
+    /// Two primaries with one epoch: the one with the smaller name takes a new one.
+    pub(crate) fn settle_collision(&mut self, other: NodeKey, config_epoch: u64) {
+        if config_epoch != self.me().config_epoch || self.table[other].id <= self.me().id {
+            return;
+        }
+        self.take_new_epoch();
+    }
+
+    /// Begins an epoch and takes it for this node's slots.
+    pub(crate) fn take_new_epoch(&mut self) {
+        // A node that lies may have brought us to the last epoch. There are no elections then.
+        self.current_epoch = self.current_epoch.saturating_add(1);
+        self.me_mut().config_epoch = self.current_epoch;
+        self.outbox.changed();
+    }
+
+    /// Makes this node's epoch the greatest of all without asking anybody; whether it was not.
+    pub(crate) fn bump_epoch(&mut self) -> bool {
+        let epochs = self.table.iter().map(|(_, node)| node.config_epoch).max().unwrap_or_default();
+        let greatest = epochs.max(self.current_epoch);
+        if self.me().config_epoch != 0 && self.me().config_epoch == greatest {
+            return false;
+        }
+        self.current_epoch = greatest;
+        self.take_new_epoch();
+        true
+    }
+
+    /// The slots of an import that is under way: keys of them may be here, and are not to be seen.
+    pub fn hide_slots(&mut self, slots: &SlotSet) {
+        for slot in slots.iter() {
+            self.open.hidden.insert(slot);
+        }
+        self.outbox.must_map = true;
+    }
+
+    /// Ends an import without taking the slots: their keys are to be deleted.
+    pub fn reveal_slots(&mut self, slots: &SlotSet) {
+        for slot in slots.iter() {
+            self.open.hidden.remove(slot);
+        }
+        self.outbox.must_map = true;
+    }
+
+    /// Takes slots from their owners, who have granted it, under a new epoch, and tells all nodes. For atomic migrations.
+    pub fn take_slots(&mut self, slots: &SlotSet, env: &Env<'_>) {
+        self.reveal_slots(slots);
+        for slot in slots.iter() {
+            self.open.close(slot);
+            self.unclaimed.remove(slot);
+            self.table.assign(slot, self.myself);
+        }
+        self.bump_epoch();
+        self.outbox.changed();
+        self.broadcast_pong(false, env);
+    }
+}

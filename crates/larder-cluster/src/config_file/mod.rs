@@ -1,0 +1,16 @@
+//! `nodes.conf`: what a node must know again after a restart.
+//!
+//! The format is that of Valkey 9.1; files of Redis 7.0 are read. A line a node, which is that of CLUSTER NODES but for the second
+//! field, and a line of variables:
+//!
+//! ```text
+//! <id> <ip>:<port>@<bus port>,<hostname>,<name>=<value>,.. <flags> <primary or -> <ping ms> <pong ms> <epoch> <link> <slots>..
+//! vars currentEpoch <n> lastVoteEpoch <n>
+//! ```
+//! A file is taken as a whole or not at all: what is lost of it could be a vote. Tested below and in `tests/nodes_conf.rs`.
+
+mod parse;
+mod print;
+
+pub use parse::{ConfigError, SavedConfig, SavedNode, Wrong, parse};
+pub(crate) use print::print;

@@ -1,0 +1,143 @@
+//! A cluster is made as redis-cli makes one, and then disturbed at random.
+
+use crate::settle::settle;
+use crate::world::World;
+use larder_cluster::SLOTS;
+
+/// A cluster of primaries with as many replicas each, that has settled.
+pub fn make(primaries: usize, replicas: usize, seed: u64, node_timeout_ms: u64) -> World {
+    let nodes = primaries * (replicas + 1);
+    let mut world = World::new(nodes, seed, node_timeout_ms);
+    for at in 0..nodes {
+        world.must(at, &format!("SET-CONFIG-EPOCH {}", at + 1));
+    }
+    world.laws.epochs_are_unique = true;
+    for at in 0..primaries {
+        let bound = |at: usize| at * usize::from(SLOTS) / primaries;
+        world.must(at, &format!("ADDSLOTSRANGE {} {}", bound(at), bound(at + 1) - 1));
+    }
+    for at in 1..nodes {
+        meet(&mut world, 0, at);
+    }
+    settle(&mut world, 20_000 + 10 * node_timeout_ms);
+    for at in primaries..nodes {
+        let primary = world.id(at % primaries);
+        world.must(at, &format!("REPLICATE {primary}"));
+    }
+    settle(&mut world, 20_000 + 10 * node_timeout_ms);
+    world
+}
+
+/// A node meets another.
+pub fn meet(world: &mut World, at: usize, other: usize) {
+    let ip = world.nodes[other].ip.clone();
+    world.must(at, &format!("MEET {ip} {} {}", 6000 + other, 16_000 + other));
+}
+
+/// What may be done to a cluster.
+#[derive(Clone, Copy)]
+pub struct Chaos {
+    /// For how long, in ms.
+    pub time_ms: u64,
+    /// Whether epochs may be begun without votes.
+    pub may_bump: bool,
+}
+
+pub fn disturb(world: &mut World, chaos: Chaos) {
+    if chaos.may_bump {
+        world.laws.epochs_are_unique = false;
+    }
+    if world.rng.bool() {
+        world.crash_one_in = Some(world.rng.u32(200..4000));
+    }
+    let end = world.now + chaos.time_ms;
+    while world.now < end {
+        let pause = world.rng.u64(10..4000);
+        world.run(pause);
+        disturb_once(world, chaos);
+    }
+    // All is well from here on.
+    world.crash_one_in = None;
+    world.network.heal();
+    for at in 0..world.nodes.len() {
+        if !world.is_up(at) {
+            world.start(at);
+        }
+    }
+}
+
+fn disturb_once(world: &mut World, chaos: Chaos) {
+    let at = world.rng.usize(..world.nodes.len());
+    let kinds = if chaos.may_bump { 16 } else { 13 };
+    match world.rng.u8(..kinds) {
+        0 => {
+            for side in 0..world.nodes.len() {
+                world.network.sides[side] = world.rng.u8(..2);
+            }
+        }
+        1 => world.network.isolated[at] = true,
+        2 | 3 => world.network.heal(),
+        4 => {
+            world.crash(at);
+            let after = world.rng.u64(1..10_000);
+            world.restart_after(at, after);
+        }
+        5 => break_some(world, Some(at)),
+        6 => break_some(world, None),
+        7 => world.nodes[at].skew = world.rng.i64(-100_000..100_000),
+        8 => world.network.delay_max = world.rng.u64(1..700),
+        9 => drop(world.command(at, "FAILOVER")),
+        10 => drop(world.command(at, "FAILOVER FORCE")),
+        11 => write(world, at),
+        12 if world.is_up(at) => world.move_node(at),
+        12 => (),
+        13 => drop(world.command(at, "BUMPEPOCH")),
+        14 => drop(world.command(at, "FAILOVER TAKEOVER")),
+        _ => move_slot(world, at),
+    }
+}
+
+fn break_some(world: &mut World, of: Option<usize>) {
+    for id in world.network.of(of) {
+        if world.rng.u8(..4) == 0 {
+            world.break_connection(id);
+        }
+    }
+}
+
+/// A key for a slot of a primary.
+fn write(world: &mut World, at: usize) {
+    if world.is_up(at) && world.cluster(at).me().is_primary() {
+        let slots: Vec<u16> = world.cluster(at).me().slots().iter().collect();
+        if let Some(&slot) = slots.first() {
+            world.nodes[at].server.keys.insert(slot);
+        }
+    }
+}
+
+/// Moves a slot in the old way, as far as it goes.
+fn move_slot(world: &mut World, to: usize) {
+    let slot = world.rng.u16(..SLOTS);
+    if !world.is_up(to) {
+        return;
+    }
+    let table = world.cluster(to).table();
+    let owner = table.owner(slot).map(|owner| table[owner].id);
+    let from = (0..world.nodes.len()).find(|&at| world.is_up(at) && Some(world.id(at)) == owner);
+    let Some(from) = from.filter(|&from| from != to) else { return };
+    let (source, target) = (world.id(from), world.id(to));
+    if world.command(to, &format!("SETSLOT {slot} IMPORTING {source}")).is_err() {
+        return;
+    }
+    let _ = world.command(from, &format!("SETSLOT {slot} MIGRATING {target}"));
+    world.nodes[from].server.keys.remove(slot);
+    let pause = world.rng.u64(1..2000);
+    world.run(pause);
+    // An operator who gets no reply of the new owner does not go on.
+    if world.is_up(to)
+        && world.command(to, &format!("SETSLOT {slot} NODE {target}")).is_ok()
+        && world.is_up(to)
+    {
+        let _ = world.command(from, &format!("SETSLOT {slot} NODE {target}"));
+    }
+}
