@@ -23,7 +23,9 @@ class Server:
     def __init__(self, path, threads):
         self.dir = tempfile.TemporaryDirectory()
         self.port = free_port()
+        self.tls_port = free_port()
         args = [path, "--port", str(self.port), "--threads", str(threads), "--save", "", "--dir", self.dir.name]
+        args += ["--tls-port", str(self.tls_port), "--tls-auth-clients", "optional", *self.certificates()]
         self.process = subprocess.Popen(args, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while True:
@@ -34,6 +36,18 @@ class Server:
                 if time.monotonic() > deadline or self.process.poll() is not None:
                     raise
                 time.sleep(0.01)
+
+    def certificates(self):
+        """An authority that is the server's certificate as well, and a client's."""
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        names = ["-addext", "subjectAltName=DNS:localhost"]
+        make = ["openssl", "req", "-x509", *key, *names, "-days", "9", "-subj", "/CN=server"]
+        subprocess.run([*make, "-keyout", "key", "-out", "crt"], cwd=self.dir.name, check=True, stderr=subprocess.DEVNULL)
+        self.ca, self.key = f"{self.dir.name}/crt", f"{self.dir.name}/key"
+        return ["--tls-cert-file", self.ca, "--tls-key-file", self.key, "--tls-ca-cert-file", self.ca]
+
+    def over_tls(self, protocol, **options):
+        return redis.Redis("localhost", self.tls_port, ssl=True, ssl_ca_certs=self.ca, protocol=protocol, **options)
 
     def close(self):
         self.process.terminate()
@@ -156,6 +170,21 @@ def introspection(r):
     assert r.flushall() and r.dbsize() == 0
 
 
+def encrypted(r, server, protocol):
+    """The same by TLS, without a certificate and with one that is its own authority."""
+    for options in ({}, {"ssl_certfile": server.ca, "ssl_keyfile": server.key}):
+        r.flushall()
+        client = server.over_tls(protocol, **options)
+        strings(client)
+        lists(client)
+        with client.pubsub() as hearer:
+            hearer.subscribe("c")
+            assert hearer.get_message(timeout=5)["type"] == "subscribe"
+            assert client.publish("c", "m" * 100_000) == 1
+            assert len(hearer.get_message(timeout=5)["data"]) == 100_000
+    r.flushall()
+
+
 def main():
     path, passed = sys.argv[1], 0
     for threads in (1, 2, 4):
@@ -170,6 +199,7 @@ def main():
                     (transactions, (server.port, protocol)),
                     (users, (server.port, protocol)),
                     (introspection, ()),
+                    (encrypted, (server, protocol)),
                 ):
                     scenario(r, *args)
                     passed += 1

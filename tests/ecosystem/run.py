@@ -104,6 +104,8 @@ SUITES = {
     "redis-py": python("redis_py.py"),
     "ioredis": node("ioredis.js"),
     "go-redis": (prepare_go, [TARGET / "goredis"]),
+    "ioredis-tls": node("ioredis.js"),
+    "go-redis-tls": (prepare_go, [TARGET / "goredis"]),
     "jedis": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "JedisScenarios"]),
     "bullmq": node("bullmq.js"),
     "bull": node("bull.js"),
@@ -117,18 +119,38 @@ SUITES = {
 }
 
 
+def certificates(directory):
+    """An authority and a certificate of the server, made by openssl: the arguments that name them."""
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    pathlib.Path(directory, "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
+    for command in (
+        ["req", "-x509", *key, "-days", "9", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt"],
+        ["req", *key, "-subj", "/CN=server", "-keyout", "server.key", "-out", "server.csr"],
+        ["x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "9",
+         "-extfile", "names", "-out", "server.crt"],
+    ):
+        subprocess.run(["openssl", *command], cwd=directory, check=True, stderr=subprocess.DEVNULL)
+    names = {"cert-file": "server.crt", "key-file": "server.key", "ca-cert-file": "ca.crt"}
+    return [word for name, file in names.items() for word in (f"--tls-{name}", f"{directory}/{file}")]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Server:
     """A server of its own in a directory of its own."""
 
     def __init__(self, program, durable):
         self.directory = tempfile.mkdtemp(prefix="ecosystem-")
         self.log_path = pathlib.Path(self.directory) / "log"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port, self.tls_port = free_port(), free_port()
         self.command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.directory]
         if pathlib.Path(program).name != "redis-server":
             self.command += ["--threads", "2"]
+        self.command += ["--tls-port", str(self.tls_port), "--tls-auth-clients", "no", *certificates(self.directory)]
         if durable:
             self.command += ["--appendonly", "yes", "--appendfsync", "always"]
         self.start()
@@ -202,6 +224,8 @@ def run(name, scenarios, server, durable, counts):
         "REDIS_PROGRAM": server.command[0],
         "NODE_PATH": str(TARGET / "node_modules"),
     }
+    if name.endswith("-tls"):
+        environment |= {"REDIS_PORT": str(server.tls_port), "REDIS_CA": f"{server.directory}/ca.crt"}
     suite = subprocess.Popen([*command, *scenarios], stdout=subprocess.PIPE, text=True, env=environment)
     began, passed = time.monotonic(), True
     for line in suite.stdout:

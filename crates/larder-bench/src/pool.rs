@@ -6,8 +6,10 @@
 //! part in waking it, which on loopback is the server's processor time, would be measured with each of them.
 
 use crate::resp::Replies;
+use larder_testkit::tls;
+use rustls::ClientConfig;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::sync::Arc;
 
 /// Connections to one server.
 pub struct ConnectionPool {
@@ -15,8 +17,13 @@ pub struct ConnectionPool {
     buffer: Vec<u8>,
 }
 
+/// What a connection reads from and writes to.
+trait Transport: Read + Write {}
+
+impl<T: Read + Write> Transport for T {}
+
 struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Transport>,
     request: Vec<u8>,
     replies: Replies,
 }
@@ -24,7 +31,18 @@ struct Connection {
 impl ConnectionPool {
     /// Connects this many times.
     pub fn connect(port: u16, connections: usize) -> io::Result<Self> {
-        let connections = (0..connections).map(|_| Connection::connect(port)).collect::<io::Result<_>>()?;
+        ConnectionPool::of(connections, || Ok(Box::new(crate::connect::connect(port)?)))
+    }
+
+    /// Connects this many times by TLS.
+    pub fn connect_tls(port: u16, connections: usize, config: &Arc<ClientConfig>) -> io::Result<Self> {
+        ConnectionPool::of(connections, || Ok(Box::new(tls::stream(port, config)?)))
+    }
+
+    fn of(connections: usize, connect: impl Fn() -> io::Result<Box<dyn Transport>>) -> io::Result<Self> {
+        let connect =
+            |_| Ok(Connection { stream: connect()?, request: Vec::new(), replies: Replies::default() });
+        let connections = (0..connections).map(connect).collect::<io::Result<_>>()?;
         Ok(ConnectionPool { connections, buffer: vec![0; 64 << 10] })
     }
 
@@ -53,6 +71,7 @@ impl ConnectionPool {
             }
             for connection in &mut self.connections {
                 connection.stream.write_all(&connection.request)?;
+                connection.stream.flush()?;
                 connection.replies.expect(pipeline as u64);
             }
             self.connections.iter_mut().rev().try_for_each(|connection| connection.read(&mut self.buffer))?;
@@ -66,14 +85,6 @@ impl ConnectionPool {
 }
 
 impl Connection {
-    fn connect(port: u16) -> io::Result<Self> {
-        Ok(Connection {
-            stream: crate::connect::connect(port)?,
-            request: Vec::new(),
-            replies: Replies::default(),
-        })
-    }
-
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         while self.replies.owed() > 0 {
             match self.stream.read(buffer)? {

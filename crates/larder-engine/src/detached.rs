@@ -4,6 +4,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::host::{
     ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost, LogLevel, Logged,
     MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+    TlsCertificates,
 };
 use std::sync::Arc;
 
@@ -42,6 +43,10 @@ impl ConfigHost for CopyHost {
 
     fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), SystemError> {
         Err(SystemError::on_copy())
+    }
+
+    fn tls_certificates(&self) -> TlsCertificates {
+        self.0.tls_certificates()
     }
 }
 

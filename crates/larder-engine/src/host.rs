@@ -69,12 +69,34 @@ pub struct Exchange<'a> {
     pub address: &'a str,
     /// The words of AUTH, if there is one among the commands: who has the same may use the same connection.
     pub credentials: &'a [&'a [u8]],
+    /// Whether the other server is talked to by TLS.
+    pub tls: bool,
     /// For connecting, and for each time that nothing is sent or comes.
     pub timeout: Duration,
     /// The commands, which say themselves what database they are for.
     pub request: &'a [u8],
     /// How many replies will come, of one line each.
     pub replies: usize,
+}
+
+/// What INFO tells of a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFacts {
+    /// The serial number in hexadecimal digits.
+    pub serial: String,
+    /// When it expires, in seconds since 1970.
+    pub expires_s: i64,
+}
+
+/// The certificates that TLS is done with.
+#[derive(Clone, Debug, Default)]
+pub struct TlsCertificates {
+    /// The server's own.
+    pub server: Option<CertificateFacts>,
+    /// The one for connections to other servers, if it is another.
+    pub client: Option<CertificateFacts>,
+    /// Of the authorities' the one that expires first.
+    pub authority: Option<CertificateFacts>,
 }
 
 /// The process around the engine: everything that the engine asks of it.
@@ -95,6 +117,10 @@ pub trait ConfigHost: Send + Sync {
     fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, SystemError>;
     /// Writes the ACL file again, whole or not at all.
     fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), SystemError>;
+    /// The certificates that TLS is done with.
+    fn tls_certificates(&self) -> TlsCertificates {
+        TlsCertificates::default()
+    }
 }
 
 /// The server's log.

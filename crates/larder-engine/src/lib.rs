@@ -60,8 +60,9 @@ pub use delivery::mailbox::{Mail, Wake};
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use host::{
-    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost, LogLevel, Logged,
-    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+    ApplyError, CertificateFacts, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost,
+    LogLevel, Logged, MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost,
+    ShutdownFlags, SystemError, TlsCertificates,
 };
 pub use keyspace::hash::set_hash_seed;
 pub use keyspace::locks::{

@@ -17,6 +17,7 @@ use crate::delivery::mailbox::{Mail, Mailbox, Wake};
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::eviction::Evictor;
+use crate::execution::authorization;
 use crate::execution::dispatch::{self, Outcome};
 use crate::execution::tracking as execution_tracking;
 use crate::execution::{blocking, transaction};
@@ -125,6 +126,12 @@ impl Worker {
         self.engine.clients.add(Arc::clone(&shared));
         self.state.stats.connections.add(1);
         Session::new(shared, &self.engine.acl, Access::of_new(&self.engine.acl))
+    }
+
+    /// A connection has shown a certificate that is valid and names these users: it becomes that of the first one who is enabled. False:
+    /// it stays what it was.
+    pub fn log_in_by_certificate(&mut self, session: &mut Session, names: &[Vec<u8>]) -> bool {
+        authorization::authenticate_by_certificate(&self.engine, session, names)
     }
 
     /// Executes one command and appends its reply to `out`.

@@ -1,14 +1,16 @@
 //! What the engine asks of the process.
 
-use crate::listen::{self, CannotListen, Place};
+use crate::listen::{self, CannotListen, Place, Security};
 use crate::persist::Persist;
 use crate::server::Server;
 use crate::settings;
 use crate::supervise::Supervisor;
+use crate::tls::NotChanged;
 use crate::{memory, process, sys};
 use larder_engine::{
     ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, HostMemory, LogHost, LogLevel, Logged,
     MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+    TlsCertificates,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -27,19 +29,33 @@ impl ServerHost {
 
     /// Listens by TCP again. The old sockets must go first, since the new ones may want the same port; when the new
     /// ones fail, the old ones come back.
-    fn listen_again(&self, failure: ApplyError) -> Result<(), ApplyError> {
-        let (shared, wanted) = (&self.server.shared, Place::of(&self.server.shared.config));
+    fn listen_again(&self, securities: &[Security], failure: ApplyError) -> Result<(), ApplyError> {
+        let shared = &self.server.shared;
         let mut listeners = shared.listeners.lock();
-        let before = listeners.close_tcp();
-        match listen::tcp(&wanted, &shared.log) {
-            Ok(opened) => Ok(listeners.add_tcp(wanted, opened)?),
+        let before: Vec<Place> = securities.iter().map(|&security| listeners.close_tcp(security)).collect();
+        let wanted = securities.iter().map(|&security| Place::of(&shared.config, security));
+        let opened = wanted.map(|place| listen::tcp(&place, &shared.log).map(|opened| (place, opened)));
+        let (opened, failure) = match opened.collect::<Result<Vec<_>, _>>() {
+            Ok(opened) => (opened, None),
             Err(CannotListen) => {
-                if let Ok(opened) = listen::tcp(&before, &shared.log) {
-                    listeners.add_tcp(before, opened)?;
-                }
-                Err(failure)
+                let old = before.into_iter().filter_map(|place| {
+                    let opened = listen::tcp(&place, &shared.log).ok()?;
+                    Some((place, opened))
+                });
+                (old.collect(), Some(failure))
             }
+        };
+        for (place, opened) in opened {
+            listeners.add_tcp(place, opened)?;
         }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Follows the options of TLS, and opens its port.
+    fn open_tls_port(&self) -> Result<(), ApplyError> {
+        let shared = &self.server.shared;
+        shared.tls.begin(&shared.config, &shared.log).map_err(|NotChanged| ApplyError::Tls)?;
+        self.listen_again(&[Security::Tls], ApplyError::Port)
     }
 
     /// There before the first command.
@@ -52,8 +68,15 @@ impl ConfigHost for ServerHost {
     fn apply_config(&self, name: &str, value: &str) -> Result<(), ApplyError> {
         let config = &self.server.shared.config;
         match name {
-            "port" => self.listen_again(ApplyError::Port),
-            "bind" => self.listen_again(ApplyError::Addresses),
+            "port" => self.listen_again(&[Security::Plain], ApplyError::Port),
+            "tls-port" => self.open_tls_port(),
+            "bind" => self.listen_again(&[Security::Plain, Security::Tls], ApplyError::Addresses),
+            // Asked for with every connection.
+            "tls-auth-clients" | "tls-auth-clients-user" => Ok(()),
+            name if name.starts_with("tls-") => {
+                let shared = &self.server.shared;
+                shared.tls.follow(config, &shared.log).map_err(|NotChanged| ApplyError::Tls)
+            }
             "dir" => settings::enter_dir(config).map_err(ApplyError::System),
             "crash-log-enabled" => {
                 crate::crash::fault::catch_signals(value == "yes");
@@ -114,6 +137,11 @@ impl ConfigHost for ServerHost {
     fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), SystemError> {
         Ok(settings::replace(Path::new(path), text)?)
     }
+
+    fn tls_certificates(&self) -> TlsCertificates {
+        let shared = &self.server.shared;
+        shared.tls.certificates(&shared.config)
+    }
 }
 
 impl LogHost for ServerHost {
@@ -142,7 +170,7 @@ impl MemoryHost for ServerHost {
 
 impl PeerHost for ServerHost {
     fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
-        self.server.shared.peers.exchange(exchange)
+        self.server.shared.peers.exchange(exchange, &self.server.shared.tls)
     }
 
     fn kept_connections(&self) -> usize {

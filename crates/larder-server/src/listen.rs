@@ -1,4 +1,4 @@
-//! Listening sockets: TCP on every address of `bind`, and the unix socket.
+//! Listening sockets: TCP on every address of `bind`, for plain connections and for TLS, and the unix socket.
 
 use crate::log::Log;
 use crate::settings::system_text;
@@ -16,9 +16,29 @@ const PLAIN_BACKLOG: i32 = 64;
 /// One listening socket.
 pub enum Listener {
     /// By TCP.
-    Tcp(TcpListener),
+    Tcp(TcpListener, Security),
     /// By a file.
     Unix(UnixListener, PathBuf),
+}
+
+/// What is spoken on a TCP connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Security {
+    /// The protocol itself.
+    #[default]
+    Plain,
+    /// TLS.
+    Tls,
+}
+
+impl Security {
+    /// As the log calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Security::Plain => "tcp",
+            Security::Tls => "tls",
+        }
+    }
 }
 
 /// Where to listen by TCP.
@@ -33,19 +53,30 @@ pub struct Place {
     mark: u32,
     /// Multipath TCP.
     multipath: bool,
+    security: Security,
 }
 
 impl Place {
     /// As configured.
-    pub fn of(config: &Config) -> Place {
+    pub fn of(config: &Config, security: Security) -> Place {
         let backlog = config.number("tcp-backlog") as i32;
+        let port = match security {
+            Security::Plain => config.number("port"),
+            Security::Tls => config.number("tls-port"),
+        };
         Place {
             bind: config.value("bind"),
-            port: config.number("port") as u16,
+            port: port as u16,
             backlog,
             mark: config.number("socket-mark-id") as u32,
             multipath: config.is_yes("mptcp"),
+            security,
         }
+    }
+
+    /// What is spoken there.
+    pub fn security(&self) -> Security {
+        self.security
     }
 }
 
@@ -68,14 +99,17 @@ pub fn tcp(place: &Place, log: &Log) -> Result<Vec<Listener>, CannotListen> {
     for address in addresses(&place.bind).filter(|_| port != 0) {
         let text = address.text;
         match bind_one(text, place) {
-            Ok(listener) => listeners.push(Listener::Tcp(listener)),
+            Ok(listener) => listeners.push(Listener::Tcp(listener, place.security)),
             Err(error) if address.optional && not_here(&error) => {}
             Err(error) => {
                 let reason = system_text(&error);
                 log.warning(&format!(
                     "Warning: Could not create server TCP listening socket {text}:{port}: bind: {reason}"
                 ));
-                log.warning(&format!("Failed listening on port {port} (tcp), aborting."));
+                log.warning(&format!(
+                    "Failed listening on port {port} ({}), aborting.",
+                    place.security.name()
+                ));
                 return Err(CannotListen);
             }
         }

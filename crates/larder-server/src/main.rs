@@ -22,6 +22,7 @@ mod signals;
 mod start;
 mod supervise;
 mod sys;
+mod tls;
 mod web;
 mod worker;
 

@@ -3,11 +3,12 @@
 //! A connection over which everything went well is kept for the next exchange with the same server and credentials: MIGRATE is
 //! called for one key after the other. One that fails is closed, and so is one that nobody has used for [`IDLE_MAX`]. The server may
 //! end a connection at the moment in which it is used again: if it has answered nothing, a new one is tried once, as Valkey does.
-//! Tested by `tests/persistence/migrate.rs`.
+//! Tested by `tests/persistence/migrate.rs` and `tests/tls/migrate.rs`.
 
+use crate::tls::{self, PeerLink};
 use larder_engine::{Exchange, ExchangeError};
 use parking_lot::Mutex;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,32 +30,37 @@ struct Kept {
     address: String,
     /// What was sent with AUTH. Who does not say the same must not speak as this user.
     credentials: Vec<Vec<u8>>,
-    stream: TcpStream,
+    tls: bool,
+    link: PeerLink,
     used: Instant,
 }
 
 impl Peers {
     /// Sends commands and reads the replies, each of which is one line.
-    pub fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
-        if let Some(stream) = self.take(exchange) {
-            match talk(&stream, exchange) {
+    pub fn exchange(
+        &self,
+        exchange: &Exchange<'_>,
+        tls: &tls::Context,
+    ) -> Result<Vec<String>, ExchangeError> {
+        if let Some(link) = self.take(exchange) {
+            match talk(&link, exchange) {
                 Err(failure) if failure.ended_unanswered => {}
-                outcome => return self.settle(exchange, stream, outcome),
+                outcome => return self.settle(exchange, link, outcome),
             }
         }
-        let stream = connect(exchange)?;
-        let outcome = talk(&stream, exchange);
-        self.settle(exchange, stream, outcome)
+        let link = connect(exchange, tls)?;
+        let outcome = talk(&link, exchange);
+        self.settle(exchange, link, outcome)
     }
 
     fn settle(
         &self,
         exchange: &Exchange<'_>,
-        stream: TcpStream,
+        link: PeerLink,
         outcome: Result<Vec<String>, Failure>,
     ) -> Result<Vec<String>, ExchangeError> {
         let lines = outcome.map_err(|failure| failure.error)?;
-        self.keep(exchange, stream);
+        self.keep(exchange, link);
         Ok(lines)
     }
 
@@ -69,18 +75,18 @@ impl Peers {
     }
 
     /// A connection that can be used again. The others to that server are closed if they cannot.
-    fn take(&self, exchange: &Exchange<'_>) -> Option<TcpStream> {
+    fn take(&self, exchange: &Exchange<'_>) -> Option<PeerLink> {
         let mut kept = self.kept.lock();
         loop {
             let at = kept.iter().rposition(|kept| kept.is_for(exchange))?;
-            let stream = kept.remove(at).stream;
-            if is_quiet(&stream) && set_timeouts(&stream, exchange.timeout).is_ok() {
-                return Some(stream);
+            let link = kept.remove(at).link;
+            if link.is_quiet() && set_timeouts(&link, exchange.timeout).is_ok() {
+                return Some(link);
             }
         }
     }
 
-    fn keep(&self, exchange: &Exchange<'_>, stream: TcpStream) {
+    fn keep(&self, exchange: &Exchange<'_>, link: PeerLink) {
         let mut kept = self.kept.lock();
         if kept.len() == KEPT_MAX {
             kept.remove(0);
@@ -88,7 +94,8 @@ impl Peers {
         kept.push(Kept {
             address: exchange.address.to_owned(),
             credentials: exchange.credentials.iter().map(|word| word.to_vec()).collect(),
-            stream,
+            tls: exchange.tls,
+            link,
             used: Instant::now(),
         });
     }
@@ -96,30 +103,34 @@ impl Peers {
 
 impl Kept {
     fn is_for(&self, exchange: &Exchange<'_>) -> bool {
-        self.address == exchange.address && self.credentials.iter().eq(exchange.credentials)
+        (self.tls, &*self.address) == (exchange.tls, exchange.address)
+            && self.credentials.iter().eq(exchange.credentials)
     }
 }
 
-/// Whether a connection is open and nothing has come that nobody asked for.
-fn is_quiet(stream: &TcpStream) -> bool {
-    let quiet = stream.set_nonblocking(true).is_ok()
-        && stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-    quiet && stream.set_nonblocking(false).is_ok()
+fn set_timeouts(link: &PeerLink, timeout: Duration) -> std::io::Result<()> {
+    link.set_read_timeout(Some(timeout)).and_then(|()| link.set_write_timeout(Some(timeout)))
 }
 
-fn set_timeouts(stream: &TcpStream, timeout: Duration) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(timeout)).and_then(|()| stream.set_write_timeout(Some(timeout)))
-}
-
-fn connect(exchange: &Exchange<'_>) -> Result<TcpStream, ExchangeError> {
+fn connect(exchange: &Exchange<'_>, tls: &tls::Context) -> Result<PeerLink, ExchangeError> {
     let connecting = |_| ExchangeError::Connecting;
     let timeout = exchange.timeout;
     let mut addresses = exchange.address.to_socket_addrs().map_err(connecting)?;
-    let stream = addresses.find_map(|address| TcpStream::connect_timeout(&address, timeout).ok());
+    let socket = addresses.find_map(|address| TcpStream::connect_timeout(&address, timeout).ok());
     // Redis finds out that nobody is there when it writes, and says so.
-    let stream = stream.ok_or(ExchangeError::Writing)?;
-    stream.set_nodelay(true).and_then(|()| set_timeouts(&stream, timeout)).map_err(connecting)?;
-    Ok(stream)
+    let socket = socket.ok_or(ExchangeError::Writing)?;
+    socket.set_nodelay(true).map_err(connecting)?;
+    let link = match exchange.tls {
+        false => PeerLink::plain(socket),
+        true => {
+            let config = tls.client().ok_or(ExchangeError::Connecting)?;
+            let host = exchange.address.rsplit_once(':').map_or("", |(host, _)| host);
+            socket.set_read_timeout(Some(timeout)).map_err(connecting)?;
+            PeerLink::secure(socket, config, host, timeout, || true).map_err(connecting)?
+        }
+    };
+    set_timeouts(&link, timeout).map_err(connecting)?;
+    Ok(link)
 }
 
 /// What an exchange fails with.
@@ -129,14 +140,13 @@ struct Failure {
     ended_unanswered: bool,
 }
 
-fn talk(stream: &TcpStream, exchange: &Exchange<'_>) -> Result<Vec<String>, Failure> {
+fn talk(link: &PeerLink, exchange: &Exchange<'_>) -> Result<Vec<String>, Failure> {
     // Replies are read meanwhile: a target that cannot get rid of them would stop reading.
     thread::scope(|scope| {
-        let reader = scope.spawn(|| read_lines(stream, exchange.replies));
-        let mut writer = stream;
-        let written = writer.write_all(exchange.request);
+        let reader = scope.spawn(|| read_lines(link, exchange.replies));
+        let written = link.write_all(exchange.request);
         if written.is_err() {
-            let _ = stream.shutdown(std::net::Shutdown::Both);
+            link.shutdown();
         }
         let lines =
             reader.join().unwrap_or(Err(Failure { error: ExchangeError::Reading, ended_unanswered: false }));
@@ -153,8 +163,8 @@ fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-fn read_lines(stream: &TcpStream, count: usize) -> Result<Vec<String>, Failure> {
-    let mut reader = BufReader::new(stream);
+fn read_lines(link: &PeerLink, count: usize) -> Result<Vec<String>, Failure> {
+    let mut reader = BufReader::new(link);
     let mut lines = Vec::new();
     while lines.len() < count {
         let mut line = Vec::new();
@@ -168,7 +178,7 @@ fn read_lines(stream: &TcpStream, count: usize) -> Result<Vec<String>, Failure> 
     }
     if !reader.buffer().is_empty() {
         // Nobody asked for more: the connection is of no use for the next one.
-        let _ = stream.shutdown(std::net::Shutdown::Both);
+        link.shutdown();
     }
     Ok(lines)
 }

@@ -2,10 +2,11 @@
 //! whether it is time to stop.
 
 use crate::connection::Arrival;
-use crate::listen::{Listener, Place};
+use crate::listen::{Listener, Place, Security};
 use crate::log::Log;
 use crate::peer::Peers;
 use crate::supervise::Supervisor;
+use crate::tls;
 use larder_engine::config::Config;
 use larder_engine::{Engine, ShutdownFlags};
 use mio::{Interest, Registry, Token, Waker};
@@ -32,6 +33,8 @@ pub struct Shared {
     pub listeners: Mutex<Listeners>,
     /// The engine, once it is made.
     pub engine: OnceLock<Arc<Engine>>,
+    /// TLS as configured.
+    pub tls: tls::Context,
     /// Connections to other servers.
     pub peers: Peers,
     /// Who supervises the process; told before anything is served.
@@ -62,8 +65,8 @@ pub struct Post {
 pub struct Listeners {
     registry: Option<Registry>,
     open: Vec<(Token, Listener)>,
-    /// Where the TCP sockets among them listen.
-    place: Place,
+    /// Where the TCP sockets among them listen, for each [`Security`].
+    places: [Place; 2],
     next_token: usize,
 }
 
@@ -81,6 +84,7 @@ impl Shared {
             posts: OnceLock::new(),
             listeners: Mutex::default(),
             engine: OnceLock::new(),
+            tls: tls::Context::default(),
             peers: Peers::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),
@@ -167,20 +171,21 @@ impl Listeners {
 
     /// Takes in the TCP sockets of a place.
     pub fn add_tcp(&mut self, place: Place, listeners: Vec<Listener>) -> io::Result<()> {
-        self.place = place;
+        let security = place.security();
+        self.places[security as usize] = place;
         listeners.into_iter().try_for_each(|listener| self.add(listener))
     }
 
-    /// Closes the TCP sockets and says where they were.
-    pub fn close_tcp(&mut self) -> Place {
-        self.open.retain(|(_, listener)| matches!(listener, Listener::Unix(..)));
-        std::mem::take(&mut self.place)
+    /// Closes the TCP sockets of a kind and says where they were.
+    pub fn close_tcp(&mut self, security: Security) -> Place {
+        self.open.retain(|(_, listener)| !matches!(listener, Listener::Tcp(_, kind) if *kind == security));
+        std::mem::take(&mut self.places[security as usize])
     }
 
     /// Closes all sockets and returns the paths of unix sockets.
     pub fn close_all(&mut self) -> Vec<PathBuf> {
         let path = |(_, listener)| match listener {
-            Listener::Tcp(_) => None,
+            Listener::Tcp(..) => None,
             Listener::Unix(_, path) => Some(path),
         };
         self.open.drain(..).filter_map(path).collect()
@@ -200,7 +205,7 @@ impl Listeners {
 fn register(registry: Option<&Registry>, token: Token, listener: &mut Listener) -> io::Result<()> {
     match (registry, listener) {
         (None, _) => Ok(()),
-        (Some(registry), Listener::Tcp(socket)) => registry.register(socket, token, Interest::READABLE),
+        (Some(registry), Listener::Tcp(socket, _)) => registry.register(socket, token, Interest::READABLE),
         (Some(registry), Listener::Unix(socket, _)) => registry.register(socket, token, Interest::READABLE),
     }
 }

@@ -3,7 +3,7 @@
 use crate::banner;
 use crate::crash;
 use crate::host::ServerHost;
-use crate::listen::{self, CannotListen, Place};
+use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::{Log, Role};
 use crate::persist::{self, Persist};
 use crate::replication::syncs::Syncs;
@@ -12,7 +12,7 @@ use crate::settings::{Settings, SettingsError, system_text};
 use crate::shared::{Post, Shared};
 use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
-use crate::{cpus, memory, process, replication, shutdown, signals, sys, web};
+use crate::{cpus, memory, process, replication, shutdown, signals, sys, tls, web};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
 use mio::{Poll, Waker};
@@ -128,12 +128,20 @@ fn run(
 
 fn listen(shared: &Shared) -> Result<(), Aborted> {
     let (config, log) = (&shared.config, &shared.log);
-    let place = Place::of(config);
-    let tcp = listen::tcp(&place, log).map_err(|CannotListen| Aborted)?;
+    shared.tls.follow(config, log).map_err(|tls::NotChanged| {
+        log.warning("Failed to configure TLS. Check logs for more info.");
+        Aborted
+    })?;
+    let places = [Security::Plain, Security::Tls].map(|security| Place::of(config, security));
+    let plain = listen::tcp(&places[0], log).map_err(|CannotListen| Aborted)?;
+    let tls = listen::tcp(&places[1], log).map_err(|CannotListen| Aborted)?;
     let unix = listen::unix(config, log).map_err(|CannotListen| Aborted)?;
     let mut listeners = shared.listeners.lock();
-    let added =
-        listeners.add_tcp(place, tcp).and_then(|()| unix.into_iter().try_for_each(|l| listeners.add(l)));
+    let [plain_place, tls_place] = places;
+    let added = listeners
+        .add_tcp(plain_place, plain)
+        .and_then(|()| unix.into_iter().try_for_each(|l| listeners.add(l)))
+        .and_then(|()| listeners.add_tcp(tls_place, tls));
     added.map_err(|error| abort(shared, &error))?;
     if listeners.is_empty() {
         log.warning("Configured to not listen anywhere, exiting.");
@@ -207,7 +215,7 @@ fn cannot_log(shared: &Shared, error: &dyn std::error::Error) -> Aborted {
 /// Says what runs here: with a picture for those who look at a terminal, or want it.
 fn introduce(shared: &Shared, threads: usize) {
     let (config, log) = (&shared.config, &shared.log);
-    let port = config.value("port");
+    let port = config.first_port().to_string();
     if config.is_yes("always-show-logo") || log.is_terminal() {
         log.raw(&banner::banner(&port, threads));
     } else {
@@ -218,12 +226,13 @@ fn introduce(shared: &Shared, threads: usize) {
 /// The data is loaded: says that clients are served.
 fn announce(shared: &Shared) {
     let (config, log) = (&shared.config, &shared.log);
-    let port = config.value("port");
-    if port != "0" {
-        log.notice("Ready to accept connections tcp");
-    }
-    if !config.value("unixsocket").is_empty() {
-        log.notice("Ready to accept connections unix");
+    let open = [
+        ("tcp", config.number("port") != 0),
+        ("unix", !config.value("unixsocket").is_empty()),
+        ("tls", config.number("tls-port") != 0),
+    ];
+    for (name, _) in open.into_iter().filter(|(_, is_open)| *is_open) {
+        log.notice(&format!("Ready to accept connections {name}"));
     }
     shared.supervisor().ready(log);
 }
@@ -284,6 +293,7 @@ fn cron(shared: &Shared, engine: &Arc<Engine>, persist: &Persist) {
         cron.tick();
         persist.cron();
         shared.peers.close_idle();
+        shared.tls.reload_if_due(&shared.config, &shared.log);
     }
 }
 

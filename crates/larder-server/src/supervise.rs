@@ -85,20 +85,21 @@ pub fn show_title(config: &Config, config_file: &str) {
 }
 
 fn title(config: &Config, config_file: &str) -> String {
-    let (port, socket) = (config.value("port"), config.value("unixsocket"));
+    let socket = config.value("unixsocket");
+    let first_port = config.first_port().to_string();
     let bind = config.value("bind");
     let address = match bind.split(' ').next().unwrap_or_default() {
-        _ if port == "0" => socket.clone(),
-        "" => format!("*:{port}"),
-        first => format!("{}:{port}", first.trim_start_matches('-')),
+        _ if first_port == "0" => socket.clone(),
+        "" => format!("*:{first_port}"),
+        first => format!("{}:{first_port}", first.trim_start_matches('-')),
     };
     let mut title = config.value("proc-title-template");
     let variables = [
         ("{title}", "larder-server"),
         ("{listen-addr}", &address),
         ("{server-mode}", ""),
-        ("{port}", &port),
-        ("{tls-port}", "0"),
+        ("{port}", &config.value("port")),
+        ("{tls-port}", &config.value("tls-port")),
         ("{unixsocket}", &socket),
         ("{config-file}", config_file),
     ];

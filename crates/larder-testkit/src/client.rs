@@ -11,12 +11,14 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a client reads and writes.
-trait Stream: Read + Write + Send {
+pub trait ClientStream: Read + Write + Send {
+    /// Gives up on reads after so long.
     fn set_timeout(&self, timeout: Duration) -> io::Result<()>;
+    /// Tells the server that nothing more comes.
     fn end_writing(&self) -> io::Result<()>;
 }
 
-impl Stream for TcpStream {
+impl ClientStream for TcpStream {
     fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         self.set_nodelay(true)?;
         self.set_read_timeout(Some(timeout))
@@ -27,7 +29,7 @@ impl Stream for TcpStream {
     }
 }
 
-impl Stream for UnixStream {
+impl ClientStream for UnixStream {
     fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         self.set_read_timeout(Some(timeout))
     }
@@ -39,7 +41,7 @@ impl Stream for UnixStream {
 
 /// A connection.
 pub struct Client {
-    stream: BufReader<Box<dyn Stream>>,
+    stream: BufReader<Box<dyn ClientStream>>,
 }
 
 impl Client {
@@ -58,7 +60,8 @@ impl Client {
         Self::over(UnixStream::connect(path)?)
     }
 
-    fn over(stream: impl Stream + 'static) -> io::Result<Self> {
+    /// Uses a stream that is connected.
+    pub fn over(stream: impl ClientStream + 'static) -> io::Result<Self> {
         stream.set_timeout(TIMEOUT)?;
         Ok(Client { stream: BufReader::with_capacity(64 << 10, Box::new(stream)) })
     }

@@ -15,10 +15,11 @@ mod raw_client;
 mod seeds;
 mod server;
 pub mod syntax;
+pub mod tls;
 mod value;
 mod words;
 
-pub use client::{Client, encode};
+pub use client::{Client, ClientStream, encode};
 pub use disk::FaultyDisk;
 pub use kind::{Kind, peer_path, version};
 pub use port::Port;

@@ -3,10 +3,10 @@
 
 const assert = require('node:assert/strict');
 const Redis = require('ioredis').Redis;
-const { port, run, sleep, waitFor } = require('./scenario');
+const { port, transport, run, sleep, waitFor } = require('./scenario');
 
-const r = new Redis(port);
-const connect = (options) => new Redis(port, options);
+const connect = (options) => new Redis(port, { ...transport, ...options });
+const r = connect();
 
 async function pipelines() {
   const replies = await r.pipeline().set('k', 1).incr('k').lpush('k', 'x').get('k').exec();

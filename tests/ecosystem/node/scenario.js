@@ -1,7 +1,13 @@
-// Runs functions as scenarios against the server at REDIS_PORT: a line for each, exit code 1 when one fails.
+// Runs functions as scenarios against the server at REDIS_PORT (by TLS if REDIS_CA names an authority): a line for each, exit code 1 when one fails.
 'use strict';
 
+const fs = require('fs');
+
 const port = Number(process.env.REDIS_PORT);
+const authority = process.env.REDIS_CA;
+
+/** How clients connect, beside the port. */
+const transport = authority ? { host: 'localhost', tls: { ca: fs.readFileSync(authority) } } : {};
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -40,4 +46,4 @@ async function run(suite, scenarios, before) {
   process.exit(failed ? 1 : 0);
 }
 
-module.exports = { port, run, sleep, waitFor };
+module.exports = { port, transport, run, sleep, waitFor };

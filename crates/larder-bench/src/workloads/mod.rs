@@ -23,6 +23,7 @@ mod set;
 mod sorted_sets;
 mod startup;
 mod stream;
+mod tls;
 mod tracking;
 
 use crate::context::Context;
@@ -123,6 +124,9 @@ const TABLE: &[Entry] = &[
     ("eviction/p16", "the same with a pipeline of 16", |c| eviction::run(c, 16)),
     ("stream/one", "stream commands on one stream of 1M entries", |c| stream::run(c, 1, 1_000_000)),
     ("stream/many", "stream commands on 10,000 streams of 100", |c| stream::run(c, 10_000, 100)),
+    ("tls/p1", "SET and GET by TLS 1.3, AES-256-GCM, 50 connections, no pipeline", |c| tls::run(c, 1, 100)),
+    ("tls/p16", "the same with a pipeline of 16", |c| tls::run(c, 16, 100)),
+    ("tls/large", "the same with values of 16 KB, no pipeline", |c| tls::run(c, 1, 16_000)),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -17,6 +17,7 @@ pub(crate) enum Reason {
     Key,
     Channel,
     Database,
+    TlsCertificate,
 }
 
 impl Reason {
@@ -27,6 +28,7 @@ impl Reason {
             Reason::Key => "key",
             Reason::Channel => "channel",
             Reason::Database => "database",
+            Reason::TlsCertificate => "tls-cert",
         }
     }
 }
@@ -69,7 +71,7 @@ struct Entries {
 #[derive(Default)]
 pub(crate) struct AclLog {
     entries: Mutex<Entries>,
-    denied: [AtomicU64; 5],
+    denied: [AtomicU64; 6],
 }
 
 impl AclLog {

@@ -1,6 +1,6 @@
 //! Who a connection is: logging in, and what becomes of a connection whose user changes.
 
-use crate::acl::{Acl, Rights};
+use crate::acl::{Acl, Rights, User};
 use crate::clients::access::{Access, NEVER};
 use crate::clients::session::Session;
 use crate::pubsub::Space;
@@ -46,6 +46,17 @@ pub(crate) fn start_over(acl: &Acl, session: &mut Session) {
 pub(crate) fn log_in(acl: &Acl, session: &mut Session, name: &[u8], password: &[u8]) -> bool {
     let user = acl.find(name).filter(|user| user.rights().admits(password));
     let Some(user) = user else { return false };
+    enter(acl, session, user)
+}
+
+/// Makes a connection this user's without a password, if there is one of the name and it is enabled.
+pub(crate) fn log_in_by_certificate(acl: &Acl, session: &mut Session, name: &[u8]) -> bool {
+    let user = acl.find(name).filter(|user| user.rights().is_enabled());
+    user.is_some_and(|user| enter(acl, session, user))
+}
+
+/// Makes a connection a user's, unless the user is removed meanwhile.
+fn enter(acl: &Acl, session: &mut Session, user: Arc<User>) -> bool {
     become_user(acl, session, Access::of(acl, user, true));
     // Looked at after the change: who deletes the user looks for connections after marking it (I3).
     if !session.access.user.is_gone() {

@@ -20,6 +20,8 @@ use std::sync::atomic::{
 pub enum ConnKind {
     /// By TCP.
     Tcp,
+    /// By TLS.
+    Tls,
     /// By a unix socket.
     Unix,
 }

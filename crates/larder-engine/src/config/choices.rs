@@ -55,6 +55,26 @@ choices! {
         Never = 0: "no",
     }
 
+    /// `tls-auth-clients`: whether clients are asked for a certificate.
+    TlsAuthClients {
+        /// They are not.
+        No = 0: "no",
+        /// They must send one that the authorities vouch for.
+        Yes = 1: "yes",
+        /// They may send none; one that is sent is verified.
+        Optional = 2: "optional",
+    }
+
+    /// `tls-auth-clients-user`: what part of a certificate names the user of its connection.
+    TlsUserField {
+        /// The common name of the subject.
+        CommonName = 0: "CN",
+        /// The URIs among the alternative names of the subject.
+        Uri = 1: "URI",
+        /// None: clients say who they are by commands.
+        Off = 2: "off",
+    }
+
     /// `list-compress-codec`: how blocks within a list are compressed.
     ListCompressCodec {
         /// LZF.

@@ -1,7 +1,9 @@
 //! The options that commands and event loops read all the time, as atomics: a reader takes no lock and sees a CONFIG
 //! SET at its next look. All loads and stores are relaxed; no option orders another.
 
-use super::choices::{AppendFsync, Choice, ListCompressCodec, MaxmemoryPolicy, RdbVersionCheck};
+use super::choices::{
+    AppendFsync, Choice, ListCompressCodec, MaxmemoryPolicy, RdbVersionCheck, TlsAuthClients, TlsUserField,
+};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -121,6 +123,12 @@ hot! {
     maxmemory: AtomicU64,
     /// Connections accepted in one turn of the event loop.
     max_new_connections_per_cycle: AtomicI64,
+    /// Those of TLS among them have a limit of their own.
+    max_new_tls_connections_per_cycle: AtomicI64,
+    /// Whether clients are asked for a certificate.
+    tls_auth_clients: HotChoice<TlsAuthClients>,
+    /// What part of it names the user.
+    tls_auth_clients_user: HotChoice<TlsUserField>,
     /// Writes are refused with fewer replicas, unless this or the next is 0.
     min_replicas_to_write: AtomicI64,
     /// Seconds after which a replica does not count.

@@ -30,7 +30,7 @@ mod tests;
 pub use choices::{
     AclPubsubDefault, AppendFsync, Choice, DisklessLoad, LinkCompression, ListCompressCodec, LogFormat,
     LogThreshold, LogTimestampFormat, MaxmemoryPolicy, OomScoreAdj, Permission, PropagationErrorBehavior,
-    RdbVersionCheck, Supervised,
+    RdbVersionCheck, Supervised, TlsAuthClients, TlsUserField,
 };
 pub use cli::CommandLine;
 pub use error::{ConfigError, OptionError, Refusal};
@@ -100,6 +100,12 @@ impl Config {
         value.unwrap_or_else(|| panic!("{name} has no number")) as i64
     }
 
+    /// The port for plain connections, or else the one for TLS; 0 if there is none.
+    pub fn first_port(&self) -> i64 {
+        let ports = ["port", "tls-port"].map(|name| self.number(name));
+        ports.into_iter().find(|port| *port != 0).unwrap_or(0)
+    }
+
     /// The choice of an option that is one of several names. Panics on others.
     pub fn choice<T: Choice>(&self, name: &str) -> T {
         T::of(self.number(name))
@@ -150,7 +156,7 @@ impl Config {
         std::str::from_utf8(name).ok().and_then(find).is_some_and(|(index, _)| OPTIONS[index].sensitive)
     }
 
-    /// CONFIG SET: all of `pairs`, or none. `apply` is called for each option that changed, with its primary name and
+    /// CONFIG SET: all of `pairs`, or none. `apply` is called for each option that changed or is volatile, with its primary name and
     /// new text, after all of them are stored; when it refuses, everything is put back (and applied back).
     /// `protected_allowed` says whether this client may change protected options.
     pub fn set_for(
@@ -176,7 +182,7 @@ impl Config {
         }
         for (i, change) in changes.iter().enumerate() {
             let (name, new) = (OPTIONS[change.index].name, self.text(change.index));
-            if new == before[i] {
+            if new == before[i] && !OPTIONS[change.index].volatile {
                 continue;
             }
             if let Err(reason) = apply(name, &new) {

@@ -2,7 +2,7 @@
 
 use crate::acl::{Denial, LogEntry, Origin, Reason, allow_to_read_all_keys, decide};
 use crate::clients::describe::describe;
-use crate::clients::login::{log_in, refresh};
+use crate::clients::login::{log_in, log_in_by_certificate, refresh};
 use crate::clients::session::Session;
 use crate::clock::wall_ms;
 use crate::command::spec::Found;
@@ -77,6 +77,18 @@ pub(crate) fn authenticate(
         note(engine, session, Reason::Auth, origin, object, name);
     }
     admitted
+}
+
+/// Makes a connection the user's that its certificate names: the first of `names` that an enabled user has. If there is none, ACL LOG
+/// notes the last name.
+pub(crate) fn authenticate_by_certificate(engine: &Engine, session: &mut Session, names: &[Vec<u8>]) -> bool {
+    if names.iter().any(|name| log_in_by_certificate(&engine.acl, session, name)) {
+        return true;
+    }
+    if let Some(last) = names.last() {
+        note(engine, session, Reason::TlsCertificate, Origin::TopLevel, b"", last);
+    }
+    false
 }
 
 /// Notes a refusal.

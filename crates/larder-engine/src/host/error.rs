@@ -55,6 +55,8 @@ pub enum ApplyError {
     Port,
     /// The system refuses.
     System(SystemError),
+    /// The options of TLS do not make a whole: the log says what is wrong with them.
+    Tls,
 }
 
 impl fmt::Display for ApplyError {
@@ -73,6 +75,7 @@ impl fmt::Display for ApplyError {
             ApplyError::OomScore => "Failed to apply new oom_score_adj configuration, check server logs.",
             ApplyError::Port => "Unable to listen on this port. Check server logs.",
             ApplyError::System(error) => return error.fmt(f),
+            ApplyError::Tls => "Unable to update TLS configuration. Check server logs.",
         })
     }
 }

@@ -23,6 +23,8 @@ pub struct Arrival {
     pub laddr: String,
     /// How it has come.
     pub kind: ConnKind,
+    /// It is to be told this, and closed, once it can be.
+    pub refusal: Option<&'static [u8]>,
 }
 
 /// A connected client.
@@ -41,6 +43,8 @@ pub struct Connection {
     pub hold: u64,
     /// What the event loop knows.
     pub flags: Flags,
+    /// See [`Arrival::refusal`].
+    pub refusal: Option<&'static [u8]>,
 }
 
 /// What the event loop knows of a connection.
@@ -68,6 +72,8 @@ pub struct Flags {
     pub held: bool,
     /// Is on the list of replicas.
     pub streams: bool,
+    /// Its handshake is not over; nothing is executed before.
+    pub greets: bool,
     /// Is a replica that is to be sent a snapshot as soon as its output is.
     pub joins: bool,
 }

@@ -1,5 +1,7 @@
-//! A TCP or unix socket.
+//! A TCP or unix socket, or TLS on a TCP socket.
 
+use crate::sys::read_to_spare;
+use crate::tls::TlsStream;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 use std::io::{self, IoSlice, Read, Write};
@@ -11,31 +13,71 @@ pub enum Stream {
     Tcp(TcpStream),
     /// By a file.
     Unix(UnixStream),
+    /// By TLS.
+    Tls(TlsStream),
 }
 
 impl Stream {
     /// Reads what is there, up to the size of `buf`.
+    #[inline]
     pub fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(socket) => socket.read(buf),
             Stream::Unix(socket) => socket.read(buf),
+            Stream::Tls(stream) => stream.read(buf),
         }
     }
 
-    /// Writes as much as fits.
+    /// Reads what is there to the end of a vector, at most `room` bytes, for which it has the capacity.
+    pub fn read_to_end_of(&mut self, buffer: &mut Vec<u8>, room: usize) -> io::Result<usize> {
+        match self {
+            Stream::Tls(stream) => stream.read_to_end_of(buffer, room),
+            _ => read_to_spare(self, buffer, room),
+        }
+    }
+
+    /// Whether a read of so many bytes, for which there was so much room, has left nothing to be read.
+    #[inline]
+    pub fn is_drained(&self, n: usize, room: usize) -> bool {
+        match self {
+            Stream::Tls(stream) => !stream.may_have_more(),
+            _ => n < room,
+        }
+    }
+
+    /// Writes as much as fits. What is not written is to be offered again.
+    #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(socket) => socket.write(bytes),
             Stream::Unix(socket) => socket.write(bytes),
+            Stream::Tls(stream) => stream.write(&[IoSlice::new(bytes)]),
         }
     }
 
-    /// Writes as much of several buffers as fits.
+    /// Writes as much of several buffers as fits. What is not written is to be offered again.
+    #[inline]
     pub fn write_vectored(&mut self, slices: &[IoSlice]) -> io::Result<usize> {
         match self {
             Stream::Tcp(socket) => socket.write_vectored(slices),
             Stream::Unix(socket) => socket.write_vectored(slices),
+            Stream::Tls(stream) => stream.write(slices),
         }
+    }
+
+    /// Writes a few bytes that need not arrive, if there is room.
+    pub fn offer(&mut self, bytes: &[u8]) {
+        // Whether it works is found out by the next one that must.
+        let _ = match self {
+            Stream::Tls(stream) => stream.offer(bytes),
+            _ => self.write(bytes).map(drop),
+        };
+    }
+
+    /// Whether the stream has something of its own to send, which the next read does.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        matches!(self, Stream::Tls(stream) if stream.has_unsent())
     }
 
     /// Adds the socket to an event loop.
@@ -44,10 +86,11 @@ impl Stream {
     /// all. A unix socket says so whenever the peer has read something, which would be an event for every reply: it is
     /// asked only while a write is unfinished, see [`Stream::watch_writes`].
     pub fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        match self {
-            Stream::Tcp(socket) => registry.register(socket, token, Interest::READABLE | Interest::WRITABLE),
-            Stream::Unix(socket) => registry.register(socket, token, Interest::READABLE),
-        }
+        let interests = match self {
+            Stream::Unix(_) => Interest::READABLE,
+            Stream::Tcp(_) | Stream::Tls(_) => Interest::READABLE | Interest::WRITABLE,
+        };
+        self.watch(registry, token, interests)
     }
 
     /// Has small writes sent at once, or gathered for a moment. Nothing to a unix socket.
@@ -55,6 +98,7 @@ impl Stream {
         match self {
             Stream::Tcp(socket) => socket.set_nodelay(on),
             Stream::Unix(_) => Ok(()),
+            Stream::Tls(stream) => stream.socket().set_nodelay(on),
         }
     }
 
@@ -63,6 +107,7 @@ impl Stream {
         match self {
             Stream::Tcp(socket) => registry.register(socket, token, interests),
             Stream::Unix(socket) => registry.register(socket, token, interests),
+            Stream::Tls(stream) => registry.register(stream.socket_mut(), token, interests),
         }
     }
 
@@ -80,6 +125,7 @@ impl Stream {
         match self {
             Stream::Tcp(socket) => registry.deregister(socket),
             Stream::Unix(socket) => registry.deregister(socket),
+            Stream::Tls(stream) => registry.deregister(stream.socket_mut()),
         }
     }
 
@@ -93,6 +139,7 @@ impl Stream {
             Stream::Unix(socket) => {
                 Stream::Unix(UnixStream::from_std(std::os::unix::net::UnixStream::from(of(socket.as_fd())?)))
             }
+            Stream::Tls(stream) => Stream::Tls(stream.duplicate()?),
         })
     }
 }
@@ -102,6 +149,7 @@ impl AsFd for Stream {
         match self {
             Stream::Tcp(socket) => socket.as_fd(),
             Stream::Unix(socket) => socket.as_fd(),
+            Stream::Tls(stream) => stream.as_fd(),
         }
     }
 }

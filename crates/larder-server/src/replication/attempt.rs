@@ -2,10 +2,10 @@
 
 use crate::persist::Persist;
 use crate::shared::Shared;
+use crate::tls::PeerLink;
 use larder_engine::{Engine, LinkState, wall_ms, wall_s};
 use std::fmt;
-use std::io::{self, Write};
-use std::net::TcpStream;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,11 +93,10 @@ pub fn is_patience(error: &io::Error) -> bool {
 }
 
 /// Writes empty lines to the primary, once a second, while something else takes long: a sign of life.
-pub fn with_signs_of_life<R>(socket: &TcpStream, work: impl FnOnce() -> R) -> R {
+pub fn with_signs_of_life<R>(socket: &PeerLink, work: impl FnOnce() -> R) -> R {
     let (done, waits) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let mut socket = socket;
             while waits.recv_timeout(Duration::from_secs(1))
                 == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
             {

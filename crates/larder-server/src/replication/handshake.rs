@@ -2,10 +2,11 @@
 
 use super::attempt::{LOOK, Link, LinkError, is_patience};
 use super::compression::{Damaged, Decoder};
+use crate::tls::{Fault, PeerLink};
 use larder_engine::config::LinkCompression;
 use larder_rdb::BLOCKS_TRAVEL;
 use socket2::{Domain, Protocol, Socket, Type};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// The primary's end of the link, and what has been read of it.
 pub struct Peer {
-    socket: TcpStream,
+    socket: PeerLink,
     bytes: Vec<u8>,
     /// What comes from now on is compressed.
     decoder: Option<Decoder>,
@@ -42,8 +43,19 @@ fn open(address: SocketAddr, multipath: bool, timeout: Duration) -> io::Result<T
     Ok(socket.into())
 }
 
+/// Talks TLS to the primary, if that is configured.
+fn secure(link: &Link, socket: TcpStream, host: &str, timeout: Duration) -> Result<PeerLink, LinkError> {
+    if !link.shared.config.is_yes("tls-replication") {
+        return Ok(PeerLink::plain(socket));
+    }
+    let config = link.shared.tls.client().ok_or_else(|| io::Error::other("TLS is not configured"))?;
+    PeerLink::secure(socket, config, host, timeout, || link.check().is_ok()).map_err(|error| {
+        LinkError::Refused(format!("The TLS handshake with the primary failed: {}", Fault(&error)))
+    })
+}
+
 /// Sends a command.
-pub fn send(socket: &mut TcpStream, words: &[&str]) -> io::Result<()> {
+pub fn send(socket: &PeerLink, words: &[&str]) -> io::Result<()> {
     let mut bytes = format!("*{}\r\n", words.len());
     for word in words {
         bytes += &format!("${}\r\n{word}\r\n", word.len());
@@ -63,6 +75,7 @@ impl Peer {
                     socket.set_nodelay(true)?;
                     socket.set_read_timeout(Some(LOOK))?;
                     socket.set_write_timeout(Some(timeout))?;
+                    let socket = secure(link, socket, host, timeout)?;
                     return Ok(Peer { socket, bytes: Vec::new(), decoder: None });
                 }
                 Err(reason) => error = reason,
@@ -72,7 +85,7 @@ impl Peer {
     }
 
     /// The socket, what has been read and not used, and what takes compressed bytes apart.
-    pub fn into_parts(self) -> (TcpStream, Vec<u8>, Option<Decoder>) {
+    pub fn into_parts(self) -> (PeerLink, Vec<u8>, Option<Decoder>) {
         (self.socket, self.bytes, self.decoder)
     }
 
@@ -87,7 +100,7 @@ impl Peer {
     }
 
     /// A second handle on the socket.
-    pub fn socket(&self) -> &TcpStream {
+    pub fn socket(&self) -> &PeerLink {
         &self.socket
     }
 
@@ -154,7 +167,7 @@ impl Peer {
 
     /// Sends a command and returns the line that answers it.
     fn ask(&mut self, link: &Link, words: &[&str]) -> Result<String, LinkError> {
-        send(&mut self.socket, words)?;
+        send(&self.socket, words)?;
         self.line(link)
     }
 }
@@ -175,10 +188,11 @@ pub fn introduce(link: &Link, peer: &mut Peer) -> Result<(), LinkError> {
             return Err(LinkError::Refused(format!("Unable to AUTH to PRIMARY: {answer}")));
         }
     }
-    let port = match config.value("replica-announce-port").as_str() {
-        "0" => config.value("port"),
-        port => port.to_owned(),
-    };
+    let ports = [
+        config.value("replica-announce-port"),
+        if config.is_yes("tls-replication") { config.value("tls-port") } else { "0".to_owned() },
+    ];
+    let port = ports.into_iter().find(|port| port != "0").unwrap_or_else(|| config.value("port"));
     let ip = config.value("replica-announce-ip");
     peer.ask(link, &["REPLCONF", "listening-port", &port])?;
     if !ip.is_empty() {
@@ -221,7 +235,7 @@ pub fn ask_for_stream(link: &Link, peer: &mut Peer) -> Result<Answer, LinkError>
     if can_resume {
         link.shared.log.notice(&format!("Trying a partial resynchronization (request {id}:{next})."));
     }
-    send(&mut peer.socket, words)?;
+    send(&peer.socket, words)?;
     // A primary may take its time until it begins with a snapshot.
     let answer = peer.line(link)?;
     let mut parts = answer.split(' ').collect::<Vec<_>>();

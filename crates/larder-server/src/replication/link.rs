@@ -14,12 +14,13 @@ use super::handshake::{self, Answer, Peer};
 use super::receive;
 use crate::persist::Persist;
 use crate::shared::Shared;
+use crate::tls::PeerLink;
 use larder_engine::{
     Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, spawn_background, wall_ms,
 };
 use std::collections::VecDeque;
-use std::io::{self, Read};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -94,17 +95,17 @@ impl Link {
     /// Applies the stream.
     fn stream(&mut self, peer: Peer, db: usize) -> Result<(), LinkError> {
         let engine = Arc::clone(self.engine());
-        let (mut socket, mut bytes, mut decoder) = peer.into_parts();
+        let (socket, mut bytes, mut decoder) = peer.into_parts();
         let mut applier = Applier::new(&engine, client_info(&engine, &socket), self.epoch, db);
         socket.set_read_timeout(Some(LOOK))?;
         let mut acks = Acks::new(Arc::clone(&engine));
-        acks.send(&mut socket)?;
+        acks.send(&socket)?;
         let mut piece = vec![0; READ_BYTES];
         let mut heard = Instant::now();
         let mut noted = Instant::now();
         loop {
             applier.tick();
-            let used = self.apply(&mut applier, &bytes, &mut acks, &mut socket)?;
+            let used = self.apply(&mut applier, &bytes, &mut acks, &socket)?;
             applier.finish_piece();
             bytes.drain(..used);
             if used > 0
@@ -116,7 +117,7 @@ impl Link {
                     "this replica cannot write its append-only file, and replica-ignore-disk-write-errors is no"
                 );
             }
-            acks.send_if_due(&mut socket)?;
+            acks.send_if_due(&socket)?;
             if noted.elapsed() >= NOTE_PERIOD {
                 applier.note_place();
                 noted = Instant::now();
@@ -165,7 +166,7 @@ impl Link {
         applier: &mut Applier,
         bytes: &[u8],
         acks: &mut Acks,
-        socket: &mut TcpStream,
+        socket: &PeerLink,
     ) -> Result<usize, LinkError> {
         let mut at = 0;
         loop {
@@ -187,7 +188,7 @@ impl Link {
 }
 
 /// The link as a client of this server.
-fn client_info(engine: &Engine, socket: &TcpStream) -> ConnInfo {
+fn client_info(engine: &Engine, socket: &PeerLink) -> ConnInfo {
     let text = |address: io::Result<SocketAddr>| address.map_or_else(|_| String::new(), |a| a.to_string());
     ConnInfo {
         id: engine.next_client_id(),
@@ -212,16 +213,16 @@ impl Acks {
         Acks { engine, sent: Instant::now(), unsynced: VecDeque::new(), synced: 0 }
     }
 
-    fn send(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    fn send(&mut self, socket: &PeerLink) -> io::Result<()> {
         let end = self.engine.append_log().stream_end();
         self.send_up_to(socket, end)
     }
 
-    fn send_if_due(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    fn send_if_due(&mut self, socket: &PeerLink) -> io::Result<()> {
         if self.sent.elapsed() >= ACK_PERIOD { self.send(socket) } else { Ok(()) }
     }
 
-    fn send_up_to(&mut self, socket: &mut TcpStream, end: u64) -> io::Result<()> {
+    fn send_up_to(&mut self, socket: &PeerLink, end: u64) -> io::Result<()> {
         self.sent = Instant::now();
         let log = self.engine.append_log();
         let end_text = end.to_string();

@@ -113,8 +113,7 @@ impl Syncs {
             }
             self.joined.wait_for(&mut queue, (delay - waited).min(SIGN_OF_LIFE));
             for (joiner, _) in &mut queue.waiting {
-                // Nobody needs to know whether it fits.
-                let _ = joiner.stream.write(b"\n");
+                joiner.stream.offer(b"\n");
             }
         }
     }

@@ -92,13 +92,13 @@ pub fn forget_pages(file: &File, part: Range<u64>) {
     let _ = rustix::fs::fadvise(file, part.start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// Waits until a socket can be read from, or also written to, at most this long.
-pub fn wait_for_socket(socket: &impl AsFd, writes: bool, patience: Duration) {
+/// Waits until a socket can be read from, or also written to, at most this long; says whether it can.
+pub fn wait_for_socket(socket: &impl AsFd, writes: bool, patience: Duration) -> bool {
     let events = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     // What is too long for the kernel is without an end.
     let timeout = Timespec::try_from(patience).ok();
-    // Whatever comes of it, the caller tries the socket next.
-    let _ = poll(&mut [PollFd::new(socket, events)], timeout.as_ref());
+    // After an error the caller finds out what is wrong when it tries the socket.
+    poll(&mut [PollFd::new(socket, events)], timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
 /// Changes a file's permissions.

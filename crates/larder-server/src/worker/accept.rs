@@ -4,10 +4,12 @@ use super::EventLoop;
 use crate::connection::input::Input;
 use crate::connection::output::Output;
 use crate::connection::{Arrival, Connection, Flags, Stream};
-use crate::listen::Listener;
+use crate::listen::{Listener, Security};
 use crate::shared::Shared;
+use crate::tls::TlsStream;
 use larder_engine::{ConnInfo, ConnKind};
 use mio::Token;
+use mio::net::TcpStream;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -39,14 +41,29 @@ enum Accepted {
 }
 
 impl EventLoop {
-    /// Accepts what there is, up to a bound.
+    /// Accepts what there is, up to a bound; of TLS, which takes longer, up to a bound of its own.
     pub(super) fn accept(&mut self) {
-        for _ in 0..self.shared.config.hot.max_new_connections_per_cycle.load(Relaxed) {
-            match accept_one(&self.shared, self.worker.engine().needs_no_password()) {
-                Ok(Accepted::New(connection)) => self.deal(connection),
-                Ok(Accepted::Refused) => self.worker.stats().rejected_connections.add(1),
+        let hot = &self.shared.config.hot;
+        let mut left = hot.max_new_connections_per_cycle.load(Relaxed);
+        let mut left_of_tls = hot.max_new_tls_connections_per_cycle.load(Relaxed);
+        while left > 0 || left_of_tls > 0 {
+            let may_have = |security: Security| match security {
+                Security::Plain => left > 0,
+                Security::Tls => left_of_tls > 0,
+            };
+            match accept_one(&self.shared, self.worker.engine().needs_no_password(), may_have) {
+                Ok(Accepted::New(connection)) => {
+                    let budget = if connection.kind == ConnKind::Tls { &mut left_of_tls } else { &mut left };
+                    *budget -= 1;
+                    self.deal(connection);
+                }
+                Ok(Accepted::Refused) => {
+                    left -= 1;
+                    self.worker.stats().rejected_connections.add(1);
+                }
                 Ok(Accepted::Nothing) => {
-                    self.accepting = false;
+                    // Those that were not asked may have some.
+                    self.accepting = left <= 0 || left_of_tls <= 0;
                     self.accept_again_ms = None;
                     return;
                 }
@@ -82,7 +99,7 @@ impl EventLoop {
     }
 
     fn adopt(&mut self, new: Arrival) {
-        let Arrival { mut stream, addr, laddr, kind } = new;
+        let Arrival { mut stream, addr, laddr, kind, refusal } = new;
         let slot = self.slots.reserve();
         if let Err(error) = stream.register(self.poll.registry(), Token(slot)) {
             self.shared.log.warning(&format!("Registering a client failed: {error}"));
@@ -91,20 +108,25 @@ impl EventLoop {
         }
         let id = self.worker.engine().next_client_id();
         let session = self.worker.connect(ConnInfo { id, addr, laddr, fd: stream.as_fd().as_raw_fd(), kind });
-        let flags = Flags { writable: true, ..Flags::default() };
+        let flags = Flags { writable: true, greets: kind == ConnKind::Tls, ..Flags::default() };
         let (input, output) = (Input::default(), Output::default());
-        let connection = Connection { stream, session, input, output, deadline_ms: None, hold: 0, flags };
+        let connection =
+            Connection { stream, session, input, output, deadline_ms: None, hold: 0, flags, refusal };
         self.by_id.insert(id, slot);
         self.slots.put(slot, Box::new(connection));
     }
 }
 
-/// The next connection of any listener. `open`: the default user has no password.
-fn accept_one(shared: &Shared, open: bool) -> io::Result<Accepted> {
+/// The next connection of a listener that `may_have` one. `open`: the default user has no password.
+fn accept_one(shared: &Shared, open: bool, may_have: impl Fn(Security) -> bool) -> io::Result<Accepted> {
     let listeners = shared.listeners.lock();
     for listener in listeners.iter() {
         let accepted = match listener {
-            Listener::Tcp(socket) => socket.accept().map(|(stream, peer)| tcp(shared, open, stream, peer)),
+            Listener::Tcp(_, security) if !may_have(*security) => continue,
+            Listener::Unix(..) if !may_have(Security::Plain) => continue,
+            Listener::Tcp(socket, security) => {
+                socket.accept().and_then(|(stream, peer)| tcp(shared, open, stream, peer, *security))
+            }
             Listener::Unix(socket, path) => socket.accept().map(|(stream, _)| {
                 let addr = format!("{}:0", path.display());
                 admit(shared, open, Stream::Unix(stream), None, addr.clone(), addr)
@@ -125,7 +147,13 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | Interrupted | WouldBlock)
 }
 
-fn tcp(shared: &Shared, open: bool, stream: mio::net::TcpStream, peer: SocketAddr) -> Accepted {
+fn tcp(
+    shared: &Shared,
+    open: bool,
+    stream: TcpStream,
+    peer: SocketAddr,
+    security: Security,
+) -> io::Result<Accepted> {
     // Without these the connection still works.
     let _ = stream.set_nodelay(true);
     let seconds = shared.config.hot.tcp_keepalive_s.load(Relaxed).max(0) as u64;
@@ -135,7 +163,19 @@ fn tcp(shared: &Shared, open: bool, stream: mio::net::TcpStream, peer: SocketAdd
         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive.with_retries(3));
     }
     let laddr = stream.local_addr().map_or_else(|_| String::new(), |addr| addr.to_string());
-    admit(shared, open, Stream::Tcp(stream), Some(peer.ip()), peer.to_string(), laddr)
+    let stream = match security {
+        Security::Plain => Stream::Tcp(stream),
+        // Nothing can be said before the handshake, which is not worth its while.
+        Security::Tls if is_full(shared) => return Ok(Accepted::Refused),
+        Security::Tls => Stream::Tls(begin_tls(shared, stream)?),
+    };
+    Ok(admit(shared, open, stream, Some(peer.ip()), peer.to_string(), laddr))
+}
+
+fn begin_tls(shared: &Shared, stream: TcpStream) -> io::Result<TlsStream> {
+    let config = shared.tls.server(shared.config.hot.tls_auth_clients.get());
+    // The port is opened after that.
+    TlsStream::accept(stream, config.ok_or_else(|| io::Error::other("TLS is not configured"))?)
 }
 
 /// Refuses who must not or cannot be served.
@@ -147,20 +187,26 @@ fn admit(
     addr: String,
     laddr: String,
 ) -> Accepted {
-    let hot = &shared.config.hot;
-    let full = shared.connections.load(Relaxed) >= hot.maxclients.load(Relaxed) as usize;
-    let refusal = if full {
-        TOO_MANY
-    } else if open && hot.protected_mode.load(Relaxed) && is_outside(peer) {
-        DENIED
-    } else {
-        let kind = if peer.is_some() { ConnKind::Tcp } else { ConnKind::Unix };
-        shared.log.verbose(&format!("Accepted {addr}"));
-        return Accepted::New(Arrival { stream, addr, laddr, kind });
+    let full = is_full(shared);
+    let is_denied = open && shared.config.hot.protected_mode.load(Relaxed) && is_outside(peer);
+    let kind = match &stream {
+        Stream::Tcp(_) => ConnKind::Tcp,
+        Stream::Unix(_) => ConnKind::Unix,
+        Stream::Tls(_) => ConnKind::Tls,
     };
+    if !full && (!is_denied || kind == ConnKind::Tls) {
+        shared.log.verbose(&format!("Accepted {addr}"));
+        // By TLS it is said after the handshake.
+        return Accepted::New(Arrival { stream, addr, laddr, kind, refusal: is_denied.then_some(DENIED) });
+    }
     // The socket is new: the text fits, or the peer is gone.
-    let _ = stream.write(refusal);
+    stream.offer(if full { TOO_MANY } else { DENIED });
     Accepted::Refused
+}
+
+/// Whether there are as many connections as there may be.
+fn is_full(shared: &Shared) -> bool {
+    shared.connections.load(Relaxed) >= shared.config.hot.maxclients.load(Relaxed) as usize
 }
 
 fn is_outside(peer: Option<IpAddr>) -> bool {

@@ -18,6 +18,7 @@
 mod accept;
 mod debugging;
 mod flush;
+mod greet;
 mod mail;
 mod sender;
 mod serve;
@@ -271,6 +272,12 @@ impl EventLoop {
             flags.writable = true;
             if !connection.output.is_empty() && !std::mem::replace(&mut connection.flags.dirty, true) {
                 self.dirty.push(slot);
+            }
+            if connection.stream.has_unsent() {
+                connection.flags.readable = true;
+                if !std::mem::replace(&mut connection.flags.listed, true) {
+                    self.list.push(slot);
+                }
             }
         }
     }

@@ -53,7 +53,7 @@ impl EventLoop {
             return self.drain(connection);
         }
         if let Some((buffer, room)) = connection.input.direct() {
-            let result = crate::sys::read_to_spare(&connection.stream, buffer, room);
+            let result = connection.stream.read_to_end_of(buffer, room);
             self.received(connection, result, room)?;
             return self.run_pending(slot, connection);
         }
@@ -77,6 +77,9 @@ impl EventLoop {
         room: usize,
     ) -> Result<usize, Hangup> {
         self.worker.stats().reads.add(1);
+        if connection.flags.greets {
+            self.greet(connection, &read)?;
+        }
         let n = match read {
             Ok(0) => return Err(self.hangup(connection, "Client closed connection")),
             Ok(n) => n,
@@ -89,7 +92,7 @@ impl EventLoop {
                 return Err(self.hangup(connection, &format!("Reading from client: {error}")));
             }
         };
-        if n < room && !connection.flags.hung_up {
+        if connection.stream.is_drained(n, room) && !connection.flags.hung_up {
             connection.flags.readable = false;
         }
         self.worker.stats().net_in.add(n as u64);

@@ -43,8 +43,7 @@ fn what_is_missing_is_refused_by_name() {
     let cases = [
         ("cluster-enabled", "yes", "Cluster mode"),
         ("dual-channel-replication-enabled", "yes", "A second connection for the snapshot"),
-        ("tls-port", "7001", "TLS"),
-        ("tls-cert-file", "/x", "TLS"),
+        ("tls-dh-params-file", "/x", "Diffie-Hellman over finite fields"),
         ("rdma-port", "7001", "RDMA"),
         ("activedefrag", "yes", "Active defragmentation"),
         ("crash-memcheck-enabled", "yes", "Testing memory in a crash"),

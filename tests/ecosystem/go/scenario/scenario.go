@@ -1,8 +1,10 @@
-// Package scenario runs functions against the server at REDIS_PORT: a line for each, exit code 1 when one fails.
+// Package scenario runs functions against the server at REDIS_PORT (by TLS if REDIS_CA names an authority): a line for each, exit code 1 when one fails.
 package scenario
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"reflect"
@@ -24,7 +26,15 @@ func Address() string {
 
 // Connect makes a client.
 func Connect() *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: Address()})
+	options := &redis.Options{Addr: Address()}
+	if authority := os.Getenv("REDIS_CA"); authority != "" {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(Must(os.ReadFile(authority))) {
+			panic("no certificate in " + authority)
+		}
+		options.TLSConfig = &tls.Config{RootCAs: roots}
+	}
+	return redis.NewClient(options)
 }
 
 // Must takes a value and an error apart, as most calls return them.

@@ -176,6 +176,7 @@ fn send(context: &mut Context<'_>, request: &Request<'_>, travellers: &mut [Trav
         }
         let replies = context.engine.host.exchange(&Exchange {
             address: &request.address,
+            tls: context.engine.config.is_yes("tls-cluster"),
             credentials: &request.auth,
             timeout: request.timeout,
             request: &bytes,

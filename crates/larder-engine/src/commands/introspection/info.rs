@@ -94,7 +94,6 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
     let uptime = (context.now_ms().saturating_sub(engine.started_wall_ms)) / 1000;
     let hz = engine.config.hot.hz.load(Relaxed);
-    let port = engine.config.value("port");
     text.push_str("# Server\r\n");
     lines!(text,
         "redis_version": REDIS_VERSION,
@@ -114,7 +113,7 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "process_id": std::process::id(),
         "process_supervised": engine.host.supervisor(),
         "run_id": engine.run_id,
-        "tcp_port": port,
+        "tcp_port": engine.config.first_port(),
         "server_time_usec": context.worker.clock.wall_us(),
         "uptime_in_seconds": uptime,
         "uptime_in_days": uptime / 86_400,
@@ -128,15 +127,21 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "io_threads_active": u8::from(engine.threads > 1),
         "availability_zone": engine.config.value("availability-zone"),
     );
-    let bind: String =
-        engine.config.value("bind").split(' ').map(|address| format!("bind={address},")).collect();
-    let socket = engine.config.value("unixsocket");
-    let tcp = (port != "0").then(|| format!("name=tcp,{bind}port={port}"));
+    listeners(engine, text);
+    Ok(())
+}
+
+/// A line for each way to connect.
+fn listeners(engine: &Engine, text: &mut String) {
+    let config = &engine.config;
+    let bind: String = config.value("bind").split(' ').map(|address| format!("bind={address},")).collect();
+    let by_port = |name: &str, port: String| (port != "0").then(|| format!("name={name},{bind}port={port}"));
+    let socket = config.value("unixsocket");
     let unix = (!socket.is_empty()).then(|| format!("name=unix,bind={socket}"));
-    for (at, listener) in [tcp, unix].into_iter().flatten().enumerate() {
+    let all = [by_port("tcp", config.value("port")), unix, by_port("tls", config.value("tls-port"))];
+    for (at, listener) in all.into_iter().flatten().enumerate() {
         let _ = write!(text, "listener{at}:{listener}\r\n");
     }
-    Ok(())
 }
 
 fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
@@ -416,7 +421,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "acl_access_denied_db": engine.acl.log.denied(Reason::Database),
         "acl_access_denied_key": engine.acl.log.denied(Reason::Key),
         "acl_access_denied_channel": engine.acl.log.denied(Reason::Channel),
-        "acl_access_denied_tls_cert": 0,
+        "acl_access_denied_tls_cert": engine.acl.log.denied(Reason::TlsCertificate),
     );
     Ok(())
 }
@@ -428,16 +433,20 @@ fn command_ns(engine: &Engine) -> u64 {
     nanos
 }
 
-fn tls(_context: &mut Context<'_>, text: &mut String) -> CommandResult {
+fn tls(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# TLS\r\n");
-    lines!(text,
-        "tls_server_cert_serial": "none",
-        "tls_server_cert_expires_in_seconds": 0,
-        "tls_client_cert_serial": "none",
-        "tls_client_cert_expires_in_seconds": 0,
-        "tls_ca_cert_serial": "none",
-        "tls_ca_cert_expires_in_seconds": 0,
-    );
+    let certificates = context.engine.host.tls_certificates();
+    let now_s = (context.worker.clock.wall_ms() / 1000) as i64;
+    let all =
+        [("server", certificates.server), ("client", certificates.client), ("ca", certificates.authority)];
+    for (whose, facts) in all {
+        let serial = facts.as_ref().map_or("none", |facts| &facts.serial);
+        let left_s = facts.as_ref().map_or(0, |facts| (facts.expires_s - now_s).max(0));
+        let _ = write!(
+            text,
+            "tls_{whose}_cert_serial:{serial}\r\ntls_{whose}_cert_expires_in_seconds:{left_s}\r\n"
+        );
+    }
     Ok(())
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Opt {
     pub(crate) sensitive: bool,
     /// Patterns of CONFIG GET skip it.
     pub(crate) hidden: bool,
+    /// It names something that may change while the text stays the same: CONFIG SET puts it into effect every time.
+    pub(crate) volatile: bool,
     pub(crate) slot: Option<Slot>,
     pub(crate) effect: Effect,
 }
@@ -64,6 +66,7 @@ pub(super) const fn option(name: &'static str, kind: Kind, default: &'static str
         protected: false,
         sensitive: false,
         hidden: false,
+        volatile: false,
         slot: None,
         effect: Effect::Read,
     }
@@ -127,6 +130,11 @@ impl Opt {
 
     pub(super) const fn hidden(mut self) -> Opt {
         self.hidden = true;
+        self
+    }
+
+    pub(super) const fn volatile(mut self) -> Opt {
+        self.volatile = true;
         self
     }
 

@@ -1,0 +1,121 @@
+//! Certificates, made for each test by the `openssl` command.
+
+use crate::temp_dir;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Who vouches for the others, in a folder of its own that goes with it.
+pub struct Authority {
+    dir: PathBuf,
+}
+
+/// The files of a certificate and of its key.
+#[derive(Clone)]
+pub struct Identity {
+    /// The path of the certificate.
+    pub certificate: String,
+    /// The path of the private key.
+    pub key: String,
+}
+
+/// Extensions of a certificate that is good for everything here.
+pub const COMMON: &str = "basicConstraints=CA:FALSE\nsubjectAltName=DNS:localhost,IP:127.0.0.1";
+
+/// Runs openssl in a folder.
+pub fn openssl(dir: &Path, args: &[&str]) {
+    let output = Command::new("openssl").current_dir(dir).args(args).stdin(Stdio::null()).output();
+    let output = output.expect("there is an openssl command");
+    assert!(output.status.success(), "openssl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+impl Authority {
+    /// A new one, with a key of its own.
+    pub fn new(name: &str) -> Authority {
+        let dir = temp_dir();
+        openssl(&dir, &["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "ca.key"]);
+        let subject = format!("/O=Larder/CN={name}");
+        openssl(
+            &dir,
+            &["req", "-x509", "-new", "-key", "ca.key", "-days", "30", "-subj", &subject, "-out", "ca.crt"],
+        );
+        Authority { dir }
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The path of a file in the folder.
+    pub fn path(&self, file: &str) -> String {
+        self.dir.join(file).to_string_lossy().into_owned()
+    }
+
+    /// The path of its certificate.
+    pub fn certificate(&self) -> String {
+        self.path("ca.crt")
+    }
+
+    /// A new certificate for a name.
+    pub fn issue(&self, name: &str) -> Identity {
+        self.issue_with(name, Some(COMMON), "20")
+    }
+
+    /// The same with these extensions; without any it is of version 1.
+    pub fn issue_with(&self, name: &str, extensions: Option<&str>, days: &str) -> Identity {
+        let [request, certificate, file] = ["csr", "crt", "ext"].map(|end| format!("{name}.{end}"));
+        let key = self.request(name);
+        let mut args =
+            vec!["x509", "-req", "-in", &request, "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
+        args.extend(["-days", days, "-out", &certificate]);
+        if let Some(extensions) = extensions {
+            fs::write(self.dir.join(&file), extensions).expect("the folder is writable");
+            args.extend(["-extfile", &file]);
+        }
+        openssl(&self.dir, &args);
+        Identity { certificate: self.path(&certificate), key: self.path(&key) }
+    }
+
+    /// A certificate that was in force for a day in 2020.
+    pub fn issue_expired(&self, name: &str) -> Identity {
+        const CONFIG: &str = "[ca]\ndefault_ca=own\n[own]\ndatabase=index\nserial=own.serial\nnew_certs_dir=.\n\
+            default_md=sha256\npolicy=any\n[any]\ncommonName=optional\norganizationName=optional\n";
+        for (file, text) in [("ca.cnf", CONFIG), ("index", "")] {
+            fs::write(self.dir.join(file), text).expect("the folder is writable");
+        }
+        let key = self.request(name);
+        let (request, certificate) = (format!("{name}.csr"), format!("{name}.crt"));
+        let args = ["ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key"];
+        let dates = ["-create_serial", "-startdate", "200101000000Z", "-enddate", "200102000000Z"];
+        openssl(&self.dir, &[&args[..], &dates, &["-in", &request, "-out", &certificate]].concat());
+        Identity { certificate: self.path(&certificate), key: self.path(&key) }
+    }
+
+    /// A new key, and the request for a certificate; the key's file.
+    fn request(&self, name: &str) -> String {
+        let (key, request) = (format!("{name}.key"), format!("{name}.csr"));
+        openssl(&self.dir, &["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", &key]);
+        let subject = format!("/O=Larder/CN={name}");
+        openssl(&self.dir, &["req", "-new", "-key", &key, "-subj", &subject, "-out", &request]);
+        key
+    }
+
+    /// A certificate that vouches for itself.
+    pub fn self_signed(&self, name: &str) -> Identity {
+        let [key, certificate] = ["key", "crt"].map(|end| format!("{name}.{end}"));
+        openssl(&self.dir, &["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", &key]);
+        let subject = format!("/O=Larder/CN={name}");
+        openssl(
+            &self.dir,
+            &["req", "-x509", "-new", "-key", &key, "-days", "9", "-subj", &subject, "-out", &certificate],
+        );
+        Identity { certificate: self.path(&certificate), key: self.path(&key) }
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}

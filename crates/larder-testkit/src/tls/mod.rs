@@ -1,0 +1,7 @@
+//! TLS for tests and measurements: certificates, and a client.
+
+mod authority;
+mod client;
+
+pub use authority::{Authority, COMMON, Identity, openssl};
+pub use client::{TlsClientStream, config, connect, stream};
