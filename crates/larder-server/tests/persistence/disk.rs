@@ -4,8 +4,6 @@
 use crate::{digest, wait_for};
 use larder_testkit::{Client, FaultyDisk, Kind, Server, Value};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 const ENOSPC: i32 = 28;
