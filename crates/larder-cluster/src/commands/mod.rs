@@ -1,7 +1,7 @@
 //! The subcommands of CLUSTER that change the state: read and checked first, then done.
 //!
 //! Both steps are there because CLUSTER SETSLOT is checked, handed to the replicas, and done when they have it. The texts of errors are
-//! those of Valkey 9.1.2; `tests/commands.rs` compares them with its. That a subcommand has enough arguments, the command table sees to.
+//! those of Valkey 9.1.2; `tests/interop/commands.rs` compares them with its. That a subcommand has enough arguments, the command table sees to.
 
 mod apply;
 mod check;

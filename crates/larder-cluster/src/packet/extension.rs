@@ -5,8 +5,9 @@
 //! ```
 //! Strings end with a zero. The data of ports is 2 bytes and a padding of 6.
 
+use super::malformed::Malformed;
+use super::text;
 use super::wire::Reader;
-use super::{Malformed, text};
 use crate::id::{ID_BYTES, NodeId};
 
 const START_BYTES: usize = 8;

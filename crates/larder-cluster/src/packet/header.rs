@@ -14,9 +14,10 @@
 //! The first 16 bytes are common to the light header, which ends there: port and count are 0 in it, and the type has its top bit set.
 
 use super::flags::{MessageFlags, NodeFlags};
+use super::malformed::Malformed;
+use super::start::Start;
 use super::text;
 use super::wire::{Reader, write_padded};
-use super::{LIGHT, Malformed, SIGNATURE, VERSION};
 use crate::id::{ID_BYTES, NodeId};
 use crate::slot_set::{BITMAP_BYTES, SlotSet};
 
@@ -104,50 +105,6 @@ impl std::fmt::Debug for Slots<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.to_set().fmt(f)
     }
-}
-
-/// The start that both headers have, after it has been checked.
-pub(super) struct Start {
-    pub port: u16,
-    /// The type, with the bit of light headers.
-    pub kind: u16,
-    /// Number of gossip entries.
-    pub count: u16,
-}
-
-impl Start {
-    pub fn is_light(&self) -> bool {
-        self.kind & LIGHT != 0
-    }
-
-    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let len = reader.0.len();
-        if reader.bytes(4)? != SIGNATURE {
-            return Err(Malformed::Signature);
-        }
-        if reader.u32()? as usize != len {
-            return Err(Malformed::Length);
-        }
-        if reader.u16()? != VERSION {
-            return Err(Malformed::Version);
-        }
-        Ok(Start { port: reader.u16()?, kind: reader.u16()?, count: reader.u16()? })
-    }
-
-    /// Appends it, with a length of 0: [`finish`] sets that.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(SIGNATURE);
-        out.extend_from_slice(&[0; 4]);
-        for field in [VERSION, self.port, self.kind, self.count] {
-            out.extend_from_slice(&field.to_be_bytes());
-        }
-    }
-}
-
-/// Sets the length of a packet that is written.
-pub(super) fn finish(packet: &mut [u8]) {
-    let len = u32::try_from(packet.len()).expect("a packet has less than 4 GiB");
-    packet[4..8].copy_from_slice(&len.to_be_bytes());
 }
 
 /// Reads what follows the start; also the number of extensions.

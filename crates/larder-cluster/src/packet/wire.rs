@@ -1,6 +1,6 @@
 //! Reading and writing fields of fixed size, big endian.
 
-use super::Malformed;
+use super::malformed::Malformed;
 
 /// What is left of a packet.
 #[derive(Clone, Copy)]
