@@ -212,6 +212,22 @@ fn slow_requests_end() {
 }
 
 #[test]
+fn metrics_are_served_on_the_addresses_of_metrics_bind() {
+    // 192.0.2.0/24 is nobody's.
+    let (_server, port) = start(&["--metrics-bind", "127.0.0.2 -192.0.2.1"]);
+    let reach = |address: &str| TcpStream::connect((address, port.number()));
+    let mut socket = reach("127.0.0.2").expect("metrics are served there");
+    socket.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("a request is sent");
+    let mut head = [0; 15];
+    socket.read_exact(&mut head).expect("it is answered");
+    assert_eq!(&head, b"HTTP/1.0 200 OK");
+    assert_eq!(
+        reach("127.0.0.1").map_err(|error| error.kind()).err(),
+        Some(std::io::ErrorKind::ConnectionRefused)
+    );
+}
+
+#[test]
 fn a_port_that_is_taken_stops_the_start() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("its number").port().to_string();
