@@ -177,6 +177,8 @@ def encrypted(r, server, protocol):
         client = server.over_tls(protocol, **options)
         strings(client)
         lists(client)
+        if protocol == 3:
+            continue  # Messages are pushes there, which redis-py prints.
         with client.pubsub() as hearer:
             hearer.subscribe("c")
             assert hearer.get_message(timeout=5)["type"] == "subscribe"

@@ -36,7 +36,7 @@ impl Stream {
         }
     }
 
-    /// Whether a read of so many bytes, for which there was so much room, has left nothing to be read.
+    /// Whether a read of `n` bytes, of at most `room`, has left nothing to be read.
     #[inline]
     pub fn is_drained(&self, n: usize, room: usize) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The TLS that is in force. It is made anew when an option changes or, with `tls-auto-reload-interval`, when a file does; what
+//! The TLS that is in force. It is made again when an option changes or, with `tls-auto-reload-interval`, when a file does; what
 //! cannot be made changes nothing. Connections keep what they began with.
 
 use super::active::{Active, TlsError};

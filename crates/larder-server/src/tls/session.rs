@@ -77,7 +77,7 @@ impl Records for UnbufferedClientConnection {
 pub enum Room<'r> {
     /// A buffer, of which the beginning is full.
     Buffer(&'r mut [u8], usize),
-    /// The end of a vector, which may grow by so much.
+    /// The end of a vector, which may grow by this much.
     End(&'r mut Vec<u8>, usize),
 }
 
