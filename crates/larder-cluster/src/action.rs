@@ -64,6 +64,4 @@ pub enum Action {
         /// Whether it is one of the shard's channels.
         is_sharded: bool,
     },
-    /// Writes a line into the log of the server.
-    Log(String),
 }

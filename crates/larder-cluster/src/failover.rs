@@ -140,7 +140,6 @@ impl Cluster {
             self.send_update(sender, owner, env);
             return;
         }
-        self.table[primary].voted_at = Some(env.ms());
         self.last_vote_epoch = self.current_epoch;
         self.outbox.must_save = true;
         self.send_message(sender, &Message::AuthAck, MessageFlags::default(), env);

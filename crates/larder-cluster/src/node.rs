@@ -83,7 +83,6 @@ pub struct Node {
     /// When the last packet came, on whichever link.
     pub(crate) data_received: u64,
     pub(crate) failed_at: u64,
-    pub(crate) voted_at: Option<u64>,
     /// Since when it has slots, no good replica, and has had some.
     pub(crate) orphaned_since: Option<u64>,
     /// The link that was dialled, which may not be open yet.
@@ -117,7 +116,6 @@ impl Node {
             pong_received: None,
             data_received: 0,
             failed_at: 0,
-            voted_at: None,
             orphaned_since: None,
             outbound: None,
             inbound: None,

@@ -102,6 +102,11 @@ impl Driver {
         self.cluster.nodes_text(Viewer::default(), moment(self.begun))
     }
 
+    /// What the state machine shows.
+    pub fn ask<R>(&self, question: impl FnOnce(&Cluster, &Env<'_>) -> R) -> R {
+        question(&self.cluster, &Env { now: moment(self.begun), facts: &self.server })
+    }
+
     /// A command that must succeed.
     pub fn command(&mut self, line: &str) {
         let reply = self.reply(line);

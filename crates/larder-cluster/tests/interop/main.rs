@@ -2,6 +2,7 @@
 
 mod commands;
 mod driver;
+mod views;
 
 use driver::Driver;
 use larder_cluster::packet::NodeFlags;

@@ -296,7 +296,7 @@ impl World {
                 self.schedule(2, Event::WritesPaused(at, life));
             }
             Action::ResumeWrites => node.server.is_paused = false,
-            Action::WaitForOffset(_) | Action::Deliver { .. } | Action::Log(_) => (),
+            Action::WaitForOffset(_) | Action::Deliver { .. } => (),
             Action::Dial { link, ip, port } => {
                 let after = self.network.delay(&mut self.rng);
                 let from = End { node: at, life, link };
