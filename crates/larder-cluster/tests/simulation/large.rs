@@ -50,7 +50,7 @@ fn a_member_of_200_nodes_costs_little() {
 }
 
 #[test]
-#[ignore = "takes a minute or more"]
+#[ignore = "takes minutes"]
 fn a_thousand_nodes_settle() {
     let mut world = large(1000, 300, 60_000);
     cost_per_second(&mut world, 5);
