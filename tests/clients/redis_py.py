@@ -47,6 +47,8 @@ class Server:
         return ["--tls-cert-file", self.ca, "--tls-key-file", self.key, "--tls-ca-cert-file", self.ca]
 
     def over_tls(self, protocol, **options):
+        # A request that is never answered is a failure, not a run without end.
+        options = {"socket_timeout": 60, **options}
         return redis.Redis("localhost", self.tls_port, ssl=True, ssl_ca_certs=self.ca, protocol=protocol, **options)
 
     def close(self):

@@ -20,6 +20,8 @@
 //! - I1: `incoming` is what rustls has been shown last and not used: it is always shown again as the beginning of what comes next.
 //! - I2: `owed` is what the last write has encrypted and not said to be written: at most [`CHUNK_BYTES`]. A read may have sent it since.
 //! - I3: nothing is read while more than [`UNSENT_BYTES_MAX`] of `outgoing` waits.
+//! - I4: `is_drained` is said by a call that has read the socket, never by one that hands out what was held: the event of what came in between
+//!   has been, and there is no other.
 //!
 //! Tested below with generated sizes, and by `tests/tls`.
 
@@ -117,7 +119,7 @@ pub struct Session<C> {
     /// Bytes of `outgoing` that have been sent.
     sent: usize,
     owed: usize,
-    /// The last read did not fill its buffer.
+    /// The last call read the socket, and did not fill its buffer.
     is_drained: bool,
     /// The peer sends no more.
     is_over: bool,
@@ -179,6 +181,8 @@ impl<C: Records> Session<C> {
     /// The same with one read of the socket, which is "interrupted" when that brings no plaintext.
     pub fn read_once(&mut self, socket: &mut (impl Read + Write), room: &mut Room<'_>) -> io::Result<usize> {
         let before = room.left();
+        // Only a read of the socket knows that it is empty: since the last one more may have come, of which the event is past.
+        self.is_drained = false;
         if !self.plain.is_empty() {
             let n = room.put(&self.plain);
             self.plain.drain(..n);
@@ -559,7 +563,11 @@ mod tests {
                 session.read(socket, &mut Room::End(&mut self.got, room))
             };
             match outcome {
-                Ok(n) => assert!(n > 0 && n <= room),
+                Ok(n) => {
+                    assert!(n > 0 && n <= room);
+                    let is_empty = socket.from.borrow().bytes.is_empty();
+                    assert!(is_empty || session.may_have_more(), "what the socket has said is forgotten");
+                }
                 Err(error) => assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)),
             }
         }
