@@ -285,9 +285,13 @@ impl<C: Records> Session<C> {
     fn fail(&mut self, error: Error, wire: &mut [u8]) {
         let is_other_protocol = !self.has_heard && matches!(error, Error::InvalidMessage(_));
         let mut used = 0;
-        while let UnbufferedStatus { discard, state: Ok(ConnectionState::EncodeTlsData(mut data)) } =
-            self.connection.records(&mut wire[used..])
-        {
+        // Only while there is something to be sent: rustls would look at what is broken again, and raise a second alert.
+        while self.connection.wants_write() {
+            let UnbufferedStatus { discard, state: Ok(ConnectionState::EncodeTlsData(mut data)) } =
+                self.connection.records(&mut wire[used..])
+            else {
+                break;
+            };
             used += discard;
             append(&mut self.outgoing, |room| data.encode(room));
         }
