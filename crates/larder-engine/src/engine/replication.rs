@@ -116,8 +116,7 @@ impl Engine {
         };
         let Some(cursor) = self.append_log.attach_at(position) else { return Resumption::Refused };
         replica.set_cursor(cursor);
-        replica.note_life(crate::clock::wall_ms());
-        replica.advance_to(Phase::Online);
+        replica.go_online(crate::clock::wall_ms());
         Resumption::Granted(name)
     }
 

@@ -4,7 +4,7 @@ use crate::aof::stream::Cursor;
 use crate::config::LinkCompression;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// What a replica says of itself before it asks for the stream (REPLCONF).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,8 +108,9 @@ pub struct Replica {
     cursor: Mutex<Option<Arc<Cursor>>>,
     acked: AtomicU64,
     synced: AtomicU64,
-    /// When it last acknowledged, in ms of the wall clock.
-    acked_at_ms: AtomicU64,
+    /// When it last acknowledged, or went online, in ms of the wall clock.
+    heard_at_ms: AtomicU64,
+    has_acknowledged: AtomicBool,
 }
 
 impl Replica {
@@ -130,7 +131,8 @@ impl Replica {
             cursor: Mutex::default(),
             acked: AtomicU64::new(0),
             synced: AtomicU64::new(0),
-            acked_at_ms: AtomicU64::new(0),
+            heard_at_ms: AtomicU64::new(0),
+            has_acknowledged: AtomicBool::new(false),
         }
     }
 
@@ -145,7 +147,14 @@ impl Replica {
         }
     }
 
-    /// Goes on to a later phase; false if it is there, or further, already.
+    /// From now on it is sent the stream; false if it was already, or is gone. Its silence counts from now on, not from the snapshot, nor from
+    /// before.
+    pub fn go_online(&self, now_ms: u64) -> bool {
+        self.heard_at_ms.fetch_max(now_ms, Ordering::Relaxed);
+        self.advance_to(Phase::Online)
+    }
+
+    /// Goes on to a later phase; false if it is there, or further, already. To be online: [`go_online`](Self::go_online).
     pub fn advance_to(&self, phase: Phase) -> bool {
         self.phase.fetch_max(phase as u8, Ordering::AcqRel) < phase as u8
     }
@@ -176,17 +185,13 @@ impl Replica {
         if let Some(synced) = synced {
             self.synced.store(synced, Ordering::Release);
         }
-        self.note_life(now_ms);
+        self.heard_at_ms.store(now_ms, Ordering::Relaxed);
+        self.has_acknowledged.store(true, Ordering::Release);
     }
 
-    /// It lives.
-    pub(crate) fn note_life(&self, now_ms: u64) {
-        self.acked_at_ms.store(now_ms, Ordering::Relaxed);
-    }
-
-    /// Whether it has said anything.
+    /// Whether it has acknowledged anything.
     pub fn has_acknowledged(&self) -> bool {
-        self.acked_at_ms.load(Ordering::Relaxed) > 0
+        self.has_acknowledged.load(Ordering::Acquire)
     }
 
     /// How much of the stream it has acknowledged.
@@ -199,9 +204,9 @@ impl Replica {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// Milliseconds since it last acknowledged.
+    /// Milliseconds since it last acknowledged, or went online.
     pub(crate) fn lag_ms(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_sub(self.acked_at_ms.load(Ordering::Relaxed))
+        now_ms.saturating_sub(self.heard_at_ms.load(Ordering::Relaxed))
     }
 
     /// The address under which it is known.
@@ -257,5 +262,26 @@ impl Replicas {
                 wake(replica.worker);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A replica that goes online has been heard of at that moment, whether or not it has acknowledged anything: it is not taken to be
+    /// silent since 1970.
+    #[test]
+    fn silence_counts_from_going_online() {
+        let replica = Replica::new(1, 0, String::new(), ReplicaInfo::default(), false);
+        assert!(replica.advance_to(Phase::Loaded));
+        assert!(!replica.has_acknowledged());
+        assert!(replica.go_online(1_000_000));
+        assert!(!replica.go_online(1_000_500), "it was online");
+        assert!(!replica.has_acknowledged(), "going online is no acknowledgement");
+        assert_eq!(replica.lag_ms(1_001_500), 1000);
+        replica.acknowledge(7, None, 1_002_000);
+        assert!(replica.has_acknowledged());
+        assert_eq!((replica.lag_ms(1_003_000), replica.acked()), (1000, 7));
     }
 }

@@ -11,7 +11,7 @@ use super::compression::Encoder;
 use crate::connection::Stream;
 use crate::persist::{Persist, WriteError, snapshot};
 use larder_engine::config::LinkCompression;
-use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background};
+use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background, wall_ms};
 use larder_rdb::{BLOCKS_TRAVEL, Version};
 use mio::{Events, Interest, Poll, Token};
 use parking_lot::{Condvar, Mutex};
@@ -232,9 +232,9 @@ impl Syncs {
                 (None, true) => engine.drop_replica(replica),
                 (None, false) => {
                     // After a marked snapshot the stream begins once the replica has said that it is loaded.
-                    replica.advance_to(if wanted.is_marked { Phase::Loaded } else { Phase::Online });
-                    if replica.has_acknowledged() {
-                        replica.advance_to(Phase::Online);
+                    replica.advance_to(Phase::Loaded);
+                    if !wanted.is_marked || replica.has_acknowledged() {
+                        replica.go_online(wall_ms());
                     }
                     engine.wake_sender(replica);
                 }

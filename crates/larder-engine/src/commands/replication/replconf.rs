@@ -96,7 +96,7 @@ fn acknowledge(context: &mut Context<'_>, applied: &[u8], synced: Option<(&[u8],
     let Some(applied) = number(applied) else { return };
     let synced = synced.filter(|(option, _)| is_word(option, "fack")).and_then(|(_, value)| number(value));
     replica.acknowledge(applied, synced, context.now_ms());
-    if replica.phase() == Phase::Loaded && replica.advance_to(Phase::Online) {
+    if replica.phase() == Phase::Loaded && replica.go_online(context.now_ms()) {
         context.flow = Flow::Replica;
     }
     context.engine.check_replicas();
