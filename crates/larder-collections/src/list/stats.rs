@@ -52,7 +52,7 @@ impl List {
             uncompressed_size: self.sum_blocks(u64::MAX, |block| block.size_bytes() as u64),
             nodes_compressed: match self {
                 List::Packed(_) => 0,
-                List::Tree(tree) => u64::from(tree.0.inner.sum().compressed),
+                List::Tree(tree) => u64::from(tree.0.inner().sum().compressed),
             },
         }
     }
@@ -73,7 +73,7 @@ impl List {
         let sum = self.sum_blocks(seen, |block| block.heap_bytes() as u64);
         let directory = match self {
             List::Packed(_) => 0,
-            List::Tree(tree) => size_of_val(&*tree.0) as u64 + 16 + tree.0.inner.heap_bytes() as u64,
+            List::Tree(tree) => tree.0.heap_bytes() as u64,
         };
         directory + (u128::from(sum) * u128::from(blocks) / u128::from(seen.max(1))) as u64
     }
