@@ -3,6 +3,7 @@
 
 #![deny(unsafe_code)]
 
+mod counted_tree;
 pub mod hash;
 pub mod hyperloglog;
 pub mod int_set;

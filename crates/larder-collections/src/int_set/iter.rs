@@ -1,7 +1,6 @@
 //! The values in order: from any value on, block by block, or step by step with a scan cursor.
 
 use super::IntSet;
-use super::node::{Inner, Leaf, Node};
 use larder_packed::int_block::{IntBlock, Values};
 
 impl IntSet {
@@ -111,28 +110,12 @@ impl<'a> Iterator for Blocks<'a> {
 
     fn next(&mut self) -> Option<&'a IntBlock> {
         let from = self.from?;
-        let tree = match self.set {
-            IntSet::Packed(block) => {
-                self.from = None;
-                return Some(block);
-            }
-            IntSet::Tree(tree) => tree,
+        let (block, next) = match self.set {
+            IntSet::Packed(block) => (Some(block), None),
+            IntSet::Tree(tree) => tree.0.tree.block_and_end(from),
         };
-        let (mut node, mut end) = (&*tree.0.root, None);
-        loop {
-            match node {
-                Node::Inner(Inner(branch)) => {
-                    let at = branch.find(from);
-                    end = branch.lows.get(at + 1).copied().or(end);
-                    node = &branch.children[at];
-                }
-                Node::Leaf(Leaf(branch)) => {
-                    let at = branch.find(from);
-                    self.from = branch.lows.get(at + 1).copied().or(end);
-                    return branch.children.get(at);
-                }
-            }
-        }
+        self.from = next;
+        block
     }
 }
 

@@ -17,33 +17,23 @@
 //! ```text
 //!   Packed(IntBlock)
 //!
-//!   Tree(Arc) -> IntTree  root, len, overgrown
-//!
-//!            Inner  lows: [i64; 2..=128]  counts: [u64; same]  children: [Arc<Node>; same]
-//!                     |            \
-//!   Leaf  lows: [i64; 32..=128]  Leaf ...   counts: [u16; same]  blocks: [IntBlock; same]
+//!   Tree(Arc) -> IntTree  overgrown, tree -> [lower bound | values | IntBlock] x n
 //! ```
 //!
-//! Invariants:
-//! - N1: all leaves are at the same depth; a node has at most [`FANOUT`] children, every node but the root at least
-//!   [`FANOUT_MIN`]; an inner root has at least two.
-//! - N2: `counts[i]` is the number of values below child `i`, `len` that of all.
-//! - N3: the values below child `i` are at least `lows[i]` (but for the first child) and less than `lows[i + 1]`.
-//! - N4: no block of a tree is empty.
+//! Invariants: those of [`counted_tree`](crate::counted_tree); no block of a tree is empty.
 //!
+
 //! Tested by the model test in `tests` beside this file.
 
-mod edit;
 mod iter;
-mod node;
 mod sample;
 mod seek;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use larder_packed::int_block::{Insert, IntBlock};
-use node::{FANOUT, FANOUT_MIN, Leaf, Node};
 use std::sync::Arc;
 
 pub use iter::{Blocks, CURSOR_END, Iter};
@@ -64,8 +54,7 @@ pub struct Tree(pub(crate) Arc<IntTree>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct IntTree {
-    root: Arc<Node>,
-    len: u64,
+    tree: tree::Tree,
     /// The set was once larger than an intset may be. It is remembered for OBJECT ENCODING.
     overgrown: bool,
 }
@@ -81,7 +70,7 @@ impl IntSet {
     pub fn len(&self) -> u64 {
         match self {
             IntSet::Packed(block) => block.len() as u64,
-            IntSet::Tree(tree) => tree.0.len,
+            IntSet::Tree(tree) => tree.0.tree.sum(),
         }
     }
 
@@ -96,7 +85,7 @@ impl IntSet {
     pub fn contains(&self, value: i64) -> bool {
         match self {
             IntSet::Packed(block) => block.contains(value),
-            IntSet::Tree(tree) => tree.0.root.contains(value),
+            IntSet::Tree(tree) => tree.0.tree.contains(value),
         }
     }
 
@@ -106,13 +95,13 @@ impl IntSet {
             IntSet::Packed(block) => match block.insert_alone(value) {
                 Insert::Added => true,
                 Insert::Present => false,
-                Insert::Full => self.make_tree().insert(value),
+                Insert::Full => self.make_tree().tree.insert(value),
             },
             IntSet::Tree(tree) => {
-                if Arc::get_mut(&mut tree.0).is_none() && tree.0.root.contains(value) {
+                if Arc::get_mut(&mut tree.0).is_none() && tree.0.tree.contains(value) {
                     return false;
                 }
-                Arc::make_mut(&mut tree.0).insert(value)
+                Arc::make_mut(&mut tree.0).tree.insert(value)
             }
         }
     }
@@ -128,12 +117,15 @@ impl IntSet {
                 found.is_ok()
             }
             IntSet::Tree(tree) => {
-                if Arc::get_mut(&mut tree.0).is_none() && !tree.0.root.contains(value) {
+                if Arc::get_mut(&mut tree.0).is_none() && !tree.0.tree.contains(value) {
                     return false;
                 }
                 let tree = Arc::make_mut(&mut tree.0);
-                let removed = tree.remove(value);
-                if let Some(block) = tree.only_block().filter(|_| removed) {
+                let removed = tree.tree.remove(value);
+                if removed
+                    && !tree.overgrown
+                    && let Some(block) = tree.tree.only_block()
+                {
                     *self = IntSet::Packed(block);
                 }
                 removed
@@ -165,10 +157,8 @@ impl IntSet {
     fn make_tree(&mut self) -> &mut IntTree {
         if let IntSet::Packed(block) = self {
             let block = std::mem::replace(block, IntBlock::empty());
-            let len = block.len() as u64;
-            let leaf = if block.is_empty() { Leaf::empty() } else { Leaf::of(block) };
-            let root = Arc::new(Node::Leaf(leaf));
-            *self = IntSet::Tree(Tree(Arc::new(IntTree { root, len, overgrown: false })));
+            let tree = IntTree { tree: tree::Tree::of(block), overgrown: false };
+            *self = IntSet::Tree(Tree(Arc::new(tree)));
         }
         match self {
             IntSet::Tree(tree) => Arc::make_mut(&mut tree.0),
@@ -180,10 +170,7 @@ impl IntSet {
     pub fn check_invariants(&self) {
         match self {
             IntSet::Packed(block) => block.check_invariants(),
-            IntSet::Tree(tree) => {
-                tree.0.root.check(true, i64::MIN, None);
-                assert_eq!(tree.0.root.len(), tree.0.len, "N2: of the root");
-            }
+            IntSet::Tree(tree) => tree.0.tree.check(),
         }
     }
 }

@@ -10,7 +10,7 @@ impl IntSet {
     pub fn node_count(&self) -> u64 {
         match self {
             IntSet::Packed(_) => 1,
-            IntSet::Tree(tree) => tree.0.root.heap_bytes().1 as u64,
+            IntSet::Tree(tree) => tree.0.tree.heap_bytes().1 as u64,
         }
     }
 
@@ -19,7 +19,7 @@ impl IntSet {
     pub fn memory_bytes(&self, samples: u64) -> u64 {
         let (directory, blocks) = match self {
             IntSet::Packed(block) => return block.heap_bytes() as u64,
-            IntSet::Tree(tree) => tree.0.root.heap_bytes(),
+            IntSet::Tree(tree) => tree.0.tree.heap_bytes(),
         };
         let seen = if samples == 0 {
             blocks

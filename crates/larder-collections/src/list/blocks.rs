@@ -33,7 +33,7 @@ impl List {
         match self {
             List::Packed(block) => f(block),
             List::Tree(tree) => {
-                let flow = tree.0.for_each_block(0, Direction::Forward, |block| match f(block) {
+                let flow = tree.0.walk(0, Direction::Forward, |block, _| match f(block) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(error) => ControlFlow::Break(error),
                 });
@@ -56,7 +56,7 @@ impl ListTree {
 
     /// Makes the last inner block the tail (L2); false if there is none.
     fn seal(&mut self) -> bool {
-        self.tail = self.inner_mut().pop_back().map(|block| block.to_plain());
+        self.tail = self.pop_back_inner().map(|block| block.to_plain());
         self.tail.is_some()
     }
 }

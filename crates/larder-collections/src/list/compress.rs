@@ -125,15 +125,16 @@ impl ListTree {
     }
 
     fn has_work(&self, options: &ListOptions) -> bool {
-        let sum = self.inner.sum();
+        let sum = self.inner().sum();
         let pending = |range: Range<usize>| {
-            !range.is_empty() && self.inner.prefix(range.end).pending > self.inner.prefix(range.start).pending
+            !range.is_empty()
+                && self.inner().prefix(range.end).pending > self.inner().prefix(range.start).pending
         };
         if sum.pending > 0 && pending(self.packed_range(options)) {
             return true;
         }
         let (front, back) = self.margins(options.compress_depth, self.ahead.low());
-        let compressed = |until: usize| self.inner.prefix(until).compressed;
+        let compressed = |until: usize| self.inner().prefix(until).compressed;
         sum.compressed > 0 && (compressed(front) > 0 || sum.compressed > compressed(back))
     }
 
@@ -141,7 +142,7 @@ impl ListTree {
         let mut jobs = self.decompression_work(options, max_blocks);
         let mut count = jobs.len();
         let task = Task::Compress(options.codec);
-        self.inner.for_each_of(|sum| sum.pending, self.packed_range(options), &mut |before, block| {
+        self.inner().for_each_of(|sum| sum.pending, self.packed_range(options), &mut |before, block| {
             let label = self.label_of(before);
             match jobs.last_mut() {
                 Some(job) if matches!(job.task, Task::Compress(_)) && job.takes(block, label) => {
@@ -158,11 +159,11 @@ impl ListTree {
 
     /// Jobs for the ends, in the order of need but for what is left to the pops.
     fn decompression_work(&self, options: &ListOptions, max_blocks: usize) -> Vec<Job> {
-        let blocks = self.inner.blocks();
+        let blocks = self.inner().blocks();
         let (front, back) = self.plain_ends(options);
         let back = back.max(front);
         let (near_front, near_back) = (front / LEFT_TO_POPS, blocks - (blocks - back) / LEFT_TO_POPS);
-        let compressed = |until: usize| self.inner.prefix(until).compressed as usize;
+        let compressed = |until: usize| self.inner().prefix(until).compressed as usize;
         let mut jobs: Vec<Job> = Vec::new();
         for (range, is_back) in [
             (near_front..front, false),
@@ -179,7 +180,7 @@ impl ListTree {
             let skipped = if is_back { end - wanted } else { before };
             let from = partition_point(range.clone(), |position| compressed(position + 1) <= skipped);
             let all = jobs.len() + wanted;
-            self.inner.for_each_of(|sum| sum.compressed, from..range.end, &mut |before, block| {
+            self.inner().for_each_of(|sum| sum.compressed, from..range.end, &mut |before, block| {
                 let label = self.label_of(before);
                 jobs.push(Job { blocks: vec![block.clone()], label, task: Task::Decompress });
                 jobs.len() < all
@@ -191,9 +192,10 @@ impl ListTree {
     /// The inner position of the blocks that `done` was made from, if they are still there and the result is wanted.
     fn position_of(&self, done: &Done, options: &ListOptions) -> Option<usize> {
         let index = self.index_of_label(done.label).checked_sub(self.head.len() as u64)?;
-        let (position, offset) = self.inner.locate(index)?;
-        let same =
-            |(i, old): (usize, &Block)| self.inner.get(position + i).is_some_and(|b| Block::ptr_eq(b, old));
+        let (position, offset) = self.inner().locate(index)?;
+        let same = |(i, old): (usize, &Block)| {
+            self.inner().block(position + i).is_some_and(|b| Block::ptr_eq(b, old))
+        };
         let (front, back) = self.plain_ends(options);
         let compresses = done.new.as_ref().is_some_and(Block::is_compressed);
         let unwanted = compresses && (position < front || position + done.old.len() > back);
@@ -240,8 +242,8 @@ impl ListTree {
 
     /// True for a plain block on the border that is small enough to get a neighbour, and has none on the `inner` side.
     fn waits(&self, position: usize, inner: usize) -> bool {
-        let is_pending = |position: usize| self.inner.get(position).is_some_and(Tree::is_pending);
-        let block = self.inner.get(position).expect("the position is inside");
+        let is_pending = |position: usize| self.inner().block(position).is_some_and(Tree::is_pending);
+        let block = self.inner().block(position).expect("the position is inside");
         block.kind() == Kind::Str
             && is_pending(position)
             && block.size_bytes() <= UNIT_BYTES / 2
@@ -250,7 +252,7 @@ impl ListTree {
 
     /// Inner blocks before the first number, and from the second on, are within the depth and `ahead`.
     fn margins(&self, depth: u32, ahead: Ahead) -> (usize, usize) {
-        let blocks = self.inner.blocks();
+        let blocks = self.inner().blocks();
         let margin = |ahead: u32| (depth.saturating_sub(1).saturating_add(ahead) as usize).min(blocks);
         (margin(ahead.front), blocks - margin(ahead.back))
     }
@@ -357,7 +359,7 @@ mod tests {
         let mut on_worker = 0;
         while list.len() > 2000 {
             let List::Tree(tree) = &list else { panic!("the list is big") };
-            let next_is_compressed = tree.0.inner.get(0).is_some_and(Block::is_compressed);
+            let next_is_compressed = tree.0.inner().block(0).is_some_and(Block::is_compressed);
             on_worker += usize::from(tree.0.head.len() == 1 && next_is_compressed);
             list.pop_front(&options);
             settle(&mut list, &options);

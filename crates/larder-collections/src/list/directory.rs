@@ -6,7 +6,7 @@ use std::sync::Arc;
 use larder_packed::block::{Block, Direction, Limit};
 
 use super::ahead::{Ahead, WorkCache};
-use super::tree::Tree;
+use super::tree::{EMPTY, Tree, first_offset};
 
 /// Label of the first element of a new directory.
 const ORIGIN_FIRST: u64 = 1 << 40;
@@ -20,8 +20,8 @@ pub struct Directory(pub(crate) Arc<ListTree>);
 pub(crate) struct ListTree {
     pub(super) head: Block,
     pub(super) tail: Option<Block>,
-    /// Written through `inner_mut` only.
-    pub(super) inner: Tree,
+    /// The blocks between, if there are any; written through `inner_mut` and `set_inner` only.
+    inner: Option<Arc<Tree>>,
     pub(super) len: u64,
     /// Position label of the first element.
     pub(super) origin: u64,
@@ -38,12 +38,11 @@ pub(crate) struct ListTree {
 impl ListTree {
     /// A directory of one block.
     pub(super) fn of(head: Block) -> ListTree {
-        let (len, inner) = (head.len() as u64, Tree::default());
         ListTree {
+            len: head.len() as u64,
             head,
             tail: None,
-            inner,
-            len,
+            inner: None,
             origin: ORIGIN_FIRST,
             salt: fresh_salt(),
             small_again: false,
@@ -52,26 +51,52 @@ impl ListTree {
         }
     }
 
+    /// The inner blocks.
+    #[inline]
+    pub(super) fn inner(&self) -> &Tree {
+        self.inner.as_deref().unwrap_or(&EMPTY)
+    }
+
     /// The inner blocks, to be changed.
     pub(super) fn inner_mut(&mut self) -> &mut Tree {
         self.work.forget();
-        &mut self.inner
+        Arc::make_mut(self.inner.get_or_insert_default())
+    }
+
+    fn set_inner(&mut self, inner: Tree) {
+        self.inner = (inner.blocks() > 0).then(|| Arc::new(inner));
+    }
+
+    /// Takes an inner block out; with the last one goes the tree.
+    fn remove_inner(&mut self, position: usize) -> Block {
+        let inner = self.inner_mut();
+        let block = inner.remove(position);
+        if inner.blocks() == 0 {
+            self.inner = None;
+        }
+        block
+    }
+
+    /// Takes the first inner block out, if there is one.
+    fn pop_front_inner(&mut self) -> Option<Block> {
+        (self.inner().blocks() > 0).then(|| self.remove_inner(0))
+    }
+
+    /// Takes the last inner block out, if there is one.
+    pub(super) fn pop_back_inner(&mut self) -> Option<Block> {
+        self.inner().blocks().checked_sub(1).map(|last| self.remove_inner(last))
     }
 
     /// Number of blocks: head, inner ones, tail.
     pub(super) fn blocks(&self) -> usize {
-        1 + self.inner.blocks() + usize::from(self.tail.is_some())
+        1 + self.inner().blocks() + usize::from(self.tail.is_some())
     }
 
     /// The block at `position`, 0 being the head.
     pub(super) fn block(&self, position: usize) -> &Block {
-        match position {
-            0 => &self.head,
-            _ if position <= self.inner.blocks() => {
-                self.inner.get(position - 1).expect("inner block is there")
-            }
-            _ => self.tail.as_ref().expect("the last block is the tail"),
-        }
+        let Some(inner) = position.checked_sub(1) else { return &self.head };
+        let tail = || self.tail.as_ref().expect("the last block is the tail");
+        self.inner().block(inner).unwrap_or_else(tail)
     }
 
     /// The block with element `index` and the offset in it. There is such an element.
@@ -81,10 +106,23 @@ impl ListTree {
         if index < head {
             return (0, index as usize);
         }
-        match self.inner.locate(index - head) {
+        let inner = self.inner();
+        match inner.locate(index - head) {
             Some((position, offset)) => (position + 1, offset),
-            None => (self.blocks() - 1, (index - head - self.inner.sum().len) as usize),
+            None => (self.blocks() - 1, (index - head - inner.sum().len) as usize),
         }
+    }
+
+    /// As [`ListTree::locate`], with the block itself.
+    pub(super) fn find_element(&self, index: u64) -> (&Block, usize) {
+        let Some(after) = index.checked_sub(self.head.len() as u64) else {
+            return (&self.head, index as usize);
+        };
+        let inner = self.inner();
+        inner.find_element(after).unwrap_or_else(|| {
+            let tail = self.tail.as_ref().expect("the last block is the tail");
+            (tail, (after - inner.sum().len) as usize)
+        })
     }
 
     /// Lets `f` change the block at `position`. It must not become empty, except a head that is the only block.
@@ -96,13 +134,34 @@ impl ListTree {
             change.1 = block.len();
             result
         };
-        let result = match position {
-            0 => f(&mut self.head),
-            _ if position <= self.inner.blocks() => self.inner_mut().update(position - 1, f),
+        let result = match &mut self.inner {
+            _ if position == 0 => f(&mut self.head),
+            Some(inner) if position <= inner.blocks() => {
+                self.work.forget();
+                Arc::make_mut(inner).update(position - 1, f)
+            }
             _ => f(self.tail.as_mut().expect("the last block is the tail")),
         };
         self.len = self.len - change.0 as u64 + change.1 as u64;
         result
+    }
+
+    /// Lets `f` change the block with element `index`, which is at this offset in it. The block must keep its length.
+    pub(super) fn update_element<R>(&mut self, index: u64, f: impl FnOnce(&mut Block, usize) -> R) -> R {
+        let Some(after) = index.checked_sub(self.head.len() as u64) else {
+            return f(&mut self.head, index as usize);
+        };
+        let before_tail = self.inner().sum().len;
+        match &mut self.inner {
+            Some(inner) if after < before_tail => {
+                self.work.forget();
+                Arc::make_mut(inner).update_element(after, f)
+            }
+            _ => {
+                let tail = self.tail.as_mut().expect("the last block is the tail");
+                f(tail, (after - before_tail) as usize)
+            }
+        }
     }
 
     /// Puts `block` before the one at `position`, or after the last. It becomes an end block where that is due.
@@ -126,14 +185,14 @@ impl ListTree {
         let last = self.blocks() - 1;
         let removed = match position {
             0 => {
-                let next = self.inner_mut().pop_front().or_else(|| self.tail.take());
+                let next = self.pop_front_inner().or_else(|| self.tail.take());
                 std::mem::replace(&mut self.head, next.map_or_else(Block::empty, |block| block.to_plain()))
             }
             _ if position == last => {
-                let next = self.inner_mut().pop_back().map(|block| block.to_plain());
+                let next = self.pop_back_inner().map(|block| block.to_plain());
                 std::mem::replace(&mut self.tail, next).expect("the last block is the tail")
             }
-            _ => self.inner_mut().remove(position - 1),
+            _ => self.remove_inner(position - 1),
         };
         self.len -= removed.len() as u64;
     }
@@ -152,7 +211,8 @@ impl ListTree {
         if from >= to {
             return;
         }
-        let mut all = std::mem::take(self.inner_mut());
+        self.work.forget();
+        let mut all = self.inner.take().map_or_else(Tree::default, Arc::unwrap_or_clone);
         let head = std::mem::replace(&mut self.head, Block::empty());
         if !head.is_empty() {
             all.push_front(head);
@@ -160,13 +220,13 @@ impl ListTree {
         if let Some(tail) = self.tail.take() {
             all.push_back(tail);
         }
-        let back = all.split_off(to);
-        drop(all.split_off(from));
+        let back = all.split_off(to as u64);
+        drop(all.split_off(from as u64));
         all.append(back);
         self.len = all.sum().len;
         self.tail = if all.blocks() > 1 { all.pop_back().map(|block| block.to_plain()) } else { None };
         self.head = all.pop_front().map_or_else(Block::empty, |block| block.to_plain());
-        self.inner = all;
+        self.set_inner(all);
     }
 
     /// Merges the block at `position` with its neighbours where the result is comfortably within `limit`.
@@ -197,32 +257,42 @@ impl ListTree {
         }
     }
 
-    /// Calls `f` with the blocks from `position` on in `direction`, until it breaks.
-    pub(super) fn for_each_block<'a, B>(
+    /// Calls `f` with the blocks from the one with element `index` on in `direction`, and the offset of the first element to
+    /// look at in each, until it breaks.
+    pub(super) fn walk<'a, B>(
         &'a self,
-        position: usize,
+        index: u64,
         direction: Direction,
-        mut f: impl FnMut(&'a Block) -> ControlFlow<B>,
+        mut f: impl FnMut(&'a Block, usize) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let inner = self.inner.blocks();
+        let (inner, head) = (self.inner(), self.head.len() as u64);
+        let tail = head + inner.sum().len;
         if direction == Direction::Forward {
-            if position == 0 {
-                f(&self.head)?;
+            if index < head || index == 0 {
+                f(&self.head, index as usize)?;
             }
-            self.inner.for_each_from(position.saturating_sub(1), direction, &mut f)?;
-            return self.tail.as_ref().map_or(ControlFlow::Continue(()), f);
+            inner.walk_elements(index.saturating_sub(head), direction, &mut f)?;
+            let tail = self.tail.as_ref().map(|block| f(block, index.saturating_sub(tail) as usize));
+            return tail.unwrap_or(ControlFlow::Continue(()));
         }
-        if let Some(tail) = self.tail.as_ref().filter(|_| position > inner) {
-            f(tail)?;
+        if let Some(block) = self.tail.as_ref().filter(|_| index >= tail) {
+            f(block, (index - tail) as usize)?;
         }
-        if position > 0 && inner > 0 {
-            self.inner.for_each_from(position.min(inner) - 1, direction, &mut f)?;
+        if index >= head && tail > head {
+            inner.walk_elements(index.min(tail - 1) - head, direction, &mut f)?;
         }
-        f(&self.head)
+        f(&self.head, if index < head { index as usize } else { first_offset(&self.head, direction) })
+    }
+
+    /// Bytes of the directory, without the blocks.
+    pub(super) fn heap_bytes(&self) -> usize {
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let inner = self.inner.as_ref().map_or(0, |inner| COUNTS + size_of::<Tree>() + inner.heap_bytes().0);
+        COUNTS + size_of::<ListTree>() + inner
     }
 
     pub(super) fn check_invariants(&self) {
-        self.inner.check_invariants();
+        self.inner().check();
         self.head.check_invariants();
         let tail = self.tail.as_ref().map_or(0, |tail| {
             tail.check_invariants();
@@ -230,9 +300,9 @@ impl ListTree {
             tail.len() as u64
         });
         assert!(!self.head.is_compressed(), "L2: head is plain");
-        assert!(self.tail.is_some() || self.inner.blocks() == 0, "L2: no inner block without a tail");
+        assert!(self.tail.is_some() || self.inner().blocks() == 0, "L2: no inner block without a tail");
         assert!(!self.head.is_empty() || self.len == 0, "L3: head is empty");
-        assert_eq!(self.len, self.head.len() as u64 + self.inner.sum().len + tail, "L1: len");
+        assert_eq!(self.len, self.head.len() as u64 + self.inner().sum().len + tail, "L1: len");
     }
 }
 

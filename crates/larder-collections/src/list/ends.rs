@@ -201,11 +201,13 @@ impl ListTree {
 
     /// The last element of an end block goes: tells how far ahead of pops to decompress.
     fn note_block_popped(&mut self, end: End) {
-        let blocks = self.inner.blocks();
+        let blocks = self.inner().blocks();
         let next = if end == End::Front { 0 } else { blocks.wrapping_sub(1) };
-        if let Some(next) = self.inner.get(next) {
-            self.ahead.block_popped(end, next, blocks);
+        let mut ahead = self.ahead;
+        if let Some(next) = self.inner().block(next) {
+            ahead.block_popped(end, next, blocks);
         }
+        self.ahead = ahead;
     }
 
     #[inline]

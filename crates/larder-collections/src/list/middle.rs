@@ -78,14 +78,15 @@ impl List {
 impl ListTree {
     fn set(&mut self, index: u64, value: &[u8], options: &ListOptions) {
         let limit = options.fill.limit();
-        let (position, offset) = self.locate(index);
-        let fits = value.len() <= limit.bytes as usize || self.block(position).len() == 1;
-        let done = fits
-            && self.update(position, |block| {
+        let done = self.update_element(index, |block, offset| {
+            let fits = value.len() <= limit.bytes as usize || block.len() == 1;
+            fits && {
                 *block = block.to_plain();
                 block.try_replace(offset, value, limit)
-            });
+            }
+        });
         if !done {
+            let (position, offset) = self.locate(index);
             self.small_again = false;
             self.split_around(position, offset, 1, value, limit);
         }

@@ -15,8 +15,7 @@ impl List {
         match self {
             List::Packed(block) => block.get(index as usize).map(f),
             List::Tree(tree) => {
-                let (position, offset) = tree.0.locate(index);
-                let block = tree.0.block(position);
+                let (block, offset) = tree.0.find_element(index);
                 if block.is_compressed() {
                     block.to_plain().get(offset).map(f)
                 } else {
@@ -70,7 +69,7 @@ impl List {
         match self {
             _ if self.is_empty() => ControlFlow::Continue(()),
             List::Packed(block) => f(block),
-            List::Tree(tree) => tree.0.for_each_block(0, Direction::Forward, f),
+            List::Tree(tree) => tree.0.walk(0, Direction::Forward, |block, _| f(block)),
         }
     }
 
@@ -88,15 +87,8 @@ impl List {
         match self {
             List::Packed(block) => walk_block(block, start as usize, &mut left, direction, &mut f),
             List::Tree(tree) => {
-                let (position, offset) = tree.0.locate(start);
-                let mut first = Some(offset);
                 // Break(None) ends the walk when all elements were seen.
-                let flow = tree.0.for_each_block(position, direction, |block| {
-                    let from = first.take().unwrap_or(if direction == Direction::Forward {
-                        0
-                    } else {
-                        block.len() - 1
-                    });
+                let flow = tree.0.walk(start, direction, |block, from| {
                     match walk_block(block, from, &mut left, direction, &mut f) {
                         ControlFlow::Break(value) => ControlFlow::Break(Some(value)),
                         ControlFlow::Continue(()) if left == 0 => ControlFlow::Break(None),

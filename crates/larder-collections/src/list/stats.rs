@@ -58,7 +58,7 @@ impl List {
     pub fn compressed_blocks(&self) -> u64 {
         match self {
             List::Packed(_) => 0,
-            List::Tree(tree) => u64::from(tree.0.inner.sum().compressed),
+            List::Tree(tree) => u64::from(tree.0.inner().sum().compressed),
         }
     }
 
@@ -81,7 +81,7 @@ impl List {
     pub fn memory_bytes(&self, samples: u64) -> u64 {
         let directory = match self {
             List::Packed(_) => 0,
-            List::Tree(tree) => size_of_val(&*tree.0) as u64 + 16 + tree.0.inner.heap_bytes() as u64,
+            List::Tree(tree) => tree.0.heap_bytes() as u64,
         };
         directory + self.estimate(samples, |block| block.heap_bytes() as u64)
     }

@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 
 /// Packs of records under a counted tree: 4 to 12 bytes a record. Get, put and remove O(log n); clone O(64).
 #[derive(Clone)]
-pub(super) struct Records<P> {
+pub(super) struct Records<P: Payload> {
     tree: Tree<Pack<P>>,
 }
 
-impl<P> Default for Records<P> {
+impl<P: Payload> Default for Records<P> {
     fn default() -> Self {
         Records { tree: Tree::default() }
     }

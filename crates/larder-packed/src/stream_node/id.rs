@@ -1,12 +1,30 @@
 //! The id of an entry.
 
+use std::cmp::Ordering;
+
 /// The id of an entry of a stream: milliseconds, and a number that tells entries of the same millisecond apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamId {
     /// Milliseconds since 1970, by custom.
     pub ms: u64,
     /// Counts entries of one millisecond.
     pub seq: u64,
+}
+
+/// Ids ascend as the pair of their numbers. Trees compare them at every step: one number of 128 bits takes fewer instructions.
+impl Ord for StreamId {
+    #[inline]
+    fn cmp(&self, other: &StreamId) -> Ordering {
+        let number = |id: &StreamId| u128::from(id.ms) << 64 | u128::from(id.seq);
+        number(self).cmp(&number(other))
+    }
+}
+
+impl PartialOrd for StreamId {
+    #[inline]
+    fn partial_cmp(&self, other: &StreamId) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl StreamId {
