@@ -175,8 +175,9 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     if let Ok(turn) = engine.take_turn(None) {
         engine.follow_configured(&turn);
     }
-    let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    // Whoever sees the server answer finds the metrics as well.
     web::start(shared, &persist).map_err(|error| no_metrics(shared, &error))?;
+    let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
