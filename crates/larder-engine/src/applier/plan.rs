@@ -233,6 +233,11 @@ impl Plan {
         is_one
     }
 
+    /// How many commands the units have, MULTI and EXEC not counted.
+    pub fn command_count(&self) -> usize {
+        self.units.iter().map(PlannedUnit::len).sum()
+    }
+
     /// What is executed of a unit: its commands, their shards, and MULTI and EXEC around them. `bytes` are those that were planned.
     pub fn commands<'a>(
         &'a self,
@@ -241,7 +246,7 @@ impl Plan {
     ) -> (impl Iterator<Item = Planned<'a>>, &'a [u8], Option<Frame>) {
         let commands = self.commands[unit.commands.clone()].iter().map(move |command| {
             let args = Args::new(bytes, &self.spans[command.spans.clone()]);
-            let key = command.found.single_key.map(|at| Key { bytes: &args.at(at.into()), hash: command.hash });
+            let key = command.found.single_key.map(|at| Key { bytes: args.at(at.into()), hash: command.hash });
             Planned { found: command.found, args, key }
         });
         (commands, &self.shards[unit.shards.clone()], unit.frame)

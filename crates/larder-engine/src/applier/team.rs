@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 
 /// The most threads of a link.
 const THREADS_MAX: usize = 8;
-/// Fewer units are applied sooner by one thread: waking another takes as long as this many.
-const UNITS_MIN: usize = 256;
+/// Fewer commands are applied sooner by one thread: waking another takes as long as this many.
+const COMMANDS_MIN: usize = 256;
 
 /// A plan with the bytes that it is about.
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Team {
         let work = Arc::get_mut(&mut self.work).expect("the helpers are done with it");
         let engine = Arc::clone(&own.worker.engine);
         work.plan.make(&engine, &mut own.worker.state, own.session.db, bytes, (threads, UNITS_MAX));
-        if work.plan.units.len() < UNITS_MIN {
+        if work.plan.command_count() < COMMANDS_MIN {
             return None;
         }
         let (used, db) = (work.plan.bytes, work.plan.db);
