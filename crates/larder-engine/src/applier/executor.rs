@@ -58,7 +58,8 @@ impl Executor {
         while units.peek().is_some() {
             next.clear();
             let mut keys = 0;
-            while let Some(unit) = units.next_if(|unit| next.is_empty() || keys + unit.len() <= PREFETCH_MAX) {
+            while let Some(unit) = units.next_if(|unit| next.is_empty() || keys + unit.len() <= PREFETCH_MAX)
+            {
                 keys += unit.len();
                 next.push(unit);
             }

@@ -246,7 +246,8 @@ impl Plan {
     ) -> (impl Iterator<Item = Planned<'a>>, &'a [u8], Option<Frame>) {
         let commands = self.commands[unit.commands.clone()].iter().map(move |command| {
             let args = Args::new(bytes, &self.spans[command.spans.clone()]);
-            let key = command.found.single_key.map(|at| Key { bytes: args.at(at.into()), hash: command.hash });
+            let key =
+                command.found.single_key.map(|at| Key { bytes: args.at(at.into()), hash: command.hash });
             Planned { found: command.found, args, key }
         });
         (commands, &self.shards[unit.shards.clone()], unit.frame)

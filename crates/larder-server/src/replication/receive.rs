@@ -168,9 +168,7 @@ impl Transfer<'_> {
 /// Deletes the file of a snapshot that has been loaded, where nobody wants it (`rdb-del-sync-files`).
 fn delete_unless_wanted(link: &Link, target: &Path) -> Result<(), LinkError> {
     let config = &link.shared.config;
-    if config.is_yes("rdb-del-sync-files")
-        && !config.is_yes("appendonly")
-        && config.value("save").is_empty()
+    if config.is_yes("rdb-del-sync-files") && !config.is_yes("appendonly") && config.value("save").is_empty()
     {
         fs::remove_file(target)?;
     }
