@@ -12,8 +12,11 @@
 //!
 //! Invariant: the end of the stream is how much of the primary's stream has been applied. A unit that the link's end cuts off is thrown away.
 //!
-//! A server with several threads applies with several ([`team`]), if a piece of the stream has enough units. It costs the commands
-//! a second parse, and clients may then see a later unit before an earlier one of other keys, for the time of a batch.
+//! The units of a batch are planned first, as many as there are ([`plan`]): then each is executed under the locks of all its shards, without
+//! another look, and a transaction needs no queue. What cannot be planned is taken command by command.
+//!
+//! A server with several threads applies with several ([`team`]), if a piece of the stream has enough units. Clients may then see a later
+//! unit before an earlier one of other keys, for the time of a batch.
 //!
 //! An applier belongs to a link, and a link ends when the server's role changes. The thread that changes the role holds all shards, and
 //! commands of an applier look at the epoch with shards held, or in a batch: so none is applied later.
@@ -29,7 +32,7 @@ use crate::text::word::is_word;
 use crate::worker::{PATIENCE, PREFETCH_MAX};
 use executor::{Executor, LIMITS};
 use larder_resp::{Args, KeyHints, Parsed, Parser, ProtocolError};
-use plan::shares_batch;
+use plan::{Plan, shares_batch};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use team::Team;
@@ -38,8 +41,12 @@ use team::Team;
 const BATCH_COMMANDS_MAX: usize = 1024;
 /// Fewer bytes are applied by one thread.
 const TEAM_BYTES_MIN: usize = 16 << 10;
-/// After a piece of the stream that did not suit several threads, so many commands are not even looked at.
-const COMMANDS_WITHOUT_PLAN: usize = 1024;
+/// After a piece of the stream that did not suit several threads, so many looks are not taken at whether the next one does.
+const LOOKS_WITHOUT_TEAM: usize = 64;
+/// The most units that one thread plans: what the plan takes stays in the cache.
+const SOLO_UNITS_MAX: usize = 256;
+/// After a command that cannot be planned, so many others are not tried.
+const COMMANDS_WITHOUT_PLAN: usize = 16;
 
 /// Why the applier returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +79,12 @@ pub struct Applier {
     parser: Parser,
     /// The unit that is coming, as far as it has been taken; the worker has it while it is executed alone.
     unit: Option<Box<Unit>>,
+    plan: Plan,
     team: Option<Team>,
-    /// Commands to go until it is looked again whether several threads can take them.
+    /// Commands to go until it is tried again to plan some.
     without_plan: usize,
+    /// Plans to go until it is tried again to make one for several threads.
+    without_team: usize,
     epoch: u64,
 }
 
@@ -86,7 +96,16 @@ impl Applier {
         let mut own = Executor::new(engine, info, epoch, engine.stats.of_applier(0));
         own.select(db);
         engine.clients.add(Arc::clone(&own.session.shared));
-        Applier { own, parser: Parser::new(), unit: None, team, without_plan: 0, epoch }
+        Applier {
+            own,
+            parser: Parser::new(),
+            unit: None,
+            plan: Plan::default(),
+            team,
+            without_plan: 0,
+            without_team: 0,
+            epoch,
+        }
     }
 
     /// Bytes have come from the primary.
@@ -187,7 +206,7 @@ impl Applier {
         let mut next = Ok(Next::Batch);
         for index in 0..BATCH_COMMANDS_MAX {
             if !parser.is_pending()
-                && let Some(used) = self.apply_with_team(&bytes[at..])
+                && let Some(used) = self.apply_planned(&bytes[at..])
             {
                 at += used;
                 whole = at;
@@ -224,19 +243,42 @@ impl Applier {
         (at, whole, next)
     }
 
-    /// Has all threads apply what `bytes` begin with; says how many bytes that were. `None`: one thread is to do it.
-    fn apply_with_team(&mut self, bytes: &[u8]) -> Option<usize> {
-        let team = self.team.as_mut()?;
+    /// Applies the units that `bytes` begin with, as far as they can be planned; says how many bytes that were. `None`: the next command is
+    /// to be taken by itself.
+    fn apply_planned(&mut self, bytes: &[u8]) -> Option<usize> {
         if self.without_plan > 0 {
             self.without_plan -= 1;
             return None;
         }
-        // Those who watch want to see the order of the stream.
-        let suits = bytes.len() >= TEAM_BYTES_MIN
-            && self.own.session.multi.is_none()
-            && !self.own.worker.engine.clients.has_monitors();
-        let Some(done) = suits.then(|| team.apply(&mut self.own, bytes)).flatten() else {
+        // Those who watch want to see the order of the stream, MULTI and EXEC included.
+        if self.own.session.multi.is_some() || self.own.worker.engine.clients.has_monitors() {
+            return None;
+        }
+        if let Some(used) = self.apply_with_team(bytes) {
+            return Some(used);
+        }
+        let Executor { worker, session, .. } = &mut self.own;
+        let engine = Arc::clone(&worker.engine);
+        self.plan.make(&engine, &mut worker.state, session.db, bytes, (1, SOLO_UNITS_MAX));
+        if self.plan.bytes == 0 {
             self.without_plan = COMMANDS_WITHOUT_PLAN;
+            return None;
+        }
+        self.own.run_units(&self.plan, bytes, 0);
+        self.own.select(self.plan.db);
+        Some(self.plan.bytes)
+    }
+
+    /// Has all threads apply what `bytes` begin with; says how many bytes that were. `None`: one thread is to do it.
+    fn apply_with_team(&mut self, bytes: &[u8]) -> Option<usize> {
+        let team = self.team.as_mut()?;
+        if self.without_team > 0 {
+            self.without_team -= 1;
+            return None;
+        }
+        let done = (bytes.len() >= TEAM_BYTES_MIN).then(|| team.apply(&mut self.own, bytes)).flatten();
+        let Some(done) = done else {
+            self.without_team = LOOKS_WITHOUT_TEAM;
             return None;
         };
         self.own.select(done.db);

@@ -76,6 +76,11 @@ impl Clock {
         self.wall_us / 1000
     }
 
+    /// Nanoseconds since the engine started, never going back.
+    pub fn mono_ns(&self) -> u64 {
+        self.now_ns
+    }
+
     /// Milliseconds since the engine started, never going back.
     pub fn mono_ms(&self) -> u64 {
         self.now_ns / 1_000_000

@@ -62,6 +62,11 @@ impl<'a> Args<'a> {
         Args { buf: self.buf, spans: self.spans.get(..i).unwrap_or(self.spans) }
     }
 
+    /// Where the arguments lie in their buffer.
+    pub fn spans(&self) -> &'a [Span] {
+        self.spans
+    }
+
     /// Sum of the arguments' lengths in bytes.
     pub fn size_bytes(&self) -> usize {
         self.spans.iter().map(|s| s.end - s.start).sum()

@@ -1,11 +1,13 @@
 //! A thread that executes commands of the primary: its worker and its session.
 
+use super::plan::{Plan, PlannedUnit};
 use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::command::spec::Found;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
+use crate::execution::unit;
 use crate::stats::counters::ThreadStats;
-use crate::worker::Worker;
+use crate::worker::{PATIENCE, PREFETCH_MAX, Worker};
 use larder_resp::{Args, Limits};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,6 +48,49 @@ impl Executor {
     pub fn run_found(&mut self, found: Found, args: Args<'_>) {
         self.worker.state.admitted = Some(found);
         self.run(args);
+    }
+
+    /// Executes the units of a plan that are this thread's; says how many commands they were. `bytes` are those that were planned.
+    pub fn run_units(&mut self, plan: &Plan, bytes: &[u8], owner: usize) -> u64 {
+        let mut count = 0;
+        let mut units = plan.units.iter().filter(|unit| unit.owner == owner).peekable();
+        let mut next: Vec<&PlannedUnit> = Vec::with_capacity(PREFETCH_MAX);
+        while units.peek().is_some() {
+            next.clear();
+            let mut keys = 0;
+            while let Some(unit) = units.next_if(|unit| next.is_empty() || keys + unit.len() <= PREFETCH_MAX)
+            {
+                keys += unit.len();
+                next.push(unit);
+            }
+            let hashes = next.iter().flat_map(|unit| plan.hashes(unit).map(|hash| (unit.db, hash)));
+            self.worker.prefetch_hashes(hashes);
+            for unit in &next {
+                self.run_unit(plan, unit, bytes);
+                count += unit.len() as u64;
+            }
+        }
+        count
+    }
+
+    /// Executes a unit, however long a script makes it wait.
+    fn run_unit(&mut self, plan: &Plan, unit: &PlannedUnit, bytes: &[u8]) {
+        self.session.db = unit.db;
+        loop {
+            self.reply.clear();
+            let (commands, shards, frame) = plan.commands(unit, bytes);
+            let Worker { engine, state } = &mut self.worker;
+            let done =
+                unit::execute(engine, state, &mut self.session, commands, (shards, frame), &mut self.reply);
+            if done.is_ok() {
+                return;
+            }
+            std::thread::sleep(PATIENCE);
+            if self.worker.engine.replication.epoch() != self.epoch {
+                return;
+            }
+            self.worker.tick();
+        }
     }
 
     /// Executes a command, however long a script makes it wait.

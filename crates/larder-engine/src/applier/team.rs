@@ -1,20 +1,18 @@
 //! Threads that help the link to apply a plan: each takes the units that it owns.
 
-use super::executor::{Executor, LIMITS};
-use super::plan::{Plan, PlannedUnit};
+use super::executor::Executor;
+use super::plan::{Plan, UNITS_MAX};
 use crate::clients::session::ConnInfo;
 use crate::engine::Engine;
 use crate::keyspace::locks::spawn_background;
-use crate::worker::PREFETCH_MAX;
-use larder_resp::{Parsed, Parser};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 /// The most threads of a link.
 const THREADS_MAX: usize = 8;
-/// Fewer units are applied sooner by one thread: waking another takes as long as this many.
-const UNITS_MIN: usize = 256;
+/// Fewer commands are applied sooner by one thread: waking another takes as long as this many.
+const COMMANDS_MIN: usize = 256;
 
 /// A plan with the bytes that it is about.
 #[derive(Default)]
@@ -61,8 +59,8 @@ impl Team {
         let threads = self.helpers.len() + 1;
         let work = Arc::get_mut(&mut self.work).expect("the helpers are done with it");
         let engine = Arc::clone(&own.worker.engine);
-        work.plan.make(&engine, &mut own.worker.state, own.session.db, bytes, threads);
-        if work.plan.units.len() < UNITS_MIN {
+        work.plan.make(&engine, &mut own.worker.state, own.session.db, bytes, (threads, UNITS_MAX));
+        if work.plan.command_count() < COMMANDS_MIN {
             return None;
         }
         let (used, db) = (work.plan.bytes, work.plan.db);
@@ -71,7 +69,7 @@ impl Team {
         for (helper, _) in &self.helpers {
             helper.send(Arc::clone(&self.work)).expect("helpers take work as long as the team lives");
         }
-        apply_own(own, &self.work, 0);
+        own.run_units(&self.work.plan, &self.work.bytes, 0);
         let mut helped = 0;
         for _ in &self.helpers {
             helped += self.done.recv().expect("helpers say when they are done");
@@ -105,7 +103,7 @@ fn start(
         for work in take {
             crate::panic_on_demand::panic_if_armed();
             executor.worker.tick();
-            let count = apply_own(&mut executor, &work, owner);
+            let count = executor.run_units(&work.plan, &work.bytes, owner);
             executor.worker.finish_round();
             drop(work);
             if done.send(count).is_err() {
@@ -114,31 +112,4 @@ fn start(
         }
     })?;
     Ok((give, thread))
-}
-
-/// Applies the units that a thread owns; says how many commands they were.
-fn apply_own(executor: &mut Executor, work: &Work, owner: usize) -> u64 {
-    let mut own = work.plan.units.iter().filter(|unit| unit.owner == owner);
-    let mut next: Vec<&PlannedUnit> = Vec::with_capacity(PREFETCH_MAX);
-    let (mut parser, mut count) = (Parser::new(), 0);
-    loop {
-        next.clear();
-        next.extend(own.by_ref().take(PREFETCH_MAX));
-        if next.is_empty() {
-            return count;
-        }
-        executor.worker.prefetch_hashes(next.iter().map(|unit| (unit.db, unit.hash)));
-        for unit in &next {
-            executor.session.db = unit.db;
-            let mut rest = &work.bytes[unit.at.clone()];
-            while let Ok(Parsed::Command { args, consumed }) = parser.next(rest, &LIMITS) {
-                match unit.found {
-                    Some(found) => executor.run_found(found, args),
-                    None => executor.run(args),
-                }
-                count += 1;
-                rest = &rest[consumed..];
-            }
-        }
-    }
 }

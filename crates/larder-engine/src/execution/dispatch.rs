@@ -19,7 +19,7 @@ use crate::execution::{admission, authorization};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::locks::Busy;
-use larder_resp::{Args, Reply};
+use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes one command and appends its reply to `out`.
@@ -475,6 +475,15 @@ pub(crate) fn record_suspended(
     record(engine, worker, session, *found, args.as_args(), *took_ns, outcome);
 }
 
+/// Counts a command that was called without its handler, by its name alone.
+pub(crate) fn count_call(context: &Context<'_>, found: Found, took_ns: u64) {
+    context.worker.stats.processed.add(1);
+    let name = found.command.name.as_bytes();
+    let spans = [Span { start: 0, end: name.len() }];
+    let args = Args::new(name, &spans);
+    record(context.engine, context.worker, context.session, found, args, took_ns, Outcome::Done);
+}
+
 /// Counts a command that was called, and logs it if it took long.
 fn record(
     engine: &Engine,
@@ -495,7 +504,8 @@ fn record(
     crate::execution::command_log::consider_time(engine, worker, session, found.command, args, took_ns);
 }
 
-fn note(session: &Session, worker: &WorkerState, found: Found) {
+/// Notes that a client's command is executed now.
+pub(crate) fn note(session: &Session, worker: &WorkerState, found: Found) {
     let shared = &session.shared;
     shared.last_active_ms.store(worker.clock.wall_ms(), Relaxed);
     shared.last_command.store(found.id + 1, Relaxed);

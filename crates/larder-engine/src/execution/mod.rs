@@ -12,3 +12,4 @@ pub(crate) mod monitor;
 pub(crate) mod replay;
 pub(crate) mod tracking;
 pub(crate) mod transaction;
+pub(crate) mod unit;

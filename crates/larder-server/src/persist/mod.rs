@@ -14,12 +14,14 @@ mod pace;
 pub mod snapshot;
 mod start;
 mod state;
+mod synced_file;
 mod temporary;
 mod turn;
 
 pub use error::{CloseError, WriteError};
 pub use start::{NotLoaded, Placing, Received};
 pub use state::{Options, Persist, Purpose, key_delay};
+pub use synced_file::SyncedFile;
 
 use crate::cpus;
 use crate::shared::Shared;

@@ -1,13 +1,12 @@
 //! Writing a snapshot as an RDB file.
 
 use super::error::WriteError;
+use super::synced_file::SyncedFile;
 use super::{Options, Purpose, temporary};
-use crate::sys;
 use larder_engine::{Content, Engine, Filter, Record, Snapshot, wall_s};
 use larder_rdb::Version;
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
 use parking_lot::Mutex;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -16,11 +15,6 @@ use std::thread;
 /// What is less than this is gathered before it goes to the file; pieces of threads go there as they are. A call to the
 /// kernel should be short: many kernels let nobody else onto the processor before it ends.
 const BUFFER_BYTES: usize = 64 << 10;
-/// After this many bytes the kernel is told to begin to write them to the disk, so that the last sync is short, and each of
-/// these calls as well.
-const SYNC_BYTES: u64 = 1 << 20;
-/// More than this many bytes are not on their way to the disk at once: what comes then waits.
-const UNSYNCED_MAX_BYTES: u64 = 32 << 20;
 /// What a thread makes before it takes its turn at the file: when it is urgent, and when others come first, who may have to
 /// wait until the kernel has taken it.
 const PIECE_BYTES: usize = 256 << 10;
@@ -33,11 +27,9 @@ pub fn write(
     options: &Options,
     path: &Path,
 ) -> Result<u64, WriteError> {
-    let file =
-        Syncing { file: temporary::open(path)?, at: 0, begun: 0, done: 0, on: options.incremental_sync };
+    let file = SyncedFile::new(temporary::open(path)?, options.incremental_sync);
     let file = write_to(engine, snapshot, options, BufWriter::with_capacity(BUFFER_BYTES, file))?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?.file;
-    file.sync_all()?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
     Ok(file.metadata()?.len())
 }
 
@@ -160,45 +152,5 @@ fn write_key(
     match record.content {
         Content::String(bytes) => file.string(header, record.key, bytes),
         Content::Value(value) => file.value(header, record.key, value),
-    }
-}
-
-/// A new file whose bytes are sent to the disk as they come.
-struct Syncing {
-    file: File,
-    /// Bytes written.
-    at: u64,
-    /// This many of them are on the way to the disk.
-    begun: u64,
-    /// And this many are there.
-    done: u64,
-    on: bool,
-}
-
-impl Syncing {
-    fn sync(&mut self) -> io::Result<()> {
-        sys::begin_sync(&self.file, self.begun..self.at)?;
-        self.begun = self.at;
-        if self.begun - self.done > UNSYNCED_MAX_BYTES {
-            let until = self.begun - UNSYNCED_MAX_BYTES / 2;
-            sys::finish_sync(&self.file, self.done..until)?;
-            self.done = until;
-        }
-        Ok(())
-    }
-}
-
-impl Write for Syncing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.at += written as u64;
-        if self.on && self.at - self.begun >= SYNC_BYTES {
-            self.sync()?;
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }

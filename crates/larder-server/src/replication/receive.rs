@@ -1,8 +1,11 @@
 //! The snapshot of the primary: into a file that is then loaded, or straight into the keyspace (`repl-diskless-load`).
+//!
+//! A server that has no keys has nothing to keep until the snapshot has come whole. So where a file is wanted it is written beside loading, which
+//! takes as long as the longer of both and not as the sum.
 
 use super::attempt::{Link, LinkError, with_signs_of_life};
 use super::handshake::Peer;
-use crate::persist::{Placing, Received};
+use crate::persist::{Placing, Received, SyncedFile};
 use larder_engine::config::DisklessLoad;
 use larder_engine::{MayWait, wall_ms, wall_s};
 use std::fs::{self, File};
@@ -52,12 +55,13 @@ pub fn receive(
     };
     let mut transfer = Transfer { link, peer, size: &size, may_wait };
     let outcome = match link.shared.config.choice("repl-diskless-load") {
+        DisklessLoad::Disabled if is_empty => transfer.beside_file(on_loaded),
         DisklessLoad::Disabled => transfer.by_file(on_loaded),
         DisklessLoad::OnEmptyDb if !is_empty => transfer.by_file(on_loaded),
         DisklessLoad::OnEmptyDb | DisklessLoad::FlushBeforeLoad => {
-            transfer.directly(Placing::Instead, on_loaded)
+            transfer.directly(Placing::Instead, None, on_loaded).map(drop)
         }
-        DisklessLoad::SwapDb => transfer.directly(Placing::Beside { serves }, on_loaded),
+        DisklessLoad::SwapDb => transfer.directly(Placing::Beside { serves }, None, on_loaded).map(drop),
     };
     if outcome.is_err() {
         engine.replication().state().can_resume = false;
@@ -88,33 +92,40 @@ impl Transfer<'_> {
     fn by_file(&mut self, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
         let link = self.link;
         link.shared.log.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
-        let path = std::path::absolute(format!("temp-{}.{}.rdb", wall_s(), std::process::id()))?;
-        let file = Unfinished(path);
-        write_file(link, self.peer, self.size, &file.0)?;
-        let target = std::path::absolute(link.persist.rdb_path())?;
-        fs::rename(&file.0, &target)?;
-        drop(file);
+        let path = Unfinished::new()?;
+        write_file(link, self.peer, self.size, path.create()?)?;
+        let target = path.put_in_place(link)?;
         let socket = self.peer.socket().try_clone()?;
         let loaded = with_signs_of_life(&socket, || {
             let source = File::open(&target)?;
             Ok::<_, io::Error>(link.persist.replace_by(source, Placing::Instead, self.may_wait, on_loaded))
         })?;
         loaded.map_err(|error| LinkError::Load(error.to_string()))?;
-        if link.shared.config.is_yes("rdb-del-sync-files")
-            && !link.shared.config.is_yes("appendonly")
-            && link.shared.config.value("save").is_empty()
-        {
-            fs::remove_file(&target)?;
-        }
-        Ok(())
+        delete_unless_wanted(link, &target)
     }
 
-    /// Loads the snapshot as it comes.
-    fn directly(&mut self, placing: Placing, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
+    /// Loads the snapshot as it comes, and writes it to a file meanwhile, which then takes the place of the server's own.
+    fn beside_file(&mut self, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
+        let link = self.link;
+        link.shared.log.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
+        let path = Unfinished::new()?;
+        let file = self.directly(Placing::Instead, Some(path.create()?), on_loaded)?;
+        file.map(SyncedFile::finish).transpose()?;
+        let target = path.put_in_place(link)?;
+        delete_unless_wanted(link, &target)
+    }
+
+    /// Loads the snapshot as it comes. What has come is in `copy` as well, which is given back.
+    fn directly(
+        &mut self,
+        placing: Placing,
+        copy: Option<SyncedFile>,
+        on_loaded: impl FnOnce(Received),
+    ) -> Result<Option<SyncedFile>, LinkError> {
         let (link, may_wait) = (self.link, self.may_wait);
         link.shared.log.notice("PRIMARY <-> REPLICA sync: Loading DB in memory");
         let socket = self.peer.socket().try_clone()?;
-        let mut source = Source { link, peer: self.peer, read: 0, failure: None };
+        let mut source = Source { link, peer: self.peer, read: 0, copy, failure: None };
         let loaded = with_signs_of_life(&socket, || match self.size {
             Size::Bytes(bytes) => {
                 let limited = Read::take(&mut source, *bytes);
@@ -134,6 +145,10 @@ impl Transfer<'_> {
         if !is_whole {
             return Err(LinkError::Load("the snapshot is shorter than the primary has said".to_owned()));
         }
+        let mut copy = source.copy.take();
+        if let Some(copy) = &mut copy {
+            copy.truncate(source.read - rest.len() as u64)?;
+        }
         if let Size::Mark(mark) = self.size {
             while rest.len() < MARK_BYTES {
                 let mut piece = [0; MARK_BYTES];
@@ -146,12 +161,42 @@ impl Transfer<'_> {
             }
             self.peer.unread(stream);
         }
-        Ok(())
+        Ok(copy)
     }
+}
+
+/// Deletes the file of a snapshot that has been loaded, where nobody wants it (`rdb-del-sync-files`).
+fn delete_unless_wanted(link: &Link, target: &Path) -> Result<(), LinkError> {
+    let config = &link.shared.config;
+    if config.is_yes("rdb-del-sync-files") && !config.is_yes("appendonly") && config.value("save").is_empty()
+    {
+        fs::remove_file(target)?;
+    }
+    Ok(())
 }
 
 /// A file that goes unless it is moved.
 struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// One of this moment, which is not there yet.
+    fn new() -> io::Result<Unfinished> {
+        let name = format!("temp-{}.{}.rdb", wall_s(), std::process::id());
+        Ok(Unfinished(std::path::absolute(name)?))
+    }
+
+    fn create(&self) -> io::Result<SyncedFile> {
+        let file = File::options().write(true).create_new(true).open(&self.0)?;
+        Ok(SyncedFile::new(file, true))
+    }
+
+    /// Gives it the name of the server's own snapshot; returns that.
+    fn put_in_place(self, link: &Link) -> io::Result<PathBuf> {
+        let target = std::path::absolute(link.persist.rdb_path())?;
+        fs::rename(&self.0, &target)?;
+        Ok(target)
+    }
+}
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
@@ -159,9 +204,8 @@ impl Drop for Unfinished {
     }
 }
 
-fn write_file(link: &Link, peer: &mut Peer, size: &Size, path: &Path) -> Result<(), LinkError> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
-    let mut source = Source { link, peer, read: 0, failure: None };
+fn write_file(link: &Link, peer: &mut Peer, size: &Size, mut file: SyncedFile) -> Result<(), LinkError> {
+    let mut source = Source { link, peer, read: 0, copy: None, failure: None };
     let mut piece = vec![0; PIECE_BYTES];
     match size {
         Size::Bytes(bytes) => {
@@ -190,7 +234,8 @@ fn write_file(link: &Link, peer: &mut Peer, size: &Size, path: &Path) -> Result<
             }
         }
     }
-    Ok(file.sync_all()?)
+    file.finish()?;
+    Ok(())
 }
 
 /// The bytes of the snapshot.
@@ -198,6 +243,8 @@ struct Source<'l> {
     link: &'l Link,
     peer: &'l mut Peer,
     read: u64,
+    /// Gets a copy of what is read to be loaded.
+    copy: Option<SyncedFile>,
     failure: Option<LinkError>,
 }
 
@@ -217,7 +264,13 @@ impl Source<'_> {
 
 impl Read for Source<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.next(into).map_err(|failure| {
+        let read = self.next(into).and_then(|n| {
+            if let Some(copy) = &mut self.copy {
+                copy.write_all(&into[..n])?;
+            }
+            Ok(n)
+        });
+        read.map_err(|failure| {
             let error = io::Error::other(failure.to_string());
             self.failure = Some(failure);
             error

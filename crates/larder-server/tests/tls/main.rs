@@ -7,6 +7,7 @@ mod hostile;
 mod migrate;
 mod reload;
 mod replication;
+mod sentinel;
 mod traffic;
 mod users;
 
