@@ -42,7 +42,7 @@ const BATCH_COMMANDS_MAX: usize = 1024;
 /// Fewer bytes are applied by one thread.
 const TEAM_BYTES_MIN: usize = 16 << 10;
 /// After a piece of the stream that did not suit several threads, so many looks are not taken at whether the next one does.
-const LOOKS_WITHOUT_TEAM: usize = 64;
+const LOOKS_WITHOUT_TEAM: usize = 4;
 /// The most units that one thread plans: what the plan takes stays in the cache.
 const SOLO_UNITS_MAX: usize = 256;
 /// After a command that cannot be planned, so many others are not tried.
