@@ -93,10 +93,14 @@ impl Persist {
     pub fn end_load(self: &Arc<Self>) -> Result<(), ApplyError> {
         // In this order: what a client changes from now on must be kept if the server ends.
         self.loaded.store(true, Release);
+        let wanted = || self.shared.config.is_yes("appendonly");
+        let is_kept = || self.engine.persistence().log.lock().enabled;
+        // Clients find a log that waits for its base, and not one that is off.
+        let enabled = if wanted() && !is_kept() { self.log.enable(self) } else { Ok(()) };
         self.engine.gate().end_loading();
-        let wanted = self.shared.config.is_yes("appendonly");
-        let is_kept = self.engine.persistence().log.lock().enabled;
-        if wanted == is_kept { Ok(()) } else { self.keep_log(wanted) }
+        enabled?;
+        let wanted = wanted();
+        if wanted == is_kept() { Ok(()) } else { self.keep_log(wanted) }
     }
 
     fn begin_load(&self) {

@@ -124,7 +124,7 @@ fn what_was_loaded_is_kept() {
         wait_until("the rest arrives", || offset(&mut client) >= end);
         client.ask("REPLICAOF NO ONE");
         client.ask("SET last 1");
-        client.ask("WAITAOF 1 0 0");
+        assert_eq!(client.ask("WAITAOF 1 0 0").items()[0].int(), 1);
         drop(client);
         replica.kill();
         assert!(replica.start_again(&args), "{}", replica.log());
