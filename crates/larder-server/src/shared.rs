@@ -41,6 +41,8 @@ pub struct Shared {
     pub supervisor: OnceLock<Supervisor>,
     /// Held by whoever shuts the server down.
     pub shutdown_turn: Mutex<()>,
+    /// A signal has asked for the end, and a thread is at it.
+    pub shutdown_asked: AtomicBool,
     stopping: AtomicBool,
     stop: Mutex<Option<ShutdownFlags>>,
     stopped: Condvar,
@@ -88,6 +90,7 @@ impl Shared {
             peers: Peers::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),
+            shutdown_asked: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             stop: Mutex::new(None),
             stopped: Condvar::new(),

@@ -10,6 +10,7 @@ use crate::server::Server;
 use crate::shared::Shared;
 use larder_engine::{Logged, ShutdownFlags};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How often the server looks whether replicas have everything, before it ends.
@@ -99,22 +100,52 @@ pub fn clean_up(server: &Server) {
     process::clean_up(&server.shared);
 }
 
-/// Follows a signal that asks the server to end. The thread that catches signals goes on: another one may come.
+/// Whether a signal has asked for the end, and the server has neither ended nor failed to.
+pub fn is_asked(shared: &Shared) -> bool {
+    shared.shutdown_asked.load(Relaxed)
+}
+
+/// Has the server end, by a thread of its own: more may be asked meanwhile. While a script takes its time the server goes on: it ends after the
+/// script, which may be killed.
 pub fn begin(server: &Arc<Server>, flags: ShutdownFlags) {
     if server.persist().is_none_or(|persist| !persist.is_loaded()) {
         let _ = shut_down(server, flags);
         return;
     }
     let own = Arc::clone(server);
-    // What cannot be saved keeps the server alive; the log says why.
     let begun = larder_engine::spawn_background("shutdown", move |_| {
-        if shut_down_after(&own, flags, true).is_err()
-            && let Some(persist) = own.persist()
-        {
-            persist.engine().shutdown_failed();
+        if let Some(persist) = own.persist() {
+            follow(&own, persist, flags);
         }
     });
     if let Err(error) = begun {
+        server.shared.shutdown_asked.store(false, Relaxed);
         server.shared.log.warning(&format!("Can't shut down: {error}"));
+    }
+}
+
+/// Has the server end when no script runs for too long. What cannot be saved keeps it alive; the log says why.
+fn follow(server: &Server, persist: &Persist, flags: ShutdownFlags) {
+    let is_busy = || persist.engine().gate().is_busy();
+    loop {
+        while is_busy() && !server.shared.is_stopping() {
+            std::thread::sleep(LOOK);
+        }
+        match shut_down_after(server, flags, true) {
+            // A script has come in between.
+            Err(Logged) if is_busy() => {}
+            Err(Logged) => {
+                server.shared.shutdown_asked.store(false, Relaxed);
+                return persist.engine().shutdown_failed();
+            }
+            Ok(()) => break,
+        }
+    }
+    // The threads end after what they are at, but for a script that does not end.
+    loop {
+        if is_busy() {
+            persist.engine().abandon_scripts();
+        }
+        std::thread::sleep(LOOK);
     }
 }

@@ -6,6 +6,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Catches signals on a thread of their own from now on.
 pub fn watch(server: Arc<Server>) -> io::Result<()> {
@@ -27,10 +28,13 @@ fn follow(server: &Arc<Server>, signal: i32) {
         SIGINT => ("SIGINT", "shutdown-on-sigint"),
         _ => return,
     };
-    if (shared.is_stopping() || shared.shutdown_turn.is_locked()) && signal == SIGINT {
+    let is_under_way = shared.is_stopping() || shared.shutdown_turn.is_locked() || shutdown::is_asked(shared);
+    if is_under_way && signal == SIGINT {
         shared.log.warning("You insist... exiting now.");
         shutdown::exit_at_once(server, 1);
     }
     shared.log.signal(&format!("Received {name} scheduling shutdown..."));
-    shutdown::begin(server, shared.config.shutdown_flags(option));
+    if !shared.shutdown_asked.swap(true, Relaxed) {
+        shutdown::begin(server, shared.config.shutdown_flags(option));
+    }
 }

@@ -272,3 +272,44 @@ fn waits_end_and_connections_close() {
         while !is_clean(&probes[0].ask("INFO clients").text()) {}
     }
 }
+
+/// A signal that asks for the end waits for a script that takes its time, as with Valkey: clients are answered, and may kill it. Then
+/// the server ends, and saves what it has to save.
+#[test]
+fn the_end_waits_for_a_busy_script() {
+    for threads in ["1", "2", "4"] {
+        for args in [&["--save", ""][..], &["--save", "3600 1"], &["--save", "", "--appendonly", "yes"]] {
+            let own = ["--threads", threads, "--busy-reply-threshold", "20"];
+            let mut server = Server::larder(&[&own, args].concat());
+            server.client().ask("SET key value");
+            let mut busy = server.client();
+            busy.send(&["EVAL", "while true do end", "0"]);
+            let mut other = server.client();
+            while !other.ask("GET key").text().starts_with("BUSY") {}
+            server.signal("TERM");
+            server.wait_for_log("scheduling shutdown");
+            // Those who come now are answered as well.
+            for client in [&mut other, &mut server.client()] {
+                assert!(client.ask("GET key").text().starts_with("BUSY"), "{threads} {args:?}");
+            }
+            assert_eq!(server.client().ask("SCRIPT KILL").text(), "OK");
+            assert!(server.wait().success(), "{threads} {args:?}: {}", server.log());
+            assert!(server.start_again(&[&own, args].concat()));
+            assert_eq!(server.client().ask("EXISTS key").int(), i64::from(args.len() > 2 || args[1] != ""));
+        }
+    }
+}
+
+/// A second SIGINT does not wait.
+#[test]
+fn who_insists_need_not_wait_for_a_script() {
+    let mut server = Server::larder(&["--threads", "2", "--busy-reply-threshold", "20"]);
+    let (mut busy, mut other) = (server.client(), server.client());
+    busy.send(&["EVAL", "redis.call('set', 'a', '1') while true do end", "1", "a"]);
+    while !other.ask("GET key").text().starts_with("BUSY") {}
+    server.signal("INT");
+    server.wait_for_log("scheduling shutdown");
+    server.signal("INT");
+    assert_eq!(server.wait().code(), Some(1), "{}", server.log());
+    assert!(server.log().contains("You insist"));
+}

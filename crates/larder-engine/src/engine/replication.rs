@@ -321,6 +321,11 @@ impl Engine {
         }
     }
 
+    /// Has the script that runs end, whatever it has done: the server ends.
+    pub fn abandon_scripts(&self) {
+        self.scripts.running.abandon();
+    }
+
     /// The server does not end, after all: those who have asked for it are told.
     pub fn shutdown_failed(&self) {
         let error = CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs.");

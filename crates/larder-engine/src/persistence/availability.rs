@@ -78,7 +78,7 @@ impl Gate {
 
     /// Whether a script runs for too long.
     #[inline]
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.has(BUSY)
     }
 
