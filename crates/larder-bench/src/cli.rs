@@ -18,6 +18,7 @@ usage: larder-bench [OPTION...]
   --threads N           Larder's worker threads (default 1)
   --json FILE           write every figure there
   --list                print the names of the workloads
+  --charts FOLDER       measure nothing: draw pictures from the reports (--json) in FOLDER, beside them
 ";
 
 /// What the command line asks for.
@@ -26,6 +27,8 @@ pub enum Parsed {
     Help,
     /// The names of the workloads.
     List,
+    /// Pictures, from the reports in this folder.
+    Charts(PathBuf),
     /// Measurements.
     Run(Options),
 }
@@ -68,6 +71,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
         match arg {
             Arg::Long("help") | Arg::Short('h') => return Ok(Parsed::Help),
             Arg::Long("list") => list = true,
+            Arg::Long("charts") => return Ok(Parsed::Charts(parser.value()?.into())),
             Arg::Long("larder") => options.larder = Some(parser.value()?.into()),
             Arg::Long("peer") => options.peers.push(peer(&parser.value()?.string()?)?),
             Arg::Long("only") => {
@@ -103,7 +107,7 @@ mod tests {
     fn run(line: &str) -> Result<Options, Error> {
         match parse(line.split_whitespace().map(OsString::from))? {
             Parsed::Run(options) => Ok(options),
-            Parsed::Help | Parsed::List => Err("not a run".into()),
+            Parsed::Charts(_) | Parsed::Help | Parsed::List => Err("not a run".into()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod charts;
 mod cli;
 mod connect;
 mod context;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     match cli::parse(std::env::args_os().skip(1)) {
         Ok(Parsed::Help) => print!("{}", cli::HELP),
         Ok(Parsed::List) => workloads::all().iter().for_each(|w| println!("{:<28} {}", w.name, w.about)),
+        Ok(Parsed::Charts(folder)) => return draw(&folder),
         Ok(Parsed::Run(options)) => return run(&options),
         Err(complaint) => {
             eprintln!("larder-bench: {complaint}\n\n{}", cli::HELP);
@@ -40,6 +42,20 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Draws the charts of a folder of reports.
+fn draw(folder: &std::path::Path) -> ExitCode {
+    match charts::draw_all(folder) {
+        Ok(names) => {
+            names.iter().for_each(|name| println!("{name}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("larder-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Runs what is asked for; failure when a workload could not be measured.

@@ -14,6 +14,7 @@ fn every_workload_runs_small() {
     assert!(output.status.success(), "{text}\n{complaints}");
     for group in [
         "memory",
+        "sizes",
         "cpu",
         "ends",
         "packing",

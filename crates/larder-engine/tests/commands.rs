@@ -1,5 +1,5 @@
-//! Commands through the engine's front door, without sockets. Exact replies are compared with redis-server elsewhere;
-//! here is what needs several connections, or what redis-server 7.0 does not have.
+//! Commands through the engine's front door, without sockets. Exact replies are compared with Valkey elsewhere; here
+//! is what needs several connections in one thread, or a look at how a command went.
 
 mod support;
 

@@ -53,7 +53,7 @@ fn main() {
     let server = Server::redis(&["--lua-time-limit", "60000"]);
     let mut client = server.client();
     let begin = Instant::now();
-    let lua = larder_lua::interpreter(false).expect("an interpreter");
+    let lua = larder_lua::interpreter(false, &larder_lua::Generator::default()).expect("an interpreter");
     let behind = larder_lua::seal(&lua).expect("sealed");
     println!("an interpreter takes {} KB and {:?} to make", lua.used_memory() / 1024, begin.elapsed());
     let arguments = lua.create_sequence_from([JOB]).expect("arguments");

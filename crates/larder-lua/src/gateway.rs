@@ -504,7 +504,7 @@ mod tests {
     }
 
     fn lua() -> Lua {
-        let lua = crate::interpreter(false).unwrap();
+        let lua = crate::interpreter(false, &crate::Generator::default()).unwrap();
         let service = Service { call: echo, arguments: no_arguments, number: shortest };
         let gateway = gateway(&lua, service).unwrap();
         lua.globals().set("call", gateway.call).unwrap();

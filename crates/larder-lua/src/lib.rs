@@ -7,7 +7,7 @@
 //! `cjson`, `cmsgpack`, `struct` and `bit` are written here, over the safe interface of `mlua`.
 //!
 //! Order of use: [`interpreter`], then the caller sets `redis` and whatever else in [`mlua::Lua::globals`], then
-//! [`seal`], then [`compile`] and [`reseed`] for each script.
+//! [`seal`], then [`compile`] for each script.
 //!
 //! # Errors
 //!
@@ -19,7 +19,7 @@
 //! Memory: [`MEMORY_BYTES_MAX`], after which scripts fail with `not enough memory`. Stack: pattern matching in Lua
 //! recurses for each item of a pattern; run scripts on threads with [`STACK_BYTES_MIN`].
 //!
-//! Tested against redis-server: `tests/`.
+//! Tested against Valkey: `tests/`.
 
 #![deny(unsafe_code)]
 
@@ -44,6 +44,7 @@ use larder_lua_sys as _;
 pub use errors::{fail, throw, thrown};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
+pub use random::Generator;
 use std::cell::Cell;
 
 /// What the values of an interpreter may take, in bytes; `Lua::set_memory_limit` changes it for one interpreter.
@@ -54,14 +55,14 @@ pub const MEMORY_BYTES_MAX: usize = 2 << 30;
 pub const STACK_BYTES_MIN: usize = 64 << 20;
 
 /// A Lua 5.1 state with the libraries that scripts have, not yet sealed: the caller adds `redis` and `server` to its
-/// globals. With `insecure`, scripts also have `getfenv`, `setfenv` and `newproxy`.
+/// globals. With `insecure`, scripts also have `getfenv`, `setfenv` and `newproxy`. `math.random` draws from `generator`.
 ///
 /// # Errors
 /// Only when memory runs out.
-pub fn interpreter(insecure: bool) -> mlua::Result<Lua> {
+pub fn interpreter(insecure: bool, generator: &Generator) -> mlua::Result<Lua> {
     let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
-    random::install(&lua)?;
+    random::install(&lua, generator)?;
     sandbox::install(&lua, insecure)?;
     bit::install(&lua)?;
     json::install(&lua)?;
@@ -120,10 +121,4 @@ pub fn relieve(lua: &Lua) {
     // Nothing that scripts can make has a finalizer, so that collecting cannot fail.
     let _ = lua.gc_collect();
     lua.set_app_data(Floor(Cell::new(lua.used_memory())));
-}
-
-/// Starts the generator behind `math.random` over, as a server that has just started has it. Redis up to version 6 did so
-/// before each script; redis-server 7 does not, and scripts which draw tokens count on it.
-pub fn reseed(lua: &Lua) {
-    random::restart(lua);
 }

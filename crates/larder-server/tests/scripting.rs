@@ -371,3 +371,23 @@ fn hostile_scripts_get_errors() {
     }
     assert_eq!(client.ask("DBSIZE").int(), 0);
 }
+
+/// What scripts draw is one sequence, whichever threads run them and whatever becomes of their interpreters: that of Valkey.
+#[test]
+fn no_two_scripts_draw_the_same_numbers() {
+    let draw = |server: &Server| -> Vec<String> {
+        let mut drawn = Vec::new();
+        for round in 0..24 {
+            let mut client = server.client();
+            drawn.push(client.cmd(&["EVAL", "return tostring(math.random())", "0"]).text());
+            match round {
+                8 => drop(client.cmd(&["SCRIPT", "FLUSH"])),
+                16 => drop(client.cmd(&["EVAL", "math.randomseed(7)", "0"])),
+                _ => {}
+            }
+        }
+        drawn
+    };
+    let expected = draw(&Server::valkey(&[]));
+    with_threads(&[], |server| assert_eq!(draw(server), expected));
+}

@@ -203,7 +203,11 @@ fn set_all(
 }
 
 /// The same items, with the progress shown now and then.
-fn watched<T>(context: &Context, items: impl Iterator<Item = T>, count: usize) -> impl Iterator<Item = T> {
+pub fn watched<T>(
+    context: &Context,
+    items: impl Iterator<Item = T>,
+    count: usize,
+) -> impl Iterator<Item = T> {
     let shown = move |at: usize| {
         if at.is_multiple_of(50_000) {
             context.progress("loading", at, count);

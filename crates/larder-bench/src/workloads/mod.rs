@@ -20,6 +20,7 @@ mod replication;
 mod rotate;
 mod script;
 mod set;
+mod sizes;
 mod sorted_sets;
 mod startup;
 mod stream;
@@ -75,6 +76,10 @@ const TABLE: &[Entry] = &[
     ("memory/set-ints", "1 set of 2M integers below 10^9", |c| memory::run(c, &memory::SET_INTS)),
     ("memory/stream", "1 stream of 1M entries of 3 fields", |c| memory::run(c, &memory::STREAM)),
     ("memory/stream-pending", "the same, all of them pending for 10 consumers", |c| memory::run(c, &memory::STREAM_PENDING)),
+    ("sizes/list", "1M elements of 20 bytes in lists of 10 to 1M: bytes an element", |c| sizes::run(c, sizes::Kind::List)),
+    ("sizes/hash", "the same for fields of 8 and values of 12 bytes", |c| sizes::run(c, sizes::Kind::Hash)),
+    ("sizes/set", "the same for members of 16 bytes", |c| sizes::run(c, sizes::Kind::Set)),
+    ("sizes/zset", "the same for members of 16 bytes with scores", |c| sizes::run(c, sizes::Kind::SortedSet)),
     ("cpu/p1", "SET GET and pushes and pops, 50 connections, no pipeline", |c| operations::run(c, 1)),
     ("cpu/p16", "the same with a pipeline of 16", |c| operations::run(c, 16)),
     ("ends/40-p1", "pushes and pops of 40 bytes at ten fills, no pipeline", |c| ends::run(c, 40, 1)),

@@ -26,7 +26,7 @@
 //! - H3: the cached count is that of the registers, or marked as stale.
 //!
 //! Tested by `tests` beside this file: damaged strings, the error over a million elements, sparse against dense. The
-//! bytes are compared with redis-server's by the server's differential tests.
+//! bytes are compared with Valkey's by the server's differential tests.
 
 mod dense;
 mod estimate;

@@ -19,7 +19,7 @@
 //!
 //! Locks: `changing`, then `users`, then a user's rights; no shard is locked meanwhile, but by a transaction.
 //!
-//! Tested below each file, in `tests/acl.rs` with two threads, and side by side with redis-server.
+//! Tested below each file, in `tests/acl.rs` with two threads, and side by side with Valkey.
 
 mod check;
 mod commands;

@@ -11,7 +11,6 @@
 //!   [`MayWait`], which only threads that serve no clients have, or the [`ScriptTurn`], since no script runs while somebody else holds it.
 //! - L5: a thread that waits for a shard without giving way holds none. `lock_now` and `lock_soon` wait at most a moment and suit
 //!   everybody.
-//!
 //! - L6: what an applier has done in a batch is in the stream only at the batch's end ([`Shards::begin_batch`]). Whoever locks all shards
 //!   waits for that first, holding none, and keeps the next batch from beginning: what they see and change is of one place in the stream.
 //!   Within a batch nobody takes the turn.

@@ -93,7 +93,7 @@ impl Interpreter {
     }
 
     fn new(engine: &Engine, is_insecure: bool) -> Result<Interpreter> {
-        let lua = larder_lua::interpreter(is_insecure)?;
+        let lua = larder_lua::interpreter(is_insecure, &engine.scripts.generator)?;
         let prelude = larder_lua::compile(&lua, include_bytes!("prelude.lua"), "=larder")?;
         let host = api::host(&lua)?;
         let versions = [REDIS_VERSION, VALKEY_VERSION].map(|version| (version, version_number(version)));

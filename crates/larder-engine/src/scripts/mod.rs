@@ -20,6 +20,8 @@ pub(crate) struct Scripts {
     pub running: Running,
     cache: RwLock<ScriptCache>,
     libraries: RwLock<Arc<Libraries>>,
+    /// What `math.random` draws from, in every thread's interpreter.
+    pub generator: larder_lua::Generator,
     /// Goes up whenever a script or a library goes away: threads then look at what they have compiled.
     generation: AtomicU64,
     /// Bytes that the interpreters of all threads hold.

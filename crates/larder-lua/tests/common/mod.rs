@@ -83,7 +83,7 @@ pub fn sealed() -> Lua {
 
 /// The same, with the functions of `lua-enable-insecure-api` or without.
 pub fn sealed_with(insecure: bool) -> Lua {
-    let lua = larder_lua::interpreter(insecure).expect("an interpreter");
+    let lua = larder_lua::interpreter(insecure, &larder_lua::Generator::default()).expect("an interpreter");
     let redis = lua.create_table().expect("a table");
     lua.globals().set("server", &redis).expect("set");
     lua.globals().set("redis", redis).expect("set");

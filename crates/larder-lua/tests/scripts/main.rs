@@ -72,7 +72,8 @@ struct Interpreter {
 
 impl Interpreter {
     fn new(insecure: bool) -> Self {
-        let lua = larder_lua::interpreter(insecure).expect("an interpreter");
+        let lua =
+            larder_lua::interpreter(insecure, &larder_lua::Generator::default()).expect("an interpreter");
         let gateway = gateway(&lua, Service { call: echo, arguments: none, number }).expect("a gateway");
         let redis = lua.create_table().expect("a table");
         redis.set("call", gateway.call).expect("set");

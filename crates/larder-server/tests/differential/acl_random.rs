@@ -39,7 +39,7 @@ fn example(client: &mut Client, name: &str, arg: &str) -> Vec<String> {
     let info = client.cmd(&["COMMAND", "INFO", name]);
     let arity = info.items()[0].items()[1].int().unsigned_abs() as usize;
     let mut words: Vec<String> = name.split('|').map(str::to_owned).collect();
-    // With its destination alone, redis-server takes PFMERGE for a command without keys.
+    // With its destination alone, Valkey takes PFMERGE for a command without keys.
     let more = usize::from(name == "pfmerge");
     words.resize(arity.max(words.len()) + more, arg.to_owned());
     words

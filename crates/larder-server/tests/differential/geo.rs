@@ -221,7 +221,7 @@ fn fill(pair: &mut Pair, rng: &mut Rng, members: usize) -> Vec<(f64, f64)> {
                 (x + (rng.f64() - 0.5) * spread, y + (rng.f64() - 0.5) * spread)
             }
         };
-        // Members at the edge would be equally far from each other in pairs: redis-server orders those by chance.
+        // Members at the edge would be equally far from each other in pairs: Valkey orders those by chance.
         let y = if y.abs() < 85.0 { y } else { (rng.f64() - 0.5) * 170.0 };
         line += &format!(" {} {y} m{member}", x.clamp(-180.0, 180.0));
     }
