@@ -176,7 +176,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         engine.follow_configured(&turn);
     }
     let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
-    web::start(shared, &persist).map_err(|error| no_metrics(shared, &error))?;
+    web::start(shared, &persist).map_err(|error| no_pages(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
@@ -201,9 +201,8 @@ fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), 
     Ok(())
 }
 
-fn no_metrics(shared: &Shared, error: &io::Error) -> Aborted {
-    let port = shared.config.value("metrics-port");
-    shared.log.warning(&format!("Could not serve metrics on port {port}: {}", system_text(error)));
+fn no_pages(shared: &Shared, web::NotServed { what, port, error }: &web::NotServed) -> Aborted {
+    shared.log.warning(&format!("Could not serve {what} on port {port}: {}", system_text(error)));
     Aborted
 }
 
