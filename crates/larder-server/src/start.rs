@@ -175,9 +175,9 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     if let Ok(turn) = engine.take_turn(None) {
         engine.follow_configured(&turn);
     }
-    // Whoever sees the server answer finds the metrics as well.
-    web::start(shared, &persist).map_err(|error| no_metrics(shared, &error))?;
+    let sites = web::Sites::listen(&shared.config).map_err(|error| no_pages(shared, &error))?;
     let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    sites.serve(shared, &persist).map_err(|error| no_pages(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
@@ -202,9 +202,8 @@ fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), 
     Ok(())
 }
 
-fn no_metrics(shared: &Shared, error: &io::Error) -> Aborted {
-    let port = shared.config.value("metrics-port");
-    shared.log.warning(&format!("Could not serve metrics on port {port}: {}", system_text(error)));
+fn no_pages(shared: &Shared, web::NotServed { what, port, error }: &web::NotServed) -> Aborted {
+    shared.log.warning(&format!("Could not serve {what} on port {port}: {}", system_text(error)));
     Aborted
 }
 
