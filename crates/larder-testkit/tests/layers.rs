@@ -44,6 +44,7 @@ const ENGINE: &[&str] = &[
     "detached",
     "debug_copy",
     "crash",
+    "documents",
 ];
 
 fn crates() -> PathBuf {
