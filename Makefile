@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build test test-full test-checked test-ecosystem unit clients lint fmt docs pages bench deps fuzz
+.PHONY: run build test test-full test-checked test-ecosystem test-package unit clients lint fmt pages bench charts book deb musl deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -60,6 +60,11 @@ test-ecosystem: build
 	$(PYTHON) tests/ecosystem/run.py
 	$(PYTHON) tests/console/run.py
 	$(PYTHON) tests/ecosystem/run.py --durable redis-py bullmq bull asynq redisson rq dramatiq
+	$(MAKE) test-package
+
+# The Debian package on a Debian of its own: installed, started, upgraded, purged. Needs root.
+test-package: build
+	$(PYTHON) tests/packaging/run.py $(if $(wildcard $(MUSL_SERVER)),--static $(MUSL_SERVER))
 
 # Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed
 # that replays it (SEED=n SECONDS=0). TARGET: payloads (damaged payloads and files for every decoder), scripts (random programs
@@ -92,6 +97,30 @@ bench: build
 fmt:
 	$(CARGO) fmt --all
 
-# The documents that are made from the table of options.
+# Pictures of the reports in docs/benchmarks.
+charts:
+	$(CARGO) run --release --quiet -p larder-bench -- --charts docs/benchmarks
+
+# The files that are made from the tables of options and commands: pages, configuration files, manual pages, completions.
 pages:
 	$(CARGO) run --quiet -p larder-engine --example pages
+
+# The documents as a book, in target/book. mdbook is built once if it is not there.
+MDBOOK ?= $(or $(shell command -v mdbook),$(CURDIR)/target/tools/bin/mdbook)
+book: $(MDBOOK)
+	$(MDBOOK) build docs
+	$(PYTHON) tests/packaging/book.py target/book
+
+$(CURDIR)/target/tools/bin/mdbook:
+	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root target/tools
+
+# The Debian package, in target/debian.
+deb: build
+	packaging/debian/build.sh $(LARDER_SERVER) target/debian
+
+# A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
+MUSL_TARGET := $(shell uname -m)-unknown-linux-musl
+MUSL_SERVER := $(CURDIR)/target/$(MUSL_TARGET)/release/larder-server
+musl:
+	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: install musl-tools"; exit 1; }
+	CC_$(subst -,_,$(MUSL_TARGET))=musl-gcc $(CARGO) build --release --target $(MUSL_TARGET) -p larder-server

@@ -1,9 +1,12 @@
-//! Writes the documents that are made from the table of options: `docs/options.md` and `docs/larder.conf`.
+//! Writes the files that are made from the tables of options and commands.
 
-use larder_engine::config::{options_page, sample_file};
+use std::path::Path;
 
 fn main() -> std::io::Result<()> {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    std::fs::write(format!("{docs}/options.md"), options_page())?;
-    std::fs::write(format!("{docs}/larder.conf"), sample_file())
+    for (name, text) in larder_engine::documents() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+        std::fs::create_dir_all(path.parent().expect("it is in a folder"))?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
 }

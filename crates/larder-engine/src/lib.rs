@@ -22,6 +22,7 @@ mod crash;
 mod debug_copy;
 mod delivery;
 mod detached;
+mod documents;
 mod engine;
 mod error;
 mod eviction;
@@ -58,6 +59,7 @@ pub use context::flow::Flow;
 pub use debug_copy::{Copy, Twin};
 pub use delivery::invalidation::Invalidation;
 pub use delivery::mailbox::{Mail, Wake};
+pub use documents::documents;
 pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use host::{

@@ -1,8 +1,10 @@
 //! Starting and stopping: configuration errors, ports, files, signals.
 
-use larder_testkit::{Port, RawClient, Server, failed_start, temp_dir};
+use larder_testkit::{Client, Kind, Port, RawClient, Server, failed_start, temp_dir};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn with_config(dir: &Path, text: &str) -> (Option<i32>, String, String) {
     std::fs::write(dir.join("l.conf"), text).unwrap();
@@ -145,4 +147,59 @@ fn the_port_moves() {
     assert_eq!(client.ask(&["CONFIG", "SET", "port", &port.to_string()]), "+OK\r\n");
     assert_eq!(client.ask(&["PING"]), "+PONG\r\n", "open connections stay");
     assert_eq!(RawClient::connect(port).unwrap().ask(&["PING"]), "+PONG\r\n");
+}
+
+/// Ends the process of a pidfile, if a test has not.
+struct Background<'a>(&'a Path);
+
+impl Drop for Background<'_> {
+    fn drop(&mut self) {
+        if let Ok(number) = std::fs::read_to_string(self.0) {
+            let _ = Command::new("kill").args(["-KILL", number.trim()]).status();
+        }
+    }
+}
+
+/// `daemonize` gives the caller its prompt back; the server goes on without a terminal, in a session of its own, and its pidfile is
+/// there as long as it is. The same for Valkey and Redis.
+#[test]
+fn servers_go_into_the_background() {
+    for kind in [Kind::Larder, Kind::Valkey, Kind::Redis] {
+        let (dir, port) = (temp_dir(), Port::reserve());
+        let [pidfile, log] = ["pid", "log"].map(|name| dir.join(name));
+        let _background = Background(&pidfile);
+        let status = Command::new(kind.program())
+            .args(["--daemonize", "yes", "--save", "", "--port", &port.number().to_string()])
+            .args([Path::new("--dir"), &dir, Path::new("--pidfile"), &pidfile, Path::new("--logfile"), &log])
+            .stdin(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success(), "{}: {status}", kind.name());
+        let mut client = until(|| Client::connect(port.number()).ok());
+        let number = until(|| std::fs::read_to_string(&pidfile).ok().filter(|text| text.ends_with('\n')));
+        assert!(client.ask("INFO server").text().contains(&format!("process_id:{}\r\n", number.trim())));
+        // Fields of the kernel: parent, group, session, terminal.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        assert_eq!([fields[2], fields[3], fields[4]], [number.trim(), number.trim(), "0"], "{}", kind.name());
+        for stream in 0..3 {
+            let target = std::fs::read_link(format!("/proc/{}/fd/{stream}", number.trim())).unwrap();
+            assert_eq!(target, Path::new("/dev/null"), "{}: {stream}", kind.name());
+        }
+        client.send(&["SHUTDOWN"]);
+        until(|| (!pidfile.exists()).then_some(()));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}
+
+/// Asks until there is an answer.
+fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "it takes too long");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

@@ -45,6 +45,7 @@ const ENGINE: &[&str] = &[
     "detached",
     "debug_copy",
     "crash",
+    "documents",
 ];
 
 fn crates() -> PathBuf {

@@ -37,7 +37,10 @@ pub use error::{ConfigError, OptionError, Refusal};
 pub use hot::{Hot, HotChoice, OutputLimit};
 pub use load::{FatalConfig, FatalHeading, Include, LineError};
 pub(crate) use number::parse_memory;
-pub use pages::{options_page, sample_file};
+pub use pages::{
+    bash_completion, file_manual, fish_completion, options_page, packaged_file, sample_file, server_manual,
+    zsh_completion,
+};
 pub use rewrite::quoted;
 
 use crate::host::{ApplyError, ShutdownFlags};

@@ -13,15 +13,15 @@ use larder_resp::Reply;
 /// One argument.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Argument<'a> {
-    name: &'a str,
-    kind: &'a str,
-    token: Option<&'a str>,
-    optional: bool,
-    multiple: bool,
-    multiple_token: bool,
+    pub(super) name: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) token: Option<&'a str>,
+    pub(super) optional: bool,
+    pub(super) multiple: bool,
+    pub(super) multiple_token: bool,
     key_spec: Option<&'a str>,
     since: Option<&'a str>,
-    children: Vec<Argument<'a>>,
+    pub(super) children: Vec<Argument<'a>>,
 }
 
 /// Parses a list of arguments. The notation is ours, so a mistake in it is a bug and panics.

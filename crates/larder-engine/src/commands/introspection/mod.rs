@@ -13,6 +13,8 @@ mod info_replication;
 mod keysizes;
 mod latency;
 mod memory;
+pub(crate) mod page;
 mod slowlog;
+mod syntax;
 
 pub(crate) use handlers::HANDLERS;

@@ -32,7 +32,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .immutable()
         .does("Threads that serve clients; the default is the number of cores.", "options/main.rs"),
     int("prefetch-batch-max-size", 0, 128, "16").dormant("prefetching for threads of input and output"),
-    yes_no("daemonize", "no").immutable().does("Runs in the background.", "options/main.rs"),
+    yes_no("daemonize", "no").immutable().does("Runs in the background.", "start.rs"),
     one_of("supervised", Supervised::NAMES, "no")
         .immutable()
         .does("Tells systemd or upstart when the server is ready.", "options/main.rs"),

@@ -1,11 +1,16 @@
-//! What users read of the options, made from the table: the page `docs/options.md` and the file `docs/larder.conf`. The example `pages`
-//! of this crate writes both.
+//! What users read of the options, made from the table: the page `docs/options.md`, the file `docs/larder.conf`, the file that a
+//! package installs, manual pages and completions for shells. The example `pages` of this crate writes all of them.
+
+mod completions;
+mod manual;
 
 use super::kind::Kind;
 use super::number::Unit;
 use super::rewrite::default_lines;
 use super::special::Special;
 use super::table::{Effect, Opt, SECTIONS, Section};
+pub use completions::{bash_completion, fish_completion, zsh_completion};
+pub use manual::{file_manual, server_manual};
 use std::fmt::Write;
 
 const PAGE_HEAD: &str = "\
@@ -113,14 +118,33 @@ fn push_groups(page: &mut String, thing_of: fn(Effect) -> Option<&'static str>) 
 
 /// A configuration file that says what is so without it: each option that does something, what it does and what it takes in comments.
 pub fn sample_file() -> String {
+    file_with(&[])
+}
+
+/// The file that a package installs: the sample, with the lines in force that a service of the system needs.
+pub fn packaged_file() -> String {
+    file_with(PACKAGED)
+}
+
+/// What a service of the system needs: only this machine is served until somebody says otherwise.
+const PACKAGED: &[(&str, &str)] =
+    &[("bind", "127.0.0.1 -::1"), ("dir", "/var/lib/larder"), ("supervised", "auto")];
+
+/// The sample with some lines in force.
+fn file_with(in_force: &[(&str, &str)]) -> String {
     let mut file = FILE_HEAD.to_owned();
     for section in SECTIONS.iter().filter(|section| read_by(section).next().is_some()) {
         let _ = write!(file, "\n\n# ---- {} ----\n", section.title);
         for opt in read_by(section).filter(|opt| !opt.hidden) {
             let summary = opt.summary.replace('`', "");
             let _ = write!(file, "\n# {summary}{}\n", values_of(opt.kind));
-            for line in default_lines(opt) {
-                let _ = writeln!(file, "#{line}");
+            match in_force.iter().find(|(name, _)| *name == opt.name) {
+                Some((name, value)) => {
+                    let _ = writeln!(file, "{name} {value}");
+                }
+                None => default_lines(opt).iter().for_each(|line| {
+                    let _ = writeln!(file, "#{line}");
+                }),
             }
         }
     }

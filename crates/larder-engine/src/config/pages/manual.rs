@@ -1,0 +1,170 @@
+//! Manual pages, in the macros that `man` knows: the program's, and the configuration file's with every option.
+
+use super::{Opt, SECTIONS, read_by, values_of};
+use crate::config::rewrite::default_lines;
+use std::fmt::Write;
+
+const SERVER_NAME: &str = "\
+.SH NAME
+larder-server \\- in-memory data store that speaks the Redis protocol
+.SH SYNOPSIS
+.B larder-server
+.RI [ FILE ]
+.RB [ \\-\\-\\c
+.IR OPTION \\ VALUE ...]...
+.RB [ \\- ]
+.br
+.B larder-server
+.BR \\-v | \\-\\-version | \\-h | \\-\\-help
+.SH DESCRIPTION
+.B larder-server
+keeps strings, lists, hashes, sets, sorted sets and streams in memory and serves them over TCP, TLS and unix sockets. Clients,
+configuration files, data files and replicas of Redis and Valkey work with it.
+.PP
+Without a
+.I FILE
+it starts with its defaults, which are those of Valkey: port 6379 on all addresses, and as long as the default user has no password,
+clients of this machine only.
+.SH OPTIONS
+Every option of
+.BR larder.conf (5)
+may be given as
+.BI \\-\\- OPTION\\ VALUE\\fR,
+and overrides the file.
+.TP
+.B \\-
+reads more of the configuration from standard input; it overrides the file, and options override it.
+.TP
+.BR \\-v ,\\  \\-\\-version
+prints the version.
+.TP
+.BR \\-h ,\\  \\-\\-help
+prints a summary.
+";
+
+const SERVER_END: &str = "\
+.SH SIGNALS
+.TP
+.BR SIGTERM ,\\  SIGINT
+end the server as
+.B SHUTDOWN
+does, in the way that
+.B shutdown-on-sigterm
+and
+.B shutdown-on-sigint
+say. A second SIGINT ends it without saving.
+.SH EXIT STATUS
+0 after a shutdown, 1 when the server could not start, another when it crashed or a signal ended it.
+.SH ENVIRONMENT
+.TP
+.B NOTIFY_SOCKET
+the socket of systemd that is told when the server is ready, with
+.B supervised systemd
+or
+.BR auto .
+.SH FILES
+.TP
+.I /etc/larder/larder.conf
+the configuration of the packaged service.
+.TP
+.I /var/lib/larder
+its data:
+.I dump.rdb
+and
+.IR appendonlydir .
+.SH EXAMPLES
+.nf
+larder-server \\-\\-port 7000 \\-\\-maxmemory 2gb \\-\\-maxmemory\\-policy allkeys\\-lru
+larder-server /etc/larder/larder.conf \\-\\-loglevel verbose
+echo \\(aqmaxmemory 128mb\\(aq | larder-server \\-
+.fi
+.SH SEE ALSO
+.BR larder.conf (5),
+.BR redis-cli (1),
+.BR valkey-cli (1)
+";
+
+const FILE_NAME: &str = "\
+.SH NAME
+larder.conf \\- configuration of larder-server
+.SH DESCRIPTION
+A line is the name of an option and its value, in quotes if it has spaces. Lines that begin with # are comments. Bytes may be written
+as 1k (1000), 1kb (1024), 1m, 1mb, 1g, 1gb. Lines of another file are taken in by
+.BI include\\  path\\fR;
+the last of several lines for an option counts. A line that cannot be understood stops the start, and is shown.
+.PP
+.B CONFIG SET
+changes most options of a running server, and
+.B CONFIG REWRITE
+writes them into the file. Those marked [start] are read at the start only.
+";
+
+/// The manual page of the program, section 1.
+pub fn server_manual() -> String {
+    head("LARDER-SERVER", 1) + SERVER_NAME + SERVER_END
+}
+
+/// The manual page of the configuration file, section 5.
+pub fn file_manual() -> String {
+    let mut page = head("LARDER.CONF", 5) + FILE_NAME;
+    for section in SECTIONS.iter().filter(|section| read_by(section).next().is_some()) {
+        let _ = writeln!(page, ".SH {}", escaped(&section.title.to_uppercase()));
+        read_by(section).filter(|opt| !opt.hidden).for_each(|opt| push_option(&mut page, opt));
+    }
+    page + ".SH SEE ALSO\n.BR larder-server (1)\n"
+}
+
+fn head(title: &str, section: u8) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        ".\\\" Made from the table of options by: make pages\n.TH {title} {section} \"\" \"Larder {version}\"\n"
+    )
+}
+
+fn push_option(page: &mut String, opt: &Opt) {
+    let start = if opt.immutable { " [start]" } else { "" };
+    for (nth, line) in default_lines(opt).iter().enumerate() {
+        let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+        // The number of cores is found at the start.
+        let value = if opt.name == "threads" { "(cores)" } else { value };
+        let tag = if nth == 0 { ".TP" } else { ".TQ" };
+        let _ = writeln!(page, "{tag}\n\\fB{}\\fR {}{start}", escaped(name), escaped(value));
+    }
+    let aliases = opt.aliases.iter().map(|alias| format!(" Another name: {alias}."));
+    let text = opt.summary.replace('`', "") + &values_of(opt.kind) + &aliases.collect::<String>();
+    let _ = writeln!(page, "{}", escaped(&text));
+}
+
+/// Text in which nothing is taken for a request or an escape, and hyphens can be searched for.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_text_or_a_request() {
+        for page in [server_manual(), file_manual()] {
+            let requests = [
+                ".TH ", ".SH ", ".TP", ".TQ", ".PP", ".BR ", ".RB ", ".RI ", ".B ", ".BI ", ".I ", ".IR ",
+                ".br", ".nf", ".fi", ".\\\"",
+            ];
+            for line in page.lines().filter(|line| line.starts_with(['.', '\''])) {
+                assert!(requests.iter().any(|request| line.starts_with(request)), "{line}");
+            }
+        }
+        assert_eq!(escaped(".a-b\\"), "\\&.a\\-b\\e");
+    }
+
+    #[test]
+    fn every_option_is_there_once() {
+        let page = file_manual();
+        for opt in SECTIONS.iter().flat_map(read_by).filter(|opt| !opt.hidden) {
+            let name = format!("\n\\fB{}\\fR ", escaped(opt.name));
+            assert_eq!(page.matches(&name).count(), default_lines(opt).len(), "{}", opt.name);
+        }
+    }
+}
