@@ -32,6 +32,20 @@ pub struct TableStats {
     pub fills: Vec<usize>,
 }
 
+/// The bytes of a segment with all that belongs to it, and those of its records: each record has its part of the former.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    all_bytes: usize,
+    used_bytes: usize,
+}
+
+impl Share {
+    /// The part of an entry of the segment.
+    pub(super) fn of<V: IntoRaw>(&self, entry: Entry<'_, V>) -> usize {
+        self.all_bytes * (entry.record_bytes() + SLOT_BYTES) / self.used_bytes + entry.long_key_bytes()
+    }
+}
+
 impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Bytes that the table holds beyond its own 64: segments, directory, expiries and long keys, but not the
     /// values of their own.
@@ -46,14 +60,19 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// segment).
     pub fn share_bytes(&self, hash: u64, key: &[u8]) -> Option<usize> {
         let place = Place::of(hash);
-        let segment = self.directory.get(place.position)?;
-        let entry = segment.find(place.tag, key)?;
-        let page = segment.page();
-        let run = self.directory.run(self.directory.slot(place.position)).len();
+        let entry = self.directory.get(place.position)?.find(place.tag, key)?;
+        Some(self.share_at(self.directory.slot(place.position)).of(entry))
+    }
+
+    /// What the entries of the segment at a slot of the directory share out.
+    pub(super) fn share_at(&self, slot: usize) -> Share {
+        let page = self.directory.segment(slot).page();
+        let run = self.directory.run(slot).len();
         let expiry = self.expiry.as_ref().map_or(0, |_| run * size_of::<u64>());
-        let all = page.capacity_bytes() + run * size_of::<usize>() + expiry;
-        let records = page.used_bytes() + page.live() * SLOT_BYTES;
-        Some(all * (entry.record_bytes() + SLOT_BYTES) / records.max(1) + entry.long_key_bytes())
+        Share {
+            all_bytes: page.capacity_bytes() + run * size_of::<usize>() + expiry,
+            used_bytes: (page.used_bytes() + page.live() * SLOT_BYTES).max(1),
+        }
     }
 
     /// Bytes that one entry takes in the table, without what its value holds elsewhere.

@@ -46,6 +46,25 @@ fn scan_visits_every_key_once() {
 }
 
 #[test]
+fn a_scan_knows_the_shares_of_the_table() {
+    for n in [1, 100, 5_000] {
+        let mut table = filled(n);
+        put(&mut table, &[b'x'; 1000], b"", ExpireChange::At(7));
+        let (mut cursor, mut visited) = (0, 0);
+        loop {
+            cursor = table.scan_with_shares(cursor, 10, |entry, share| {
+                visited += 1;
+                assert_eq!(Some(share), table.share_bytes(Good::hash(entry.key()), entry.key()));
+            });
+            if cursor == 0 {
+                break;
+            }
+        }
+        assert_eq!(visited, n + 1);
+    }
+}
+
+#[test]
 fn scan_visits_what_stays_once_while_the_table_grows_and_shrinks() {
     let stays = 2_000;
     // Grow ten times over, or shrink to a tenth, in the course of the scan; and both in turn.
