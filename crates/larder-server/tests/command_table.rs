@@ -5,7 +5,7 @@ use larder_testkit::{Client, Kind, Server, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commands that only Larder has.
-const OURS: &[&str] = &["lscan"];
+const OURS: &[&str] = &["lscan", "memory|anatomy"];
 
 /// Parts of a command's information whose order means nothing.
 const SETS: &[(usize, &str)] = &[(2, "flags"), (6, "categories"), (7, "tips"), (8, "key specifications")];

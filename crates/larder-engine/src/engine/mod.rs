@@ -32,6 +32,7 @@ use crate::stats::counters::{AllStats, Counter, ThreadStats};
 use crate::stats::errors::ErrorStats;
 use crate::stats::eviction::Eviction;
 use crate::stats::latency::LatencyMonitor;
+use crate::stats::walk_progress::WalkProgress;
 use crate::throttle::Throttle;
 use crate::tracking::Trackers;
 use parking_lot::{Mutex, MutexGuard};
@@ -95,6 +96,8 @@ pub struct Engine {
     /// What commands are called.
     pub(crate) names: Names,
     pub(crate) rates: crate::stats::rates::Rates,
+    /// Of MEMORY ANATOMY.
+    pub(crate) anatomy: Arc<WalkProgress>,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) stats: AllStats,
     next_client: AtomicU64,
@@ -155,6 +158,7 @@ impl Engine {
             threads: options.threads,
             names: options.names,
             rates: crate::stats::rates::Rates::default(),
+            anatomy: Arc::default(),
             mailboxes: Mailboxes::default(),
             stats: AllStats::default(),
             next_client: AtomicU64::new(1),
@@ -372,6 +376,11 @@ impl Engine {
         self.shards.set_busy(false);
         self.gate.set_busy(false);
         self.retry_put_off();
+    }
+
+    /// How far MEMORY ANATOMY is: keys looked at, and keys in all; `None` when nobody has asked for it.
+    pub fn anatomy_progress(&self) -> Option<(u64, u64)> {
+        self.anatomy.get()
     }
 
     /// Number of databases.

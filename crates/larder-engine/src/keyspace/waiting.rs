@@ -62,6 +62,8 @@ pub enum BlockedOp {
         /// Number of replicas.
         wanted: usize,
     },
+    /// MEMORY ANATOMY: that a thread has walked through the database; no key.
+    Anatomy,
     /// SHUTDOWN: that replicas have what was written; no key.
     Shutdown,
     /// BZMPOP: up to this many entries of a sorted set, with the key.
@@ -83,7 +85,10 @@ impl BlockedOp {
         match self {
             BlockedOp::Pop(_) | BlockedOp::PopMany(..) | BlockedOp::Move { .. } => Kind::List,
             // Stands in no key's line.
-            BlockedOp::OnDisk { .. } | BlockedOp::Replicas { .. } | BlockedOp::Shutdown => Kind::String,
+            BlockedOp::Anatomy
+            | BlockedOp::OnDisk { .. }
+            | BlockedOp::Replicas { .. }
+            | BlockedOp::Shutdown => Kind::String,
             BlockedOp::PopScored(_) | BlockedOp::PopManyScored(..) => Kind::SortedSet,
             BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Kind::Stream,
         }

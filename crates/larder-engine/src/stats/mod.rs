@@ -8,3 +8,4 @@ pub(crate) mod histogram;
 pub(crate) mod latency;
 pub(crate) mod memory_meter;
 pub(crate) mod rates;
+pub(crate) mod walk_progress;

@@ -435,6 +435,21 @@ pub(crate) const TABLE: &[Command] = &[
         complexity: "Depends on the subcommand",
         subcommands: &[
             Command {
+                name: "anatomy",
+                arity: -2,
+                flags: READONLY | NOSCRIPT | NO_MULTI,
+                acl: "keyspace",
+                scope: Scope::None,
+                keys: &[],
+                group: Group::Server,
+                since: "9.1.2",
+                summary: "Groups keys by the patterns of their names, and says what each group takes.",
+                complexity: "O(n) for n keys, or for n samples, on a thread of its own",
+                args: "pattern:pattern=PATTERN? parts:integer=DEPTH? count:integer=SAMPLE?",
+                tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+                ..Command::DEFAULT
+            },
+            Command {
                 name: "doctor",
                 arity: 2,
                 flags: NONE,

@@ -30,6 +30,7 @@ pub(crate) const HANDLERS: &[(&str, Handler)] = &[
     ("latency|history", super::latency::history),
     ("latency|latest", super::latency::latest),
     ("latency|reset", super::latency::reset),
+    ("memory|anatomy", super::anatomy::anatomy),
     ("memory|doctor", super::memory::doctor),
     ("memory|help", super::memory::help),
     ("memory|malloc-stats", super::memory::malloc_stats),

@@ -246,6 +246,9 @@ pub(super) fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         &args[0],
         &[
             "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+            "ANATOMY [PATTERN <pattern>] [DEPTH <parts>] [SAMPLE <count>]",
+            "    Return keys and bytes by the pattern of their names, of the first <parts>",
+            "    parts (default: 4), from all keys or a sample of <count>.",
             "DOCTOR",
             "    Return memory problems reports.",
             "MALLOC-STATS",

@@ -1,5 +1,6 @@
 //! Commands that look at the server itself.
 
+mod anatomy;
 pub mod arguments;
 mod command;
 mod config;

@@ -1,0 +1,133 @@
+//! Tests of the groups.
+
+use super::*;
+use crate::text::glob;
+use larder_testkit::seeds;
+use std::collections::BTreeMap;
+
+fn seen(bytes: u64) -> Seen {
+    Seen { encoding: ("string", "raw"), elements: 0, bytes, ttl_s: None, idle_s: None, plain_bytes: 0 }
+}
+
+/// Groups names, a byte each, and checks what must hold for all. Keys by pattern.
+fn group(names: &[Vec<u8>], depth: usize) -> BTreeMap<String, u64> {
+    let mut tree = Tree::new(depth);
+    for name in names {
+        tree.add(name, &seen(1));
+    }
+    tree.root.check_invariants(tree.limit);
+    assert!(tree.root.count_nodes() <= NODES_MAX + depth + 2);
+    assert_eq!(tree.root.keys, names.len() as u64, "G1");
+    let groups = tree.into_groups();
+    let keys: u64 = groups.iter().map(|group| group.tally.keys).sum();
+    let bytes: u64 = groups.iter().map(|group| group.tally.bytes).sum();
+    assert_eq!((keys, bytes), (names.len() as u64, names.len() as u64), "G1");
+    // Every key is found by the pattern of some group.
+    for name in names.iter().step_by(names.len() / 200 + 1) {
+        assert!(groups.iter().any(|group| glob::matches(&group.pattern, name)), "{name:?}");
+    }
+    let named = |group: Group| (String::from_utf8_lossy(&group.pattern).into_owned(), group.tally.keys);
+    groups.into_iter().map(named).collect()
+}
+
+fn shuffled(mut names: Vec<String>, seed: u64) -> Vec<Vec<u8>> {
+    fastrand::Rng::with_seed(seed).shuffle(&mut names);
+    names.into_iter().map(String::into_bytes).collect()
+}
+
+fn expect(names: &[String], expected: &[(&str, u64)]) {
+    for seed in 0..3 {
+        let groups = group(&shuffled(names.to_vec(), seed), 4);
+        let expected: BTreeMap<String, u64> =
+            expected.iter().map(|&(name, keys)| (name.to_owned(), keys)).collect();
+        assert_eq!(groups, expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn forms_show_what_varies() {
+    let names: Vec<String> =
+        (0..50).flat_map(|n| [format!("user:{n}:cart"), format!("user:{n}"), "stats".to_owned()]).collect();
+    expect(&names, &[("user:*:cart", 50), ("user:*", 50), ("stats", 50)]);
+}
+
+#[test]
+fn words_with_many_values_vary() {
+    let word = |mut n: u32| {
+        let mut word = String::new();
+        while n > 0 {
+            word.push(char::from(b'a' + (n % 26) as u8));
+            n /= 26;
+        }
+        word
+    };
+    let mut names = Vec::new();
+    for n in 1..3000 {
+        names.push(format!("user:{}:cart", word(n)));
+        names.push(format!("user:{}:name", word(n)));
+        names.push("config:limits".to_owned());
+    }
+    expect(&names, &[("user:*:cart", 2999), ("user:*:name", 2999), ("config:limits", 2999)]);
+}
+
+#[test]
+fn what_differs_in_digits_alone_is_one_word() {
+    let few = ["v1:a", "v2:a"].map(str::to_owned).to_vec();
+    expect(&few, &[("v1:a", 1), ("v2:a", 1)]);
+    let some: Vec<String> = (0..10).map(|n| format!("shard{n}:load")).collect();
+    expect(&some, &[("shard*:load", 10)]);
+    let names: Vec<String> =
+        (0..5000).flat_map(|n| [format!("user{n}:cart"), "order:x".to_owned()]).collect();
+    expect(&names, &[("user*:cart", 5000), ("order:x", 5000)]);
+}
+
+#[test]
+fn rare_words_among_many_are_one_group() {
+    let mut names: Vec<String> = ('a'..='z').map(|c| format!("country:{c}{c}")).collect();
+    names.extend((0..100).map(|_| "country:all".to_owned()));
+    expect(&names, &[("country:*", 26), ("country:all", 100)]);
+}
+
+#[test]
+fn many_words_at_every_level_stay_few_groups() {
+    for seed in seeds(20, 500) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let values = rng.usize(1..2000);
+        let names: Vec<Vec<u8>> = (0..20_000)
+            .map(|_| {
+                let parts = rng.usize(1..7);
+                let separator = *rng.choice(b":/._").expect("there are some");
+                let mut name = Vec::new();
+                for _ in 0..parts {
+                    let n = rng.usize(..values);
+                    name.extend((0..3).map(|at| b'a' + (n >> (4 * at) & 15) as u8));
+                    name.push(separator);
+                }
+                name
+            })
+            .collect();
+        let groups = group(&names, rng.usize(1..17));
+        assert!(groups.len() <= NODES_MAX, "{}", groups.len());
+    }
+}
+
+#[test]
+fn hostile_names_stay_few_groups() {
+    for seed in seeds(20, 500) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let names: Vec<Vec<u8>> = (0..5000)
+            .map(|_| {
+                let mut name = vec![0; rng.usize(..40)];
+                match rng.u8(..3) {
+                    0 => rng.fill(&mut name),
+                    1 => name
+                        .iter_mut()
+                        .for_each(|byte| *byte = *rng.choice(b":a1*?[]\\{}-").expect("there are some")),
+                    _ => name.fill(b':'),
+                }
+                name
+            })
+            .collect();
+        group(&names, 16);
+    }
+}

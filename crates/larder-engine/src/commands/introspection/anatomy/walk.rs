@@ -1,0 +1,235 @@
+//! The walk through a database: [`KEYS_PER_HOLD`] keys while a shard is held, which are grouped when it is not.
+//!
+//! What a key takes is counted under the lock, since it is asked of the value; names are copied out, and so are some lists, whose blocks are
+//! shared, for samples of what compression would save. The thread sleeps [`REST`] times as long as it has worked: it is one thread beside
+//! those that serve clients, and takes no more than that part of a processor.
+//!
+//! Keys that are written meanwhile may or may not count, all others do, once. With a sample the walk looks at the same share of every
+//! shard: keys are in the order of their hashes there, so it is a random one.
+
+use super::report::Report;
+use super::tally::{Seen, Tally};
+use super::tree::Tree;
+use crate::commands::generic::encoding_name;
+use crate::engine::Engine;
+use crate::keyspace::access::AccessRules;
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::kind::Kind;
+use crate::keyspace::locks::MayWait;
+use crate::panic_on_demand::panic_if_armed;
+use crate::stats::walk_progress::Walking;
+use crate::text::glob;
+use larder_collections::key_table::{Entry, ValueRef};
+use larder_collections::list::List;
+use larder_collections::value::Value;
+use std::sync::Weak;
+use std::thread;
+use std::time::Duration;
+
+/// Keys looked at while a shard is held: some 50 microseconds.
+const KEYS_PER_HOLD: usize = 256;
+/// The thread sleeps this many times as long as it has worked.
+const REST: u32 = 1;
+/// At most, at once.
+const NAP_MAX: Duration = Duration::from_millis(20);
+/// Blocks of a collection that are looked at for its bytes, as MEMORY USAGE does it.
+const SAMPLES: u64 = 5;
+/// Lists of a batch that are taken out for samples of their blocks, and blocks of each that are looked at.
+const LISTS_PER_HOLD: usize = 8;
+const BLOCKS_PER_LIST: usize = 4;
+
+/// What is to be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub db: usize,
+    /// Keys whose names match.
+    pub pattern: Option<Vec<u8>>,
+    /// Parts of a name that are kept.
+    pub depth: usize,
+    /// Keys that are looked at; all, if there are not more.
+    pub sample: Option<u64>,
+}
+
+/// Walks through the database. `None`: the engine is gone, or `goes_on` says that nobody wants to know any more.
+pub(super) fn walk(
+    engine: &Weak<Engine>,
+    request: &Request,
+    walking: &Walking,
+    may_wait: &MayWait,
+    goes_on: impl Fn() -> bool,
+) -> Option<Report> {
+    let total = count_keys(&*engine.upgrade()?, request.db, may_wait);
+    walking.begin(request.sample.map_or(total, |sample| sample.min(total)));
+    let mut tree = Tree::new(request.depth);
+    let (mut looked, mut batch) = (0, Batch::default());
+    for shard in 0..SHARDS {
+        let quota = request.sample.map(|sample| share_of(sample, shard));
+        let mut cursor = Some(0);
+        while let Some(from) = cursor.filter(|_| quota.is_none_or(|quota| looked < quota)) {
+            if !goes_on() {
+                return None;
+            }
+            panic_if_armed();
+            let begun = crate::clock::instant();
+            let count = quota.map_or(KEYS_PER_HOLD as u64, |quota| quota - looked).min(KEYS_PER_HOLD as u64);
+            cursor = batch.fill(&*engine.upgrade()?, request, (shard, from), count as usize, may_wait);
+            looked += batch.looked;
+            batch.group(&mut tree);
+            walking.reached(looked);
+            thread::sleep((begun.elapsed() * REST).min(NAP_MAX));
+        }
+    }
+    larder_packed::codec::release_contexts();
+    Some(Report::new(request.db, total.max(looked), looked, tree))
+}
+
+/// How many keys of a sample are looked at when the walk is through with a shard.
+fn share_of(sample: u64, shard: usize) -> u64 {
+    (u128::from(sample) * (shard as u128 + 1)).div_ceil(SHARDS as u128) as u64
+}
+
+fn count_keys(engine: &Engine, db: usize, may_wait: &MayWait) -> u64 {
+    let of = |shard| engine.shards.lock_one(shard, may_wait).table(db).map_or(0, |table| table.len() as u64);
+    (0..SHARDS).map(of).sum()
+}
+
+/// Keys that were seen in one hold of a lock.
+#[derive(Default)]
+struct Batch {
+    names: Vec<u8>,
+    keys: Vec<Taken>,
+    looked: u64,
+    lists: usize,
+}
+
+struct Taken {
+    /// Where the name ends; it begins where the one before ends.
+    end: usize,
+    seen: Seen,
+    /// For samples of its blocks.
+    list: Option<List>,
+}
+
+impl Batch {
+    /// Takes some keys of a shard from a cursor on; returns where to go on.
+    fn fill(
+        &mut self,
+        engine: &Engine,
+        request: &Request,
+        (shard, cursor): (usize, u64),
+        count: usize,
+        may_wait: &MayWait,
+    ) -> Option<u64> {
+        (self.looked, self.lists) = (0, 0);
+        let times = Times::now(engine);
+        let data = engine.shards.lock_one(shard, may_wait);
+        let next = data.table(request.db)?.scan_with_shares(cursor, count, |entry, share| {
+            self.looked += 1;
+            if request.pattern.as_ref().is_none_or(|pattern| glob::matches(pattern, entry.key())) {
+                self.add(&entry, share, &times);
+            }
+        });
+        (next != 0).then_some(next)
+    }
+
+    fn add(&mut self, entry: &Entry<'_, Value>, share: usize, times: &Times) {
+        let value = entry.value();
+        let mut seen = Seen {
+            encoding: (Kind::of(&value).name(), encoding_name(entry.key(), entry)),
+            elements: 0,
+            bytes: share as u64,
+            ttl_s: entry.expire_at_ms().map(|at| at.saturating_sub(times.now_ms) / 1000),
+            idle_s: times.idle_s(entry.access()),
+            plain_bytes: 0,
+        };
+        let mut list = None;
+        if let ValueRef::Out(value) = value {
+            seen.bytes += value.memory_bytes(SAMPLES);
+            seen.elements = elements(&value);
+            if let Value::List(of) = &*value {
+                seen.plain_bytes = plain_bytes(of);
+                if seen.plain_bytes > 0 && self.lists < LISTS_PER_HOLD {
+                    self.lists += 1;
+                    list = Some(of.clone());
+                }
+            }
+        }
+        self.names.extend_from_slice(entry.key());
+        self.keys.push(Taken { end: self.names.len(), seen, list });
+    }
+
+    /// Puts the keys into their groups. No shard is held.
+    fn group(&mut self, tree: &mut Tree) {
+        let mut start = 0;
+        for Taken { end, seen, list } in self.keys.drain(..) {
+            let tally = tree.add(&self.names[start..end], &seen);
+            if let Some(list) = list {
+                look_at_blocks(&list, tally);
+            }
+            start = end;
+        }
+        self.names.clear();
+    }
+}
+
+/// What times of keys are counted from.
+struct Times {
+    now_ms: u64,
+    access: AccessRules,
+}
+
+impl Times {
+    fn now(engine: &Engine) -> Times {
+        Times { now_ms: crate::clock::wall_ms(), access: AccessRules::load(&engine.config.hot) }
+    }
+
+    fn idle_s(&self, word: u32) -> Option<u64> {
+        (!self.access.counts).then(|| u64::from(self.access.idle_s(word, self.now_ms / 1000)))
+    }
+}
+
+fn elements(value: &Value) -> u64 {
+    match value {
+        Value::String(_) => 0,
+        Value::Hash(hash) => hash.len() as u64,
+        Value::List(list) => list.len(),
+        Value::Set(set) => set.len(),
+        Value::SortedSet(set) => set.len(),
+        Value::Stream(stream) => stream.len(),
+    }
+}
+
+/// Bytes of the blocks of a list that are not compressed.
+fn plain_bytes(list: &List) -> u64 {
+    let blocks = list.node_count();
+    let plain = blocks - list.compressed_blocks().min(blocks);
+    (u128::from(list.plain_bytes(SAMPLES)) * u128::from(plain) / u128::from(blocks.max(1))) as u64
+}
+
+/// Compresses some blocks of a list, unless enough is known of its group.
+fn look_at_blocks(list: &List, tally: &mut Tally) {
+    let mut left = BLOCKS_PER_LIST;
+    let _: Result<(), ()> = list.try_for_each_block(|block| {
+        if left == 0 || tally.blocks.is_known() {
+            return Err(());
+        }
+        left -= 1;
+        if !block.is_compressed() {
+            tally.blocks.look_at(block);
+        }
+        Ok(())
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_sample_add_up() {
+        for sample in [0, 1, 255, 256, 257, 1_000_000, u64::MAX] {
+            assert!((1..SHARDS).all(|shard| share_of(sample, shard - 1) <= share_of(sample, shard)));
+            assert_eq!(share_of(sample, SHARDS - 1), sample);
+        }
+    }
+}
