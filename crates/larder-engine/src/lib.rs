@@ -28,6 +28,7 @@ mod eviction;
 mod execution;
 mod host;
 mod keyspace;
+mod local;
 mod maintenance;
 mod metrics;
 mod panic_on_demand;
@@ -69,6 +70,7 @@ pub use keyspace::locks::{
     Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,
 };
 pub use larder_lua::STACK_BYTES_MIN;
+pub use local::{LocalWorker, Permit, Ran};
 pub use maintenance::cron::Cron;
 pub use metrics::Census;
 pub use panic_on_demand::panic_if_armed;

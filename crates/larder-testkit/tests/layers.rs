@@ -37,6 +37,7 @@ const ENGINE: &[&str] = &[
     "scripting",
     "commands",
     "worker",
+    "local",
     "applier",
     "snapshot",
     "maintenance",

@@ -166,9 +166,15 @@ pub(crate) struct Mailboxes(RwLock<Vec<Arc<Mailbox>>>);
 impl Mailboxes {
     /// That of the next worker.
     pub(crate) fn add(&self, wake: Wake) -> Arc<Mailbox> {
+        self.add_numbered(wake).1
+    }
+
+    /// The same with its number.
+    pub(crate) fn add_numbered(&self, wake: Wake) -> (usize, Arc<Mailbox>) {
         let mailbox = Arc::new(Mailbox::new(wake));
-        self.0.write().push(Arc::clone(&mailbox));
-        mailbox
+        let mut all = self.0.write();
+        all.push(Arc::clone(&mailbox));
+        (all.len() - 1, mailbox)
     }
 
     /// Leaves a message for a worker.

@@ -1,0 +1,389 @@
+//! Clients without sockets: a thread of the process has commands executed for somebody who asks in another way, with that one's rights.
+//!
+//! Such a client is in CLIENT LIST and can be killed like any other. It gets the answer to each command at once: one that would wait has
+//! waited in vain, and what would turn the connection into something else than questions and answers is refused
+//! ([`Permit`]).
+//!
+//! Tested by `larder-server/tests/console.rs`.
+
+use crate::acl::Origin;
+use crate::clients::session::{ConnInfo, ConnKind, Session};
+use crate::command::spec::{Found, flags};
+use crate::context::flow::Flow;
+use crate::delivery::mailbox::{Mail, Wake};
+use crate::engine::Engine;
+use crate::error::CommandError;
+use crate::execution::{authorization, lookup};
+use crate::worker::Worker;
+use larder_resp::{Args, Protocol, Reply};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a command is tried again that is put off, by a pause or a script.
+const PATIENCE: Duration = Duration::from_secs(2);
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
+
+const NOT_NOW: &[u8] = b"BUSY The command is put off; try again later";
+const WAITED: &[u8] = b"ERR The command would wait, which clients of this kind cannot";
+
+/// Commands that change what a connection is, or depend on what came before on it.
+const NEVER: &[&str] = &[
+    "asking",
+    "auth",
+    "client|caching",
+    "client|capa",
+    "client|import-source",
+    "client|reply",
+    "client|tracking",
+    "discard",
+    "exec",
+    "hello",
+    "monitor",
+    "multi",
+    "psubscribe",
+    "psync",
+    "punsubscribe",
+    "quit",
+    "readonly",
+    "readwrite",
+    "replconf",
+    "reset",
+    "script|debug",
+    "select",
+    "ssubscribe",
+    "subscribe",
+    "sunsubscribe",
+    "sync",
+    "unsubscribe",
+    "unwatch",
+    "watch",
+];
+
+/// Commands that change nothing, beside those that the table calls readers of data.
+const HARMLESS: &[&str] = &[
+    "acl|cat",
+    "acl|dryrun",
+    "acl|getuser",
+    "acl|list",
+    "acl|log",
+    "acl|users",
+    "acl|whoami",
+    "client|getname",
+    "client|id",
+    "client|info",
+    "client|list",
+    "cluster|countkeysinslot",
+    "cluster|info",
+    "cluster|keyslot",
+    "cluster|links",
+    "cluster|myid",
+    "cluster|nodes",
+    "cluster|replicas",
+    "cluster|shards",
+    "cluster|slots",
+    "command",
+    "command|count",
+    "command|docs",
+    "command|getkeys",
+    "command|getkeysandflags",
+    "command|info",
+    "command|list",
+    "commandlog|get",
+    "commandlog|len",
+    "config|get",
+    "echo",
+    "function|list",
+    "function|stats",
+    "info",
+    "lastsave",
+    "latency|doctor",
+    "latency|graph",
+    "latency|histogram",
+    "latency|history",
+    "latency|latest",
+    "lolwut",
+    "memory|doctor",
+    "memory|malloc-stats",
+    "memory|stats",
+    "module|list",
+    "ping",
+    "pubsub|channels",
+    "pubsub|numpat",
+    "pubsub|numsub",
+    "pubsub|shardchannels",
+    "pubsub|shardnumsub",
+    "role",
+    "script|exists",
+    "slowlog|get",
+    "slowlog|len",
+    "time",
+];
+
+/// What clients may call, beside what their users may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// What changes nothing.
+    Reading,
+    /// All that answers at once.
+    All,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// It is answered.
+    Answered,
+    /// The answer will be in the mail.
+    Waits,
+    /// The client is to be closed.
+    Closed,
+}
+
+/// A thread's handle on its clients.
+pub struct LocalWorker {
+    worker: Worker,
+    /// Messages that were taken and not given out yet.
+    kept: Vec<Mail>,
+}
+
+impl Engine {
+    /// A worker for a thread that has clients without sockets; it is made after all others. `wake` is called when there is mail.
+    pub fn local_worker(self: &Arc<Self>, wake: Wake) -> LocalWorker {
+        let (index, mailbox) = self.mailboxes.add_numbered(wake);
+        let worker = Worker::new(Arc::clone(self), index, mailbox, self.stats.add());
+        LocalWorker { worker, kept: Vec::new() }
+    }
+}
+
+impl LocalWorker {
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        self.worker.engine()
+    }
+
+    /// Reads the clocks and the options; before each request.
+    pub fn begin(&mut self) {
+        self.worker.engine().sleep_along();
+        self.worker.tick();
+    }
+
+    /// Leaves what commands have for other clients in the mail, and lets replicas know of what is new; after each request. Returns where in
+    /// the log the effects end.
+    pub fn end(&mut self) -> u64 {
+        self.worker.finish_round();
+        self.worker.engine().wake_senders(None);
+        self.worker.log_end()
+    }
+
+    /// A new client of an address, which has not said who it is. It speaks RESP3.
+    pub fn open(&mut self, addr: &str, laddr: &str) -> Session {
+        let id = self.worker.engine().next_client_id();
+        let (addr, laddr) = (addr.to_owned(), laddr.to_owned());
+        let mut session = self.worker.connect(ConnInfo { id, addr, laddr, fd: -1, kind: ConnKind::Tcp });
+        session.protocol = Protocol::Resp3;
+        session
+    }
+
+    /// Another client of the same user.
+    pub fn open_as(&mut self, other: &Session) -> Session {
+        let mut session = self.open(&other.shared.addr, &other.shared.laddr);
+        session.access = other.access.clone();
+        session.authenticated = other.authenticated;
+        let user = other.shared.names.lock().user.clone();
+        session.shared.names.lock().user = user;
+        session
+    }
+
+    /// Makes a client a user's, if the password is right. If not, ACL LOG notes it.
+    pub fn log_in(&mut self, session: &mut Session, user: &[u8], password: &[u8]) -> bool {
+        let engine = self.worker.engine();
+        authorization::authenticate(engine, session, user, password, Origin::TopLevel, b"AUTH")
+    }
+
+    /// The name of the client's user.
+    pub fn user_of(&self, session: &Session) -> Vec<u8> {
+        session.access.user().name().to_vec()
+    }
+
+    /// Executes a command of a client in a database, and appends the reply to `out`. One that would wait has waited in vain, unless
+    /// `may_wait`.
+    pub fn run(
+        &mut self,
+        session: &mut Session,
+        (db, permit): (usize, Permit),
+        args: Args<'_>,
+        may_wait: bool,
+        out: &mut Vec<u8>,
+    ) -> Ran {
+        let mark = out.len();
+        if let Err(error) = self.permit(db, permit, args) {
+            Reply::new(out, Protocol::Resp3).error(&error.wire());
+            return Ran::Answered;
+        }
+        session.db = db;
+        session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
+        match self.execute(session, args, out) {
+            Flow::Next => Ran::Answered,
+            Flow::Blocked { .. } if may_wait => Ran::Waits,
+            Flow::Blocked { .. } => self.end_wait(session, mark, out),
+            Flow::Debug | Flow::Retry | Flow::Script => {
+                out.truncate(mark);
+                Reply::new(out, Protocol::Resp3).error(NOT_NOW);
+                Ran::Answered
+            }
+            Flow::CloseAfterFlush | Flow::CloseNow | Flow::Replica => Ran::Closed,
+        }
+    }
+
+    fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
+        let begun = crate::clock::instant();
+        let mark = out.len();
+        loop {
+            let mut flow = self.worker.execute(session, args, out);
+            if flow == Flow::Script {
+                flow = self.worker.execute_script(session, args, out, &mut ());
+            }
+            if flow != Flow::Retry || is_over(begun) {
+                return flow;
+            }
+            out.truncate(mark);
+            std::thread::sleep(BETWEEN_TRIES);
+            self.worker.tick();
+        }
+    }
+
+    /// A command waits, and its client cannot: it has waited in vain, unless it has been served already. Then the reply is on its way.
+    fn end_wait(&mut self, session: &mut Session, mark: usize, out: &mut Vec<u8>) -> Ran {
+        out.truncate(mark);
+        if self.worker.block_timeout(session, out) {
+            out.truncate(mark);
+            Reply::new(out, Protocol::Resp3).error(WAITED);
+            return Ran::Answered;
+        }
+        loop {
+            self.worker.drain(&mut self.kept);
+            let is_it =
+                |mail: &Mail| matches!(mail, Mail::Unblocked { client, .. } if *client == session.id());
+            if let Some(at) = self.kept.iter().position(is_it)
+                && let Mail::Unblocked { reply, .. } = self.kept.remove(at)
+            {
+                self.worker.resume(session, &reply);
+                out.extend_from_slice(&reply);
+                return Ran::Answered;
+            }
+            std::thread::sleep(BETWEEN_TRIES);
+        }
+    }
+
+    /// Whether clients may call a command; those that there are not get their error when they are executed.
+    fn permit(&mut self, db: usize, permit: Permit, args: Args<'_>) -> Result<(), CommandError> {
+        if db >= self.worker.engine().database_count() {
+            return Err(CommandError::Fixed("ERR DB index is out of range"));
+        }
+        let engine = Arc::clone(&self.worker.engine);
+        let Some(found) = lookup::find_command(&engine, &mut self.worker.state, args) else { return Ok(()) };
+        let name = name_of(found);
+        if NEVER.contains(&name.as_str()) {
+            return Err(CommandError::text(format!(
+                "ERR '{name}' is about a connection, and there is none here"
+            )));
+        }
+        if permit == Permit::Reading && !is_harmless(found, &name, args) {
+            return Err(CommandError::text(format!(
+                "ERR '{name}' may change something, and only reading is allowed here"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The reply to a command that waited has come: the client goes on.
+    pub fn resume(&mut self, session: &mut Session, reply: &[u8]) {
+        self.worker.resume(session, reply);
+    }
+
+    /// Whether a client may go on after the rights of its user have changed.
+    pub fn may_stay(&mut self, session: &mut Session) -> bool {
+        self.worker.may_stay(session)
+    }
+
+    /// Takes the messages for the clients.
+    pub fn mail(&mut self) -> Vec<Mail> {
+        let mut mail = std::mem::take(&mut self.kept);
+        self.worker.drain(&mut mail);
+        self.worker.delivered();
+        mail
+    }
+
+    /// A client has gone.
+    pub fn close(&mut self, session: Session) {
+        self.worker.disconnect(session);
+    }
+}
+
+fn is_over(begun: Instant) -> bool {
+    begun.elapsed() >= PATIENCE
+}
+
+/// `name`, or `container|name`.
+fn name_of(found: Found) -> String {
+    match found.parent {
+        Some(parent) => format!("{}|{}", parent.name, found.command.name),
+        None => found.command.name.to_owned(),
+    }
+}
+
+/// Whether a command changes nothing.
+fn is_harmless(found: Found, name: &str, args: Args<'_>) -> bool {
+    if found.command.has_any(flags::WRITE | flags::MAY_REPLICATE) {
+        return false;
+    }
+    let resets_log = name == "acl|log" && args.get(2).is_some_and(|word| word.eq_ignore_ascii_case(b"reset"));
+    !resets_log
+        && (found.command.has(flags::READONLY) || found.command.name == "help" || HARMLESS.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::table::table;
+    use larder_resp::OwnedArgs;
+
+    #[test]
+    fn the_names_are_those_of_commands() {
+        let names: Vec<String> = table().all().iter().map(|found| name_of(*found)).collect();
+        for name in NEVER.iter().chain(HARMLESS) {
+            assert!(names.iter().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_may_change_something_is_not_harmless() {
+        for &found in table().all() {
+            let name = name_of(found);
+            let args: OwnedArgs = name.split('|').map(str::as_bytes).collect();
+            let is_harmless = is_harmless(found, &name, args.as_args());
+            assert!(!is_harmless || !found.command.has_any(flags::WRITE | flags::DENYOOM), "{name}");
+        }
+        for name in [
+            "config|set",
+            "flushall",
+            "eval",
+            "fcall",
+            "debug",
+            "shutdown",
+            "client|kill",
+            "slowlog|reset",
+            "save",
+        ] {
+            let found = table().find_full(name.as_bytes()).expect("it is a command");
+            assert!(!is_harmless(found, name, OwnedArgs::default().as_args()), "{name}");
+        }
+        for name in ["get", "eval_ro", "scan", "memory|usage", "memory|anatomy", "config|help"] {
+            let found = table().find_full(name.as_bytes()).expect("it is a command");
+            assert!(is_harmless(found, name, OwnedArgs::default().as_args()), "{name}");
+        }
+        let log = table().find_full(b"acl|log").expect("it is a command");
+        let reset: OwnedArgs = [&b"ACL"[..], b"LOG", b"Reset"].into_iter().collect();
+        assert!(!is_harmless(log, "acl|log", reset.as_args()));
+    }
+}
