@@ -58,6 +58,7 @@ test-full: deps build test-checked
 # Libraries of other languages and queues on top of them; installs their toolchains when they are missing.
 test-ecosystem: build
 	$(PYTHON) tests/ecosystem/run.py
+	$(PYTHON) tests/console/run.py
 	$(PYTHON) tests/ecosystem/run.py --durable redis-py bullmq bull asynq redisson rq dramatiq
 
 # Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed

@@ -175,9 +175,10 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     if let Ok(turn) = engine.take_turn(None) {
         engine.follow_configured(&turn);
     }
-    // Whoever sees the server answer finds the metrics as well.
-    web::start(shared, &persist).map_err(|error| no_metrics(shared, &error))?;
-    let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    let loops = make_loops(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    // Whoever sees the server answer finds the metrics as well, and the console.
+    web::start(shared, &persist).map_err(|error| no_pages(shared, &error))?;
+    let workers = start_workers(loops).map_err(|error| abort(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
@@ -202,9 +203,8 @@ fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), 
     Ok(())
 }
 
-fn no_metrics(shared: &Shared, error: &io::Error) -> Aborted {
-    let port = shared.config.value("metrics-port");
-    shared.log.warning(&format!("Could not serve metrics on port {port}: {}", system_text(error)));
+fn no_pages(shared: &Shared, web::NotServed { what, port, error }: &web::NotServed) -> Aborted {
+    shared.log.warning(&format!("Could not serve {what} on port {port}: {}", system_text(error)));
     Aborted
 }
 
@@ -239,11 +239,7 @@ fn announce(shared: &Shared) {
 }
 
 /// Makes all event loops before any of them runs, so that each can reach the others.
-fn start_workers(
-    shared: &Arc<Shared>,
-    persist: &Arc<Persist>,
-    threads: usize,
-) -> io::Result<Vec<JoinHandle<()>>> {
+fn make_loops(shared: &Arc<Shared>, persist: &Arc<Persist>, threads: usize) -> io::Result<Vec<EventLoop>> {
     let mut loops = Vec::new();
     let mut posts = Vec::new();
     let syncs = Syncs::new(Arc::clone(persist));
@@ -266,6 +262,10 @@ fn start_workers(
         loops.push(EventLoop::new(index, shared, persist, syncs, poll, worker));
     }
     shared.set_posts(posts);
+    Ok(loops)
+}
+
+fn start_workers(loops: Vec<EventLoop>) -> io::Result<Vec<JoinHandle<()>>> {
     loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop)).collect()
 }
 

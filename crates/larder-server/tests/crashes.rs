@@ -111,8 +111,10 @@ fn panics_in_any_thread_end_the_process() {
         "larder-pack",
         "larder-web",
         "larder-census",
+        "larder-console",
+        "larder-anatomy",
     ] {
-        let metrics = Port::reserve();
+        let (metrics, console) = (Port::reserve(), Port::reserve());
         let port = metrics.number();
         let mut server = Server::larder(&[
             "--threads",
@@ -123,6 +125,8 @@ fn panics_in_any_thread_end_the_process() {
             "1",
             "--metrics-port",
             &port.to_string(),
+            "--console-port",
+            &console.number().to_string(),
         ]);
         let mut client = server.client();
         client.cmd(&big_list());
@@ -134,6 +138,14 @@ fn panics_in_any_thread_end_the_process() {
                 // Until the end of the process.
                 let _ = socket.read(&mut [0]);
             }
+            "larder-console" => {
+                let mut socket =
+                    TcpStream::connect(("127.0.0.1", console.number())).expect("the console is served");
+                let request = "POST /api/me HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+                socket.write_all(request.as_bytes()).expect("a request is sent");
+                let _ = socket.read(&mut [0]);
+            }
+            "larder-anatomy" => client.send(&["MEMORY", "ANATOMY"]),
             "signals" => drop(Command::new("kill").args(["-HUP", &server.pid().to_string()]).status()),
             "larder-save" => client.send(&["BGSAVE"]),
             "larder-log" => client.send(&["SET", "k", "v"]),

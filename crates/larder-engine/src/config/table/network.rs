@@ -39,6 +39,19 @@ pub(super) static OPTIONS: &[Opt] = &[
         "Names by which metrics may be asked for beside the machine's own and addresses; `*` allows all.",
         "metrics.rs",
     ),
+    int("console-port", 0, 65535, "0")
+        .immutable()
+        .does("Port on which the console is served over HTTP; 0 is none.", "console.rs"),
+    text("console-bind", "127.0.0.1 -::1")
+        .immutable()
+        .does("Addresses to serve the console on; one with a leading `-` may be missing.", "console.rs"),
+    text("console-hosts", "").immutable().does(
+        "Names by which the console may be asked for beside the machine's own and addresses; `*` allows all.",
+        "console.rs",
+    ),
+    yes_no("console-writable", "no")
+        .immutable()
+        .does("Whether commands may be given in the console that change something.", "console.rs"),
     int("maxclients", 1, UINT_MAX, "10000")
         .hot_int(|h| &h.maxclients)
         .does("Connections that are accepted.", "clients.rs"),

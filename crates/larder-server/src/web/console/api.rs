@@ -1,0 +1,236 @@
+//! The requests of the page, and who may send them.
+//!
+//! ```text
+//! POST /api/login           {"user", "password"}                     {"user", "databases", "writable"}, and the cookie
+//! POST /api/logout          {}                                       {}
+//! POST /api/me              {}                                       as for login
+//! POST /api/run             {"db", "commands": [[argument, ...]]}    {"replies": [...]}
+//! POST /api/anatomy/start   {"db", "pattern", "depth", "sample"}     {"state": "running", "looked", "total"}
+//! POST /api/anatomy/look    {}                                       the same, or {"state": "done", "result"}
+//! POST /api/anatomy/end     {}                                       {}
+//! ```
+//! Arguments and replies are those of `json`. Errors are a status, and `{"error": text}`.
+
+use super::executor::{Answer, Ask, Executor};
+use super::json::{argument, unhex};
+use super::logins::{LIFE_MAX, Token};
+use super::page;
+use crate::persist::Persist;
+use crate::web::http::{self, Page, Site, plain, respond, set};
+use crate::web::request::{Hosts, Refusal};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use larder_resp::OwnedArgs;
+use serde_json::Value;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Commands of one request.
+const COMMANDS_MAX: usize = 64;
+
+/// What the browser may do with the pages.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The site.
+pub struct Console {
+    hosts: Hosts,
+    executor: Executor,
+}
+
+/// Why a request is not answered.
+struct Fault(StatusCode, &'static str);
+
+impl Console {
+    /// Starts the thread that executes commands.
+    ///
+    /// # Errors
+    /// What the system says when it starts no further thread.
+    pub fn start(hosts: Hosts, persist: &Arc<Persist>) -> io::Result<Console> {
+        let is_writable = persist.engine().config().is_yes("console-writable");
+        Ok(Console { hosts, executor: Executor::start(persist, is_writable)? })
+    }
+}
+
+impl Site for Console {
+    async fn answer(&self, request: Request<Incoming>, from: SocketAddr, to: SocketAddr) -> Page {
+        let is_question = request.uri().path().starts_with("/api/");
+        let mut answer = match (is_question, self.check(&request, is_question)) {
+            (_, Err(Refusal(reason))) => plain(StatusCode::FORBIDDEN, reason),
+            (true, Ok(())) => match self.question(request, from, to).await {
+                Ok(answer) => answer,
+                Err(Fault(status, text)) => error(status, text),
+            },
+            (false, Ok(())) => file(&request),
+        };
+        for (name, value) in [
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::X_FRAME_OPTIONS, "DENY"),
+        ] {
+            set(&mut answer, name, value);
+        }
+        answer
+    }
+}
+
+fn error(status: StatusCode, text: &str) -> Page {
+    json(status, serde_json::json!({ "error": text }).to_string())
+}
+
+fn json(status: StatusCode, text: String) -> Page {
+    respond(status, "application/json", Bytes::from(text))
+}
+
+fn file(request: &Request<Incoming>) -> Page {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are answered here.\n");
+    }
+    match page::find(request.uri().path()) {
+        Some((kind, text)) => respond(StatusCode::OK, kind, Bytes::from_static(text.as_bytes())),
+        None => plain(StatusCode::NOT_FOUND, "There is no such page.\n"),
+    }
+}
+
+impl Console {
+    fn check(&self, request: &Request<Incoming>, is_question: bool) -> Result<(), Refusal> {
+        match is_question {
+            true => self.hosts.check_own(request.headers()),
+            false => self.hosts.check_host(request.headers()),
+        }
+    }
+
+    async fn question(
+        &self,
+        request: Request<Incoming>,
+        from: SocketAddr,
+        to: SocketAddr,
+    ) -> Result<Page, Fault> {
+        if *request.method() != Method::POST {
+            return Err(Fault(StatusCode::METHOD_NOT_ALLOWED, "Only POST is answered here."));
+        }
+        // A form of another site cannot send this type.
+        if request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes) != Some(b"application/json")
+        {
+            return Err(Fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body must be application/json."));
+        }
+        let path = request.uri().path().to_owned();
+        let cookie = cookie_name(to);
+        let token = token_of(request.headers(), &cookie);
+        let body = http::body(request)
+            .await
+            .map_err(|status| Fault(status, "The body is too large or too slow."))?;
+        let body: Value = serde_json::from_slice(&body)
+            .map_err(|_| Fault(StatusCode::BAD_REQUEST, "The body is no JSON that can be read."))?;
+        let ask = ask(&path, &body, from, to)?;
+        let ends = matches!(ask, Ask::LogOut);
+        let answer = self.executor.ask(token, ask).await;
+        let mut page = write_answer(answer, &cookie);
+        if ends {
+            set_cookie(&mut page, &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"));
+        }
+        Ok(page)
+    }
+}
+
+fn ask(path: &str, body: &Value, from: SocketAddr, to: SocketAddr) -> Result<Ask, Fault> {
+    const WRONG: Fault =
+        Fault(StatusCode::BAD_REQUEST, "Something in the body is missing or of the wrong type.");
+    let asked = match path {
+        "/api/login" => {
+            let text = |name| body.get(name).and_then(Value::as_str).map(|text| text.as_bytes().to_vec());
+            text("user").zip(text("password")).map(|(user, password)| Ask::LogIn {
+                user,
+                password,
+                from: (from.ip().to_canonical(), from.to_string()),
+                to: to.to_string(),
+            })
+        }
+        "/api/logout" => Some(Ask::LogOut),
+        "/api/me" => Some(Ask::Me),
+        "/api/run" => database(body).zip(commands(body)).map(|(db, commands)| Ask::Run { db, commands }),
+        "/api/anatomy/start" => {
+            database(body).zip(anatomy(body)).map(|(db, args)| Ask::StartAnatomy { db, args })
+        }
+        "/api/anatomy/look" => Some(Ask::LookAtAnatomy),
+        "/api/anatomy/end" => Some(Ask::EndAnatomy),
+        _ => return Err(Fault(StatusCode::NOT_FOUND, "There is no such question.")),
+    };
+    asked.ok_or(WRONG)
+}
+
+/// The database of a request; 0 if it names none.
+fn database(body: &Value) -> Option<usize> {
+    match body.get("db") {
+        None => Some(0),
+        Some(db) => usize::try_from(db.as_u64()?).ok(),
+    }
+}
+
+fn commands(body: &Value) -> Option<Vec<OwnedArgs>> {
+    let commands = body.get("commands")?.as_array()?;
+    let command = |command: &Value| {
+        let words = command.as_array()?.iter().map(argument).collect::<Option<Vec<Vec<u8>>>>()?;
+        (!words.is_empty()).then(|| words.iter().map(Vec::as_slice).collect())
+    };
+    (commands.len() <= COMMANDS_MAX).then(|| commands.iter().map(command).collect())?
+}
+
+/// The arguments of MEMORY ANATOMY.
+fn anatomy(body: &Value) -> Option<OwnedArgs> {
+    let mut words = vec![b"MEMORY".to_vec(), b"ANATOMY".to_vec()];
+    for (name, word) in [("pattern", "PATTERN"), ("depth", "DEPTH"), ("sample", "SAMPLE")] {
+        let value = match body.get(name) {
+            None | Some(Value::Null) => continue,
+            Some(Value::Number(number)) => number.to_string().into_bytes(),
+            Some(value) => argument(value)?,
+        };
+        words.extend([word.as_bytes().to_vec(), value]);
+    }
+    Some(words.iter().map(Vec::as_slice).collect())
+}
+
+/// Cookies are the same for all ports of a machine.
+fn cookie_name(to: SocketAddr) -> String {
+    format!("larder-console-{}", to.port())
+}
+
+fn token_of(headers: &HeaderMap, cookie: &str) -> Option<Token> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let (_, value) = pairs.find(|(name, _)| *name == cookie)?;
+    Token::try_from(unhex(value)?).ok()
+}
+
+fn write_answer(answer: Option<Answer>, cookie: &str) -> Page {
+    match answer {
+        Some(Answer::Json(text)) => json(StatusCode::OK, text),
+        Some(Answer::Welcome(token, text)) => {
+            let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mut page = json(StatusCode::OK, text);
+            let life_s = LIFE_MAX.as_secs();
+            set_cookie(
+                &mut page,
+                &format!("{cookie}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={life_s}"),
+            );
+            page
+        }
+        Some(Answer::Stranger) => error(StatusCode::UNAUTHORIZED, "Nobody is logged in."),
+        Some(Answer::WrongPassword) => error(StatusCode::FORBIDDEN, "The name or the password is wrong."),
+        Some(Answer::Wait(wait)) => {
+            let mut page =
+                error(StatusCode::TOO_MANY_REQUESTS, "A login has failed; try again in some seconds.");
+            let seconds = wait.as_secs() + 1;
+            page.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            page
+        }
+        None => error(StatusCode::SERVICE_UNAVAILABLE, "The server is ending."),
+    }
+}
+
+fn set_cookie(page: &mut Page, text: &str) {
+    let value = HeaderValue::from_str(text).expect("letters and digits");
+    page.headers_mut().insert(header::SET_COOKIE, value);
+}
