@@ -27,6 +27,31 @@ pub struct NotServed {
     pub error: io::Error,
 }
 
+/// The options of a site, and what the log calls it.
+struct Options {
+    port: &'static str,
+    bind: &'static str,
+    hosts: &'static str,
+    what: &'static str,
+    served: &'static str,
+}
+
+const METRICS: Options = Options {
+    port: "metrics-port",
+    bind: "metrics-bind",
+    hosts: "metrics-hosts",
+    what: "metrics",
+    served: "Metrics are served",
+};
+
+const CONSOLE: Options = Options {
+    port: "console-port",
+    bind: "console-bind",
+    hosts: "console-hosts",
+    what: "the console",
+    served: "The console is served",
+};
+
 /// A site that is configured: where it listens, and the names that it is asked by.
 struct Place {
     listeners: Vec<TcpListener>,
@@ -39,11 +64,11 @@ struct Place {
 /// What the system says when it cannot listen there, or starts no further thread.
 pub fn start(shared: &Shared, persist: &Arc<Persist>) -> Result<(), NotServed> {
     let engine = persist.engine();
-    let metrics = site(shared, "metrics", "metrics", |Place { listeners, hosts }| {
+    let metrics = site(shared, &METRICS, |Place { listeners, hosts }| {
         let (engine, census) = (Arc::clone(engine), Census::start(engine)?);
         Ok((listeners, Metrics { engine, census, hosts, made: RefCell::new(None) }))
     })?;
-    let console = site(shared, "console", "the console", |Place { listeners, hosts }| {
+    let console = site(shared, &CONSOLE, |Place { listeners, hosts }| {
         Ok((listeners, Console::start(hosts, persist)?))
     })?;
     if metrics.is_none() && console.is_none() {
@@ -68,21 +93,19 @@ pub fn start(shared: &Shared, persist: &Arc<Persist>) -> Result<(), NotServed> {
 /// What serves a site, if it has a port.
 fn site<T>(
     shared: &Shared,
-    name: &str,
-    what: &'static str,
+    options: &Options,
     make: impl FnOnce(Place) -> io::Result<T>,
 ) -> Result<Option<T>, NotServed> {
     let config = &shared.config;
-    let port = config.number(&format!("{name}-port")) as u16;
+    let port = config.number(options.port) as u16;
     if port == 0 {
         return Ok(None);
     }
     let place = || -> io::Result<Place> {
-        let listeners = listen::plain(&config.value(&format!("{name}-bind")), port)?;
-        Ok(Place { listeners, hosts: Hosts::new(&config.value(&format!("{name}-hosts"))) })
+        let listeners = listen::plain(&config.value(options.bind), port)?;
+        Ok(Place { listeners, hosts: Hosts::new(&config.value(options.hosts)) })
     };
-    let made = place().and_then(make).map_err(|error| NotServed { what, port, error })?;
-    let verb = if name == "metrics" { "Metrics are" } else { "The console is" };
-    shared.log.notice(&format!("{verb} served on port {port}"));
+    let made = place().and_then(make).map_err(|error| NotServed { what: options.what, port, error })?;
+    shared.log.notice(&format!("{} on port {port}", options.served));
     Ok(Some(made))
 }

@@ -4,7 +4,7 @@
 //! the client waits for its reply as one of a blocking command does, and nobody else waits. One walk goes on at a time. It ends when its
 //! client has gone, or is unblocked.
 //!
-//! Tested here, by `larder-engine/tests/anatomy.rs`, and by `larder-server/tests/console.rs`.
+//! Tested here, and by `larder-server/tests/anatomy.rs` and `tests/console.rs` there.
 
 mod pattern;
 mod report;

@@ -26,10 +26,10 @@ use std::sync::Weak;
 use std::thread;
 use std::time::Duration;
 
-/// Keys looked at while a shard is held: some 50 microseconds.
-const KEYS_PER_HOLD: usize = 256;
+/// Keys looked at while a shard is held: some 30 microseconds.
+const KEYS_PER_HOLD: usize = 128;
 /// The thread sleeps this many times as long as it has worked.
-const REST: u32 = 1;
+const REST: u32 = 4;
 /// At most, at once.
 const NAP_MAX: Duration = Duration::from_millis(20);
 /// Blocks of a collection that are looked at for its bytes, as MEMORY USAGE does it.
