@@ -94,6 +94,8 @@ export class KeysView {
     replace(this.rows);
     replace(this.value);
     this.total = 0;
+    this.more.hidden = true;
+    this.notice.textContent = "Looking for keys";
     await this.look();
   }
 
