@@ -8,12 +8,10 @@ use crate::engine::Engine;
 use crate::execution::unit;
 use crate::stats::counters::ThreadStats;
 use crate::worker::{PATIENCE, PREFETCH_MAX, Worker};
-use larder_resp::{Args, Limits};
+use larder_resp::Args;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What comes from the primary may be of any size.
-pub(super) const LIMITS: Limits = Limits { bulk_bytes_max: u64::MAX >> 1, authenticated: true };
 /// No worker has this number: what is done here concerns the clients of all.
 const NO_WORKER: usize = usize::MAX;
 

@@ -12,7 +12,6 @@
 //! shard are applied in order, each by one thread under the locks of all its shards; those of different shards in any order until
 //! the end of the batch.
 
-use super::executor::LIMITS;
 use crate::clients::session::Session;
 use crate::command::key_finders::sorts_by_other_keys;
 use crate::command::keys;
@@ -23,9 +22,11 @@ use crate::execution::unit::{Frame, Planned};
 use crate::execution::{lookup, transaction};
 use crate::keyspace::key::Key;
 use crate::text::number;
-use larder_resp::{Args, Parsed, Parser, Span};
+use larder_resp::{Args, Limits, Parsed, Parser, Span};
 use std::ops::Range;
 
+/// What comes from the primary may be of any size.
+pub(super) const LIMITS: Limits = Limits { bulk_bytes_max: u64::MAX >> 1, authenticated: true };
 /// The most units of a plan: while they are applied, those who lock all shards wait.
 pub(super) const UNITS_MAX: usize = 4096;
 /// The most commands of a transaction in a plan; a longer one is queued.

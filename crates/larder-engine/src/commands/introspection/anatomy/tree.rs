@@ -5,7 +5,7 @@
 //! counting the different ones first, would take memory by the number of keys; so the tree decides while names come, and what it has
 //! decided stays.
 //!
-//! - A node with more than [`WORDS_MAX`] words *folds*. If some of them are alike but for their digits (`user1`, `user2`), then digits vary
+//! - A node with more than [`WORDS_MAX`] words *folds*. If some of them are alike but for their digits (user1, user2), then digits vary
 //!   there: those words, and all that come, have `*` for them. If more than half of the limit is left, the node is *wide*: only
 //!   words with at least 1/[`SHARE_MIN`] of its keys stay (at most half of the limit), the others, and all that are new, become `*`.
 //! - With more than [`NODES_MAX`] nodes the limit is halved, and every node folds to it, until half are left.
