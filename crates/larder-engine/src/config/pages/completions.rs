@@ -69,7 +69,8 @@ pub fn zsh_completion() -> String {
             Values::Folder => "_files -/".to_owned(),
             Values::Free => " ".to_owned(),
         };
-        let summary = plain(opt).replace('[', "\\[").replace(']', "\\]").replace(':', "\\:").replace('\'', "'\\''");
+        let summary =
+            plain(opt).replace('[', "\\[").replace(']', "\\]").replace(':', "\\:").replace('\'', "'\\''");
         let _ = writeln!(text, "    '--{name}[{summary}]:value:{action}' \\");
     }
     text + "    '1:configuration file:_files'\n"
