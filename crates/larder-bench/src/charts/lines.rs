@@ -10,6 +10,8 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = 42.0;
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 30.0;
+/// Two texts, one above the other, do not touch at this distance.
+const TEXT_HEIGHT: f64 = 13.0;
 
 /// Draws panels with their titles.
 pub fn draw(title: &str, servers: &[String], panels: &[(&str, Vec<(u64, Values)>)]) -> String {
@@ -47,11 +49,15 @@ fn draw_panel(picture: &mut Picture, [x, y]: [f64; 2], name: &str, points: &[(u6
     }
     // The first server's last value, and the largest of the others: the lines' ends say how far they are apart.
     if let Some((_, last)) = points.last() {
-        let others = last.iter().skip(1).flatten().copied().fold(f64::NAN, f64::max);
-        for value in
-            [last.first().copied().flatten(), Some(others)].into_iter().flatten().filter(|v| v.is_finite())
-        {
-            picture.text([x + LEFT + width + 8.0, level(value) + 4.0], "start", &number(value));
+        let own = last.first().copied().flatten();
+        let others = last.iter().skip(1).flatten().copied().reduce(f64::max);
+        let mut free_above = f64::INFINITY;
+        let mut ends: Vec<f64> = [own, others].into_iter().flatten().collect();
+        ends.sort_by(f64::total_cmp);
+        for value in ends {
+            let text_y = (level(value) + 4.0).min(free_above);
+            picture.text([x + LEFT + width + 8.0, text_y], "start", &number(value));
+            free_above = text_y - TEXT_HEIGHT;
         }
     }
 }

@@ -102,7 +102,7 @@ fn style() -> String {
 
 /// A number with three digits or more, and commas.
 pub fn number(value: f64) -> String {
-    if value.abs() < 10.0 {
+    if value.abs() < 10.0 && value != 0.0 {
         return format!("{value:.1}");
     }
     let digits = format!("{:.0}", value.abs());
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn numbers_and_signs() {
         assert_eq!(
-            [3.25, 12.4, 1234.5, 1_234_567.0, -15.0].map(number),
-            ["3.2", "12", "1,234", "1,234,567", "-15"]
+            [0.0, 3.25, 12.4, 1234.5, 1_234_567.0, -15.0].map(number),
+            ["0", "3.2", "12", "1,234", "1,234,567", "-15"]
         );
         assert_eq!(escaped("a<b & \"c\""), "a&lt;b &amp; &quot;c&quot;");
     }
