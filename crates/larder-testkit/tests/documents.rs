@@ -164,8 +164,7 @@ fn unsafe_code_is_where_the_map_says() {
     let section = map.split("\n## Unsafe code\n").nth(1).and_then(|rest| rest.split("\n## ").next());
     let section = section.expect("the map has the section");
     let mut faults = Vec::new();
-    for (name, _) in
-        files.iter().filter(|(name, text)| name.ends_with(".rs") && text.lines().any(is_unsafe))
+    for (name, _) in files.iter().filter(|(name, text)| name.ends_with(".rs") && text.lines().any(is_unsafe))
     {
         let Some((folder, path)) = name.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"))
         else {
