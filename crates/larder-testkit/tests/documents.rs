@@ -16,7 +16,6 @@ const FOREIGN: &[&str] = &[
     "SCHED_IDLE",
     "ULLONG_MAX",
     "atoi",
-    "drand48",
     "ip_local_port_range",
     "isspace",
     "loadu",
@@ -110,13 +109,16 @@ fn words_and_prose(files: &[(String, String)]) -> (BTreeSet<String>, Vec<(String
     (words, prose)
 }
 
-/// The names in the backticks of a line. A path or a sentence has none; what ends in a dash or an underscore is a beginning of names.
+/// The names in the backticks of a line. A path or a sentence has none; what ends in a dash or an underscore is a
+/// beginning of names, and what ends in a digit an example.
 fn names(line: &str) -> impl Iterator<Item = &str> {
     let prose = if line.trim_start().starts_with("```") { "" } else { line };
     let quoted = prose.split('`').skip(1).step_by(2).filter(|text| !text.contains(['/', ' ']));
     let parts = quoted.flat_map(|text| text.split(|c: char| !is_letter(c) && c != '-'));
     parts.filter(|name| {
-        name.len() > 3 && !name.ends_with(['-', '_']) && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        name.len() > 3
+            && !name.ends_with(|c: char| c == '-' || c == '_' || c.is_ascii_digit())
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
     })
 }
 
