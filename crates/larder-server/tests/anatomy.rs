@@ -1,6 +1,6 @@
 //! MEMORY ANATOMY: its sums are those of MEMORY USAGE, its client waits and nobody else, and it ends when it is not wanted.
 
-use larder_testkit::{Client, Server, Value};
+use larder_testkit::{Client, Kind, Server, Value};
 use std::collections::BTreeMap;
 
 /// The reply as a map of texts: in RESP2 maps are flat.
@@ -195,4 +195,16 @@ fn one_walk_at_a_time_ends_with_its_client() {
         reply = other.ask("MEMORY ANATOMY");
     }
     assert_eq!(patterns(&reply)["k"]["keys"].int(), 1);
+}
+
+/// MEMORY HELP is Valkey's, with lines about MEMORY ANATOMY before.
+#[test]
+fn help_has_three_lines_more_than_valkeys() {
+    let help = |server: &Server| -> Vec<String> {
+        server.client().ask("MEMORY HELP").items().iter().map(Value::text).collect()
+    };
+    let (mut ours, theirs) = (help(&Server::larder(&[])), help(&Server::of(Kind::Valkey, &[])));
+    let added: Vec<String> = ours.drain(1..4).collect();
+    assert!(added[0].starts_with("ANATOMY "), "{added:?}");
+    assert_eq!(ours, theirs);
 }

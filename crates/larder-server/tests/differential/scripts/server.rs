@@ -161,7 +161,6 @@ fn server() {
         MEMORY USAGE a SAMPLES x
         MEMORY NOSUCH
         MEMORY PURGE
-        MEMORY HELP
         COMMAND COUNT x
         COMMAND GETKEYS GET a
         COMMAND GETKEYS MSET a 1 b 2
