@@ -41,6 +41,11 @@ impl Pause {
         self.failover.store(on, Relaxed);
     }
 
+    /// Whether writes are put off while a replica takes over.
+    pub(crate) fn is_for_failover(&self) -> bool {
+        self.failover.load(Relaxed)
+    }
+
     /// Whether a pause has just run out; true once a pause.
     pub(crate) fn expired(&self) -> bool {
         self.until_ms.swap(0, Relaxed) != 0

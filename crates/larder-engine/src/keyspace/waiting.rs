@@ -62,6 +62,8 @@ pub enum BlockedOp {
         /// Number of replicas.
         wanted: usize,
     },
+    /// CLUSTER: that the thread of the bus answers; no key.
+    Cluster,
     /// SHUTDOWN: that replicas have what was written; no key.
     Shutdown,
     /// BZMPOP: up to this many entries of a sorted set, with the key.
@@ -78,12 +80,20 @@ pub enum BlockedOp {
 }
 
 impl BlockedOp {
+    /// Whether what it waits for changes nothing.
+    pub(crate) fn only_reads(&self) -> bool {
+        matches!(self, BlockedOp::Read { .. })
+    }
+
     /// The type that the key must have.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             BlockedOp::Pop(_) | BlockedOp::PopMany(..) | BlockedOp::Move { .. } => Kind::List,
             // Stands in no key's line.
-            BlockedOp::OnDisk { .. } | BlockedOp::Replicas { .. } | BlockedOp::Shutdown => Kind::String,
+            BlockedOp::Cluster
+            | BlockedOp::OnDisk { .. }
+            | BlockedOp::Replicas { .. }
+            | BlockedOp::Shutdown => Kind::String,
             BlockedOp::PopScored(_) | BlockedOp::PopManyScored(..) => Kind::SortedSet,
             BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Kind::Stream,
         }
