@@ -11,6 +11,8 @@
 //!
 //! Tested by `tests/cluster/redirects.rs` of the server: commands times states of a slot, beside Valkey.
 
+use crate::clients::pause::declared_flags;
+use crate::clients::queue::Queue;
 use crate::clients::session::{Session, client_flags};
 use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
@@ -20,6 +22,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::{due_at, is_due};
 use crate::keyspace::locks::Held;
 use crate::keyspace::shard::ShardData;
+use crate::scripts::header::ScriptFlags;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_cluster::{MapNode, SlotMap, Viewer, key_slot};
@@ -62,7 +65,7 @@ pub(crate) fn check(
         return Err(text_of(engine, None, session.shared.viewer, Refusal::Down));
     };
     let presence = Presence { engine, held, due_ms };
-    judge(map, presence, session, found, args)
+    judge(map, presence, &Request::of(session, found, args))
         .map(drop)
         .map_err(|refusal| text_of(engine, Some(map), session.shared.viewer, refusal))
 }
@@ -78,12 +81,11 @@ pub(crate) fn check_call(
     let due_ms = due_at(worker.clock.wall_ms());
     let presence = Presence { engine, held: Some(held), due_ms };
     let outcome = match engine.cluster.newest(&mut worker.slot_map) {
-        Some(map) => judge(map, presence, session, found, args),
+        Some(map) => judge(map, presence, &Request { is_queued: false, ..Request::of(session, found, args) }),
         None => Err(Refusal::Down),
     };
     let name = || found.full_name();
     outcome.map_err(|refusal| match refusal {
-        Refusal::CrossSlot => CROSS_SLOT_CALL,
         Refusal::Down => CommandError::text(format!(
             "ERR Can not execute a command '{}' while the cluster is down",
             name()
@@ -133,109 +135,145 @@ impl Presence<'_, '_> {
     }
 }
 
-/// What is known of the keys so far.
+/// What is to be executed: a command, or before EXEC those that are queued.
+struct Request<'r> {
+    found: Found,
+    args: Args<'r>,
+    queue: Option<&'r Queue>,
+    /// The database that is selected.
+    db: usize,
+    /// The client has said ASKING.
+    asking: bool,
+    /// The client has said READONLY.
+    reads_replica: bool,
+    /// It is queued now, and not executed.
+    is_queued: bool,
+}
+
+impl<'r> Request<'r> {
+    fn of(session: &'r Session, found: Found, args: Args<'r>) -> Request<'r> {
+        let is_exec = found.command.scope == Scope::Exec;
+        Request {
+            found,
+            args,
+            queue: session.multi.as_deref().filter(|_| is_exec),
+            db: session.db,
+            asking: session.asking,
+            reads_replica: session.shared.has(client_flags::READS_REPLICA),
+            is_queued: session.multi.is_some() && !is_exec,
+        }
+    }
+
+    /// Calls `visit` with each command and the database that it works on.
+    fn each(
+        &self,
+        engine: &Engine,
+        mut visit: impl FnMut(Found, Args<'r>, usize) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Some(queue) = self.queue else { return visit(self.found, self.args, self.db) };
+        let mut db = self.db;
+        for (found, args) in &queue.commands {
+            let args = args.as_args();
+            if found.command.name == "select" {
+                let wanted = args.get(1).and_then(number::parse_i64).and_then(|at| usize::try_from(at).ok());
+                db = wanted.filter(|&wanted| wanted < engine.database_count()).unwrap_or(db);
+            }
+            visit(*found, args, db)?;
+        }
+        Ok(())
+    }
+
+    /// The slot of all keys; `None` without a key.
+    fn slot(&self, engine: &Engine) -> Result<Option<u16>, Refusal> {
+        let mut slot = None;
+        self.each(engine, |found, args, _| {
+            keys_of(found, args).map(key_slot).try_for_each(|other| match slot.replace(other) {
+                Some(first) if first != other => Err(Refusal::CrossSlot),
+                _ => Ok(()),
+            })
+        })?;
+        Ok(slot)
+    }
+
+    /// Whether it changes something. A script that says what it does is taken at its word, and one that says nothing for one that reads.
+    fn writes(&self, engine: &Engine) -> bool {
+        let command = self.found.command;
+        let declared = declared_flags(&engine.scripts, command, self.args);
+        command.has(flags::WRITE)
+            || declared.is_some_and(|flags| !flags.has(ScriptFlags::NO_WRITES))
+            || self.queue.is_some_and(Queue::has_writes)
+    }
+
+    /// Whether it is about channels of the shard.
+    fn is_for_subscribers(&self) -> bool {
+        is_sharded(self.found.command) || self.queue.is_some_and(|queue| queue.any(is_sharded))
+    }
+}
+
+/// What is known of the keys of a slot that is open.
 #[derive(Default)]
 struct Keys<'k> {
-    first: Option<(&'k [u8], u16)>,
+    first: Option<&'k [u8]>,
     has_several: bool,
     present: usize,
     missing: usize,
 }
 
-/// Whether this node executes a command, and in which slot; `None`: without a key.
+impl<'k> Keys<'k> {
+    fn of(request: &Request<'k>, presence: &mut Presence<'_, '_>) -> Result<Keys<'k>, Refusal> {
+        let mut keys = Keys::default();
+        // What is there when the command is queued says nothing.
+        let counts = !request.is_queued && !request.is_for_subscribers();
+        request.each(presence.engine, |found, args, db| {
+            for key in keys_of(found, args) {
+                keys.has_several |= *keys.first.get_or_insert(key) != key;
+                if leaves_database(found.command, args, db) {
+                    return Err(Refusal::TryAgain);
+                }
+                match counts && presence.is_there(db, key) {
+                    true => keys.present += 1,
+                    false => keys.missing += usize::from(counts),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(keys)
+    }
+}
+
+/// Whether this node executes a request, and in which slot; `None`: without a key.
 fn judge(
     map: &SlotMap,
     mut presence: Presence<'_, '_>,
-    session: &Session,
-    found: Found,
-    args: Args<'_>,
+    request: &Request<'_>,
 ) -> Result<Option<u16>, Refusal> {
-    let command = found.command;
-    let queue = session.multi.as_deref().filter(|_| command.scope == Scope::Exec);
-    let mut keys = Keys::default();
-    let mut is_for_subscribers = false;
-    let mut db = session.db;
-    match queue {
-        None => {
-            is_for_subscribers = is_sharded(command);
-            add_keys(map, &mut presence, &mut keys, (found, args, db))?;
-        }
-        Some(queue) => {
-            for (queued, args) in &queue.commands {
-                let args = args.as_args();
-                is_for_subscribers |= is_sharded(queued.command);
-                if queued.command.name == "select" {
-                    db = args.get(1).and_then(number::parse_i64).map_or(db, |at| at as usize);
-                }
-                add_keys(map, &mut presence, &mut keys, (*queued, args, db))?;
-            }
-        }
-    }
-    let Some((_, slot)) = keys.first else { return Ok(None) };
+    let (engine, command) = (presence.engine, request.found.command);
+    let Some(slot) = request.slot(engine)? else { return Ok(None) };
+    let owner = map.owner_at(slot).ok_or(Refusal::Unbound)?;
+    let is_primary = map.me().primary.is_none();
+    // Replicas know of open slots what their primary knows.
+    let sees_open = is_primary || request.reads_replica;
+    let is_own = map.is_mine(slot) || map.is_my_primarys(slot);
+    let migrates_to = map.migrating.get(&slot).copied().filter(|_| sees_open && is_own);
+    let is_importing = sees_open && migrates_to.is_none() && map.importing.contains_key(&slot);
+    let is_open = migrates_to.is_some() || is_importing;
+    let keys = if is_open { Keys::of(request, &mut presence)? } else { Keys::default() };
     if map.is_down {
-        judge_while_down(presence.engine, command)?;
+        judge_while_down(engine, request)?;
     }
-    let writes = command.has(flags::WRITE) || queue.is_some_and(|queue| queue.has_writes());
-    let (migrates_to, is_importing) = (migrates_to(map, slot), map.importing.contains_key(&slot));
-    if (migrates_to.is_some() || is_importing) && command.name == "migrate" {
+    if is_open && is_primary && command.name == "migrate" {
         return Ok(Some(slot));
     }
     if let Some(other) = migrates_to.filter(|_| keys.missing > 0) {
         return Err(if keys.present > 0 { Refusal::TryAgain } else { Refusal::Ask(slot, other) });
     }
-    if is_importing && (session.asking || command.has(flags::ASKING)) {
+    if is_importing && (request.asking || command.has(flags::ASKING)) {
         let is_torn = keys.has_several && keys.missing > 0;
         return if is_torn { Err(Refusal::TryAgain) } else { Ok(Some(slot)) };
     }
-    let reads_here = session.shared.has(client_flags::READS_REPLICA) || is_for_subscribers;
-    if reads_here && !writes && map.is_my_primarys(slot) {
-        return Ok(Some(slot));
-    }
-    match map.owner_at(slot) {
-        Some(owner) if owner == map.myself => Ok(Some(slot)),
-        Some(owner) => Err(Refusal::Moved(slot, owner)),
-        None => Err(Refusal::Unbound),
-    }
-}
-
-/// Where a slot of this node goes.
-fn migrates_to(map: &SlotMap, slot: u16) -> Option<u16> {
-    map.migrating.get(&slot).copied().filter(|_| map.is_mine(slot))
-}
-
-/// Notes the keys of one command. `db`: the database that it works on.
-fn add_keys<'k>(
-    map: &SlotMap,
-    presence: &mut Presence<'_, '_>,
-    keys: &mut Keys<'k>,
-    (found, args, db): (Found, Args<'k>, usize),
-) -> Result<(), Refusal> {
-    let command = found.command;
-    for key in keys_of(found, args) {
-        let slot = key_slot(key);
-        match keys.first {
-            None => {
-                if map.owner_at(slot).is_none() {
-                    return Err(Refusal::Unbound);
-                }
-                keys.first = Some((key, slot));
-            }
-            Some((_, other)) if other != slot => return Err(Refusal::CrossSlot),
-            Some((first, _)) => keys.has_several |= first != key,
-        }
-        let is_open = migrates_to(map, slot).is_some() || map.importing.contains_key(&slot);
-        if !is_open || is_sharded(command) {
-            continue;
-        }
-        if leaves_database(command, args, db) {
-            return Err(Refusal::TryAgain);
-        }
-        match presence.is_there(db, key) {
-            true => keys.present += 1,
-            false => keys.missing += 1,
-        }
-    }
-    Ok(())
+    let reads_here = request.reads_replica || request.is_for_subscribers();
+    let is_served = owner == map.myself || reads_here && map.is_my_primarys(slot) && !request.writes(engine);
+    if is_served { Ok(Some(slot)) } else { Err(Refusal::Moved(slot, owner)) }
 }
 
 /// The keys of a command. Most have one at a known place.
@@ -252,29 +290,35 @@ fn is_sharded(command: &Command) -> bool {
 
 /// Whether a command needs a key in another database: whether that is there is not asked.
 fn leaves_database(command: &Command, args: Args<'_>, db: usize) -> bool {
-    let other = |word: &[u8]| number::parse_i64(word).is_some_and(|other| usize::try_from(other) != Ok(db));
+    let other = |word: &[u8]| number::parse_i64(word).and_then(|at| usize::try_from(at).ok()) != Some(db);
     match command.name {
         "move" => true,
-        "copy" => args.get(3).is_some_and(|word| is_word(word, "db")) && args.get(4).is_some_and(other),
+        "copy" => {
+            let mut at = 3;
+            while let (Some(word), Some(value)) = (args.get(at), args.get(at + 1)) {
+                let is_db = is_word(word, "db");
+                if is_db && other(value) {
+                    return true;
+                }
+                at += 1 + usize::from(is_db);
+            }
+            false
+        }
         _ => false,
     }
 }
 
-/// Whether a command is executed though the cluster is down.
-fn judge_while_down(engine: &Engine, command: &Command) -> Result<(), Refusal> {
+/// Whether a request is executed though the cluster is down.
+fn judge_while_down(engine: &Engine, request: &Request<'_>) -> Result<(), Refusal> {
     let config = &engine.config;
-    if is_sharded(command) {
-        return if config.is_yes("cluster-allow-pubsubshard-when-down") {
-            Ok(())
-        } else {
-            Err(Refusal::Down)
-        };
+    let allowed = |option: &str| if config.is_yes(option) { Ok(()) } else { Err(Refusal::Down) };
+    if request.is_for_subscribers() {
+        return allowed("cluster-allow-pubsubshard-when-down");
     }
-    match config.is_yes("cluster-allow-reads-when-down") {
-        false => Err(Refusal::Down),
-        true if command.has(flags::WRITE) => Err(Refusal::DownForWrites),
-        true => Ok(()),
-    }
+    allowed("cluster-allow-reads-when-down")?;
+    // What is queued is not asked, as in Valkey.
+    let writes = Request { queue: None, ..*request }.writes(engine);
+    if writes { Err(Refusal::DownForWrites) } else { Ok(()) }
 }
 
 /// What a client that waits for keys is to be told, if their slot is not served here any more.
@@ -336,6 +380,9 @@ mod tests {
             ("COPY a b DB 1", 1, false),
             ("COPY a b", 0, false),
             ("COPY a b REPLACE", 0, false),
+            ("COPY a b REPLACE DB 1", 0, true),
+            ("COPY a b DB 0 DB 1", 0, true),
+            ("COPY a b DB x", 0, true),
             ("MOVE a 1", 0, true),
             ("GET a", 0, false),
         ] {

@@ -33,6 +33,7 @@ pub struct Deeds {
     flushes: bool,
     dropped: SlotSet,
     pauses: bool,
+    resumes: bool,
 }
 
 impl Deeds {
@@ -47,6 +48,7 @@ impl Deeds {
             flushes: false,
             dropped: SlotSet::new(),
             pauses: false,
+            resumes: false,
         }
     }
 
@@ -85,13 +87,12 @@ impl Deeds {
 
     /// Writes are to pause.
     pub fn pause(&mut self) {
-        self.pauses = true;
+        (self.pauses, self.resumes) = (true, false);
     }
 
-    /// Writes may go on.
+    /// Writes may go on, once the role and the map are what they are to be: before, they would be made where they are lost.
     pub fn resume(&mut self) {
-        self.pauses = false;
-        self.engine.resume_writes_in_cluster();
+        (self.pauses, self.resumes) = (false, true);
     }
 
     /// Whether something is left.
@@ -101,6 +102,7 @@ impl Deeds {
             || self.unsettled.is_some()
             || self.flushes
             || self.pauses
+            || self.resumes
             || !self.dropped.is_empty()
     }
 
@@ -120,6 +122,9 @@ impl Deeds {
         }
         self.role = None;
         self.hand_out_map()?;
+        if std::mem::take(&mut self.resumes) {
+            self.engine.resume_writes_in_cluster();
+        }
         let Some(keys) = &mut self.keys else { return Ok(false) };
         if self.flushes {
             keys.delete_all()?;

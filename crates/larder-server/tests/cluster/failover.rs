@@ -109,6 +109,8 @@ fn a_takeover_asks_nobody_and_a_forced_failover_not_the_primary() {
     let (id, old) = (r.id(), a.id());
     until("it has its primary's place", || [&a, &b, &r].iter().all(|node| node.knows(&id, "master")));
     until("the old primary follows", || a.replication("master_link_status") == "up");
+    // Nobody votes for a node that it takes for a primary.
+    until("all know that", || [&b, &r].iter().all(|node| node.knows(&old, "slave")));
     a.must("CLUSTER FAILOVER FORCE");
     until("the old one is back", || [&a, &b, &r].iter().all(|node| node.knows(&old, "master")));
 }

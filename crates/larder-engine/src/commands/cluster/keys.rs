@@ -68,7 +68,7 @@ pub(super) fn flushslot(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
     let slot = slot(args.at(2))?;
     let lazily = match args.get(3) {
         None => context.engine.config.hot.lazyfree_lazy_user_flush.load(Relaxed),
-        Some(_) if args.len() > 4 => return Err(misused(context)),
+        Some(_) if args.len() > 4 => return Err(misused(args)),
         Some(word) if is_word(word, "async") => true,
         Some(word) if is_word(word, "sync") => false,
         Some(_) => return Err(CommandError::SYNTAX),

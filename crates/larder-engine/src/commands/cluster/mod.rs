@@ -12,6 +12,7 @@ pub(crate) use handlers::HANDLERS;
 use crate::clients::session::client_flags;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::error_with;
 use larder_cluster::{SLOTS, SlotMap};
 use larder_resp::Args;
 use std::sync::Arc;
@@ -38,11 +39,11 @@ fn slot(arg: &[u8]) -> CommandResult<u16> {
 }
 
 /// A subcommand of another form than its own.
-fn misused(context: &Context<'_>) -> CommandError {
-    CommandError::text(format!(
-        "ERR unknown subcommand or wrong number of arguments for '{}'. Try CLUSTER HELP.",
-        context.found.command.name
-    ))
+fn misused(args: Args<'_>) -> CommandError {
+    error_with(
+        &["ERR unknown subcommand or wrong number of arguments for '", "'. Try CLUSTER HELP."],
+        &[args.at(1)],
+    )
 }
 
 /// READONLY: reads of slots of this replica's primary are served. Accepted everywhere, without effect elsewhere.

@@ -26,7 +26,7 @@ pub(super) fn slot_stats(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
             (start..=end).filter(|&slot| is_own(slot)).collect()
         }
         word if is_word(word, "orderby") && args.len() >= 4 => return order_by(context, args, is_own),
-        _ => return Err(misused(context)),
+        _ => return Err(misused(args)),
     };
     let counted = slots.into_iter().map(|slot| Ok((slot, count_all(context, slot)?)));
     let counted = counted.collect::<CommandResult<Vec<_>>>()?;
@@ -61,31 +61,34 @@ impl Order {
             return Err(CommandError::Fixed("ERR Unrecognized sort metric for ORDERBY."));
         }
         let mut order = Order { limit: usize::from(SLOTS), ascends: false };
-        let (mut has_limit, mut has_direction) = (false, false);
+        let (mut limits, mut directions) = (0, 0);
         let mut at = 4;
         while let Some(word) = args.get(at) {
             at += match args.get(at + 1) {
-                Some(limit) if is_word(word, "limit") && !has_limit => {
-                    let limit = number::integer(limit)?;
-                    order.limit = usize::try_from(limit)
-                        .ok()
-                        .filter(|limit| (1..=usize::from(SLOTS)).contains(limit))
-                        .ok_or(CommandError::Fixed(
-                            "ERR Limit has to lie in between 1 and 16384 (maximum number of slots).",
-                        ))?;
-                    has_limit = true;
+                Some(limit) if is_word(word, "limit") => {
+                    order.limit = limit_of(limit)?;
+                    limits += 1;
                     2
                 }
-                _ if (is_word(word, "asc") || is_word(word, "desc")) && !has_direction => {
+                _ if is_word(word, "asc") || is_word(word, "desc") => {
                     order.ascends = is_word(word, "asc");
-                    has_direction = true;
+                    directions += 1;
                     1
                 }
                 _ => return Err(CommandError::SYNTAX),
             };
+            if limits > 1 || directions > 1 {
+                return Err(CommandError::Fixed("ERR Multiple filters of the same type are disallowed."));
+            }
         }
         Ok(order)
     }
+}
+
+fn limit_of(arg: &[u8]) -> CommandResult<usize> {
+    let limit = number::parse_i64(arg).and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit.filter(|limit| (1..=usize::from(SLOTS)).contains(limit));
+    limit.ok_or(CommandError::Fixed("ERR Limit has to lie in between 1 and 16384 (maximum number of slots)."))
 }
 
 fn write(context: &mut Context<'_>, counted: &[(u16, usize)]) {
