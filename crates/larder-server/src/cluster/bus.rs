@@ -71,9 +71,6 @@ impl Bus {
             log.warning(&text);
             CannotStart
         };
-        if config.is_yes("tls-cluster") {
-            return Err(refuse("The cluster bus does not speak TLS: tls-cluster must be no".to_owned()));
-        }
         let bus_port = settings::bus_port(config).ok_or_else(|| {
             refuse(
                 "Port number too high: that of the cluster bus is 10,000 higher. It must be 55535 or less, or \

@@ -50,6 +50,7 @@ fn a_cluster_is_made_grows_and_shrinks() {
         args.extend(["--cluster-replicas", "1", "--cluster-yes"]);
         assert!(run(tool, &args).contains("All 16384 slots covered"));
         is_whole(tool, &nodes[0]);
+        settle(&nodes.iter().collect::<Vec<_>>());
         fill(&nodes[0], 300);
         assert!(run(tool, &["info", &addresses[0]]).contains("300 keys in 3 "));
         // A primary, which gets slots, and its replica.
@@ -106,7 +107,7 @@ fn a_slot_that_was_left_open_is_mended() {
         for node in [&a, &b] {
             node.must(&format!("CLUSTER DELSLOTS {free}"));
         }
-        run(tool, &["fix", &a.address()]);
+        run(tool, &["fix", &a.address(), "--cluster-yes"]);
         is_whole(tool, &a);
     }
 }
