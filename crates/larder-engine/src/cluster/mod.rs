@@ -54,6 +54,8 @@ pub struct Request {
     pub origin: Origin,
     /// Who is shown addresses.
     pub viewer: Viewer,
+    /// What the client speaks.
+    pub protocol: Protocol,
     /// The reply goes there, by `Engine::answer_cluster_request`.
     pub(crate) asker: Asker,
 }
@@ -62,17 +64,14 @@ pub struct Request {
 pub(crate) enum Asker {
     /// A client.
     Client(Arc<Waiter>),
-    /// The thread that executes the commands of the primary, or of a file: it is told that it is done.
-    Thread(SyncSender<()>),
+    /// A thread that waits for the reply: it executes a transaction, or the commands of the primary.
+    Thread(SyncSender<Vec<u8>>),
 }
 
 impl Request {
-    /// What the client speaks.
-    pub fn protocol(&self) -> Protocol {
-        match &self.asker {
-            Asker::Client(waiter) => waiter.protocol,
-            Asker::Thread(_) => Protocol::Resp2,
-        }
+    /// Whether the reply may take its time. A thread that waits serves nobody meanwhile.
+    pub fn may_take_long(&self) -> bool {
+        matches!(self.asker, Asker::Client(_))
     }
 }
 

@@ -132,10 +132,10 @@ impl Engine {
 
     /// Sends the reply to a subcommand, if somebody still waits for it.
     pub fn answer_cluster_request(&self, request: &Request, write: impl FnOnce(&mut Reply<'_>)) {
+        let mut reply = Vec::new();
+        write(&mut Reply::new(&mut reply, request.protocol));
         match &request.asker {
             Asker::Client(waiter) if waiter.take() => {
-                let mut reply = Vec::new();
-                write(&mut Reply::new(&mut reply, waiter.protocol));
                 if let Some(line) = reply.strip_prefix(b"-") {
                     self.errors.count(&CommandError::Text(line.to_vec()));
                 }
@@ -143,7 +143,7 @@ impl Engine {
             }
             Asker::Client(_) => {}
             // It may have waited for long enough.
-            Asker::Thread(done) => drop(done.try_send(())),
+            Asker::Thread(asker) => drop(asker.try_send(reply)),
         }
     }
 

@@ -289,7 +289,7 @@ impl Bus {
             config: &self.shared.config,
             links: &self.links,
         };
-        match question.answer(&mut self.cluster, &env, request.protocol()) {
+        match question.answer(&mut self.cluster, &env, request.protocol) {
             Some(bytes) => self.engine.answer_cluster_request(&request, |reply| reply.raw(&bytes)),
             None => self.command(request),
         }
@@ -308,6 +308,11 @@ impl Bus {
             }
         };
         let request = match command {
+            Command::SetSlot { .. } if origin == Origin::Client && !request.may_take_long() => {
+                let words: Vec<&[u8]> = request.args.as_args().iter().collect();
+                self.engine.tell_replicas(&words);
+                request
+            }
             Command::SetSlot { timeout_ms, .. } if origin == Origin::Client => {
                 let now = self.clock.now().mono_ms;
                 match Waiting::begin(&self.engine, request, timeout_ms, now) {

@@ -72,8 +72,10 @@ fn six_nodes_grow_and_shrink_as_written() {
     run(&blocks[0], &all, &[]);
     settle(&all[..6]);
     write(all[0]);
-    run(&blocks[1], &all, &[]);
-    settle(&all);
+    for line in blocks[1].lines() {
+        run(line, &all, &[]);
+        settle(&all);
+    }
     until("it has a share", || all[6].ask("DBSIZE") != "0");
     read(all[0]);
     let (leaver, heir) = (all[6].id(), all[0].id());

@@ -215,6 +215,28 @@ fn nodes_are_forgotten_and_begin_anew() {
     assert_eq!(a.id(), first);
 }
 
+#[test]
+fn subcommands_run_in_transactions_that_touch_no_key() {
+    let node = Node::larder();
+    let mut client = node.server.client();
+    client.ask("MULTI");
+    for line in [
+        "CLUSTER ADDSLOTS 1 2",
+        "CLUSTER ADDSLOTS 2",
+        "CLUSTER SETSLOT 3 STABLE",
+        "CLUSTER MYID",
+        "CLUSTER NODES",
+    ] {
+        assert_eq!(text(&client.ask(line)), "QUEUED");
+    }
+    let replies = client.ask("EXEC");
+    let replies: Vec<String> = replies.items().iter().map(text).collect();
+    assert_eq!(replies[..3], ["OK", "ERR Slot 2 is already busy", "OK"]);
+    assert!(replies[4].contains(&replies[3]) && replies[4].ends_with("connected 1-2\n"), "{replies:?}");
+    let refused = node.ask("EVAL return(redis.pcall('cluster','info')) 0");
+    assert_eq!(refused, "ERR CLUSTER INFO is not allowed inside of a script");
+}
+
 /// Options whose effect a simulation shows (`larder-cluster/tests/simulation`) are taken over while the server runs.
 #[test]
 fn options_are_taken_over() {

@@ -2,17 +2,25 @@
 
 use crate::node::{Node, join, routed, settle, text, until};
 use larder_testkit::{Kind, Server, peer_path};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The two tools.
 fn tools() -> [PathBuf; 2] {
     ["redis-cli".into(), peer_path("valkey-cli")]
 }
 
-/// Runs a tool, which must succeed; what it says.
+/// Runs a tool, which must succeed; what it says. It is told yes where it asks.
 fn run(tool: &PathBuf, args: &[&str]) -> String {
-    let output = Command::new(tool).arg("--cluster").args(args).output().expect("the tool is installed");
+    let mut command = Command::new(tool);
+    command.arg("--cluster").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the tool is installed");
+    let mut input = child.stdin.take().expect("it has an input");
+    // One that does not ask may have ended.
+    let _ = input.write_all(b"yes\nyes\n");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{tool:?} {args:?}:\n{said}");
@@ -69,7 +77,9 @@ fn a_cluster_is_made_grows_and_shrinks() {
         let as_replica = ["--cluster-slave", "--cluster-master-id", &id];
         run(tool, &[&["add-node", &more[1].address(), &addresses[0]][..], &as_replica].concat());
         until("the replica has the data", || more[1].replication("master_link_status") == "up");
-        run(tool, &["rebalance", &addresses[0], "--cluster-threshold", "1"]);
+        // It has 700 of 16,384 slots, and is to have a little more.
+        let weight = format!("{id}=0.14");
+        run(tool, &["rebalance", &addresses[0], "--cluster-threshold", "1", "--cluster-weight", &weight]);
         is_whole(tool, &nodes[0]);
         check_values(&nodes[1], 300);
         // The primary gives its slots away, and leaves.
