@@ -29,6 +29,7 @@ impl Cluster {
         }
         if lost > 0 && had_slots && self.table[head].slots.is_empty() {
             self.follow_the_winner(claimant, head);
+            self.broadcast_pong(false, env);
         }
         self.climb_the_chain();
     }

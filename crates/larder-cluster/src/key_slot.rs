@@ -17,6 +17,23 @@ pub fn hash_tag(key: &[u8]) -> Option<&[u8]> {
     (end > 0).then(|| &inner[..end])
 }
 
+/// The slot of all keys that match a pattern of KEYS or SORT, if they are certain to have the same one: nothing stands for several
+/// characters before the end of their hash tag. O(length).
+pub fn pattern_slot(pattern: &[u8]) -> Option<u16> {
+    let mut open = None;
+    let mut has_empty_tag = false;
+    for (at, byte) in pattern.iter().enumerate() {
+        match (byte, open) {
+            (b'*' | b'?' | b'[' | b'\\', _) => return None,
+            (b'{', None) => open = Some(at),
+            (b'}', Some(start)) if at == start + 1 => has_empty_tag = true,
+            (b'}', Some(start)) if !has_empty_tag => return Some(crc16(&pattern[start + 1..at]) % SLOTS),
+            _ => (),
+        }
+    }
+    Some(crc16(pattern) % SLOTS)
+}
+
 /// CRC-16 with the polynomial 0x1021, begun with 0, not reflected: XMODEM's.
 pub fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| crc << 8 ^ TABLE[usize::from((crc >> 8) as u8 ^ byte)])
@@ -56,6 +73,28 @@ mod tests {
             ("a{b}{c}", 3300),
         ] {
             assert_eq!(key_slot(key.as_bytes()), slot, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_has_a_slot_if_all_its_keys_have_it() {
+        for (pattern, key) in [
+            ("{a}*", Some("a")),
+            ("x{a}*?[", Some("a")),
+            ("abc", Some("abc")),
+            ("{}abc", Some("{}abc")),
+            ("{}a{b}", Some("{}a{b}")),
+            ("*", None),
+            ("*{a}", None),
+            ("{a*}", None),
+            ("{}a*{b}", None),
+            ("\\{a}*", None),
+        ] {
+            assert_eq!(
+                pattern_slot(pattern.as_bytes()),
+                key.map(|key| key_slot(key.as_bytes())),
+                "{pattern}"
+            );
         }
     }
 

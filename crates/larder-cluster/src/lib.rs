@@ -79,7 +79,7 @@ pub use commands::{Command, CommandError, FailoverMode, Origin, Reply, SlotState
 pub use config_file::{ConfigError, SavedConfig, SavedNode, Wrong, parse as parse_nodes_conf};
 pub use facts::{Env, Facts};
 pub use id::{ID_BYTES, NodeId};
-pub use key_slot::{crc16, hash_tag, key_slot};
+pub use key_slot::{crc16, hash_tag, key_slot, pattern_slot};
 pub use link::{Direction, LinkId};
 pub use moment::Moment;
 pub use node::{Address, Names, Node};

@@ -3,7 +3,7 @@
 use crate::node::{Address, Names};
 
 /// The options of a cluster, by their names in `valkey.conf` where they have one. Changed with [`crate::Cluster::configure`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether the bus uses TLS: the ports for TLS stand first then.
     pub tls_cluster: bool,

@@ -17,6 +17,8 @@ pub enum CommandError {
     Counted(Vec<u8>),
     /// An error that a script has made up, its code too.
     Custom(Vec<u8>),
+    /// Another node of the cluster is to be asked, or none can be.
+    Redirected(Vec<u8>),
 }
 
 impl CommandError {
@@ -29,14 +31,18 @@ impl CommandError {
     pub fn wire(&self) -> Cow<'_, [u8]> {
         match self {
             CommandError::Fixed(text) => Cow::Borrowed(text.as_bytes()),
-            CommandError::Text(text) | CommandError::Counted(text) | CommandError::Custom(text) => {
-                Cow::Borrowed(text)
-            }
+            CommandError::Text(text)
+            | CommandError::Counted(text)
+            | CommandError::Custom(text)
+            | CommandError::Redirected(text) => Cow::Borrowed(text),
         }
     }
 
     /// The line after the `-` of EXEC, for an error because of which it is refused.
     pub fn aborting(&self) -> Vec<u8> {
+        if let CommandError::Redirected(text) = self {
+            return text.clone();
+        }
         [b"EXECABORT Transaction discarded because of: ", &*self.wire()].concat()
     }
 

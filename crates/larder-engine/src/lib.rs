@@ -13,6 +13,7 @@ mod aof;
 mod applier;
 mod clients;
 mod clock;
+mod cluster;
 pub mod command;
 mod commands;
 pub mod config;
@@ -53,6 +54,7 @@ pub use aof::stream::Cursor;
 pub use applier::{Applied, Applier};
 pub use clients::session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
 pub use clock::{instant, wall_ms, wall_s};
+pub use cluster::{ForBus, Request, WakeBus};
 pub use command::names::{Names, RenameError};
 pub use context::beside::{Beside, Received};
 pub use context::flow::Flow;
@@ -67,13 +69,14 @@ pub use host::{
     LogLevel, Logged, MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost,
     ShutdownFlags, SystemError, TlsCertificates,
 };
-pub use keyspace::hash::set_hash_seed;
+pub use keyspace::hash::{hash_by_slot, set_hash_seed};
 pub use keyspace::locks::{
     Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,
 };
 pub use larder_lua::STACK_BYTES_MIN;
 pub use local::{LocalWorker, Permit, Ran};
 pub use maintenance::cron::Cron;
+pub use maintenance::slot_keys::SlotKeys;
 pub use metrics::Census;
 pub use panic_on_demand::panic_if_armed;
 pub use persistence::state::{LoadProgress, LogState, Persistence, SaveState};

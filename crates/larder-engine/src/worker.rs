@@ -76,6 +76,7 @@ impl Worker {
             scratch: Vec::new(),
             invalidations: Invalidations::default(),
             recent: Recent::default(),
+            slot_map: None,
             admitted: None,
             effects: Effects::default(),
             flushed: false,
@@ -259,6 +260,11 @@ impl Worker {
     /// Tells a client that keys have changed for another.
     pub fn invalidate_for_other(&self, session: &Session, what: &Invalidation, out: &mut Vec<u8>) {
         execution_tracking::invalidate_for_other(session, what, out);
+    }
+
+    /// A channel of the shard is not this node's any more: its subscriber is told so, if it still is one.
+    pub fn leave_shard_channel(&mut self, session: &mut Session, channel: &[u8], out: &mut Vec<u8>) {
+        commands::pubsub::leave_shard_channel(&self.engine, session, channel, out);
     }
 
     /// Whether a connection may go on after the rights of its user have changed; if not, it is to be closed.

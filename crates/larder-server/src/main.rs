@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod banner;
+mod cluster;
 mod connection;
 mod cpus;
 mod crash;

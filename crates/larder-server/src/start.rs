@@ -1,6 +1,7 @@
 //! From the command line to running threads, and back to an exit code.
 
 use crate::banner;
+use crate::cluster::{Bus, CannotStart};
 use crate::crash;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
@@ -114,6 +115,14 @@ fn run(
     if !seed.is_empty() && !larder_engine::set_hash_seed(seed.as_bytes()) {
         shared.log.warning("hash-seed has no effect: something has been hashed before it was read");
     }
+    if shared.config.is_yes("cluster-enabled") && !larder_engine::hash_by_slot() {
+        shared.log.warning("Failed to start: keys have been hashed before it was known that they have slots");
+        return Err(Aborted);
+    }
+    if shared.config.is_yes("cluster-enabled") && shared.config.is_yes("tls-cluster") {
+        shared.log.warning("The cluster bus does not speak TLS: tls-cluster must be no");
+        return Err(Aborted);
+    }
     // Before anybody can know of the server.
     let server = Arc::new(Server::new(Arc::clone(shared)));
     signals::watch(Arc::clone(&server)).map_err(|error| abort(shared, &error))?;
@@ -172,11 +181,14 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     }
     persist.sweep_temporaries();
     introduce(shared, threads);
+    // A node knows its role, and its clients which slots it has, before any is served.
+    let bus = Bus::prepare(shared, &engine).map_err(|CannotStart| Aborted)?;
     if let Ok(turn) = engine.take_turn(None) {
         engine.follow_configured(&turn);
     }
     let sites = web::Sites::listen(&shared.config).map_err(|error| no_pages(shared, &error))?;
     let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    bus.map_or(Ok(()), |bus| bus.start(&persist)).map_err(|error| abort(shared, &error))?;
     sites.serve(shared, &persist).map_err(|error| no_pages(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.warning("Server initialized");
@@ -219,7 +231,8 @@ fn introduce(shared: &Shared, threads: usize) {
     if config.is_yes("always-show-logo") || log.is_terminal() {
         log.raw(&banner::banner(&port, threads));
     } else {
-        log.notice(&format!("Running mode=standalone, port={port}."));
+        let mode = if config.is_yes("cluster-enabled") { "cluster" } else { "standalone" };
+        log.notice(&format!("Running mode={mode}, port={port}."));
     }
 }
 

@@ -97,7 +97,7 @@ fn title(config: &Config, config_file: &str) -> String {
     let variables = [
         ("{title}", "larder-server"),
         ("{listen-addr}", &address),
-        ("{server-mode}", ""),
+        ("{server-mode}", if config.is_yes("cluster-enabled") { "[cluster]" } else { "" }),
         ("{port}", &config.value("port")),
         ("{tls-port}", &config.value("tls-port")),
         ("{unixsocket}", &socket),

@@ -21,6 +21,7 @@ const ENGINE: &[&str] = &[
     "scripts",
     "persistence",
     "keyspace",
+    "cluster",
     "stats",
     "acl",
     "config_file",

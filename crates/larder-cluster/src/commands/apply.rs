@@ -35,8 +35,15 @@ impl Cluster {
                     Address { ip: ip.clone(), port: ports.0, tls_port: ports.1, bus_port: *bus_port };
                 self.begin_handshake(address, true, env);
             }
-            Command::Replicate(key) => self.become_replica_of(*key),
-            Command::ReplicateNoOne => self.leave_shard(),
+            Command::Replicate(key) => {
+                self.become_replica_of(*key);
+                // Who is asked for something as a primary must know its replicas.
+                self.broadcast_pong(false, env);
+            }
+            Command::ReplicateNoOne => {
+                self.leave_shard();
+                self.broadcast_pong(false, env);
+            }
             Command::Reset { is_hard } => self.reset(*is_hard, env),
             Command::SaveConfig => self.outbox.must_save = true,
             Command::SetConfigEpoch(epoch) => {

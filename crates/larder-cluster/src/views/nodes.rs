@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use crate::commands::CommandError;
 use crate::describe::write_after_address;
 use crate::moment::Moment;
-use crate::node::Node;
+use crate::node::{Address, Names, Node};
 use std::fmt::Write;
 
 /// The client that asks: which of the announced addresses and ports it is shown.
@@ -17,22 +17,21 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// The address that it is shown.
-    pub fn ip(self, node: &Node) -> &str {
-        let announced = if self.is_ipv6 { &node.names.client_ipv6 } else { &node.names.client_ipv4 };
-        if announced.is_empty() { &node.address.ip } else { announced }
+    /// The address of a node that it is shown.
+    pub fn ip<'n>(self, address: &'n Address, names: &'n Names) -> &'n str {
+        let announced = if self.is_ipv6 { &names.client_ipv6 } else { &names.client_ipv4 };
+        if announced.is_empty() { &address.ip } else { announced }
     }
 
-    /// The port that it is shown.
-    pub fn port(self, node: &Node) -> u16 {
-        let (tls_port, port) = self.both_ports(node);
+    /// The port of a node that it is shown.
+    pub fn port(self, address: &Address, names: &Names) -> u16 {
+        let (tls_port, port) = self.both_ports(address, names);
         if self.is_tls { tls_port } else { port }
     }
 
-    /// The ports with TLS and without.
-    pub(super) fn both_ports(self, node: &Node) -> (u16, u16) {
+    /// The ports of a node with TLS and without.
+    pub fn both_ports(self, address: &Address, names: &Names) -> (u16, u16) {
         let or = |announced: u16, own: u16| if announced > 0 { announced } else { own };
-        let (names, address) = (&node.names, &node.address);
         (or(names.client_tls_port, address.tls_port), or(names.client_port, address.port))
     }
 }
@@ -76,7 +75,8 @@ impl Cluster {
     }
 
     fn write_line(&self, node: &Node, viewer: Viewer, now: Moment, out: &mut String) {
-        let (ip, port) = (viewer.ip(node), viewer.port(node));
+        let (address, names) = (&node.address, &node.names);
+        let (ip, port) = (viewer.ip(address, names), viewer.port(address, names));
         write!(out, "{} {ip}:{port}@{}", node.id, node.address.bus_port).expect("a string takes all");
         if !node.names.hostname.is_empty() {
             write!(out, ",{}", node.names.hostname).expect("a string takes all");

@@ -145,10 +145,10 @@ impl Cluster {
             () if node.is_replica() && offset == 0 => HealthView::Loading,
             () => HealthView::Online,
         };
-        let (tls_port, port) = viewer.both_ports(node);
+        let (tls_port, port) = viewer.both_ports(&node.address, &node.names);
         NodeView {
             id: node.id,
-            ip: viewer.ip(node).into(),
+            ip: viewer.ip(&node.address, &node.names).into(),
             hostname: node.names.hostname.clone(),
             zone: node.names.zone.clone(),
             port,

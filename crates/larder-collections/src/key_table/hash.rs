@@ -6,6 +6,11 @@
 pub trait KeyHash {
     /// The hash of a key.
     fn hash(key: &[u8]) -> u64;
+
+    /// How many of the top bits say which keys belong together, and need not be spread well: a table may be that much deeper.
+    fn prefix_bits() -> u32 {
+        0
+    }
 }
 
 /// Where a hash belongs in a table.

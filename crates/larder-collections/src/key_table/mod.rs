@@ -19,7 +19,8 @@
 //!
 //! Policies:
 //! - Split at [`SEGMENT_SLOTS_MAX`] records or [`SEGMENT_BYTES_MAX`], but not deeper than log2(segments) +
-//!   [`DEPTH_SLACK`]: equal hashes make one segment overflow, and not the directory explode.
+//!   [`DEPTH_SLACK`]: equal hashes make one segment overflow, and not the directory explode. A hash whose top bits say which keys belong
+//!   together ([`KeyHash::prefix_bits`]) makes neighbours of those, and that many more levels are allowed.
 //! - Removing closes the gap, shrinks the segment, and merges it with its buddy when both fit into one with room to spare.
 //! - A cursor of SCAN is a position: everything before it has been visited. Whatever splits or merges meanwhile, a
 //!   record that stays is visited exactly once.
@@ -39,6 +40,7 @@ mod entry;
 mod expiry;
 mod hash;
 mod parts;
+mod prefix;
 mod sample;
 mod shape;
 mod stats;
@@ -56,6 +58,7 @@ pub use larder_packed::segment::{
     KINDS_MAX, NewValue, Old, OutMut, OwnedValue, Record as Entry, Removed, SlotSet, ValueRef,
 };
 pub use parts::{DEPTH_SLACK, ExpireChange, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
+pub use prefix::HashPrefix;
 pub use sample::{Sample, SampleFrom};
 pub use stats::TableStats;
 

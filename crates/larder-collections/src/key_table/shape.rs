@@ -77,7 +77,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// How deep a segment may lie, as things are.
     pub(super) fn depth_max(&self) -> u32 {
-        (self.directory.segments().ilog2() + DEPTH_SLACK).min(BITS_MAX)
+        (self.directory.segments().ilog2() + DEPTH_SLACK + H::prefix_bits()).min(BITS_MAX)
     }
 
     fn may_split(&self, page: &Page) -> bool {

@@ -167,6 +167,15 @@ impl AppendLog {
         self.appended(&mut inner)
     }
 
+    /// Appends a command for the replicas alone.
+    pub(crate) fn append_for_replicas(&self, db: usize, words: &[&[u8]]) {
+        let mut inner = self.inner.lock();
+        if self.streams() {
+            inner.stream.append_one(db, words);
+            self.appended(&mut inner);
+        }
+    }
+
     /// Appends one command where effects are wanted.
     pub(crate) fn append_one(&self, db: usize, words: &[&[u8]], timestamp: Option<u64>) {
         let mut inner = self.inner.lock();

@@ -20,6 +20,7 @@ pub(crate) fn flag_letters(client: &ClientShared) -> String {
         (client_flags::DIRTY, 'd'),
         (client_flags::CLOSING, 'c'),
         (client_flags::UNIX, 'U'),
+        (client_flags::READS_REPLICA, 'r'),
         (client_flags::NO_EVICT, 'e'),
         (client_flags::NO_TOUCH, 'T'),
         (client_flags::IMPORT_SOURCE, 'I'),

@@ -41,6 +41,11 @@ impl Pause {
         self.failover.store(on, Relaxed);
     }
 
+    /// Whether writes are put off while a replica takes over.
+    pub(crate) fn is_for_failover(&self) -> bool {
+        self.failover.load(Relaxed)
+    }
+
     /// Whether a pause has just run out; true once a pause.
     pub(crate) fn expired(&self) -> bool {
         self.until_ms.swap(0, Relaxed) != 0
@@ -85,8 +90,13 @@ pub(crate) fn writes(scripts: &Scripts, command: &Command, args: Args<'_>) -> bo
 
 /// Whether what EVAL, EVALSHA or FCALL would run declares that it does not write.
 fn says_it_only_reads(scripts: &Scripts, command: &Command, args: Args<'_>) -> bool {
-    let Some(arg) = args.get(1) else { return false };
-    let flags = match command.name {
+    declared_flags(scripts, command, args).is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES))
+}
+
+/// What EVAL, EVALSHA or FCALL would run says of itself, if it does.
+pub(crate) fn declared_flags(scripts: &Scripts, command: &Command, args: Args<'_>) -> Option<ScriptFlags> {
+    let arg = args.get(1).filter(|_| command.scope == Scope::Script)?;
+    match command.name {
         "eval" => of_script(arg).ok().and_then(|(flags, _)| flags),
         "evalsha" => digest(arg).and_then(|sha| scripts.find(&sha)?.flags),
         "fcall" => {
@@ -94,6 +104,5 @@ fn says_it_only_reads(scripts: &Scripts, command: &Command, args: Args<'_>) -> b
             libraries.function(arg).map(|(library, at)| library.functions[*at].flags)
         }
         _ => None,
-    };
-    flags.is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES))
+    }
 }

@@ -8,6 +8,7 @@ use crate::keyspace::waiting::Waiter;
 use crate::pubsub::{Message, Subscriptions};
 use crate::replication::replica::{Replica, ReplicaInfo};
 use crate::tracking::Tracking;
+use larder_cluster::Viewer;
 use larder_resp::{OwnedArgs, Protocol};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -86,6 +87,8 @@ pub mod client_flags {
     pub const PRIMARY: u32 = 1 << 15;
     /// No letter of its own, but `r` among the capabilities: would follow a redirection.
     pub const CAPA_REDIRECT: u32 = 1 << 13;
+    /// `r`: reads from a replica of the cluster.
+    pub const READS_REPLICA: u32 = 1 << 16;
 }
 
 /// The part of a connection that other threads may look at. Only the worker that owns the connection writes the
@@ -102,6 +105,8 @@ pub struct ClientShared {
     pub laddr: Box<str>,
     /// The file descriptor.
     pub fd: i32,
+    /// Which addresses of nodes of the cluster it is shown.
+    pub(crate) viewer: Viewer,
     /// When it connected, in ms of the wall clock.
     pub created_ms: u64,
     /// When it last sent a command, in ms of the wall clock.
@@ -176,12 +181,14 @@ pub struct ClientNames {
 impl ClientShared {
     pub(crate) fn new(info: ConnInfo, worker: usize, now_ms: u64) -> Self {
         let flags = if info.kind == ConnKind::Unix { client_flags::UNIX } else { 0 };
+        let viewer = Viewer { is_ipv6: info.addr.starts_with('['), is_tls: info.kind == ConnKind::Tls };
         ClientShared {
             id: info.id,
             worker,
             addr: info.addr.into(),
             laddr: info.laddr.into(),
             fd: info.fd,
+            viewer,
             created_ms: now_ms,
             last_active_ms: AtomicU64::new(now_ms),
             flags: AtomicU32::new(flags),
@@ -277,6 +284,8 @@ pub struct Session {
     pub(crate) access: Access,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_touch: bool,
+    /// ASKING came: the next command may use a slot that is on its way here.
+    pub(crate) asking: bool,
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) waiter: Option<Arc<Waiter>>,
@@ -315,6 +324,7 @@ impl Session {
             access,
             reply_mode: ReplyMode::On,
             no_touch: false,
+            asking: false,
             multi: None,
             watched: Vec::new(),
             waiter: None,

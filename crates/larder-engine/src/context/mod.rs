@@ -42,6 +42,7 @@ use crate::keyspace::locks::{Busy, Held, ScriptTurn};
 use crate::keyspace::shard::{ShardData, Table};
 use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
+use larder_cluster::SlotMap;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
@@ -76,6 +77,8 @@ pub(crate) struct WorkerState {
     pub evictor: Evictor,
     /// Commands found before.
     pub recent: Recent,
+    /// Who has which slot of the cluster, as this thread has last seen it.
+    pub slot_map: Option<Arc<SlotMap>>,
     /// The command that [`crate::context::flow::Flow::Script`] was answered for, or the next one of a batch.
     pub admitted: Option<Found>,
     /// What the command has done, for the log.

@@ -56,6 +56,13 @@ pub enum Mail {
         /// The client.
         client: u64,
     },
+    /// A channel of the shard is not this node's any more: call `Worker::leave_shard_channel` for each of the clients.
+    LeaveShardChannel {
+        /// The clients.
+        clients: Arc<Vec<u64>>,
+        /// The channel.
+        channel: Arc<[u8]>,
+    },
     /// Commands that were put off may be tried again.
     Retry,
 }
@@ -70,7 +77,11 @@ impl Mail {
             Mail::Message { message, .. } => FRAME + message.memory_bytes(),
             Mail::Invalidate { clients, what } => FRAME + size_of_val(&clients[..]) + what.memory_bytes(),
             Mail::InvalidateForOther { what, .. } => FRAME + what.memory_bytes(),
-            Mail::Unblocked { .. } | Mail::Kill { .. } | Mail::Recheck { .. } | Mail::Retry => 0,
+            Mail::LeaveShardChannel { .. }
+            | Mail::Unblocked { .. }
+            | Mail::Kill { .. }
+            | Mail::Recheck { .. }
+            | Mail::Retry => 0,
         }
     }
 }

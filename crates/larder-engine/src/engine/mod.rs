@@ -13,6 +13,7 @@ use crate::clients::memory::ClientMemory;
 use crate::clients::pause::Pause;
 use crate::clients::registrations::StaleRegistrations;
 use crate::clients::registry::Clients;
+use crate::cluster::ClusterState;
 use crate::command::names::Names;
 use crate::config::Config;
 use crate::delivery::invalidations::Receivers;
@@ -60,6 +61,7 @@ pub struct Engine {
     pub(crate) stale: StaleRegistrations,
     pub(crate) acl: Arc<Acl>,
     pub(crate) clients: Clients,
+    pub(crate) cluster: ClusterState,
     pub(crate) client_memory: ClientMemory,
     pub(crate) logs: CommandLogs,
     pub(crate) latency: LatencyMonitor,
@@ -121,6 +123,13 @@ impl Engine {
     pub(crate) fn build(options: EngineOptions, acl: Arc<Acl>, is_copy: bool) -> (Arc<Engine>, Work) {
         let startup_memory = options.host.memory().used;
         let gate = Gate::default();
+        let is_clustered = options.config.is_yes("cluster-enabled");
+        let databases = is_clustered.then(|| options.config.number("cluster-databases").max(1) as usize);
+        // What is beside the data of a node is no node.
+        let is_node = is_clustered && !is_copy;
+        if is_node {
+            gate.set_cluster();
+        }
         let (background, work) = Background::new();
         let engine = Arc::new_cyclic(|engine| Engine {
             acl,
@@ -130,6 +139,7 @@ impl Engine {
             shards: Shards::default(),
             stale: StaleRegistrations::default(),
             clients: Clients::default(),
+            cluster: ClusterState::new(is_node, databases),
             client_memory: ClientMemory::default(),
             logs: CommandLogs::default(),
             latency: LatencyMonitor::default(),
@@ -385,7 +395,8 @@ impl Engine {
 
     /// Number of databases.
     pub fn database_count(&self) -> usize {
-        self.config.hot.databases.load(Relaxed).max(1) as usize
+        let of_node = self.cluster.databases();
+        of_node.unwrap_or_else(|| self.config.hot.databases.load(Relaxed).max(1) as usize)
     }
 }
 

@@ -196,6 +196,10 @@ impl Engine {
 
     /// What `CONFIG GET replicaof` shows, and CONFIG REWRITE writes.
     fn note_role(&self) {
+        // A node of a cluster has its role from the cluster, and the option in a file would keep it from starting.
+        if self.cluster.is_on() {
+            return;
+        }
         let state = self.replication.state();
         let text = match &state.upstream {
             Some(upstream) => format!("{} {}", upstream.host, upstream.port),
@@ -337,14 +341,15 @@ impl Engine {
     /// All who wait in a command are told that they wait in vain, and their connections closed.
     fn unblock_all(&self) {
         for client in self.clients.snapshot() {
-            if self.end_wait(&client, |_| true, &UNBLOCKED) {
+            // What has become of a subcommand of CLUSTER, which may be why the role changes, is told.
+            if self.end_wait(&client, |waiter| !matches!(waiter.op, BlockedOp::Cluster), &UNBLOCKED) {
                 self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: true });
             }
         }
     }
 
     /// Answers a client that waits in a command with an error, if it does and waits for what `concerns` says. False: it goes on as before.
-    fn end_wait(
+    pub(crate) fn end_wait(
         &self,
         client: &ClientShared,
         concerns: impl FnOnce(&Waiter) -> bool,

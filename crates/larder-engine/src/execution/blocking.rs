@@ -182,9 +182,11 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
             move_one(context, key, &target, *from, *to, reply)
         }
         BlockedOp::PopScored(extreme) => pop_scored(context, key, *extreme, 1, PopForm::OneWithKey, reply),
-        BlockedOp::Anatomy | BlockedOp::OnDisk { .. } | BlockedOp::Replicas { .. } | BlockedOp::Shutdown => {
-            Ok(())
-        }
+        BlockedOp::Anatomy
+        | BlockedOp::Cluster
+        | BlockedOp::OnDisk { .. }
+        | BlockedOp::Replicas { .. }
+        | BlockedOp::Shutdown => Ok(()),
         BlockedOp::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)
         }

@@ -15,10 +15,11 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::locking::{acquire, runs_scripts, take_turn};
 use crate::execution::lookup::{find, subcommand, unknown_command};
-use crate::execution::{admission, authorization};
+use crate::execution::{admission, authorization, redirection};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::locks::Busy;
+use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -93,11 +94,20 @@ fn execute_with(
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     worker.stats.current.end();
+    if session.asking {
+        end_asking(session, args);
+    }
     silence(engine, worker, session, mark, out);
     if worker.invalidations.has_direct() || session.tracking.is_some() {
         super::tracking::finish_command(engine, worker, session, out);
     }
     flow
+}
+
+/// ASKING is for one command, or for one transaction.
+#[cold]
+fn end_asking(session: &mut Session, args: Args<'_>) {
+    session.asking = session.multi.is_some() || args.get(0).is_some_and(|name| is_word(name, "asking"));
 }
 
 /// Whether a command is a script to be debugged on a copy of the data.
@@ -133,7 +143,7 @@ fn admit(
         return Err(refuse_unknown(engine, worker, session, args));
     };
     let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
-    check(engine, session, found, args)
+    check(engine, worker, session, found, args)
         .and_then(|()| super::memory::before_command(engine, worker, session, found))
         .map_err(|error| match login::is_nobodys(session) {
             true => Refusal::Hangup,
@@ -170,7 +180,13 @@ fn is_http(name: &[u8]) -> bool {
 
 /// What must hold for a command to run or to be queued. Most pass at a glance.
 #[inline]
-fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -> CommandResult {
+fn check(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+) -> CommandResult {
     let command = found.command;
     let free = authorization::is_unrestricted(engine, session);
     let is_plain = command.accepts(args.len())
@@ -179,13 +195,14 @@ fn check(engine: &Engine, session: &mut Session, found: Found, args: Args<'_>) -
         && session.authenticated
         && !engine.gate.is_shut()
         && !session.only_listens();
-    if is_plain { Ok(()) } else { check_closely(engine, session, found, args, free) }
+    if is_plain { Ok(()) } else { check_closely(engine, worker, session, found, args, free) }
 }
 
 /// The questions one by one, in the order in which their errors take precedence.
 #[cold]
 fn check_closely(
     engine: &Engine,
+    worker: &mut WorkerState,
     session: &mut Session,
     found: Found,
     args: Args<'_>,
@@ -206,6 +223,9 @@ fn check_closely(
         let origin = authorization::origin_of(session);
         authorization::check_restricted(engine, session, found, args, origin)
             .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
+    }
+    if engine.cluster.is_on() {
+        redirection::check(engine, worker, session, (found, args), None)?;
     }
     if engine.gate.is_shut() {
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) && !session.replays {
@@ -334,7 +354,7 @@ fn run(
     let key = found.single_key.map(|at| engine.key(&args[usize::from(at)]));
     let acquired = take_turn(engine, session, found.command)
         .and_then(|turn| Ok((turn, acquire(engine, session, found, key.as_ref(), args)?)));
-    let (turn, held) = match acquired {
+    let (turn, mut held) = match acquired {
         Ok(acquired) => acquired,
         Err(Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
         Err(Busy) => {
@@ -355,6 +375,17 @@ fn run(
     // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
     if engine.gate.is_loading_for(found.command) && !session.replays {
         return Flow::Retry;
+    }
+    // See R1 there.
+    if engine.cluster.is_on() {
+        if engine.pause.is_for_failover() && pause::may_write(&engine.scripts, session, found.command, args) {
+            return Flow::Retry;
+        }
+        if let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held)) {
+            drop(held);
+            drop(turn);
+            return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
+        }
     }
     // The thread that changes the role holds all shards.
     if worker.unit.as_ref().is_some_and(|unit| unit.epoch != engine.replication.epoch()) {

@@ -9,6 +9,7 @@ pub(crate) mod locking;
 pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod monitor;
+pub(crate) mod redirection;
 pub(crate) mod replay;
 pub(crate) mod tracking;
 pub(crate) mod transaction;

@@ -1,21 +1,89 @@
 //! The hash of keys.
+//!
+//! On a node of a cluster it carries the slot of the key, which is decided when the server starts:
+//!
+//! ```text
+//!  bit   63 .. 58     57 ..  24   23 .. 16     15 .. 0
+//!      +-----------+------------+------------+---------+
+//!      | slot >> 8 |   seeded   | slot & 255 |  seeded |
+//!      +-----------+------------+------------+---------+
+//!        position                 shard        tag
+//! ```
+//! The keys of a slot are thereby in one shard, and neighbours in its tables: a slot is counted, listed and removed without
+//! looking at others, a command on one slot locks one shard, and what changes for a slot changes under one lock. Everywhere else all bits are
+//! seeded.
 
-use larder_collections::key_table::KeyHash;
+use larder_cluster::key_slot;
+use larder_collections::key_table::{HashPrefix, KeyHash};
 use larder_collections::keyed_hash::{Purpose, keyed_hasher, set_seed};
 use siphasher::sip::SipHasher13;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-static HASHER: LazyLock<SipHasher13> = LazyLock::new(|| keyed_hasher(Purpose::Keys));
+/// Number of shards; a power of two.
+pub const SHARDS: usize = 256;
+
+const _: () = assert!(SHARDS.is_power_of_two());
+
+/// The bits of a slot that do not choose the shard, at the top of the hash.
+const PREFIX_BITS: u32 = 6;
+const PREFIX_SHIFT: u32 = 64 - PREFIX_BITS;
+/// Where in a hash the shard is.
+const SHARD_SHIFT: u32 = 16;
+const SHARD_MASK: u64 = SHARDS as u64 - 1;
+
+const _: () = assert!(SHARDS << PREFIX_BITS == larder_cluster::SLOTS as usize);
+
+struct KeyHasher {
+    sip: SipHasher13,
+    by_slot: bool,
+}
+
+/// What [`hash_by_slot`] has asked for.
+static BY_SLOT: AtomicBool = AtomicBool::new(false);
+
+static HASHER: LazyLock<KeyHasher> =
+    LazyLock::new(|| KeyHasher { sip: keyed_hasher(Purpose::Keys), by_slot: BY_SLOT.load(Relaxed) });
 
 /// Has all hashes depend on a text in place of random numbers. False when it comes too late: something has been hashed.
 pub fn set_hash_seed(text: &[u8]) -> bool {
     set_seed(text)
 }
 
+/// Has the hashes of keys carry their slots. False when it comes too late: something has been hashed.
+pub fn hash_by_slot() -> bool {
+    BY_SLOT.store(true, Relaxed);
+    HASHER.by_slot
+}
+
 /// The hash of a key.
 #[inline]
 pub(crate) fn hash(key: &[u8]) -> u64 {
-    HASHER.hash(key)
+    let hasher = &*HASHER;
+    let hash = hasher.sip.hash(key);
+    if hasher.by_slot { with_slot(hash, key_slot(key)) } else { hash }
+}
+
+#[cold]
+fn with_slot(hash: u64, slot: u16) -> u64 {
+    let (slot, seeded) = (u64::from(slot), hash & !(SHARD_MASK << SHARD_SHIFT | u64::MAX << PREFIX_SHIFT));
+    (slot / SHARDS as u64) << PREFIX_SHIFT | (slot & SHARD_MASK) << SHARD_SHIFT | seeded
+}
+
+/// The shard that a hash chooses.
+#[inline]
+pub(crate) fn shard_of(hash: u64) -> usize {
+    (hash >> SHARD_SHIFT & SHARD_MASK) as usize
+}
+
+/// The shard that has the keys of a slot.
+pub(crate) fn shard_of_slot(slot: u16) -> usize {
+    usize::from(slot) & (SHARDS - 1)
+}
+
+/// What the hashes of the keys of a slot begin with, in its shard.
+pub(crate) fn prefix_of_slot(slot: u16) -> HashPrefix {
+    HashPrefix::new(u64::from(slot) / SHARDS as u64, PREFIX_BITS)
 }
 
 /// The hash as the tables ask for it.
@@ -25,5 +93,26 @@ impl KeyHash for KeyspaceHash {
     #[inline]
     fn hash(key: &[u8]) -> u64 {
         hash(key)
+    }
+
+    fn prefix_bits() -> u32 {
+        if HASHER.by_slot { PREFIX_BITS } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_carries_its_slot_and_keeps_its_other_bits() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for slot in 0..larder_cluster::SLOTS {
+            let seeded = rng.u64(..);
+            let hash = with_slot(seeded, slot);
+            assert_eq!(((hash >> PREFIX_SHIFT) as u16, shard_of(hash)), (slot >> 8, shard_of_slot(slot)));
+            assert!(prefix_of_slot(slot).has(hash) && !prefix_of_slot(slot ^ 0x100).has(hash));
+            assert_eq!((hash ^ seeded) & 0x03FF_FFFF_FF00_FFFF, 0);
+        }
     }
 }

@@ -1,11 +1,7 @@
 //! A key, and the shard that it belongs to.
 
-use crate::keyspace::hash::hash;
-
-/// Number of shards; a power of two.
-pub const SHARDS: usize = 256;
-
-const _: () = assert!(SHARDS.is_power_of_two());
+pub use crate::keyspace::hash::SHARDS;
+use crate::keyspace::hash::{hash, shard_of};
 
 /// A key with its hash, computed once a command.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +21,6 @@ impl<'k> Key<'k> {
 
     /// The shard that the key belongs to.
     pub fn shard(&self) -> usize {
-        (self.hash >> 16) as usize & (SHARDS - 1)
+        shard_of(self.hash)
     }
 }

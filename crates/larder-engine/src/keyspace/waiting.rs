@@ -64,6 +64,8 @@ pub enum BlockedOp {
     },
     /// MEMORY ANATOMY: that a thread has walked through the database; no key.
     Anatomy,
+    /// CLUSTER: that the thread of the bus answers; no key.
+    Cluster,
     /// SHUTDOWN: that replicas have what was written; no key.
     Shutdown,
     /// BZMPOP: up to this many entries of a sorted set, with the key.
@@ -80,12 +82,18 @@ pub enum BlockedOp {
 }
 
 impl BlockedOp {
+    /// Whether what it waits for changes nothing.
+    pub(crate) fn only_reads(&self) -> bool {
+        matches!(self, BlockedOp::Read { .. })
+    }
+
     /// The type that the key must have.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             BlockedOp::Pop(_) | BlockedOp::PopMany(..) | BlockedOp::Move { .. } => Kind::List,
             // Stands in no key's line.
             BlockedOp::Anatomy
+            | BlockedOp::Cluster
             | BlockedOp::OnDisk { .. }
             | BlockedOp::Replicas { .. }
             | BlockedOp::Shutdown => Kind::String,

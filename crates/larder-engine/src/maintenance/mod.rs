@@ -2,5 +2,7 @@
 
 pub(crate) mod background;
 pub(crate) mod client_eviction;
+mod cluster;
 pub(crate) mod cron;
 mod replication;
+pub(crate) mod slot_keys;

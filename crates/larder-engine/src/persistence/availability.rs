@@ -12,6 +12,7 @@ const REPLICAS_MISSING: u16 = 1 << 5;
 const READ_ONLY: u16 = 1 << 6;
 const STALE: u16 = 1 << 7;
 const SERVES_MEANWHILE: u16 = 1 << 8;
+const CLUSTER: u16 = 1 << 9;
 
 /// Flags that are nearly always clear: one look tells that nothing is refused.
 #[derive(Debug, Default)]
@@ -112,6 +113,11 @@ impl Gate {
         } else {
             self.0.fetch_and(!flag, Relaxed);
         }
+    }
+
+    /// The server is a node of a cluster: commands may be for other nodes.
+    pub(crate) fn set_cluster(&self) {
+        self.set(CLUSTER, true);
     }
 
     /// Fewer replicas follow closely than `min-replicas-to-write` wants, or not.

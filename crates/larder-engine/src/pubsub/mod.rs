@@ -126,6 +126,19 @@ impl PubSub {
         heard.unwrap_or(0)
     }
 
+    /// Calls `tell` with each channel of a shard that satisfies `is_gone` and the clients of each worker that subscribe to it.
+    pub(crate) fn each_shard_channel(
+        &self,
+        is_gone: impl Fn(&[u8]) -> bool,
+        mut tell: impl FnMut(usize, &Arc<Vec<u64>>, &Arc<[u8]>),
+    ) {
+        for name in self.shard_channels.names(is_gone) {
+            self.shard_channels.with(&name, |_, audience| {
+                audience.groups().iter().for_each(|group| tell(group.worker, &group.clients, &name));
+            });
+        }
+    }
+
     fn publish_to_patterns(&self, channel: &[u8], payload: &[u8], send: &mut impl FnMut(Delivery)) -> usize {
         if self.pattern_count.load(Relaxed) == 0 {
             return 0;

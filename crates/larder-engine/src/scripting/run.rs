@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::authorization;
 use crate::execution::memory::OUT_OF_MEMORY;
-use crate::execution::{dispatch, locking, lookup};
+use crate::execution::{dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
 use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
@@ -103,6 +103,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
         read_only,
         logs: context.worker.effects.wanted(),
         has_written: false,
+        slot: redirection::declared_slot(context.found, invocation.args),
         started: crate::clock::instant(),
         is_long: false,
         killed: false,
@@ -129,6 +130,9 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
 fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bool> {
     let Some(flags) = invocation.program.flags() else { return Ok(invocation.read_only) };
     let read_only = flags.has(ScriptFlags::NO_WRITES);
+    if flags.has(ScriptFlags::NO_CLUSTER) && context.engine.cluster.is_on() && !context.session.replays {
+        return Err(CommandError::Fixed("ERR Can not run script on cluster, 'no-cluster' flag is set."));
+    }
     if invocation.read_only && !read_only {
         return Err(CommandError::Fixed("ERR Can not execute a script with write flag using *_ro command."));
     }
@@ -193,6 +197,8 @@ struct Run<'r, 'c> {
     logs: bool,
     /// A command that writes has been called.
     has_written: bool,
+    /// The slot of its keys, on a node of a cluster.
+    slot: Option<u16>,
     started: Instant,
     /// It takes longer than others are made to wait without a word.
     is_long: bool,
@@ -261,6 +267,12 @@ impl Run<'_, '_> {
             return Err(error);
         }
         self.widen(found, args);
+        if engine.cluster.is_on()
+            && let Err(error) = self.check_slot(found, args)
+        {
+            dispatch::count_refusal(engine, self.context.worker, Some(found), &error);
+            return Err(error);
+        }
         let context = &mut *self.context;
         context.found = found;
         context.db = context.session.db;
@@ -308,6 +320,21 @@ impl Run<'_, '_> {
             self.has_written = true;
         }
         Ok(())
+    }
+
+    /// Checks that the keys of a call are this node's, and those of the script's slot if it has said that it keeps to one.
+    fn check_slot(&mut self, found: Found, args: Args<'_>) -> CommandResult {
+        let context = &mut *self.context;
+        if context.session.replays {
+            return Ok(());
+        }
+        let held = &mut context.held;
+        let slot =
+            redirection::check_call(context.engine, context.worker, context.session, (found, args), held)?;
+        let may_cross =
+            self.invocation.program.flags().is_none_or(|flags| flags.has(ScriptFlags::CROSS_SLOT));
+        let Some(slot) = slot.filter(|_| !may_cross) else { return Ok(()) };
+        if *self.slot.get_or_insert(slot) == slot { Ok(()) } else { Err(redirection::CROSS_SLOT_CALL) }
     }
 
     /// Locks what the command needs and the script does not hold yet.

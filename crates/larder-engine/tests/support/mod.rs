@@ -152,6 +152,7 @@ impl Client {
                 }
                 Mail::Kill { .. } => texts.push("kill".to_owned()),
                 Mail::Recheck { .. } => texts.push("recheck".to_owned()),
+                Mail::LeaveShardChannel { .. } => texts.push("leave".to_owned()),
                 Mail::Retry => texts.push("retry".to_owned()),
             }
         }

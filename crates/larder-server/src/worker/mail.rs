@@ -49,6 +49,13 @@ impl EventLoop {
             Mail::Recheck { client } => self.with(client, |this, _, connection| {
                 if this.worker.may_stay(&mut connection.session) { Ok(()) } else { Err(Hangup) }
             }),
+            Mail::LeaveShardChannel { clients, channel } => {
+                for &client in &*clients {
+                    self.push_out(client, |worker, session, out| {
+                        worker.leave_shard_channel(session, &channel, out);
+                    });
+                }
+            }
             Mail::Retry => self.retry_paused(),
         }
     }

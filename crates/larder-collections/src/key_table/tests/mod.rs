@@ -3,6 +3,7 @@
 mod capture;
 mod expiry;
 mod model;
+mod prefix;
 mod promises;
 mod sample;
 

@@ -1,6 +1,6 @@
 //! The table of the cluster commands: what each is called, takes and touches.
 
-use crate::command::spec::{Command, Group, KeySpec, flags::*};
+use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// What most of them have in common: a server that is not part of a cluster does not know them.
 const CLUSTER: Command = Command { group: Group::Cluster, ..Command::DEFAULT };
@@ -79,6 +79,7 @@ pub(crate) const TABLE: &[Command] = &[
                 name: "countkeysinslot",
                 arity: 3,
                 flags: STALE,
+                scope: Scope::Walk,
                 since: "3.0.0",
                 summary: "Returns the number of keys in a hash slot.",
                 complexity: "O(1)",
@@ -120,6 +121,7 @@ pub(crate) const TABLE: &[Command] = &[
                 arity: -3,
                 flags: ADMIN | ALL_DBS | NO_ASYNC_LOADING | WRITE,
                 acl: "keyspace",
+                scope: Scope::Walk,
                 since: "9.0.0",
                 summary: "Removes all keys of a hash slot.",
                 complexity: "O(n) for n keys of the slot",
@@ -149,6 +151,7 @@ pub(crate) const TABLE: &[Command] = &[
                 name: "getkeysinslot",
                 arity: 4,
                 flags: STALE,
+                scope: Scope::Walk,
                 since: "3.0.0",
                 summary: "Returns names of keys of a hash slot.",
                 complexity: "O(n) for n keys returned",
@@ -338,6 +341,7 @@ pub(crate) const TABLE: &[Command] = &[
                 name: "slot-stats",
                 arity: -4,
                 flags: LOADING | STALE,
+                scope: Scope::Walk,
                 since: "8.0.0",
                 summary: "Returns what is counted for hash slots.",
                 complexity: "O(n log n) for n slots",

@@ -1,60 +1,101 @@
-//! The commands of a cluster. This server is never part of one, so all but a few say so.
+//! The commands of a cluster. What is about the keys of this node is answered here; what is about the nodes is asked of the thread of the
+//! bus, and the client waits for its reply.
 
+mod ask;
 mod handlers;
+mod help;
+mod keys;
+mod slot_stats;
 
 pub(crate) use handlers::HANDLERS;
 
+use crate::clients::session::client_flags;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::text::word::error_with;
+use larder_cluster::{SLOTS, SlotMap};
 use larder_resp::Args;
+use std::sync::Arc;
 
-/// Number of hash slots of a cluster.
-const SLOTS: u16 = 16_384;
+const DISABLED: CommandError = CommandError::Fixed("ERR This instance has cluster support disabled");
+const BAD_SLOT: CommandError = CommandError::Fixed("ERR Invalid or out of range slot");
 
-/// The commands that only a node of a cluster runs.
-fn needs_cluster(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    Err(CommandError::Fixed("ERR This instance has cluster support disabled"))
+/// An error unless the server is a node of a cluster.
+fn needs_cluster(context: &Context<'_>) -> CommandResult {
+    if context.engine.cluster.is_on() { Ok(()) } else { Err(DISABLED) }
 }
 
-/// READONLY and READWRITE are about replicas of a cluster: accepted everywhere, without effect on other servers.
-fn read_mode(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+/// The slot map.
+fn map(context: &mut Context<'_>) -> CommandResult<Arc<SlotMap>> {
+    needs_cluster(context)?;
+    let map = context.engine.cluster.newest(&mut context.worker.slot_map).cloned();
+    map.ok_or(CommandError::Fixed("CLUSTERDOWN The cluster is down"))
+}
+
+/// A slot among the arguments.
+fn slot(arg: &[u8]) -> CommandResult<u16> {
+    let number = crate::text::number::parse_i64(arg).and_then(|number| u16::try_from(number).ok());
+    number.filter(|&slot| slot < SLOTS).ok_or(BAD_SLOT)
+}
+
+/// A subcommand of another form than its own.
+fn misused(args: Args<'_>) -> CommandError {
+    error_with(
+        &["ERR unknown subcommand or wrong number of arguments for '", "'. Try CLUSTER HELP."],
+        &[args.at(1)],
+    )
+}
+
+/// READONLY: reads of slots of this replica's primary are served. Accepted everywhere, without effect elsewhere.
+fn readonly(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.session.shared.set_flag(client_flags::READS_REPLICA, true);
     context.reply.ok();
     Ok(())
 }
 
-/// CLUSTER KEYSLOT needs no cluster.
-fn keyslot(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    context.reply.int(i64::from(slot(args.at(2))));
+/// READWRITE: ends what READONLY began.
+fn readwrite(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.session.shared.set_flag(client_flags::READS_REPLICA, false);
+    context.reply.ok();
     Ok(())
 }
 
-/// The hash slot of a key: that of its hash tag, the part in the first braces, if this is not empty.
-fn slot(key: &[u8]) -> u16 {
-    let tag = memchr::memchr(b'{', key).and_then(|open| {
-        let inner = &key[open + 1..];
-        memchr::memchr(b'}', inner).filter(|&end| end > 0).map(|end| &inner[..end])
-    });
-    crc16(tag.unwrap_or(key)) % SLOTS
+/// ASKING: the next command may use a slot that is on its way to this node.
+fn asking(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    needs_cluster(context)?;
+    context.session.asking = true;
+    context.reply.ok();
+    Ok(())
 }
 
-/// CRC-16 with the polynomial 0x1021 and no reflection, as XMODEM has it.
-fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |crc, &byte| {
-        (0..8)
-            .fold(crc ^ u16::from(byte) << 8, |crc, _| crc << 1 ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 })
-    })
+fn myid(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let map = map(context)?;
+    context.reply.bulk(map.me().id.as_bytes());
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn myshardid(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    let map = map(context)?;
+    context.reply.bulk(map.me().shard.as_bytes());
+    Ok(())
+}
 
-    #[test]
-    fn slots() {
-        assert_eq!(crc16(b"123456789"), 0x31c3);
-        assert_eq!(slot(b"a"), 15_495);
-        assert_eq!(slot(b"x{a}y{b}"), slot(b"a"));
-        assert_eq!(slot(b"{}a"), crc16(b"{}a") % SLOTS);
-        assert_eq!(slot(b"{a"), crc16(b"{a") % SLOTS);
-    }
+/// There are never any: slots are moved key by key.
+fn getslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    needs_cluster(context)?;
+    context.reply.array(0);
+    Ok(())
+}
+
+/// The same.
+fn cancelslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    needs_cluster(context)?;
+    Err(CommandError::Fixed("ERR No migrations ongoing"))
+}
+
+/// What is not done here, and says so.
+fn unsupported(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    needs_cluster(context)?;
+    let name = context.found.full_name().to_ascii_uppercase().replace('|', " ");
+    Err(CommandError::text(format!("ERR {name} is not supported by this server")))
 }

@@ -152,6 +152,8 @@ fn write_hello(context: &mut Context<'_>) {
     let poses_as_redis = context.engine.config.is_yes("extended-redis-compatibility");
     let (server, version) =
         if poses_as_redis { ("redis", REDIS_VERSION) } else { ("valkey", VALKEY_VERSION) };
+    let mode = if context.engine.cluster.is_on() { "cluster" } else { "standalone" };
+    let role = if context.engine.replication.is_replica() { "replica" } else { "master" };
     let reply = &mut context.reply;
     reply.map(7);
     for (field, value) in [("server", server), ("version", version)] {
@@ -162,7 +164,7 @@ fn write_hello(context: &mut Context<'_>) {
     reply.int(if resp3 { 3 } else { 2 });
     reply.bulk(b"id");
     reply.int(id as i64);
-    for (field, value) in [("mode", "standalone"), ("role", "master")] {
+    for (field, value) in [("mode", mode), ("role", role)] {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     }
@@ -178,12 +180,14 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     context.select(0);
     set_protocol(context, Protocol::Resp2);
     let session = &mut *context.session;
+    session.asking = false;
     session.reply_mode = ReplyMode::On;
     session.no_touch = false;
     let said = client_flags::NO_EVICT
         | client_flags::NO_TOUCH
         | client_flags::CAPA_REDIRECT
-        | client_flags::IMPORT_SOURCE;
+        | client_flags::IMPORT_SOURCE
+        | client_flags::READS_REPLICA;
     session.shared.set_flag(said, false);
     let mut names = session.shared.names.lock();
     *names = ClientNames { name: Box::default(), ..std::mem::take(&mut names) };

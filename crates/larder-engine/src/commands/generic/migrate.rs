@@ -233,7 +233,8 @@ fn encode_all(
         };
         let left = traveller.captured.expire_at_ms.map_or(0, |at| at.saturating_sub(context.now_ms()).max(1));
         let left = itoa::Buffer::new().format(left).to_owned();
-        let mut words: Vec<&[u8]> = vec![b"RESTORE", traveller.key, left.as_bytes(), &value];
+        let restore: &[u8] = if context.engine.cluster.is_on() { b"RESTORE-ASKING" } else { b"RESTORE" };
+        let mut words: Vec<&[u8]> = vec![restore, traveller.key, left.as_bytes(), &value];
         if request.replace {
             words.push(b"REPLACE");
         }

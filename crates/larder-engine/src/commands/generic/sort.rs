@@ -26,6 +26,12 @@ const DENIED_BY: CommandError =
     CommandError::Fixed("ERR BY option of SORT denied due to insufficient ACL permissions.");
 const DENIED_GET: CommandError =
     CommandError::Fixed("ERR GET option of SORT denied due to insufficient ACL permissions.");
+const OTHER_SLOT_BY: CommandError = CommandError::Fixed(
+    "ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.",
+);
+const OTHER_SLOT_GET: CommandError = CommandError::Fixed(
+    "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.",
+);
 const NOT_DOUBLE: CommandError = CommandError::Fixed("ERR One or more scores can't be converted into double");
 
 pub(super) fn sort(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -39,7 +45,9 @@ pub(super) fn sort_ro(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandResult {
     let reads_all = args.len() == 2
         || authorization::may_read_all_keys(context.engine, context.session, context.found, args);
-    let mut request = Request::parse(args.from(2), may_store, reads_all)?;
+    // On a node of a cluster patterns keep to the slot of the key.
+    let slot = context.engine.cluster.is_on().then(|| larder_cluster::key_slot(args.at(1)));
+    let mut request = Request::parse(args.from(2), may_store, reads_all, slot)?;
     let key = context.key(args.at(1));
     let source = Source::fetch(context, &key)?;
     let is_kept = request.store.is_some() || context.in_script;
@@ -128,8 +136,14 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// `reads_all`: the client may read whatever keys the patterns name.
-    fn parse(args: Args<'a>, may_store: bool, reads_all: bool) -> CommandResult<Request<'a>> {
+    /// `reads_all`: the client may read whatever keys the patterns name. `slot`: the one that these keys must have.
+    fn parse(
+        args: Args<'a>,
+        may_store: bool,
+        reads_all: bool,
+        slot: Option<u16>,
+    ) -> CommandResult<Request<'a>> {
+        let leaves = |pattern: &[u8]| slot.is_some() && larder_cluster::pattern_slot(pattern) != slot;
         let (mut by, mut get, mut store) = (None, Vec::new(), None);
         let (mut offset, mut count) = (0, -1);
         let (mut is_descending, mut is_alpha) = (false, false);
@@ -150,11 +164,17 @@ impl<'a> Request<'a> {
                     store = Some(value);
                 } else if is_word(word, "by") {
                     let sorts = value.contains(&b'*');
+                    if sorts && leaves(value) {
+                        return Err(OTHER_SLOT_BY);
+                    }
                     if sorts && !reads_all {
                         return Err(DENIED_BY);
                     }
                     by = Some(if sorts { By::Pattern(Pattern::parse(value)) } else { By::Nothing });
                 } else if is_word(word, "get") {
+                    if value != b"#" && leaves(value) {
+                        return Err(OTHER_SLOT_GET);
+                    }
                     if !reads_all {
                         return Err(DENIED_GET);
                     }

@@ -44,8 +44,8 @@ const SECTIONS: &[(&str, Shown, Section)] = &[
     ("commandstats", Shown::ToAll, commandstats),
     ("errorstats", Shown::ByDefault, errorstats),
     ("latencystats", Shown::ToAll, latencystats),
-    ("cluster", Shown::ByDefault, |_, text| title(text, "Cluster\r\ncluster_enabled:0")),
-    ("cluster_info", Shown::ToAll, |_, text| title(text, "Cluster Info")),
+    ("cluster", Shown::ByDefault, cluster),
+    ("cluster_info", Shown::ToAll, cluster_info),
     ("scriptingengines", Shown::ToAll, scripting_engines),
     ("keyspace", Shown::ByDefault, keyspace),
     ("keysizes", Shown::ToEverything, keysizes),
@@ -83,6 +83,18 @@ fn title(text: &mut String, title: &str) -> CommandResult {
     Ok(())
 }
 
+/// Whether the server is a node of a cluster.
+fn cluster(context: &mut Context<'_>, text: &mut String) -> CommandResult {
+    title(text, &format!("Cluster\r\ncluster_enabled:{}", u8::from(context.engine.cluster.is_on())))
+}
+
+/// What CLUSTER INFO says.
+fn cluster_info(context: &mut Context<'_>, text: &mut String) -> CommandResult {
+    title(text, "Cluster Info")?;
+    text.push_str(&context.engine.cluster.info());
+    Ok(())
+}
+
 /// Appends `name:value` lines.
 macro_rules! lines {
     ($text:expr, $($name:literal: $value:expr,)*) => {
@@ -94,6 +106,7 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
     let uptime = (context.now_ms().saturating_sub(engine.started_wall_ms)) / 1000;
     let hz = engine.config.hot.hz.load(Relaxed);
+    let mode = if engine.cluster.is_on() { "cluster" } else { "standalone" };
     text.push_str("# Server\r\n");
     lines!(text,
         "redis_version": REDIS_VERSION,
@@ -104,8 +117,8 @@ fn server(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "redis_git_sha1": "00000000",
         "redis_git_dirty": 0,
         "redis_build_id": "0000000000000000",
-        "redis_mode": "standalone",
-        "server_mode": "standalone",
+        "redis_mode": mode,
+        "server_mode": mode,
         "os": engine.host.os(),
         "arch_bits": usize::BITS,
         "monotonic_clock": "POSIX clock_gettime",
@@ -147,6 +160,7 @@ fn listeners(engine: &Engine, text: &mut String) {
 fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
     let paused = engine.pause.state(context.now_ms());
+    let links = engine.cluster.map().map_or(0, |map| 2 * (map.nodes.len() - 1));
     let (mut watched, mut waited) = (0, 0);
     context.each_shard(|data| {
         watched += data.watched.len();
@@ -159,7 +173,7 @@ fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Clients\r\n");
     lines!(text,
         "connected_clients": engine.clients.len(),
-        "cluster_connections": 0,
+        "cluster_connections": links,
         "maxclients": engine.config.hot.maxclients.load(Relaxed),
         "client_recent_max_input_buffer": max(|c| c.query_cap.load(Relaxed)),
         "client_recent_max_output_buffer": max(|c| c.output_bytes.load(Relaxed)),

@@ -5,8 +5,9 @@ mod introspection;
 mod subscribe;
 
 pub(crate) use handlers::HANDLERS;
-pub(crate) use subscribe::forget;
+pub(crate) use subscribe::{forget, leave_shard_channel};
 
+use crate::cluster::ForBus;
 use crate::context::Context;
 use crate::delivery;
 use crate::error::CommandResult;
@@ -21,12 +22,19 @@ fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         &args[2],
     );
     context.reply.count(heard);
-    send_to_replicas(context, args);
+    pass_on(context, args, false);
     Ok(())
 }
 
-/// Subscribers of replicas hear it as well.
-fn send_to_replicas(context: &mut Context<'_>, args: Args<'_>) {
+/// Subscribers of replicas, and of the other nodes of a cluster, hear it as well.
+fn pass_on(context: &mut Context<'_>, args: Args<'_>, is_sharded: bool) {
+    if context.engine.cluster.is_on() {
+        if !context.session.replays {
+            let (channel, payload) = (args.at(1).into(), args.at(2).into());
+            context.engine.cluster.send(ForBus::Publish { channel, payload, is_sharded });
+        }
+        return;
+    }
     if context.engine.append_log.streams() {
         context.propagate_to_replicas(args);
     }
@@ -41,6 +49,6 @@ fn spublish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         &args[2],
     );
     context.reply.count(heard);
-    send_to_replicas(context, args);
+    pass_on(context, args, true);
     Ok(())
 }

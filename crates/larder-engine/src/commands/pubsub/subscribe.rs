@@ -83,6 +83,19 @@ fn unsubscribe_all(context: &mut Context<'_>, args: Args<'_>, space: Space, conf
     note(session);
 }
 
+/// The channel of a shard is another node's now: ends the subscription, and says so.
+pub(crate) fn leave_shard_channel(engine: &Engine, session: &mut Session, channel: &[u8], out: &mut Vec<u8>) {
+    let who = address(session);
+    let subscriptions = session.subscriptions.as_mut();
+    if subscriptions.is_some_and(|all| all.remove(Space::ShardChannels, channel)) {
+        engine.pubsub.leave(Space::ShardChannels, channel, who);
+        let mut reply = Reply::new(out, session.protocol);
+        confirm(&mut reply, session, Space::ShardChannels, "sunsubscribe", Some(channel));
+        session.has_left = true;
+        note(session);
+    }
+}
+
 /// Ends all subscriptions without a word: RESET, and the end of the connection.
 pub(crate) fn forget(engine: &Engine, session: &mut Session) {
     let who = address(session);

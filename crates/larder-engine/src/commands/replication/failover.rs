@@ -18,6 +18,11 @@ struct Request {
 /// FAILOVER: begins or ends the handing over to a replica; the reply comes at once.
 pub(super) fn failover(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let engine = context.engine;
+    if engine.cluster.is_on() {
+        return Err(CommandError::Fixed(
+            "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.",
+        ));
+    }
     let request = parse(args)?;
     let Some(request) = request else {
         if !engine.abort_failover("FAILOVER ABORT") {

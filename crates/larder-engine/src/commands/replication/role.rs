@@ -40,6 +40,9 @@ pub(super) fn role(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
 pub(super) fn replicaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let engine = context.engine;
     let (host, port) = (args.at(1), args.at(2));
+    if engine.cluster.is_on() {
+        return Err(CommandError::Fixed("ERR REPLICAOF not allowed in cluster mode."));
+    }
     if engine.replication.failover_phase().is_some() {
         return Err(CommandError::Fixed("ERR REPLICAOF not allowed while failing over."));
     }

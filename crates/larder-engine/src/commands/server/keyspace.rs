@@ -78,6 +78,9 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
 }
 
 pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if context.engine.cluster.is_on() {
+        return Err(CommandError::Fixed("ERR SWAPDB is not allowed in cluster mode"));
+    }
     let number = |arg, error| match number::database(arg, context.engine.database_count()) {
         Err(CommandError::NOT_INTEGER | CommandError::NOT_I32) => Err(CommandError::Fixed(error)),
         db => Ok(db),

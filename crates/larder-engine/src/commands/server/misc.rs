@@ -31,7 +31,7 @@ pub(super) fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResu
 
 pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut flags = ShutdownFlags::default();
-    let mut abort = false;
+    let (mut abort, mut is_safe) = (false, false);
     for word in args.from(1).iter() {
         if is_word(word, "save") {
             flags.save = true;
@@ -43,8 +43,12 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             flags.force = true;
         } else if is_word(word, "abort") {
             abort = true;
-        } else if is_word(word, "safe") || is_word(word, "failover") {
-            // They concern a cluster.
+        } else if is_word(word, "safe") {
+            is_safe = true;
+        } else if is_word(word, "failover") && context.engine.cluster.is_on() {
+            return Err(CommandError::Fixed("ERR SHUTDOWN FAILOVER is not supported by this server"));
+        } else if is_word(word, "failover") {
+            // It concerns a cluster.
         } else {
             return Err(CommandError::SYNTAX);
         }
@@ -58,6 +62,12 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         }
         context.reply.ok();
         return Ok(());
+    }
+    if is_safe && !flags.force && has_slots(context) {
+        context
+            .engine
+            .log_warning("This node is a primary with slots: it does not end, since that would not be safe");
+        return Err(CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."));
     }
     if context.engine.gate.is_busy() {
         if !flags.nosave {
@@ -83,6 +93,12 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         .map_err(|Logged| CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."))?;
     context.flow = Flow::CloseNow;
     Ok(())
+}
+
+/// Whether the server is a node of a cluster that has slots.
+fn has_slots(context: &mut Context<'_>) -> bool {
+    let map = context.engine.cluster.newest(&mut context.worker.slot_map);
+    map.is_some_and(|map| (0..larder_cluster::SLOTS).any(|slot| map.is_mine(slot)))
 }
 
 /// Shelves of jars, each a collection packed to its rim.

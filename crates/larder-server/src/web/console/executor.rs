@@ -306,6 +306,7 @@ impl State {
                 // These clients subscribe to nothing and wait for nothing else.
                 Mail::Invalidate { .. }
                 | Mail::InvalidateForOther { .. }
+                | Mail::LeaveShardChannel { .. }
                 | Mail::Message { .. }
                 | Mail::Output { .. }
                 | Mail::Retry => {}

@@ -1,0 +1,239 @@
+//! What the thread of the cluster bus asks of the engine, and does to it.
+//!
+//! No method waits for a shard that a script keeps for long: it returns [`Busy`] then, and has done nothing that may not be done again. The
+//! bus goes on meanwhile, since nodes that hear nothing of each other hold each other for dead.
+
+use crate::clients::session::client_flags;
+use crate::clock::wall_ms;
+use crate::cluster::{Asker, ForBus, Request, WakeBus};
+use crate::delivery::mailbox::Mail;
+use crate::delivery::publish;
+use crate::engine::Engine;
+use crate::error::CommandError;
+use crate::execution::redirection::{ends_wait, text_of};
+use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
+use crate::keyspace::key::SHARDS;
+use crate::keyspace::locks::Busy;
+use crate::keyspace::shard::Table;
+use crate::replication::replica::Replica;
+use crate::replication::state::LinkState;
+use larder_cluster::{SLOTS, SlotMap};
+use larder_resp::Reply;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Replicas from this version on are told of slots by their primary.
+const KNOWS_SLOTS: u32 = 0x07_03_00;
+
+impl Engine {
+    /// Whether the server is a node of a cluster.
+    pub fn is_cluster_node(&self) -> bool {
+        self.cluster.is_on()
+    }
+
+    /// Who is to be called when there is something for the bus. Once.
+    pub fn set_cluster_wake(&self, wake: WakeBus) {
+        self.cluster.set_wake(wake);
+    }
+
+    /// Has the bus look at its options and its mail.
+    pub fn wake_cluster(&self) {
+        self.cluster.wake();
+    }
+
+    /// Takes what there is for the bus.
+    pub fn take_cluster_mail(&self) -> Vec<ForBus> {
+        self.cluster.take_inbox()
+    }
+
+    /// Who has which slot, as clients are served now.
+    pub fn slot_map(&self) -> Option<Arc<SlotMap>> {
+        self.cluster.map()
+    }
+
+    /// Keeps what CLUSTER INFO says, for INFO.
+    pub fn set_cluster_info(&self, text: String) {
+        self.cluster.set_info(text);
+    }
+
+    /// Has clients be served by another map from now on. What is returned is to be given to [`Engine::settle_slot_map`].
+    pub fn use_slot_map(&self, map: Arc<SlotMap>) -> BTreeSet<usize> {
+        let before = self.cluster.set_map(Arc::clone(&map));
+        before.map_or_else(BTreeSet::new, |before| shards_of_changes(&before, &map))
+    }
+
+    /// Waits until nothing is under way that was decided by an older map: in these shards, which are taken out one by one. Then tells the
+    /// clients that wait for keys of slots that are not served here any more, and the subscribers of their channels.
+    ///
+    /// # Errors
+    /// A script keeps one of the shards: to be called again.
+    pub fn settle_slot_map(&self, shards: &mut BTreeSet<usize>) -> Result<(), Busy> {
+        while let Some(&shard) = shards.first() {
+            drop(self.shards.try_lock_one(shard)?);
+            shards.remove(&shard);
+        }
+        if let Some(map) = self.cluster.map() {
+            self.redirect_waiters(&map);
+            self.end_shard_subscriptions(&map);
+        }
+        Ok(())
+    }
+
+    fn redirect_waiters(&self, map: &Arc<SlotMap>) {
+        for client in self.clients.snapshot() {
+            if !client.has(client_flags::BLOCKED) {
+                continue;
+            }
+            let Some(waiter) = client.waiter.lock().clone() else { continue };
+            let reads_replica = client.has(client_flags::READS_REPLICA) && waiter.op.only_reads();
+            let refusal = waiter.keys.first().and_then(|key| ends_wait(map, key, reads_replica));
+            if let Some(refusal) = refusal {
+                let error = text_of(self, Some(map), client.viewer, refusal);
+                if self.end_wait(&client, |_| true, &error) {
+                    self.errors.count(&error);
+                }
+            }
+        }
+    }
+
+    /// Tells subscribers of channels whose slots are neither this node's nor its primary's.
+    pub fn end_shard_subscriptions(&self, map: &SlotMap) {
+        let is_gone = |channel: &[u8]| {
+            let slot = larder_cluster::key_slot(channel);
+            !map.is_mine(slot) && !map.is_my_primarys(slot)
+        };
+        self.pubsub.each_shard_channel(is_gone, |worker, clients, channel| {
+            let (clients, channel) = (Arc::clone(clients), Arc::clone(channel));
+            self.mailboxes.send(worker, Mail::LeaveShardChannel { clients, channel });
+        });
+    }
+
+    /// Number of keys of a slot in all databases. O(segments that hold them).
+    ///
+    /// # Errors
+    /// A script keeps the shard.
+    pub fn keys_in_slot(&self, slot: u16) -> Result<u64, Busy> {
+        let data = self.shards.try_lock_one(shard_of_slot(slot))?;
+        Ok(data.tables().iter().map(|table| table.count_prefix(prefix_of_slot(slot)) as u64).sum())
+    }
+
+    /// Whether there is any key.
+    ///
+    /// # Errors
+    /// A script keeps a shard.
+    pub fn has_keys(&self) -> Result<bool, Busy> {
+        for shard in 0..SHARDS {
+            if !self.shards.try_lock_one(shard)?.tables().iter().all(Table::is_empty) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sends the reply to a subcommand, if somebody still waits for it.
+    pub fn answer_cluster_request(&self, request: &Request, write: impl FnOnce(&mut Reply<'_>)) {
+        let mut reply = Vec::new();
+        write(&mut Reply::new(&mut reply, request.protocol));
+        match &request.asker {
+            Asker::Client(waiter) if waiter.take() => {
+                if let Some(line) = reply.strip_prefix(b"-") {
+                    self.errors.count(&CommandError::Text(line.to_vec()));
+                }
+                self.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+            }
+            Asker::Client(_) => {}
+            // It may have waited for long enough.
+            Asker::Thread(asker) => drop(asker.try_send(reply)),
+        }
+    }
+
+    /// Follows a primary, for a node that is a replica of the cluster.
+    ///
+    /// # Errors
+    /// A script keeps the shards.
+    pub fn follow_in_cluster(&self, host: &str, port: u16) -> Result<(), Busy> {
+        let held = self.shards.try_lock_all()?;
+        self.follow(host.to_owned(), port);
+        drop(held);
+        Ok(())
+    }
+
+    /// Follows nobody, for a node that is a primary of the cluster.
+    ///
+    /// # Errors
+    /// A script keeps the shards.
+    pub fn lead_in_cluster(&self) -> Result<(), Busy> {
+        let held = self.shards.try_lock_all()?;
+        if self.replication.is_replica() {
+            self.lead();
+        }
+        drop(held);
+        Ok(())
+    }
+
+    /// Puts the writes of clients off: none is under way when this returns.
+    ///
+    /// # Errors
+    /// A script keeps the shards; new writes are put off all the same.
+    pub fn pause_writes_in_cluster(&self) -> Result<(), Busy> {
+        self.pause.set_failover(true);
+        // Writes look again while they hold their shards.
+        drop(self.shards.try_lock_all()?);
+        self.hurry_replicas();
+        Ok(())
+    }
+
+    /// Ends that pause.
+    pub fn resume_writes_in_cluster(&self) {
+        self.pause.set_failover(false);
+        self.retry_put_off();
+    }
+
+    /// Gives a message of another node to the subscribers here.
+    pub fn deliver_from_cluster(&self, channel: &[u8], payload: &[u8], is_sharded: bool) {
+        let deliver = if is_sharded { publish::publish_to_shard } else { publish::publish };
+        deliver(&self.pubsub, &self.mailboxes, None, channel, payload);
+    }
+
+    /// How long ago a replica last heard of its primary, in ms: since the link broke, if it has. 0 on a primary.
+    pub fn primary_silence_ms(&self) -> u64 {
+        let state = self.replication.state();
+        let Some(upstream) = &state.upstream else { return 0 };
+        let since = match upstream.link {
+            LinkState::Connected => upstream.last_io_ms,
+            _ => upstream.down_since_s * 1000,
+        };
+        wall_ms().saturating_sub(since)
+    }
+
+    /// Hands a command to the replicas. Where in the stream it ends.
+    pub fn tell_replicas(&self, words: &[&[u8]]) -> u64 {
+        self.append_log.append_for_replicas(0, words);
+        let end = self.append_log.stream_end();
+        self.append_log.ask_for_acks(|| false);
+        self.wake_senders(None);
+        end
+    }
+
+    /// Whether the replicas that are online, and understand what the cluster tells them, have applied the stream up to a position;
+    /// `None` if there is none.
+    pub fn replicas_have(&self, position: u64) -> Option<bool> {
+        let understands =
+            |replica: &Replica| replica.info.version.is_some_and(|version| version >= KNOWS_SLOTS);
+        let replicas = &self.replication.replicas;
+        let all = replicas.count_online(understands);
+        (all > 0).then(|| {
+            replicas.count_online(|replica| understands(replica) && replica.acked() >= position) == all
+        })
+    }
+}
+
+/// The shards of slots that clients are served differently by two maps.
+fn shards_of_changes(before: &SlotMap, after: &SlotMap) -> BTreeSet<usize> {
+    let serves = |map: &SlotMap, slot: u16| {
+        let is_open = map.migrating.contains_key(&slot) || map.importing.contains_key(&slot);
+        (map.is_mine(slot), map.is_my_primarys(slot), is_open)
+    };
+    let changed = (0..SLOTS).filter(|&slot| serves(before, slot) != serves(after, slot));
+    changed.map(shard_of_slot).collect()
+}

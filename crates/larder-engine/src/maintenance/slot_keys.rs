@@ -1,0 +1,83 @@
+//! Deleting keys because the cluster says so: those of slots that this node has lost, or all.
+//!
+//! It is done by commands, as if a client gave them: replicas, the append-only file, those who watch, wait and cache, and events are served as
+//! ever. Keys of a slot go in pieces, so that others have their turn.
+
+use crate::clients::session::{ClientShared, ConnInfo, ConnKind, Session};
+use crate::delivery::mailbox::Mailbox;
+use crate::engine::Engine;
+use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
+use crate::keyspace::locks::Busy;
+use crate::worker::Worker;
+use larder_resp::OwnedArgs;
+use std::sync::Arc;
+
+/// Keys deleted at a time.
+const PIECE: usize = 100;
+/// No worker has this number: what is done here concerns the clients of all.
+const NO_WORKER: usize = usize::MAX;
+
+/// Deletes keys in the name of nobody.
+pub struct SlotKeys {
+    worker: Worker,
+    session: Session,
+}
+
+impl SlotKeys {
+    /// For one thread that serves no clients. After the workers are made.
+    pub fn new(engine: &Arc<Engine>) -> SlotKeys {
+        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
+        let worker = Worker::new(Arc::clone(engine), NO_WORKER, mailbox, engine.stats.add());
+        let nobody = String::new;
+        let info = ConnInfo { id: 0, addr: nobody(), laddr: nobody(), fd: -1, kind: ConnKind::Tcp };
+        let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));
+        let session = Session::for_replay(shared, &engine.acl);
+        SlotKeys { worker, session }
+    }
+
+    /// Deletes some keys of a slot, in any database; false if there was none.
+    ///
+    /// # Errors
+    /// A script keeps the shard: nothing is done.
+    pub fn delete_some(&mut self, slot: u16) -> Result<bool, Busy> {
+        let Some((db, names)) = self.some_of(slot)? else { return Ok(false) };
+        self.session.db = db;
+        let words = std::iter::once(&b"UNLINK"[..]).chain(names.iter().map(|name| &**name));
+        self.run(&words.collect())?;
+        Ok(true)
+    }
+
+    /// Deletes all keys of all databases.
+    ///
+    /// # Errors
+    /// A script keeps the shards: nothing is done.
+    pub fn delete_all(&mut self) -> Result<(), Busy> {
+        self.session.db = 0;
+        self.run(&std::iter::once(&b"FLUSHALL"[..]).collect())
+    }
+
+    /// Names of some keys of a slot, all of one database.
+    fn some_of(&self, slot: u16) -> Result<Option<(usize, Vec<Box<[u8]>>)>, Busy> {
+        let data = self.worker.engine.shards.try_lock_one(shard_of_slot(slot))?;
+        for (db, table) in data.tables().iter().enumerate() {
+            let mut names: Vec<Box<[u8]>> = Vec::new();
+            table.walk_prefix(prefix_of_slot(slot), |entry| {
+                names.push(entry.key().into());
+                names.len() < PIECE
+            });
+            if !names.is_empty() {
+                return Ok(Some((db, names)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn run(&mut self, args: &OwnedArgs) -> Result<(), Busy> {
+        self.worker.tick();
+        let mut reply = Vec::new();
+        let may_go_on = |engine: &Engine| !engine.shards.is_busy();
+        let is_done = self.worker.execute_patiently(&mut self.session, args.as_args(), &mut reply, may_go_on);
+        self.worker.finish_round();
+        if is_done { Ok(()) } else { Err(Busy) }
+    }
+}

@@ -1,0 +1,489 @@
+//! The loop of the bus.
+
+use super::deeds::{Deeds, Role};
+use super::facts::{Clock, EngineFacts};
+use super::file::NodesFile;
+use super::links::{Broken, Event, Links};
+use super::replies::Question;
+use super::set_slot::{Progress, Waiting};
+use super::settings;
+use crate::listen;
+use crate::persist::Persist;
+use crate::settings::system_text;
+use crate::shared::Shared;
+use larder_cluster::{Action, Cluster, Command, Env, LinkId, Origin, Settings, TICK_MS, parse_nodes_conf};
+use larder_engine::{Engine, ForBus, Request, spawn_background};
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token, Waker};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+const WAKE: Token = Token(0);
+/// Listeners have the tokens from here on.
+const FIRST_LISTENER: usize = 1;
+/// Events taken at once.
+const EVENTS: usize = 256;
+/// How often it is looked whether something that is waited for has come about.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The server cannot be a node; the reason has been logged.
+#[derive(Debug)]
+pub struct CannotStart;
+
+/// A node of a cluster.
+pub struct Bus {
+    shared: Arc<Shared>,
+    engine: Arc<Engine>,
+    facts: EngineFacts,
+    clock: Clock,
+    cluster: Cluster,
+    file: NodesFile,
+    deeds: Deeds,
+    links: Links,
+    poll: Poll,
+    listeners: Vec<TcpListener>,
+    /// The options that the state machine has.
+    settings: Settings,
+    bus_port: u16,
+    /// Changes of slots that replicas must have first.
+    waiting: Vec<Waiting>,
+    /// Up to here the primary's stream must be applied for a failover.
+    goal: Option<u64>,
+    /// In monotonic ms.
+    next_tick: u64,
+    /// The keys that were loaded have been compared with the slots.
+    is_verified: bool,
+}
+
+impl Bus {
+    /// Reads what the node knew, and listens for others. Clients are served by its map as soon as this returns. `None` if the server is not
+    /// to be a node.
+    ///
+    /// # Errors
+    /// The file, or the port, cannot be used.
+    pub fn prepare(shared: &Arc<Shared>, engine: &Arc<Engine>) -> Result<Option<Bus>, CannotStart> {
+        if !engine.is_cluster_node() {
+            return Ok(None);
+        }
+        let (config, log) = (&shared.config, &shared.log);
+        let refuse = |text: String| {
+            log.warning(&text);
+            CannotStart
+        };
+        let bus_port = settings::bus_port(config).ok_or_else(|| {
+            refuse(
+                "Port number too high: that of the cluster bus is 10,000 higher. It must be 55535 or less, or \
+                 cluster-port must be set."
+                    .to_owned(),
+            )
+        })?;
+        let (file, cluster, clock) = restore(shared, bus_port)?;
+        let cannot_listen = |error: &io::Error| {
+            refuse(format!("Failed listening on port {bus_port} (cluster), aborting: {}", system_text(error)))
+        };
+        let listeners =
+            listen::plain(&config.value("bind"), bus_port).map_err(|error| cannot_listen(&error))?;
+        let listeners = listeners.into_iter().map(TcpListener::from_std).collect();
+        let mut bus = Bus::build(shared, engine, (file, cluster, clock), listeners, bus_port)
+            .map_err(|error| refuse(format!("Failed to start: {}", system_text(&error))))?;
+        bus.act();
+        engine.set_cluster_info(bus.cluster.info_text(0));
+        Ok(Some(bus))
+    }
+
+    fn build(
+        shared: &Arc<Shared>,
+        engine: &Arc<Engine>,
+        (file, cluster, clock): (NodesFile, Cluster, Clock),
+        mut listeners: Vec<TcpListener>,
+        bus_port: u16,
+    ) -> io::Result<Bus> {
+        let poll = Poll::new()?;
+        for (at, listener) in listeners.iter_mut().enumerate() {
+            poll.registry().register(listener, Token(FIRST_LISTENER + at), Interest::READABLE)?;
+        }
+        let waker = Waker::new(poll.registry(), WAKE)?;
+        // A failed wake leaves the mail to the next event.
+        engine.set_cluster_wake(Box::new(move || drop(waker.wake())));
+        Ok(Bus {
+            shared: Arc::clone(shared),
+            engine: Arc::clone(engine),
+            facts: EngineFacts(Arc::clone(engine)),
+            settings: cluster.settings().clone(),
+            next_tick: clock.now().mono_ms,
+            clock,
+            cluster,
+            file,
+            deeds: Deeds::new(engine),
+            links: Links::new(poll.registry().try_clone()?),
+            poll,
+            listeners,
+            bus_port,
+            waiting: Vec::new(),
+            goal: None,
+            is_verified: false,
+        })
+    }
+
+    /// Starts the thread. The workers are made.
+    ///
+    /// # Errors
+    /// The system starts no further thread.
+    pub fn start(mut self, persist: &Arc<Persist>) -> io::Result<()> {
+        self.deeds.begin_deleting();
+        let persist = Arc::clone(persist);
+        spawn_background("larder-cluster", move |_| self.run(&persist)).map(drop)
+    }
+
+    fn run(&mut self, persist: &Persist) {
+        let mut events = Events::with_capacity(EVENTS);
+        while !self.shared.is_stopping() {
+            larder_engine::panic_if_armed();
+            if let Err(error) = self.poll.poll(&mut events, Some(self.patience())) {
+                assert_eq!(error.kind(), ErrorKind::Interrupted, "events can be waited for");
+            }
+            for event in &events {
+                self.follow_event(event.token());
+            }
+            self.take_mail();
+            self.look_at_waiting();
+            self.tick_if_due(persist);
+            self.act();
+        }
+    }
+
+    /// How long nothing needs to be looked at.
+    fn patience(&self) -> Duration {
+        let is_curious = self.goal.is_some() || !self.waiting.is_empty() || self.deeds.is_pending();
+        let left = Duration::from_millis(self.next_tick.saturating_sub(self.clock.now().mono_ms));
+        if is_curious { left.min(LOOK) } else { left }
+    }
+
+    fn follow_event(&mut self, token: Token) {
+        match Links::of(token) {
+            Some(link) => self.follow_link(link),
+            None if token == WAKE => {}
+            None => self.accept(token.0 - FIRST_LISTENER),
+        }
+    }
+
+    fn accept(&mut self, at: usize) {
+        loop {
+            let (socket, peer) = match self.listeners[at].accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.shared.log.warning(&format!("Error accepting a node: {}", system_text(&error)));
+                    return;
+                }
+            };
+            let Ok(local) = socket.local_addr() else { continue };
+            let (peer, local) = (plain_ip(peer.ip()), plain_ip(local.ip()));
+            let link = self.input(|cluster, env| cluster.accepted(&peer, &local, env));
+            if self.links.accept(link, socket).is_err() {
+                self.input(|cluster, env| cluster.closed(link, env));
+            }
+        }
+    }
+
+    fn follow_link(&mut self, link: LinkId) {
+        let (events, outcome) = self.links.follow(link);
+        for event in events {
+            self.input(|cluster, env| match event {
+                Event::Connected => cluster.connected(link, env),
+                Event::Packet(bytes) => cluster.receive(link, &bytes, env),
+            });
+        }
+        if let Err(Broken) = outcome {
+            self.drop_link(link);
+        }
+    }
+
+    fn drop_link(&mut self, link: LinkId) {
+        self.links.close(link);
+        self.input(|cluster, env| cluster.closed(link, env));
+    }
+
+    /// Gives the state machine an input. What is to be done because of it is done by [`Bus::act`].
+    fn input<R>(&mut self, input: impl FnOnce(&mut Cluster, &Env<'_>) -> R) -> R {
+        let env = Env { now: self.clock.now(), facts: &self.facts };
+        input(&mut self.cluster, &env)
+    }
+
+    fn tick_if_due(&mut self, persist: &Persist) {
+        let now = self.clock.now().mono_ms;
+        if self.goal.is_some_and(|goal| self.engine.append_log().stream_end() >= goal) {
+            self.goal = None;
+            self.input(|cluster, env| cluster.offset_reached(env));
+        }
+        if now < self.next_tick {
+            return;
+        }
+        self.next_tick = now + TICK_MS;
+        let settings = settings::of(&self.shared.config, self.bus_port);
+        if settings != self.settings {
+            self.settings = settings.clone();
+            self.cluster.configure(settings);
+        }
+        if !self.is_verified && persist.is_loaded() {
+            self.is_verified = true;
+            self.verify_keys();
+        }
+        self.input(|cluster, env| cluster.tick(env));
+        self.engine.set_cluster_info(self.cluster.info_text(self.links.overflows));
+        // One may have subscribed by the map before the last.
+        if let Some(map) = self.engine.slot_map() {
+            self.engine.end_shard_subscriptions(&map);
+        }
+    }
+
+    /// Keys were loaded of slots that the node does not have: it takes those that nobody has, and deletes those of others' slots.
+    fn verify_keys(&mut self) {
+        if self.cluster.me().is_replica() || self.facts_have_no_keys() {
+            return;
+        }
+        let Some(map) = self.engine.slot_map() else { return };
+        for slot in 0..larder_cluster::SLOTS {
+            let is_known = map.is_mine(slot) || map.importing.contains_key(&slot);
+            if is_known || self.engine.keys_in_slot(slot).unwrap_or(0) == 0 {
+                continue;
+            }
+            let log = &self.shared.log;
+            if map.owner_at(slot).is_some() {
+                log.warning(&format!(
+                    "There are keys of slot {slot}, which is another node's: they are deleted"
+                ));
+                self.deeds.drop_slots(&std::iter::once(slot).collect());
+            } else {
+                log.warning(&format!("There are keys of slot {slot}, which nobody has: this node takes it"));
+                let number = slot.to_string();
+                let words: [&[u8]; 2] = [b"addslots", number.as_bytes()];
+                let taken = self.input(|cluster, env| cluster.command(&words, Origin::Client, env));
+                assert!(taken.is_ok(), "nobody has it");
+            }
+        }
+    }
+
+    fn facts_have_no_keys(&self) -> bool {
+        self.engine.has_keys().is_ok_and(|has| !has)
+    }
+
+    fn take_mail(&mut self) {
+        for mail in self.engine.take_cluster_mail() {
+            match mail {
+                ForBus::Ask(request) => self.answer(request),
+                ForBus::Publish { channel, payload, is_sharded } => {
+                    self.input(|cluster, env| cluster.publish(&channel, &payload, is_sharded, env));
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        let env = Env { now: self.clock.now(), facts: &self.facts };
+        let question = Question {
+            args: request.args.as_args(),
+            viewer: request.viewer,
+            config: &self.shared.config,
+            links: &self.links,
+        };
+        match question.answer(&mut self.cluster, &env, request.protocol) {
+            Some(bytes) => self.engine.answer_cluster_request(&request, |reply| reply.raw(&bytes)),
+            None => self.command(request),
+        }
+    }
+
+    /// A subcommand that changes something. Its reply comes when that is done.
+    fn command(&mut self, request: Request) {
+        let words: Vec<&[u8]> = request.args.as_args().from(1).iter().collect();
+        let origin = request.origin;
+        let checked = self.input(|cluster, env| cluster.check(&words, origin, env));
+        let command = match checked {
+            Ok(command) => command,
+            Err(error) => {
+                let text = error.to_string();
+                return self.engine.answer_cluster_request(&request, |reply| reply.error(text.as_bytes()));
+            }
+        };
+        let request = match command {
+            Command::SetSlot { .. } if origin == Origin::Client && !request.may_take_long() => {
+                let words: Vec<&[u8]> = request.args.as_args().iter().collect();
+                self.engine.tell_replicas(&words);
+                request
+            }
+            Command::SetSlot { timeout_ms, .. } if origin == Origin::Client => {
+                let now = self.clock.now().mono_ms;
+                match Waiting::begin(&self.engine, request, timeout_ms, now) {
+                    Ok(waiting) => return self.waiting.push(waiting),
+                    Err(request) => *request,
+                }
+            }
+            _ => request,
+        };
+        self.apply(&request, &command);
+    }
+
+    fn apply(&mut self, request: &Request, command: &Command) {
+        let reply = self.input(|cluster, env| cluster.apply(command, env));
+        self.act();
+        let text = reply.to_string();
+        self.engine.answer_cluster_request(request, |reply| reply.simple(&text));
+    }
+
+    /// Looks whether replicas have what was waited for.
+    fn look_at_waiting(&mut self) {
+        let now = self.clock.now().mono_ms;
+        for waiting in std::mem::take(&mut self.waiting) {
+            match waiting.progress(&self.engine, now) {
+                Progress::Waits => self.waiting.push(waiting),
+                Progress::Late => {
+                    self.engine.answer_cluster_request(&waiting.request, |reply| {
+                        reply.error(b"NOREPLICAS Not enough good replicas to write.");
+                    });
+                }
+                Progress::Done => self.set_slot(&waiting.request),
+            }
+        }
+    }
+
+    /// The replicas have it: it is done here, if it still can be.
+    fn set_slot(&mut self, request: &Request) {
+        let words: Vec<&[u8]> = request.args.as_args().from(1).iter().collect();
+        let checked = self.input(|cluster, env| cluster.check(&words, Origin::Client, env));
+        match checked {
+            Ok(command) => self.apply(request, &command),
+            Err(error) => {
+                let text = error.to_string();
+                self.engine.answer_cluster_request(request, |reply| reply.error(text.as_bytes()));
+            }
+        }
+    }
+
+    /// Does what is to be done, until nothing is left that can be.
+    fn act(&mut self) {
+        loop {
+            let env = Env { now: self.clock.now(), facts: &self.facts };
+            let actions = self.cluster.actions(&env);
+            let is_idle = actions.is_empty();
+            let (before, packets): (Vec<_>, Vec<_>) = actions.into_iter().partition(is_before_packets);
+            before.into_iter().for_each(|action| self.prepare_to_say(action));
+            let has_paused = self.deeds.work();
+            if has_paused {
+                self.input(|cluster, env| cluster.writes_paused(env));
+            }
+            packets.into_iter().for_each(|action| self.say(action));
+            for link in self.links.flush(settings::link_bytes_max(&self.shared.config)) {
+                self.drop_link(link);
+            }
+            if is_idle && !has_paused {
+                return;
+            }
+        }
+    }
+
+    /// What comes before anything is said of it.
+    fn prepare_to_say(&mut self, action: Action) {
+        match action {
+            Action::Save(text) => self.save(&text),
+            Action::BecomeReplicaOf { ip, port, tls_port, .. } => {
+                let uses_tls = self.shared.config.is_yes("tls-replication");
+                let port = if uses_tls { tls_port } else { port };
+                self.shared.log.notice(&format!("This node follows {ip}:{port} from now on"));
+                self.deeds.take_role(Role::Follow(ip.into(), port));
+            }
+            Action::Promote => {
+                self.shared.log.notice("This node is a primary from now on");
+                self.deeds.take_role(Role::Lead);
+            }
+            Action::FlushAll => self.deeds.flush(),
+            Action::UseSlotMap(map) => {
+                self.deeds.keep_slots(|slot| map.is_mine(slot));
+                self.deeds.use_map(map);
+            }
+            Action::DropSlotKeys(slots) => self.deeds.drop_slots(&slots),
+            Action::PauseWrites => self.deeds.pause(),
+            Action::ResumeWrites => self.deeds.resume(),
+            other => unreachable!("{other:?} is said"),
+        }
+    }
+
+    fn say(&mut self, action: Action) {
+        match action {
+            Action::Dial { link, ip, port } => {
+                if self.links.dial(link, &ip, port).is_err() {
+                    self.drop_link(link);
+                }
+            }
+            Action::Send { link, bytes } => self.links.send(link, bytes),
+            Action::Close(link) => self.links.close(link),
+            Action::WaitForOffset(goal) => self.goal = Some(goal),
+            Action::Deliver { channel, payload, is_sharded } => {
+                self.engine.deliver_from_cluster(&channel, &payload, is_sharded);
+            }
+            other => unreachable!("{other:?} comes before"),
+        }
+    }
+
+    /// What others are told depends on it: a node that cannot write must not go on, unless it is told to.
+    fn save(&mut self, text: &str) {
+        let Err(error) = self.file.save(text) else { return };
+        let log = &self.shared.log;
+        log.warning(&format!("Can't write the cluster config file: {}", system_text(&error)));
+        if self.shared.config.value("cluster-config-save-behavior") == "best-effort" {
+            log.warning("Cluster config updated even though writing the cluster config file to disk failed.");
+            return;
+        }
+        log.warning("Fatal: can't update cluster config file.");
+        std::process::exit(1);
+    }
+}
+
+/// The actions that are done before packets go out.
+fn is_before_packets(action: &Action) -> bool {
+    !matches!(
+        action,
+        Action::Dial { .. }
+            | Action::Send { .. }
+            | Action::Close(_)
+            | Action::WaitForOffset(_)
+            | Action::Deliver { .. }
+    )
+}
+
+/// The node that the file describes, or a new one.
+fn restore(shared: &Shared, bus_port: u16) -> Result<(NodesFile, Cluster, Clock), CannotStart> {
+    let (config, log) = (&shared.config, &shared.log);
+    let path = config.value("cluster-config-file");
+    let (file, text) = NodesFile::open(&path).map_err(|error| {
+        if error.kind() == ErrorKind::WouldBlock {
+            log.warning(&format!(
+                "Sorry, the cluster configuration file {path} is already used by a different Cluster node. Please make \
+                 sure that different nodes use different cluster configuration files."
+            ));
+        } else {
+            log.warning(&format!("Can't open {path} in order to acquire a lock: {}", system_text(&error)));
+        }
+        CannotStart
+    })?;
+    let saved = parse_nodes_conf(&text).map_err(|error| {
+        log.warning(&format!("{error}"));
+        log.warning(&format!("Unrecoverable error: corrupted cluster config file \"{path}\"."));
+        CannotStart
+    })?;
+    let clock = Clock::new();
+    let seed = fastrand::u64(..);
+    let cluster = Cluster::restore(&saved, settings::of(config, bus_port), seed, clock.now());
+    let id = cluster.me().id;
+    log.notice(&match saved.nodes.is_empty() {
+        true => format!("No cluster configuration found, I'm {id}"),
+        false => format!("Node configuration loaded, I'm {id}"),
+    });
+    Ok((file, cluster, clock))
+}
+
+/// An address of IPv4 that came as one of IPv6 is shown as what it is.
+fn plain_ip(ip: std::net::IpAddr) -> String {
+    ip.to_canonical().to_string()
+}

@@ -1,0 +1,157 @@
+//! What the bus does to the engine: the role, the slot map, keys that go, writes that pause.
+//!
+//! What cannot be done because a script keeps the shards stays here and is tried again, in the same order. A node that is to follow another hands
+//! the new map out first, so that clients are told where to go before the connections of those that wait are closed; one that is to lead takes
+//! the role first, so that a slot that it has is one that it can write.
+
+use larder_cluster::{SlotMap, SlotSet};
+use larder_engine::{Busy, Engine, SlotKeys, instant};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Keys are deleted for so long at a time.
+const DELETING: Duration = Duration::from_millis(10);
+
+/// The role that a node is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Of a replica of this primary.
+    Follow(String, u16),
+    /// Of a primary.
+    Lead,
+}
+
+/// What is still to be done.
+pub struct Deeds {
+    engine: Arc<Engine>,
+    keys: Option<SlotKeys>,
+    role: Option<Role>,
+    map: Option<Arc<SlotMap>>,
+    /// Shards with slots that have changed, while commands may still go by the map before.
+    unsettled: Option<BTreeSet<usize>>,
+    flushes: bool,
+    dropped: SlotSet,
+    pauses: bool,
+    resumes: bool,
+}
+
+impl Deeds {
+    /// Nothing is to be done.
+    pub fn new(engine: &Arc<Engine>) -> Deeds {
+        Deeds {
+            engine: Arc::clone(engine),
+            keys: None,
+            role: None,
+            map: None,
+            unsettled: None,
+            flushes: false,
+            dropped: SlotSet::new(),
+            pauses: false,
+            resumes: false,
+        }
+    }
+
+    /// The workers are made: keys can be deleted from now on.
+    pub fn begin_deleting(&mut self) {
+        self.keys = Some(SlotKeys::new(&self.engine));
+    }
+
+    /// The node is to have another role.
+    pub fn take_role(&mut self, role: Role) {
+        self.role = Some(role);
+    }
+
+    /// Clients are to be served by another map.
+    pub fn use_map(&mut self, map: Arc<SlotMap>) {
+        self.map = Some(map);
+    }
+
+    /// All keys are to go.
+    pub fn flush(&mut self) {
+        self.flushes = true;
+    }
+
+    /// The keys of slots are to go.
+    pub fn drop_slots(&mut self, slots: &SlotSet) {
+        self.dropped.insert_all(slots);
+    }
+
+    /// The node has got slots back: their keys stay.
+    pub fn keep_slots(&mut self, has: impl Fn(u16) -> bool) {
+        let kept: Vec<u16> = self.dropped.iter().filter(|&slot| has(slot)).collect();
+        for slot in kept {
+            self.dropped.remove(slot);
+        }
+    }
+
+    /// Writes are to pause.
+    pub fn pause(&mut self) {
+        (self.pauses, self.resumes) = (true, false);
+    }
+
+    /// Writes may go on, once the role and the map are what they are to be: before, they would be made where they are lost.
+    pub fn resume(&mut self) {
+        (self.pauses, self.resumes) = (false, true);
+    }
+
+    /// Whether something is left.
+    pub fn is_pending(&self) -> bool {
+        self.role.is_some()
+            || self.map.is_some()
+            || self.unsettled.is_some()
+            || self.flushes
+            || self.pauses
+            || self.resumes
+            || !self.dropped.is_empty()
+    }
+
+    /// Does what can be done. Whether writes have paused because of that.
+    pub fn work(&mut self) -> bool {
+        self.try_work().unwrap_or_else(|Busy| false)
+    }
+
+    fn try_work(&mut self) -> Result<bool, Busy> {
+        if !matches!(self.role, Some(Role::Lead)) {
+            self.hand_out_map()?;
+        }
+        match &self.role {
+            Some(Role::Follow(host, port)) => self.engine.follow_in_cluster(host, *port)?,
+            Some(Role::Lead) => self.engine.lead_in_cluster()?,
+            None => {}
+        }
+        self.role = None;
+        self.hand_out_map()?;
+        if std::mem::take(&mut self.resumes) {
+            self.engine.resume_writes_in_cluster();
+        }
+        let Some(keys) = &mut self.keys else { return Ok(false) };
+        if self.flushes {
+            keys.delete_all()?;
+            self.flushes = false;
+        }
+        let begun = instant();
+        while begun.elapsed() < DELETING {
+            let Some(slot) = self.dropped.iter().next() else { break };
+            if !keys.delete_some(slot)? {
+                self.dropped.remove(slot);
+            }
+        }
+        if self.pauses {
+            self.engine.pause_writes_in_cluster()?;
+        }
+        Ok(std::mem::take(&mut self.pauses))
+    }
+
+    fn hand_out_map(&mut self) -> Result<(), Busy> {
+        if let Some(map) = self.map.take() {
+            let changed = self.engine.use_slot_map(map);
+            self.unsettled.get_or_insert_default().extend(changed);
+        }
+        if let Some(shards) = &mut self.unsettled {
+            self.engine.settle_slot_map(shards)?;
+            self.unsettled = None;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! `nodes.conf`: read once, and written before anything is said that depends on it.
+//!
+//! A lock on it keeps a second node from using it as long as this one lives. The lock belongs to the file that has the name: a new text is locked
+//! before it takes the name, so that there is no moment at which nobody has it.
+
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The file, locked.
+pub struct NodesFile {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl NodesFile {
+    /// Locks the file, which is made if there is none, and reads it. An error of the kind `WouldBlock`: another node has it.
+    pub fn open(path: &str) -> io::Result<(NodesFile, Vec<u8>)> {
+        // The directory may be another one later.
+        let path = std::path::absolute(path)?;
+        let mut locked = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
+        lock(&locked)?;
+        let mut text = Vec::new();
+        locked.read_to_end(&mut text)?;
+        Ok((NodesFile { path, _locked: locked }, text))
+    }
+
+    /// Writes the file again, whole or not at all. It survives a crash when this returns.
+    pub fn save(&mut self, text: &str) -> io::Result<()> {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(format!(".tmp-{}", std::process::id()));
+        let temporary = PathBuf::from(name);
+        let saved = self.put_in_place(&temporary, text);
+        if saved.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        saved
+    }
+
+    fn put_in_place(&mut self, temporary: &Path, text: &str) -> io::Result<()> {
+        let mut file = File::create(temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        lock(&file)?;
+        fs::rename(temporary, &self.path)?;
+        self._locked = file;
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_owner_also_when_it_was_written_again() {
+        let folder = larder_testkit::temp_dir();
+        let path = folder.join("nodes.conf").to_string_lossy().into_owned();
+        let (mut file, text) = NodesFile::open(&path).expect("it is made");
+        assert!(text.is_empty());
+        let is_taken =
+            || NodesFile::open(&path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        assert!(is_taken());
+        for text in ["one\n", "two\n"] {
+            file.save(text).expect("the folder is writable");
+            assert!(is_taken());
+            assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
+        }
+        drop(file);
+        let (mut file, text) = NodesFile::open(&path).expect("nobody has it");
+        assert_eq!(text, b"two\n");
+        fs::remove_dir_all(&folder).expect("it is there");
+        assert!(file.save("three\n").is_err());
+    }
+}

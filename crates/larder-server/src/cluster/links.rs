@@ -1,0 +1,227 @@
+//! The sockets of the bus. None of them is ever waited for.
+//!
+//! Bytes that come are cut into packets by their lengths; what is not of this protocol closes its link. What goes out waits in a queue of packets,
+//! which several links may share. A queue beyond `cluster-link-sendbuf-limit` closes its link.
+
+use larder_cluster::LinkId;
+use larder_cluster::packet::packet_len;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use socket2::{SockRef, TcpKeepalive};
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tokens of links begin here.
+pub const FIRST_LINK: usize = 1 << 16;
+/// Bytes read at once.
+const READ_BYTES: usize = 16 << 10;
+/// A connection that says nothing is probed after so long.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// A link with a socket.
+struct Link {
+    socket: TcpStream,
+    is_connecting: bool,
+    input: Vec<u8>,
+    output: VecDeque<Arc<[u8]>>,
+    /// Bytes of the first packet of `output` that have been sent.
+    sent: usize,
+    queued_bytes: usize,
+}
+
+/// The socket of a link is of no use any more.
+#[derive(Debug)]
+pub struct Broken;
+
+/// All links that have sockets.
+pub struct Links {
+    registry: Registry,
+    links: HashMap<LinkId, Link>,
+    /// Links with something to send.
+    waiting: Vec<LinkId>,
+    chunk: Vec<u8>,
+    /// Links that were closed because too much waited for them.
+    pub overflows: u64,
+}
+
+/// What has happened on a link.
+#[derive(Debug)]
+pub enum Event {
+    /// A dialled link is open.
+    Connected,
+    /// A packet.
+    Packet(Vec<u8>),
+}
+
+impl Links {
+    /// None yet. Their events come from the registry's poll.
+    pub fn new(registry: Registry) -> Links {
+        Links {
+            registry,
+            links: HashMap::new(),
+            waiting: Vec::new(),
+            chunk: vec![0; READ_BYTES],
+            overflows: 0,
+        }
+    }
+
+    /// The link that a token stands for.
+    pub fn of(token: Token) -> Option<LinkId> {
+        token.0.checked_sub(FIRST_LINK).map(|number| LinkId(number as u64))
+    }
+
+    /// Takes in a socket that was accepted.
+    pub fn accept(&mut self, id: LinkId, socket: TcpStream) -> io::Result<()> {
+        self.add(id, socket, false)
+    }
+
+    /// Begins to connect.
+    pub fn dial(&mut self, id: LinkId, ip: &str, port: u16) -> io::Result<()> {
+        let ip: IpAddr = ip.parse().map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+        let socket = TcpStream::connect(SocketAddr::new(ip, port))?;
+        self.add(id, socket, true)
+    }
+
+    fn add(&mut self, id: LinkId, mut socket: TcpStream, is_connecting: bool) -> io::Result<()> {
+        let token = Token(FIRST_LINK + id.0 as usize);
+        self.registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
+        let link = Link {
+            socket,
+            is_connecting,
+            input: Vec::new(),
+            output: VecDeque::new(),
+            sent: 0,
+            queued_bytes: 0,
+        };
+        // Without these it works as well.
+        let _ = link.socket.set_nodelay(true);
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+        let _ = SockRef::from(&link.socket).set_tcp_keepalive(&keepalive);
+        self.links.insert(id, link);
+        Ok(())
+    }
+
+    /// Closes a link, if it is there.
+    pub fn close(&mut self, id: LinkId) {
+        if let Some(mut link) = self.links.remove(&id) {
+            let _ = self.registry.deregister(&mut link.socket);
+        }
+    }
+
+    /// Bytes that wait for a link.
+    pub fn queued_bytes(&self, id: LinkId) -> usize {
+        self.links.get(&id).map_or(0, |link| link.queued_bytes)
+    }
+
+    /// Puts a packet into the queue of a link, if it is there.
+    pub fn send(&mut self, id: LinkId, bytes: Arc<[u8]>) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.queued_bytes += bytes.len();
+            link.output.push_back(bytes);
+            self.waiting.push(id);
+        }
+    }
+
+    /// Something has happened on the socket of a link: what, and whether it is over.
+    pub fn follow(&mut self, id: LinkId) -> (Vec<Event>, Result<(), Broken>) {
+        let mut events = Vec::new();
+        let Some(link) = self.links.get_mut(&id) else { return (events, Ok(())) };
+        if link.is_connecting {
+            match link.is_connected() {
+                Ok(true) => events.push(Event::Connected),
+                Ok(false) => return (events, Ok(())),
+                Err(Broken) => return (events, Err(Broken)),
+            }
+        }
+        let outcome = link.read(&mut self.chunk, &mut events).and_then(|()| link.write());
+        (events, outcome)
+    }
+
+    /// Sends what waits. Returns the links that broke, or for which too much waits: more than `bytes_max`, if that is not 0.
+    pub fn flush(&mut self, bytes_max: usize) -> Vec<LinkId> {
+        let mut over = Vec::new();
+        for id in std::mem::take(&mut self.waiting) {
+            let Some(link) = self.links.get_mut(&id).filter(|link| !link.is_connecting) else { continue };
+            let is_broken = link.write().is_err();
+            let overflows = bytes_max > 0 && link.queued_bytes > bytes_max;
+            self.overflows += u64::from(overflows);
+            if is_broken || overflows {
+                over.push(id);
+            }
+        }
+        over
+    }
+}
+
+impl Link {
+    fn is_connected(&mut self) -> Result<bool, Broken> {
+        if self.socket.take_error().map_or(true, |error| error.is_some()) {
+            return Err(Broken);
+        }
+        match self.socket.peer_addr() {
+            Ok(_) => {
+                self.is_connecting = false;
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+            Err(_) => Err(Broken),
+        }
+    }
+
+    /// Reads until nothing is left.
+    fn read(&mut self, chunk: &mut [u8], events: &mut Vec<Event>) -> Result<(), Broken> {
+        loop {
+            match self.socket.read(chunk) {
+                Ok(0) => return Err(Broken),
+                Ok(len) => {
+                    self.input.extend_from_slice(&chunk[..len]);
+                    self.cut(events)?;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Broken),
+            }
+        }
+    }
+
+    /// Cuts the packets off that are complete.
+    fn cut(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
+        let mut from = 0;
+        loop {
+            let rest = &self.input[from..];
+            match packet_len(rest) {
+                Ok(Some(len)) if len <= rest.len() => {
+                    events.push(Event::Packet(rest[..len].to_vec()));
+                    from += len;
+                }
+                Ok(_) => break,
+                Err(_) => return Err(Broken),
+            }
+        }
+        self.input.drain(..from);
+        Ok(())
+    }
+
+    /// Sends until the socket takes no more.
+    fn write(&mut self) -> Result<(), Broken> {
+        while let Some(first) = self.output.front() {
+            match self.socket.write(&first[self.sent..]) {
+                Ok(len) => {
+                    self.sent += len;
+                    self.queued_bytes -= len;
+                    if self.sent == first.len() {
+                        self.sent = 0;
+                        self.output.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Broken),
+            }
+        }
+        Ok(())
+    }
+}

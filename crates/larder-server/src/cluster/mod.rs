@@ -1,0 +1,27 @@
+//! The cluster bus: one thread that has the sockets to the other nodes, the file that says what this node knows, and the state machine of
+//! `larder-cluster`, which decides everything.
+//!
+//! ```text
+//!   sockets of nodes -----> Cluster -----> actions: the file, the role, the slot map, keys to delete, packets
+//!   subcommands, messages --^   ^------- ticks, options, offsets
+//! ```
+//!
+//! Clients' threads leave subcommands and messages for it (`Engine::take_cluster_mail`) and read the slot map that it hands out. Whatever it does
+//! to the engine gives up when a script keeps the shards, and is tried again with the next tick (`deeds`): nodes that are not heard of are
+//! taken for dead.
+//!
+//! `settings`: the options. `file`: `nodes.conf` and its lock. `links`: sockets. `facts`: what the state machine asks of the engine. `deeds`: what
+//! is done to the engine. `replies`: what subcommands show. `set_slot`: changes of a slot that the replicas must have first. `bus`: the loop.
+//!
+//! Tested by `tests/cluster`.
+
+mod bus;
+mod deeds;
+mod facts;
+mod file;
+mod links;
+mod replies;
+mod set_slot;
+mod settings;
+
+pub use bus::{Bus, CannotStart};

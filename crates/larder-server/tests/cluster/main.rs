@@ -1,0 +1,11 @@
+//! Clusters of servers: redirections beside Valkey's, nodes that join, fail and take each other's place, the tools of operators, and clusters of
+//! which only some nodes are Larder.
+
+mod document;
+mod failover;
+mod mixed;
+mod node;
+mod nodes;
+mod redirects;
+mod slots;
+mod tools;

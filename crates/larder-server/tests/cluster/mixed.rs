@@ -1,0 +1,93 @@
+//! Clusters of Larder and Valkey: each follows the other, and takes the other's place.
+
+use crate::node::{Node, join, meet, replicate, routed, settle, text, until};
+use larder_testkit::Kind;
+
+/// Two primaries, one of each kind, and a replica of the other kind for each.
+fn mixed() -> [Node; 5] {
+    let nodes = [Kind::Larder, Kind::Valkey, Kind::Valkey, Kind::Larder, Kind::Larder]
+        .map(|kind| Node::start(kind, &[]));
+    let [a, b, c, d, e] = &nodes;
+    join(&[a, b, e]);
+    meet(&[a, c, d]);
+    settle(&[a, b, c, d, e]);
+    replicate(c, a, &[a, b, c, d, e]);
+    replicate(d, b, &[a, b, c, d, e]);
+    nodes
+}
+
+fn fill(from: &Node, value: &str) {
+    for number in 0..60 {
+        assert_eq!(text(&routed(from, &["SET", &format!("key{number}"), value])), "OK");
+    }
+}
+
+fn check(from: &Node, value: &str) {
+    for number in 0..60 {
+        assert_eq!(text(&routed(from, &["GET", &format!("key{number}")])), value, "key{number}");
+    }
+}
+
+#[test]
+fn larder_and_valkey_take_each_others_place() {
+    let nodes = mixed();
+    let all: Vec<&Node> = nodes.iter().collect();
+    let [a, b, c, d, e] = &nodes;
+    fill(e, "one");
+    let pairs = [(c, a), (d, b), (a, c), (b, d)];
+    for (at, (replica, primary)) in pairs.into_iter().enumerate() {
+        until("the replica follows", || replica.replication("master_link_status") == "up");
+        let (id, old) = (replica.id(), primary.id());
+        replica.must("CLUSTER FAILOVER");
+        until("the roles are exchanged", || {
+            all.iter().all(|node| node.knows(&id, "master") && node.knows(&old, "slave"))
+        });
+        settle(&all);
+        check(e, if at == 0 { "one" } else { "more" });
+        fill(e, "more");
+    }
+}
+
+#[test]
+fn a_primary_that_was_killed_is_replaced_by_one_of_the_other_kind() {
+    for (dead, heir) in [(0, 2), (1, 3)] {
+        let mut nodes = mixed();
+        fill(&nodes[4], "one");
+        let replicas = [2, 3];
+        for at in replicas {
+            until("the replica has the data", || {
+                let of = if at == 2 { 0 } else { 1 };
+                nodes[at].ask("DBSIZE") == nodes[of].ask("DBSIZE")
+            });
+        }
+        nodes[dead].server.kill();
+        let id = nodes[heir].id();
+        until("the replica is elected", || {
+            (0..5).filter(|&at| at != dead).all(|at| nodes[at].knows(&id, "master"))
+        });
+        until("the cluster is well", || {
+            (0..5).filter(|&at| at != dead).all(|at| nodes[at].info("cluster_state") == "ok")
+        });
+        check(&nodes[4], "one");
+        assert!(nodes[dead].start_again());
+        until("it follows its heir", || nodes[dead].replication("master_link_status") == "up");
+    }
+}
+
+/// Slots go from one kind to the other, key by key.
+#[test]
+fn slots_move_between_the_kinds() {
+    let (a, b) = (Node::start(Kind::Larder, &[]), Node::start(Kind::Valkey, &[]));
+    join(&[&a, &b]);
+    fill(&a, "one");
+    let (first, second) = (a.id(), b.id());
+    for (from, to) in [(&first, &second), (&second, &first)] {
+        let tool = larder_testkit::peer_path("valkey-cli");
+        let args = ["--cluster", "reshard", &a.address(), "--cluster-from", from, "--cluster-to", to];
+        let more = ["--cluster-slots", "2000", "--cluster-yes"];
+        let output = std::process::Command::new(&tool).args(args).args(more).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        settle(&[&a, &b]);
+        check(&b, "one");
+    }
+}

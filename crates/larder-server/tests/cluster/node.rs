@@ -1,0 +1,187 @@
+//! Nodes of clusters, and clusters of them.
+
+use larder_cluster::key_slot;
+use larder_testkit::{Client, Kind, Port, Server, Value};
+use std::time::{Duration, Instant};
+
+/// Of all nodes here, in ms.
+pub const NODE_TIMEOUT_MS: u64 = 2000;
+
+/// How long a cluster may take for anything.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A server that is a node.
+pub struct Node {
+    pub server: Server,
+    bus: Port,
+    args: Vec<String>,
+}
+
+impl Node {
+    /// Starts a node that knows nobody, with more arguments.
+    pub fn start(kind: Kind, more: &[&str]) -> Node {
+        let bus = Port::reserve();
+        let (port, timeout) = (bus.number().to_string(), NODE_TIMEOUT_MS.to_string());
+        let own = [
+            ["--cluster-enabled", "yes"],
+            ["--cluster-port", &port],
+            ["--cluster-node-timeout", &timeout],
+            ["--repl-diskless-sync-delay", "0"],
+        ];
+        let args: Vec<String> = own.as_flattened().iter().chain(more).map(|&arg| arg.to_owned()).collect();
+        let borrowed: Vec<&str> = args.iter().map(String::as_str).collect();
+        Node { server: Server::of(kind, &borrowed), bus, args }
+    }
+
+    /// Larder.
+    pub fn larder() -> Node {
+        Node::start(Kind::Larder, &[])
+    }
+
+    /// Starts it again after its end. False if it ends at once.
+    pub fn start_again(&mut self) -> bool {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        self.server.start_again(&[&["--enable-debug-command", "yes"][..], &args].concat())
+    }
+
+    /// The reply to a command on a new connection, as text.
+    pub fn ask(&self, line: &str) -> String {
+        text(&self.server.client().ask(line))
+    }
+
+    /// A command that must succeed.
+    pub fn must(&self, line: &str) {
+        assert_eq!(self.ask(line), "OK", "{line}");
+    }
+
+    pub fn id(&self) -> String {
+        self.ask("CLUSTER MYID")
+    }
+
+    /// `127.0.0.1:port`
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.server.port())
+    }
+
+    pub fn bus_port(&self) -> u16 {
+        self.bus.number()
+    }
+
+    /// The subcommand that makes another node meet this one.
+    pub fn meet_command(&self) -> String {
+        format!("CLUSTER MEET 127.0.0.1 {} {}", self.server.port(), self.bus_port())
+    }
+
+    /// A field of CLUSTER INFO.
+    pub fn info(&self, field: &str) -> String {
+        field_of(&self.ask("CLUSTER INFO"), field)
+    }
+
+    /// A field of INFO replication.
+    pub fn replication(&self, field: &str) -> String {
+        field_of(&self.ask("INFO replication"), field)
+    }
+
+    /// The words of what this node says of another.
+    pub fn line_about(&self, id: &str) -> Vec<String> {
+        let text = self.ask("CLUSTER NODES");
+        let line = text.lines().find(|line| line.starts_with(id)).unwrap_or_default();
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Whether this node knows another as a primary or a replica that is well.
+    pub fn knows(&self, id: &str, role: &str) -> bool {
+        let line = self.line_about(id);
+        let flags: Vec<&str> = line.get(2).map_or_else(Vec::new, |flags| flags.split(',').collect());
+        flags.contains(&role) && !flags.iter().any(|flag| flag.starts_with("fail"))
+    }
+}
+
+/// The text of a reply.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Int(number) => number.to_string(),
+        Value::Null => "(nil)".to_owned(),
+        other => other.text(),
+    }
+}
+
+/// A line `name:value` of a text.
+fn field_of(text: &str, name: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_default().trim_end().to_owned()
+}
+
+/// Waits until something holds.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Makes a cluster in which the nodes have equal shares of the slots.
+pub fn join(nodes: &[&Node]) {
+    let share = 16_384 / nodes.len();
+    for (at, node) in nodes.iter().enumerate() {
+        let end = if at + 1 == nodes.len() { 16_384 } else { (at + 1) * share };
+        node.must(&format!("CLUSTER ADDSLOTSRANGE {} {}", at * share, end - 1));
+        node.must(&format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1));
+    }
+    meet(nodes);
+}
+
+/// Makes the first node know the others, and all of them find the cluster well.
+pub fn meet(nodes: &[&Node]) {
+    for other in &nodes[1..] {
+        nodes[0].must(&other.meet_command());
+    }
+    settle(nodes);
+}
+
+/// Waits until all nodes know each other and find the cluster well.
+pub fn settle(nodes: &[&Node]) {
+    let ids: Vec<String> = nodes.iter().map(|node| node.id()).collect();
+    until("all nodes know each other and are well", || {
+        nodes.iter().all(|node| {
+            let known = node.ask("CLUSTER NODES");
+            node.info("cluster_state") == "ok" && ids.iter().all(|id| known.contains(id.as_str()))
+        })
+    });
+}
+
+/// Makes a node that others know, and has no slots, a replica of another.
+pub fn replicate(replica: &Node, primary: &Node, all: &[&Node]) {
+    let (id, primary_id) = (replica.id(), primary.id());
+    until("the replica knows its primary", || replica.knows(&primary_id, "master"));
+    replica.must(&format!("CLUSTER REPLICATE {primary_id}"));
+    until("the replica has the data", || replica.replication("master_link_status") == "up");
+    until("all know it as a replica", || all.iter().all(|node| node.knows(&id, "slave")));
+}
+
+/// A name of which all keys with this tag are in a slot that satisfies a test.
+pub fn tag(seed: &str, is_wanted: impl Fn(u16) -> bool) -> String {
+    (0..)
+        .map(|number| format!("{seed}{number}"))
+        .find(|tag| is_wanted(key_slot(tag.as_bytes())))
+        .expect("some")
+}
+
+/// Executes a command wherever it is for, following redirections as clients do.
+pub fn routed(from: &Node, args: &[&str]) -> Value {
+    let mut client = from.server.client();
+    let mut reply = client.cmd(args);
+    for _ in 0..16 {
+        let said = reply.text();
+        let words: Vec<&str> = said.split(' ').collect();
+        let [code @ ("MOVED" | "ASK"), _, address] = words[..] else { return reply };
+        let port = address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        client = Client::connect(port).expect("the node is there");
+        if code == "ASK" {
+            client.ask("ASKING");
+        }
+        reply = client.cmd(args);
+    }
+    reply
+}
