@@ -57,9 +57,9 @@ impl Engine {
     }
 
     /// Has clients be served by another map from now on. What is returned is to be given to [`Engine::settle_slot_map`].
-    pub fn use_slot_map(&self, map: Arc<SlotMap>) -> BTreeSet<usize> {
-        let before = self.cluster.set_map(Arc::clone(&map));
-        before.map_or_else(BTreeSet::new, |before| shards_of_changes(&before, &map))
+    pub fn use_slot_map(&self, map: &Arc<SlotMap>) -> BTreeSet<usize> {
+        let before = self.cluster.set_map(Arc::clone(map));
+        before.map_or_else(BTreeSet::new, |before| shards_of_changes(&before, map))
     }
 
     /// Waits until nothing is under way that was decided by an older map: in these shards, which are taken out one by one. Then tells the

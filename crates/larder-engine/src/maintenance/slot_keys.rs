@@ -17,6 +17,8 @@ const PIECE: usize = 100;
 /// No worker has this number: what is done here concerns the clients of all.
 const NO_WORKER: usize = usize::MAX;
 
+type Names = Vec<Box<[u8]>>;
+
 /// Deletes keys in the name of nobody.
 pub struct SlotKeys {
     worker: Worker,
@@ -56,11 +58,11 @@ impl SlotKeys {
         self.run(&std::iter::once(&b"FLUSHALL"[..]).collect())
     }
 
-    /// Names of some keys of a slot, all of one database.
-    fn some_of(&self, slot: u16) -> Result<Option<(usize, Vec<Box<[u8]>>)>, Busy> {
+    /// Names of some keys of a slot, all of one database, whose number is returned with them.
+    fn some_of(&self, slot: u16) -> Result<Option<(usize, Names)>, Busy> {
         let data = self.worker.engine.shards.try_lock_one(shard_of_slot(slot))?;
         for (db, table) in data.tables().iter().enumerate() {
-            let mut names: Vec<Box<[u8]>> = Vec::new();
+            let mut names = Names::new();
             table.walk_prefix(prefix_of_slot(slot), |entry| {
                 names.push(entry.key().into());
                 names.len() < PIECE

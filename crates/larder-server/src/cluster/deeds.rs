@@ -108,7 +108,7 @@ impl Deeds {
 
     /// Does what can be done. Whether writes have paused because of that.
     pub fn work(&mut self) -> bool {
-        self.try_work().unwrap_or_else(|Busy| false)
+        self.try_work().unwrap_or(false)
     }
 
     fn try_work(&mut self) -> Result<bool, Busy> {
@@ -145,7 +145,7 @@ impl Deeds {
 
     fn hand_out_map(&mut self) -> Result<(), Busy> {
         if let Some(map) = self.map.take() {
-            let changed = self.engine.use_slot_map(map);
+            let changed = self.engine.use_slot_map(&map);
             self.unsettled.get_or_insert_default().extend(changed);
         }
         if let Some(shards) = &mut self.unsettled {
