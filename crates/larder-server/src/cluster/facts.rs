@@ -1,7 +1,7 @@
 //! What the state machine asks of the engine.
 
 use larder_cluster::{Facts, Moment};
-use larder_engine::{Busy, Engine, instant, wall_ms};
+use larder_engine::{Engine, instant, wall_ms};
 use std::sync::Arc;
 use std::time::Instant;
 
