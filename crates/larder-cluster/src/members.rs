@@ -120,9 +120,8 @@ impl Cluster {
     }
 
     /// Whether a node is not to be taken in.
-    pub(crate) fn is_banned(&mut self, id: &NodeId, env: &Env<'_>) -> bool {
-        self.banned.retain(|_, &mut until| until > env.ms());
-        self.banned.contains_key(id)
+    pub(crate) fn is_banned(&self, id: &NodeId, env: &Env<'_>) -> bool {
+        self.banned.get(id).is_some_and(|&until| until > env.ms())
     }
 
     /// Notes that a link that was accepted is that of a node. One that it had before is closed.

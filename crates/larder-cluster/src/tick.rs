@@ -25,6 +25,7 @@ impl Cluster {
             self.keep_link(key, env);
         }
         if self.ticks.is_multiple_of(PING_TICKS) {
+            self.banned.retain(|_, &mut until| until > env.ms());
             self.ping_somebody(env);
         }
         for key in self.table.keys() {

@@ -66,7 +66,7 @@ fn connect(session: &mut Session, count: usize) -> io::Result<Vec<TcpStream>> {
 }
 
 /// Round trips of GET on one connection, in microseconds, sorted.
-fn latencies(context: &Context, session: &Session) -> io::Result<Vec<f64>> {
+pub fn latencies(context: &Context, session: &Session) -> io::Result<Vec<f64>> {
     context.stage("latency");
     let mut stream = crate::connect::connect(session.port())?;
     let mut times = Vec::new();
@@ -80,6 +80,6 @@ fn latencies(context: &Context, session: &Session) -> io::Result<Vec<f64>> {
     Ok(times)
 }
 
-fn percentile(sorted: &[f64], share: f64) -> f64 {
+pub fn percentile(sorted: &[f64], share: f64) -> f64 {
     sorted.get((sorted.len() as f64 * share) as usize).or(sorted.last()).copied().unwrap_or(f64::NAN)
 }

@@ -26,6 +26,7 @@ mod startup;
 mod stream;
 mod tls;
 mod tracking;
+mod web;
 
 use crate::context::Context;
 use std::io;
@@ -132,6 +133,7 @@ const TABLE: &[Entry] = &[
     ("tls/p1", "SET and GET by TLS 1.3, AES-256-GCM, 50 connections, no pipeline", |c| tls::run(c, 1, 100)),
     ("tls/p16", "the same with a pipeline of 16", |c| tls::run(c, 16, 100)),
     ("tls/large", "the same with values of 16 KB, no pipeline", |c| tls::run(c, 1, 16_000)),
+    ("web/asked", "GET beside a client that asks metrics and console without pause", web::run),
     ("idle/connections", "10,000 idle connections: memory, and latency of another client", idle::run),
     ("startup/empty", "time to accept connections, size of the binary", startup::run),
 ];

@@ -25,7 +25,8 @@ impl Cluster {
                 let mine = self.me().slots.clone();
                 self.del_slots(&mine);
             }
-            Command::Forget(key) => {
+            Command::Forget(None) => {}
+            Command::Forget(Some(key)) => {
                 self.ban(*key, self.settings.blacklist_ttl_s, env);
                 self.outbox.changed();
             }

@@ -29,7 +29,7 @@ impl Cluster {
             b"failover" => self.check_failover(rest, origin),
             b"flushslots" if env.facts.has_keys() => Err(CommandError::NeedsEmptyDb),
             b"flushslots" => Ok(Command::FlushSlots),
-            b"forget" => self.check_forget(rest.first().ok_or_else(unknown)?),
+            b"forget" => self.check_forget(rest.first().ok_or_else(unknown)?, env),
             b"meet" if rest.len() < 2 || rest.len() > 3 => Err(unknown()),
             b"meet" => check_meet(rest[0], rest[1], rest.get(2).copied()),
             b"replicate" => match rest {
@@ -92,15 +92,20 @@ impl Cluster {
         Ok(mode)
     }
 
-    fn check_forget(&self, arg: &[u8]) -> Result<Command, CommandError> {
-        let key = self.node_of(arg).ok_or_else(|| CommandError::UnknownNode(shown(arg)))?;
+    fn check_forget(&self, arg: &[u8], env: &Env<'_>) -> Result<Command, CommandError> {
+        let Some(key) = self.node_of(arg) else {
+            let is_forgotten = NodeId::parse(arg).is_some_and(|id| self.is_banned(&id, env));
+            return is_forgotten
+                .then_some(Command::Forget(None))
+                .ok_or_else(|| CommandError::UnknownNode(shown(arg)));
+        };
         if key == self.myself {
             return Err(CommandError::ForgetMyself);
         }
         if self.me().primary == Some(key) {
             return Err(CommandError::ForgetMaster);
         }
-        Ok(Command::Forget(key))
+        Ok(Command::Forget(Some(key)))
     }
 
     fn check_replicate(&self, arg: &[u8], env: &Env<'_>) -> Result<Command, CommandError> {

@@ -29,8 +29,8 @@ pub enum Command {
     Failover(FailoverMode),
     /// FLUSHSLOTS.
     FlushSlots,
-    /// FORGET.
-    Forget(NodeKey),
+    /// FORGET; of nobody if others have told already that the node is to be forgotten.
+    Forget(Option<NodeKey>),
     /// MEET.
     Meet {
         /// The address.

@@ -202,6 +202,25 @@ fn links_are_shown_and_closed_when_too_much_waits_for_them() {
     settle(&[&a, &b]);
 }
 
+/// Nodes tell others whom to forget, and a tool that goes from node to node comes later.
+#[test]
+fn who_was_told_by_others_agrees_to_forget() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let nodes = [0; 3].map(|_| Node::start(kind, &[]));
+        let [a, b, c] = &nodes;
+        join(&[a, b, c]);
+        settle(&[a, b, c]);
+        let third = c.id();
+        a.must(&format!("CLUSTER FORGET {third}"));
+        until("the other has been told", || b.line_about(&third).len() < 2);
+        for node in [a, b] {
+            assert_eq!(node.ask(&format!("CLUSTER FORGET {third}")), "OK", "{kind:?}");
+            let nobody = "0".repeat(40);
+            assert_eq!(node.ask(&format!("CLUSTER FORGET {nobody}")), format!("ERR Unknown node {nobody}"));
+        }
+    }
+}
+
 #[test]
 fn nodes_are_forgotten_and_begin_anew() {
     let (a, b) = (Node::start(Kind::Larder, &["--cluster-blacklist-ttl", "60"]), Node::larder());
