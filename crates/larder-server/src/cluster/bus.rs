@@ -11,8 +11,9 @@ use crate::listen;
 use crate::persist::Persist;
 use crate::settings::system_text;
 use crate::shared::Shared;
+use crate::tls::Fault;
 use larder_cluster::{Action, Cluster, Command, Env, LinkId, Origin, Settings, TICK_MS, parse_nodes_conf};
-use larder_engine::{Engine, ForBus, Request, spawn_background};
+use larder_engine::{Engine, ForBus, LogLevel, Request, spawn_background};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::io::{self, ErrorKind};
@@ -146,6 +147,9 @@ impl Bus {
             for event in &events {
                 self.follow_event(event.token());
             }
+            for link in self.links.take_unread() {
+                self.follow_link(link);
+            }
             self.take_mail();
             self.look_at_waiting();
             self.tick_if_due(persist);
@@ -155,6 +159,9 @@ impl Bus {
 
     /// How long nothing needs to be looked at.
     fn patience(&self) -> Duration {
+        if self.links.has_unread() {
+            return Duration::ZERO;
+        }
         let is_curious = self.goal.is_some() || !self.waiting.is_empty() || self.deeds.is_pending();
         let left = Duration::from_millis(self.next_tick.saturating_sub(self.clock.now().mono_ms));
         if is_curious { left.min(LOOK) } else { left }
@@ -182,7 +189,8 @@ impl Bus {
             let Ok(local) = socket.local_addr() else { continue };
             let (peer, local) = (plain_ip(peer.ip()), plain_ip(local.ip()));
             let link = self.input(|cluster, env| cluster.accepted(&peer, &local, env));
-            if self.links.accept(link, socket).is_err() {
+            let shared = Arc::clone(&self.shared);
+            if self.links.accept(link, socket, settings::bus_tls(&shared)).is_err() {
                 self.input(|cluster, env| cluster.closed(link, env));
             }
         }
@@ -196,7 +204,11 @@ impl Bus {
                 Event::Packet(bytes) => cluster.receive(link, &bytes, env),
             });
         }
-        if let Err(Broken) = outcome {
+        if let Err(Broken { handshake }) = outcome {
+            if let Some(error) = handshake.filter(|_| self.shared.log.wants(LogLevel::Verbose)) {
+                let text = format!("The TLS handshake with a node failed: {}", Fault(&error));
+                self.shared.log.verbose(&text);
+            }
             self.drop_link(link);
         }
     }
@@ -412,7 +424,8 @@ impl Bus {
     fn say(&mut self, action: Action) {
         match action {
             Action::Dial { link, ip, port } => {
-                if self.links.dial(link, &ip, port).is_err() {
+                let shared = Arc::clone(&self.shared);
+                if self.links.dial(link, &ip, port, settings::bus_tls(&shared)).is_err() {
                     self.drop_link(link);
                 }
             }

@@ -8,4 +8,5 @@ mod node;
 mod nodes;
 mod redirects;
 mod slots;
+mod tls;
 mod tools;
