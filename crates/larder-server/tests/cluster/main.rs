@@ -3,6 +3,7 @@
 
 mod document;
 mod failover;
+mod leaving;
 mod mixed;
 mod node;
 mod nodes;
