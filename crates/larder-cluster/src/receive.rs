@@ -165,6 +165,11 @@ impl Cluster {
             if self.is_banned(&header.sender, env) {
                 return None;
             }
+            if self.table.find(&header.sender).is_some_and(|other| other != node) {
+                // Somebody uses the name that another node has here until its own is known.
+                self.remove_node(node, env);
+                return None;
+            }
             self.end_handshake(node, header, env);
         } else if self.table[node].id != header.sender {
             self.lose_address(node, env);
