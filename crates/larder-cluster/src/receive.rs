@@ -121,7 +121,7 @@ impl Cluster {
             self.learn_own_ip(link, greeting == Greeting::Meet);
             if greeting == Greeting::Meet && sender.is_none() {
                 let address = self.address_of(header, link);
-                self.begin_handshake(address, false, env);
+                self.meet_stranger(address, env);
             }
             self.send_greeting(link, Greeting::Pong, env);
         }

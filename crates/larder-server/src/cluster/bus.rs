@@ -3,7 +3,7 @@
 use super::deeds::{Deeds, Role};
 use super::facts::{Clock, EngineFacts};
 use super::file::NodesFile;
-use super::links::{Broken, Event, Links};
+use super::links::{Broken, Event, Links, STRANGE_BYTES_MAX};
 use super::replies::Question;
 use super::set_slot::{Progress, Waiting};
 use super::settings;
@@ -53,6 +53,8 @@ pub struct Bus {
     goal: Option<u64>,
     /// In monotonic ms.
     next_tick: u64,
+    /// A connection could not be accepted: it is tried again, since there is no event for one that waits already.
+    must_accept: bool,
     /// The keys that were loaded have been compared with the slots.
     is_verified: bool,
 }
@@ -123,6 +125,7 @@ impl Bus {
             bus_port,
             waiting: Vec::new(),
             goal: None,
+            must_accept: false,
             is_verified: false,
         })
     }
@@ -182,7 +185,11 @@ impl Bus {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    self.shared.log.warning(&format!("Error accepting a node: {}", system_text(&error)));
+                    // There may be no file descriptors for a while.
+                    if !std::mem::replace(&mut self.must_accept, true) {
+                        let text = format!("Error accepting a node: {}", system_text(&error));
+                        self.shared.log.warning(&text);
+                    }
                     return;
                 }
             };
@@ -197,7 +204,7 @@ impl Bus {
     }
 
     fn follow_link(&mut self, link: LinkId) {
-        let (events, outcome) = self.links.follow(link);
+        let (events, outcome) = self.links.follow(link, self.cluster.is_of_node(link));
         for event in events {
             self.input(|cluster, env| match event {
                 Event::Connected => cluster.connected(link, env),
@@ -209,6 +216,8 @@ impl Bus {
                 let text = format!("The TLS handshake with a node failed: {}", Fault(&error));
                 self.shared.log.verbose(&text);
             }
+            self.drop_link(link);
+        } else if !self.cluster.is_of_node(link) && self.links.queued_bytes(link) > STRANGE_BYTES_MAX {
             self.drop_link(link);
         }
     }
@@ -234,6 +243,9 @@ impl Bus {
             return;
         }
         self.next_tick = now + TICK_MS;
+        if std::mem::take(&mut self.must_accept) {
+            (0..self.listeners.len()).for_each(|at| self.accept(at));
+        }
         let settings = settings::of(&self.shared.config, self.bus_port);
         if settings != self.settings {
             self.settings = settings.clone();
@@ -320,6 +332,7 @@ impl Bus {
             }
         };
         let request = match command {
+            Command::SaveConfig => return self.save_as_asked(&request),
             Command::SetSlot { .. } if origin == Origin::Client && !request.may_take_long() => {
                 let words: Vec<&[u8]> = request.args.as_args().iter().collect();
                 self.engine.tell_replicas(&words);
@@ -335,6 +348,18 @@ impl Bus {
             _ => request,
         };
         self.apply(&request, &command);
+    }
+
+    /// SAVECONFIG: nothing depends on it but the reply.
+    fn save_as_asked(&mut self, request: &Request) {
+        let saved = self.file.save(&self.cluster.saved_text(self.clock.now()));
+        self.engine.answer_cluster_request(request, |reply| match &saved {
+            Ok(()) => reply.ok(),
+            Err(error) => {
+                let text = format!("ERR error saving the cluster node config: {}", system_text(error));
+                reply.error(text.as_bytes());
+            }
+        });
     }
 
     fn apply(&mut self, request: &Request, command: &Command) {

@@ -23,6 +23,8 @@ pub const FIRST_LINK: usize = 1 << 16;
 const READ_BYTES: usize = 16 << 10;
 /// Reads of a link before others have their turn.
 const READS_MAX: usize = 16;
+/// Bytes of a packet of somebody who is not known as a node, and of what waits for him.
+pub const STRANGE_BYTES_MAX: usize = 128 << 10;
 /// A connection that says nothing is probed after so long.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
@@ -153,8 +155,8 @@ impl Links {
         }
     }
 
-    /// Something has happened on the socket of a link: what, and whether it is over.
-    pub fn follow(&mut self, id: LinkId) -> (Vec<Event>, Result<(), Broken>) {
+    /// Something has happened on the socket of a link: what, and whether it is over. `is_of_node`: whose packets may have any length.
+    pub fn follow(&mut self, id: LinkId, is_of_node: bool) -> (Vec<Event>, Result<(), Broken>) {
         let mut events = Vec::new();
         let Some(link) = self.links.get_mut(&id) else { return (events, Ok(())) };
         if link.state != State::Open {
@@ -164,7 +166,8 @@ impl Links {
                 Err(broken) => return (events, Err(broken)),
             }
         }
-        let outcome = link.read(&mut self.chunk, &mut events).and_then(|has_more| {
+        let bytes_max = if is_of_node { usize::MAX } else { STRANGE_BYTES_MAX };
+        let outcome = link.read(&mut self.chunk, bytes_max, &mut events).and_then(|has_more| {
             if has_more {
                 self.unread.push(id);
             }
@@ -223,13 +226,18 @@ impl Link {
     }
 
     /// Reads until nothing is left, or others are to have their turn: whether there may be more.
-    fn read(&mut self, chunk: &mut [u8], events: &mut Vec<Event>) -> Result<bool, Broken> {
+    fn read(&mut self, chunk: &mut [u8], bytes_max: usize, events: &mut Vec<Event>) -> Result<bool, Broken> {
+        if self.cut(bytes_max, events)? {
+            return Ok(true);
+        }
         for _ in 0..READS_MAX {
             match self.stream.read(chunk) {
                 Ok(0) => return Err(self.broken(ErrorKind::UnexpectedEof.into())),
                 Ok(len) => {
                     self.input.extend_from_slice(&chunk[..len]);
-                    self.cut(events)?;
+                    if self.cut(bytes_max, events)? {
+                        return Ok(true);
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -243,9 +251,9 @@ impl Link {
         Broken { handshake: self.stream.is_handshaking().then_some(error) }
     }
 
-    /// Cuts the packets off that are complete.
-    fn cut(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
-        let mut from = 0;
+    /// Cuts the packets off that are complete. Whether those before a long one may say that the sender is a node, which may send it.
+    fn cut(&mut self, bytes_max: usize, events: &mut Vec<Event>) -> Result<bool, Broken> {
+        let (mut from, mut is_too_long) = (0, false);
         loop {
             let rest = &self.input[from..];
             match packet_len(rest) {
@@ -253,12 +261,19 @@ impl Link {
                     events.push(Event::Packet(rest[..len].to_vec()));
                     from += len;
                 }
+                Ok(Some(len)) if len > bytes_max => {
+                    is_too_long = true;
+                    break;
+                }
                 Ok(_) => break,
                 Err(_) => return Err(BROKEN),
             }
         }
         self.input.drain(..from);
-        Ok(())
+        if is_too_long && events.is_empty() {
+            return Err(BROKEN);
+        }
+        Ok(is_too_long)
     }
 
     /// Sends until the socket takes no more.
