@@ -125,6 +125,7 @@ SUITES = {
     "redis-py-cluster": python("cluster.py"),
     "ioredis-cluster": node("cluster.js"),
     "go-redis-cluster": (prepare_go, [TARGET / "gorediscluster"]),
+    "jedis-cluster": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "JedisClusterScenarios"]),
     "redis-rs-cluster": (prepare_rust, [TARGET / "rust" / "debug" / "larder-ecosystem"]),
 }
 
