@@ -192,7 +192,7 @@ complete -c larder-server -l cluster-announce-port -x -d 'The port that others a
 complete -c larder-server -l cluster-announce-tls-port -x -d 'The port for TLS that others are told'
 complete -c larder-server -l cluster-announce-bus-port -x -d 'The port for other nodes that others are told'
 complete -c larder-server -l tls-port -x -d 'Port for TLS; 0 is none'
-complete -c larder-server -l tls-cluster -xa 'yes no' -d 'MIGRATE talks TLS to other servers'
+complete -c larder-server -l tls-cluster -xa 'yes no' -d 'Nodes of a cluster, and MIGRATE, talk TLS to other servers'
 complete -c larder-server -l tls-replication -xa 'yes no' -d 'The link to the primary is TLS'
 complete -c larder-server -l tls-auth-clients -xa 'no yes optional' -d 'Whether clients must, or may, send a certificate'
 complete -c larder-server -l tls-auth-clients-user -xa 'CN URI off' -d 'The part of a client\'s certificate that names its user: common name or URI'

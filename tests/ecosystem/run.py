@@ -28,7 +28,8 @@ CLASSES = TARGET / "classes"
 SUITE_SECONDS_MAX = 300
 
 # Debian packages with the programs that a suite needs.
-PACKAGES = {"node": "nodejs", "npm": "npm", "go": "golang", "javac": "default-jdk-headless", "mvn": "maven"}
+PACKAGES = {"node": "nodejs", "npm": "npm", "go": "golang", "javac": "default-jdk-headless", "mvn": "maven",
+            "cargo": "cargo"}
 
 
 class Unavailable(Exception):
@@ -80,6 +81,11 @@ def prepare_go():
     call(["go", "build", "-o", f"{TARGET}/", "./..."], cwd=HERE / "go")
 
 
+def prepare_rust():
+    need("cargo")
+    call(["cargo", "build", "-q", "--manifest-path", HERE / "rust" / "Cargo.toml", "--target-dir", TARGET / "rust"])
+
+
 def prepare_java():
     need("javac", "mvn")
     project, sources = HERE / "java" / "pom.xml", sorted((HERE / "java").glob("*.java"))
@@ -116,6 +122,11 @@ SUITES = {
     "celery": python("celery_jobs.py"),
     "redis-py-sentinel": python("sentinel.py"),
     "ioredis-sentinel": node("sentinel.js"),
+    "redis-py-cluster": python("cluster.py"),
+    "ioredis-cluster": node("cluster.js"),
+    "go-redis-cluster": (prepare_go, [TARGET / "gorediscluster"]),
+    "jedis-cluster": (prepare_java, ["java", "-cp", f"{JARS}/*:{CLASSES}", "JedisClusterScenarios"]),
+    "redis-rs-cluster": (prepare_rust, [TARGET / "rust" / "debug" / "larder-ecosystem"]),
 }
 
 
@@ -223,6 +234,7 @@ def run(name, scenarios, server, durable, counts):
         "REDIS_PORT": str(server.port),
         "REDIS_PROGRAM": server.command[0],
         "NODE_PATH": str(TARGET / "node_modules"),
+        "CLUSTERS_PROGRAM": str(HERE / "clusters.py"),
     }
     if name.endswith("-tls"):
         environment |= {"REDIS_PORT": str(server.tls_port), "REDIS_CA": f"{server.directory}/ca.crt"}

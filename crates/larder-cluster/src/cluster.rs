@@ -108,7 +108,8 @@ impl Cluster {
             cluster.restore_relations(node, now);
         }
         let epochs = cluster.table.iter().map(|(_, node)| node.config_epoch).max().unwrap_or_default();
-        cluster.current_epoch = saved.current_epoch.max(epochs);
+        // No vote is of an epoch that is not known: a file that says so is damaged, and the greater number the safer one.
+        cluster.current_epoch = saved.current_epoch.max(epochs).max(saved.last_vote_epoch);
         cluster.last_vote_epoch = saved.last_vote_epoch;
         cluster.announce_settings();
         cluster

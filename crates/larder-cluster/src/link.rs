@@ -3,7 +3,7 @@
 //! A node dials every other node and asks on that link; it accepts one from each and answers there.
 
 use crate::node_key::NodeKey;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The name of a link between the state machine and the one who has the sockets. It is never given again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,7 +40,8 @@ pub struct Link {
 /// All links.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
-    links: HashMap<LinkId, Link>,
+    /// The oldest first.
+    links: BTreeMap<LinkId, Link>,
     made: u64,
 }
 
@@ -61,6 +62,12 @@ impl Links {
     /// A link, if it is there.
     pub fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
         self.links.get_mut(&id)
+    }
+
+    /// The links that were accepted and are not known to be those of nodes, the oldest first. O(links).
+    pub fn of_strangers(&self) -> impl DoubleEndedIterator<Item = (LinkId, &Link)> {
+        let is_strange = |link: &Link| link.direction == Direction::From && link.node.is_none();
+        self.links.iter().filter(move |(_, link)| is_strange(link)).map(|(&id, link)| (id, link))
     }
 
     /// Takes a link out.

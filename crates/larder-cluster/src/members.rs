@@ -9,12 +9,22 @@ use crate::node::{Address, Names, Node};
 use crate::node_key::NodeKey;
 use crate::packet::{Extensions, Gossip, Greeting, Header, NodeFlags};
 
+/// Links of strangers that are kept.
+const STRANGE_LINKS_MAX: usize = 512;
+/// Nodes that strangers ask this one to meet, at a time: each is dialled.
+const STRANGE_HANDSHAKES_MAX: usize = 256;
 /// A PONG of this much in the future, by the wall clock of whoever saw it, is believed.
 const CLOCKS_DIFFER_MS: u64 = 500;
 
 impl Cluster {
     /// A connection came in: from and to these addresses, as the socket says. Names the link.
+    ///
+    /// Whoever connects may say nothing, and there is no password: a link that none of the nodes has makes place for newer ones.
     pub fn accepted(&mut self, peer_ip: &str, local_ip: &str, env: &Env<'_>) -> LinkId {
+        let oldest = self.links.of_strangers().map(|(id, _)| id).nth_back(STRANGE_LINKS_MAX - 1);
+        if let Some(oldest) = oldest {
+            self.close(oldest, env);
+        }
         self.links.insert(Link {
             direction: Direction::From,
             node: None,
@@ -77,6 +87,30 @@ impl Cluster {
         node.outbound = Some(link);
         node.ping_sent.get_or_insert(env.ms());
         self.outbox.push(Action::Dial { link, ip: node.address.ip.clone(), port: node.address.bus_port });
+    }
+
+    /// Whether a link is that of a node: others may send, and let wait, only little.
+    pub fn is_of_node(&self, link: LinkId) -> bool {
+        self.links.get(link).is_some_and(|link| link.node.is_some())
+    }
+
+    /// Closes links on which nothing has come that is a packet, since longer than a handshake may take.
+    pub(crate) fn close_silent_links(&mut self, env: &Env<'_>) {
+        let timeout = self.settings.handshake_timeout_ms();
+        let is_silent = |link: &Link| !link.is_proven && env.now.since(link.created) > timeout;
+        let silent: Vec<LinkId> =
+            self.links.of_strangers().filter(|(_, link)| is_silent(link)).map(|(id, _)| id).collect();
+        for link in silent {
+            self.close(link, env);
+        }
+    }
+
+    /// A stranger wants to be met.
+    pub(crate) fn meet_stranger(&mut self, address: Address, env: &Env<'_>) {
+        let under_way = self.table.iter().filter(|(_, node)| node.is_handshake()).count();
+        if under_way < STRANGE_HANDSHAKES_MAX {
+            self.begin_handshake(address, false, env);
+        }
     }
 
     /// Takes in a node whose name is not known yet, unless that is under way. It is dialled by the next tick.

@@ -121,7 +121,7 @@ impl Cluster {
             self.learn_own_ip(link, greeting == Greeting::Meet);
             if greeting == Greeting::Meet && sender.is_none() {
                 let address = self.address_of(header, link);
-                self.begin_handshake(address, false, env);
+                self.meet_stranger(address, env);
             }
             self.send_greeting(link, Greeting::Pong, env);
         }
@@ -163,6 +163,11 @@ impl Cluster {
                 return None;
             }
             if self.is_banned(&header.sender, env) {
+                return None;
+            }
+            if self.table.find(&header.sender).is_some_and(|other| other != node) {
+                // Somebody uses the name that another node has here until its own is known.
+                self.remove_node(node, env);
                 return None;
             }
             self.end_handshake(node, header, env);

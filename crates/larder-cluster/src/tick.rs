@@ -31,6 +31,7 @@ impl Cluster {
         for key in self.table.keys() {
             self.watch(key, env);
         }
+        self.close_silent_links(env);
         self.tick_manual_failover(env);
         if self.me().is_replica() {
             self.seek_election(env);

@@ -125,8 +125,13 @@ impl Victim {
         let _ = self.input(|cluster, env| cluster.command(&args, origin, env));
     }
 
+    /// A name that may be somebody's: also one that a node has until its own is known, as CLUSTER NODES shows it.
     fn id(&self, rng: &mut Rng) -> NodeId {
-        self.ids[rng.usize(..self.ids.len())]
+        let table = self.cluster.table();
+        match table.choose(rng).filter(|_| rng.u8(..4) == 0) {
+            Some(key) => table[key].id,
+            None => self.ids[rng.usize(..self.ids.len())],
+        }
     }
 
     fn packet(&self, rng: &mut Rng) -> Vec<u8> {

@@ -144,6 +144,12 @@ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 127.0.0.1:1@2 myself,slave bbbbbbbbbbbb
 }
 
 #[test]
+fn a_vote_of_an_epoch_that_was_not_known_makes_it_known() {
+    let cluster = restored(&VALKEY.replace("lastVoteEpoch 2", "lastVoteEpoch 900"));
+    assert_eq!((cluster.current_epoch(), cluster.last_vote_epoch()), (900, 900));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     let line = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 127.0.0.1:1@2 myself,master - 0 0 3 connected 5-7";
     let other = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb 127.0.0.1:3@4 master - 0 0 4 connected";

@@ -60,6 +60,10 @@ pub struct ShutdownFlags {
     pub now: bool,
     /// Go on when saving fails.
     pub force: bool,
+    /// Go on unless the server is a primary with slots in a cluster.
+    pub safe: bool,
+    /// Have a replica take the place of a primary in a cluster.
+    pub failover: bool,
 }
 
 /// Commands for another server.

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// How often the server looks whether replicas have everything, before it ends.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long a replica may take to say that it takes the place of this node.
+const HAND_OVER: Duration = Duration::from_secs(2);
+
 /// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on. While data is loaded
 /// there is nothing to save, and no time to lose: this does not return then.
 pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), Logged> {
@@ -37,13 +40,23 @@ fn shut_down_after(server: &Server, flags: ShutdownFlags, waits: bool) -> Result
     }
     shared.log.warning("User requested shutdown...");
     shared.supervisor().tell("STOPPING=1", &shared.log);
+    if flags.safe && !flags.force && persist.engine().has_slots() {
+        shared
+            .log
+            .warning("This is a voting primary. Shutting down may cause the cluster to go down. Can't exit.");
+        return Err(could_not(shared));
+    }
     if waits && !flags.now && !wait_for_replicas(shared, persist) {
         shared.log.warning("Shutdown manually aborted.");
         return Err(Logged);
     }
+    if flags.failover {
+        hand_over(shared, persist, flags);
+    }
     if close(shared, persist, flags).is_err() && !flags.force {
-        shared.log.warning("Errors trying to shut down the server. Check the logs for more information.");
-        return Err(Logged);
+        persist.engine().replication().set_handing_over(false);
+        persist.engine().wake_cluster();
+        return Err(could_not(shared));
     }
     shared.request_stop(flags);
     Ok(())
@@ -72,6 +85,46 @@ fn wait_for_replicas(shared: &Shared, persist: &Persist) -> bool {
         engine.retry_put_off();
     }
     goes_on
+}
+
+fn could_not(shared: &Shared) -> Logged {
+    shared.log.warning("Errors trying to shut down the server. Check the logs for more information.");
+    Logged
+}
+
+/// Tells a replica to take the place of this node, if that is a primary of a cluster. Writes are put off from then on, so that none is
+/// acknowledged that it does not have.
+fn hand_over(shared: &Shared, persist: &Persist, flags: ShutdownFlags) {
+    let engine = persist.engine();
+    if !engine.is_cluster_node() || engine.replication().is_replica() {
+        return;
+    }
+    engine.close_gate();
+    let begun = Instant::now();
+    if engine.replicas_lag() && !flags.now {
+        // Of what was written at the last moment.
+        engine.hurry_replicas();
+        wait_until(begun, || !engine.replicas_lag());
+    }
+    engine.replication().set_handing_over(true);
+    match engine.appoint_heir() {
+        None => {
+            engine.replication().set_handing_over(false);
+            shared.log.notice("Unable to find a replica to perform the auto failover on shutdown.");
+        }
+        Some(heir) => {
+            let node = heir.node;
+            shared.log.notice(&format!("Perform auto failover to replica {node} on shutdown."));
+            wait_until(begun, || heir.knows());
+        }
+    }
+}
+
+/// Waits until something holds, for [`HAND_OVER`] since the beginning at most.
+fn wait_until(begun: Instant, holds: impl Fn() -> bool) {
+    while !holds() && begun.elapsed() < HAND_OVER {
+        std::thread::sleep(LOOK);
+    }
 }
 
 fn close(shared: &Shared, persist: &Persist, flags: ShutdownFlags) -> Result<(), CloseError> {

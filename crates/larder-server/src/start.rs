@@ -119,10 +119,6 @@ fn run(
         shared.log.warning("Failed to start: keys have been hashed before it was known that they have slots");
         return Err(Aborted);
     }
-    if shared.config.is_yes("cluster-enabled") && shared.config.is_yes("tls-cluster") {
-        shared.log.warning("The cluster bus does not speak TLS: tls-cluster must be no");
-        return Err(Aborted);
-    }
     // Before anybody can know of the server.
     let server = Arc::new(Server::new(Arc::clone(shared)));
     signals::watch(Arc::clone(&server)).map_err(|error| abort(shared, &error))?;

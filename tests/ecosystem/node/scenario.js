@@ -22,7 +22,7 @@ async function waitFor(condition, seconds = 20) {
 }
 
 /** Runs all, or those whose names are among the program's arguments. */
-async function run(suite, scenarios, before) {
+async function run(suite, scenarios, before, seconds = 60) {
   const wanted = process.argv.slice(2);
   let failed = false;
   for (const scenario of scenarios) {
@@ -30,7 +30,7 @@ async function run(suite, scenarios, before) {
     const begin = Date.now();
     let timer;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no end after 60 s')), 60000);
+      timer = setTimeout(() => reject(new Error(`no end after ${seconds} s`)), seconds * 1000);
     });
     try {
       await before();

@@ -46,7 +46,7 @@ pub(super) fn shares_batch(
     let found = lookup::look_up(engine, worker, args).ok()?;
     let shares = match &session.multi {
         None => found.command.name == "multi" || shares(found.command, args),
-        Some(_) if transaction::queues(session, found.command) => true,
+        Some(_) if transaction::queues(session, found) => true,
         Some(queue) => {
             found.command.name == "exec"
                 && queue.commands.iter().all(|(found, args)| shares(found.command, args.as_args()))

@@ -239,6 +239,8 @@ const NOSAVE: i64 = 1;
 const SAVE: i64 = 2;
 const NOW: i64 = 4;
 const FORCE: i64 = 8;
+const SAFE: i64 = 16;
+const FAILOVER: i64 = 32;
 
 /// The names of `shutdown-on-sigint` and `shutdown-on-sigterm`, any number of which may be given.
 pub(super) const SHUTDOWN: Names = &[
@@ -247,14 +249,21 @@ pub(super) const SHUTDOWN: Names = &[
     ("nosave", NOSAVE),
     ("now", NOW),
     ("force", FORCE),
-    ("safe", 16),
-    ("failover", 32),
+    ("safe", SAFE),
+    ("failover", FAILOVER),
 ];
 
 /// What those names ask for, by their bits.
 pub(super) fn shutdown_flags(bits: i64) -> ShutdownFlags {
     let has = |bit: i64| bits & bit != 0;
-    ShutdownFlags { save: has(SAVE), nosave: has(NOSAVE), now: has(NOW), force: has(FORCE) }
+    ShutdownFlags {
+        save: has(SAVE),
+        nosave: has(NOSAVE),
+        now: has(NOW),
+        force: has(FORCE),
+        safe: has(SAFE),
+        failover: has(FAILOVER),
+    }
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn execute_with(
         {
             return admission::wait_for_pause(session, found);
         }
-        Ok(found) if transaction::queues(session, found.command) => {
+        Ok(found) if transaction::queues(session, found) => {
             let writes = pause::writes(&engine.scripts, found.command, args);
             transaction::queue(session, found, args, writes);
             out.extend_from_slice(b"+QUEUED\r\n");
@@ -233,7 +233,7 @@ fn check_closely(
         }
         admission::check(engine, session, command)?;
     }
-    if command.has(flags::NO_MULTI) && transaction::queues(session, command) {
+    if command.has(flags::NO_MULTI) && transaction::queues(session, found) {
         return Err(CommandError::text(format!(
             "ERR Command '{}' not allowed inside a transaction",
             found.full_name()

@@ -4,17 +4,18 @@ use crate::clients::queue::Queue;
 use crate::clients::queue::Watched;
 use crate::clients::registrations::Registration;
 use crate::clients::session::{Session, client_flags};
-use crate::command::spec::{Command, Found};
+use crate::command::spec::Found;
 use crate::engine::Engine;
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::locks::Held;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Whether the command is put into the queue instead of being executed.
+/// Whether the command is put into the queue instead of being executed. A subcommand, such as CLUSTER RESET, always is.
 #[inline]
-pub(crate) fn queues(session: &Session, command: &Command) -> bool {
-    session.multi.is_some() && !matches!(command.name, "exec" | "discard" | "quit" | "reset")
+pub(crate) fn queues(session: &Session, found: Found) -> bool {
+    let is_own = |found: Found| matches!(found.command.name, "exec" | "discard" | "quit" | "reset");
+    session.multi.is_some() && (found.parent.is_some() || !is_own(found))
 }
 
 /// Puts a command into the queue; `writes`: as [`crate::clients::pause::writes`] says.

@@ -17,13 +17,29 @@ use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
 use crate::replication::replica::Replica;
 use crate::replication::state::LinkState;
-use larder_cluster::{SLOTS, SlotMap};
+use larder_cluster::{NodeId, SLOTS, SlotMap};
 use larder_resp::Reply;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Replicas from this version on are told of slots by their primary.
 const KNOWS_SLOTS: u32 = 0x07_03_00;
+
+/// A replica that is to take the place of this primary.
+pub struct Heir {
+    /// Its name in the cluster.
+    pub node: NodeId,
+    /// Where in the stream it is told.
+    position: u64,
+    replica: Arc<Replica>,
+}
+
+impl Heir {
+    /// Whether it has said that it knows, or is gone: it follows nobody any more.
+    pub fn knows(&self) -> bool {
+        !self.replica.is_online() || self.replica.acked() >= self.position
+    }
+}
 
 impl Engine {
     /// Whether the server is a node of a cluster.
@@ -213,6 +229,23 @@ impl Engine {
         self.append_log.ask_for_acks(|| false);
         self.wake_senders(None);
         end
+    }
+
+    /// Whether the server is a primary of a cluster that has slots.
+    pub fn has_slots(&self) -> bool {
+        let map = self.cluster.map();
+        map.is_some_and(|map| (0..SLOTS).any(|slot| map.is_mine(slot)))
+    }
+
+    /// Tells a replica that has everything to take the place of this primary: which one, if there is one. Writes are put off.
+    pub fn appoint_heir(&self) -> Option<Heir> {
+        let end = self.append_log.stream_end();
+        let all = self.replication.replicas.list();
+        let has_all = |replica: &&Arc<Replica>| replica.is_online() && replica.acked() >= end;
+        let (replica, node) =
+            all.iter().filter(has_all).find_map(|replica| Some((replica, replica.info.node?)))?;
+        let words: [&[u8]; 5] = [b"CLUSTER", b"FAILOVER", b"FORCE", b"REPLICAID", node.as_bytes()];
+        Some(Heir { node, position: self.tell_replicas(&words), replica: Arc::clone(replica) })
     }
 
     /// Whether the replicas that are online, and understand what the cluster tells them, have applied the stream up to a position;

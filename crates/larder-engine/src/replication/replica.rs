@@ -2,6 +2,7 @@
 
 use crate::aof::stream::Cursor;
 use crate::config::LinkCompression;
+use larder_cluster::NodeId;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -27,6 +28,8 @@ pub struct ReplicaInfo {
     pub takes_blocks: bool,
     /// The version of the server, three bytes: major, minor, patch.
     pub version: Option<u32>,
+    /// Its name in the cluster.
+    pub node: Option<NodeId>,
 }
 
 impl ReplicaInfo {

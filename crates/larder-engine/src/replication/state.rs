@@ -109,6 +109,8 @@ pub struct Replication {
     pub(crate) has_stream: AtomicBool,
     /// The server waits for replicas, to end.
     ends: AtomicBool,
+    /// A replica is to take the place of this primary, which ends.
+    hands_over: AtomicBool,
     /// Replicas are to be asked what they have, at the end of the round.
     pub(crate) wants_acks: AtomicBool,
     /// Snapshots sent, partial resyncs granted, and refused.
@@ -141,6 +143,7 @@ impl Replication {
             failover: Mutex::default(),
             has_stream: AtomicBool::new(false),
             ends: AtomicBool::new(false),
+            hands_over: AtomicBool::new(false),
             wants_acks: AtomicBool::new(false),
             full_syncs: AtomicU64::new(0),
             partial_syncs: AtomicU64::new(0),
@@ -204,6 +207,16 @@ impl Replication {
     /// The server is not to end, though it waits for replicas to do so; false if it does not.
     pub(crate) fn abort_shutdown(&self) -> bool {
         self.ends.swap(false, Relaxed)
+    }
+
+    /// A replica is to take the place of this primary, which ends; or it does not end, after all.
+    pub fn set_handing_over(&self, on: bool) {
+        self.hands_over.store(on, Relaxed);
+    }
+
+    /// Whether it is so.
+    pub fn is_handing_over(&self) -> bool {
+        self.hands_over.load(Relaxed)
     }
 
     /// Wakes the thread of the link, for the end of the server.

@@ -3,7 +3,7 @@
 use super::deeds::{Deeds, Role};
 use super::facts::{Clock, EngineFacts};
 use super::file::NodesFile;
-use super::links::{Broken, Event, Links};
+use super::links::{Broken, Event, Links, STRANGE_BYTES_MAX};
 use super::replies::Question;
 use super::set_slot::{Progress, Waiting};
 use super::settings;
@@ -11,8 +11,9 @@ use crate::listen;
 use crate::persist::Persist;
 use crate::settings::system_text;
 use crate::shared::Shared;
+use crate::tls::Fault;
 use larder_cluster::{Action, Cluster, Command, Env, LinkId, Origin, Settings, TICK_MS, parse_nodes_conf};
-use larder_engine::{Engine, ForBus, Request, spawn_background};
+use larder_engine::{Engine, ForBus, LogLevel, Request, spawn_background};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::io::{self, ErrorKind};
@@ -52,6 +53,8 @@ pub struct Bus {
     goal: Option<u64>,
     /// In monotonic ms.
     next_tick: u64,
+    /// A connection could not be accepted: it is tried again, since there is no event for one that waits already.
+    must_accept: bool,
     /// The keys that were loaded have been compared with the slots.
     is_verified: bool,
 }
@@ -122,6 +125,7 @@ impl Bus {
             bus_port,
             waiting: Vec::new(),
             goal: None,
+            must_accept: false,
             is_verified: false,
         })
     }
@@ -146,6 +150,9 @@ impl Bus {
             for event in &events {
                 self.follow_event(event.token());
             }
+            for link in self.links.take_unread() {
+                self.follow_link(link);
+            }
             self.take_mail();
             self.look_at_waiting();
             self.tick_if_due(persist);
@@ -155,6 +162,9 @@ impl Bus {
 
     /// How long nothing needs to be looked at.
     fn patience(&self) -> Duration {
+        if self.links.has_unread() {
+            return Duration::ZERO;
+        }
         let is_curious = self.goal.is_some() || !self.waiting.is_empty() || self.deeds.is_pending();
         let left = Duration::from_millis(self.next_tick.saturating_sub(self.clock.now().mono_ms));
         if is_curious { left.min(LOOK) } else { left }
@@ -175,28 +185,39 @@ impl Bus {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    self.shared.log.warning(&format!("Error accepting a node: {}", system_text(&error)));
+                    // There may be no file descriptors for a while.
+                    if !std::mem::replace(&mut self.must_accept, true) {
+                        let text = format!("Error accepting a node: {}", system_text(&error));
+                        self.shared.log.warning(&text);
+                    }
                     return;
                 }
             };
             let Ok(local) = socket.local_addr() else { continue };
             let (peer, local) = (plain_ip(peer.ip()), plain_ip(local.ip()));
             let link = self.input(|cluster, env| cluster.accepted(&peer, &local, env));
-            if self.links.accept(link, socket).is_err() {
+            let shared = Arc::clone(&self.shared);
+            if self.links.accept(link, socket, settings::bus_tls(&shared)).is_err() {
                 self.input(|cluster, env| cluster.closed(link, env));
             }
         }
     }
 
     fn follow_link(&mut self, link: LinkId) {
-        let (events, outcome) = self.links.follow(link);
+        let (events, outcome) = self.links.follow(link, self.cluster.is_of_node(link));
         for event in events {
             self.input(|cluster, env| match event {
                 Event::Connected => cluster.connected(link, env),
                 Event::Packet(bytes) => cluster.receive(link, &bytes, env),
             });
         }
-        if let Err(Broken) = outcome {
+        if let Err(Broken { handshake }) = outcome {
+            if let Some(error) = handshake.filter(|_| self.shared.log.wants(LogLevel::Verbose)) {
+                let text = format!("The TLS handshake with a node failed: {}", Fault(&error));
+                self.shared.log.verbose(&text);
+            }
+            self.drop_link(link);
+        } else if !self.cluster.is_of_node(link) && self.links.queued_bytes(link) > STRANGE_BYTES_MAX {
             self.drop_link(link);
         }
     }
@@ -222,6 +243,9 @@ impl Bus {
             return;
         }
         self.next_tick = now + TICK_MS;
+        if std::mem::take(&mut self.must_accept) {
+            (0..self.listeners.len()).for_each(|at| self.accept(at));
+        }
         let settings = settings::of(&self.shared.config, self.bus_port);
         if settings != self.settings {
             self.settings = settings.clone();
@@ -308,6 +332,7 @@ impl Bus {
             }
         };
         let request = match command {
+            Command::SaveConfig => return self.save_as_asked(&request),
             Command::SetSlot { .. } if origin == Origin::Client && !request.may_take_long() => {
                 let words: Vec<&[u8]> = request.args.as_args().iter().collect();
                 self.engine.tell_replicas(&words);
@@ -323,6 +348,18 @@ impl Bus {
             _ => request,
         };
         self.apply(&request, &command);
+    }
+
+    /// SAVECONFIG: nothing depends on it but the reply.
+    fn save_as_asked(&mut self, request: &Request) {
+        let saved = self.file.save(&self.cluster.saved_text(self.clock.now()));
+        self.engine.answer_cluster_request(request, |reply| match &saved {
+            Ok(()) => reply.ok(),
+            Err(error) => {
+                let text = format!("ERR error saving the cluster node config: {}", system_text(error));
+                reply.error(text.as_bytes());
+            }
+        });
     }
 
     fn apply(&mut self, request: &Request, command: &Command) {
@@ -412,7 +449,8 @@ impl Bus {
     fn say(&mut self, action: Action) {
         match action {
             Action::Dial { link, ip, port } => {
-                if self.links.dial(link, &ip, port).is_err() {
+                let shared = Arc::clone(&self.shared);
+                if self.links.dial(link, &ip, port, settings::bus_tls(&shared)).is_err() {
                     self.drop_link(link);
                 }
             }

@@ -2,7 +2,8 @@
 //!
 //! What cannot be done because a script keeps the shards stays here and is tried again, in the same order. A node that is to follow another hands
 //! the new map out first, so that clients are told where to go before the connections of those that wait are closed; one that is to lead takes
-//! the role first, so that a slot that it has is one that it can write.
+//! the role first, so that a slot that it has is one that it can write. One that ends, and has told a replica to take its place, keeps the
+//! role to its end: it only says where clients are to go.
 
 use larder_cluster::{SlotMap, SlotSet};
 use larder_engine::{Busy, Engine, SlotKeys, instant};
@@ -114,6 +115,11 @@ impl Deeds {
     fn try_work(&mut self) -> Result<bool, Busy> {
         if !matches!(self.role, Some(Role::Lead)) {
             self.hand_out_map()?;
+        }
+        if self.engine.replication().is_handing_over() {
+            // What is being saved is that of a primary. Writes that were put off are told where to go.
+            self.engine.retry_put_off();
+            return Ok(false);
         }
         match &self.role {
             Some(Role::Follow(host, port)) => self.engine.follow_in_cluster(host, *port)?,

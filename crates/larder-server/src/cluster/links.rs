@@ -1,15 +1,18 @@
-//! The sockets of the bus. None of them is ever waited for.
+//! The sockets of the bus, which are plain or TLS as `tls-cluster` says when they are made. None of them is ever waited for.
 //!
 //! Bytes that come are cut into packets by their lengths; what is not of this protocol closes its link. What goes out waits in a queue of packets,
-//! which several links may share. A queue beyond `cluster-link-sendbuf-limit` closes its link.
+//! which several links may share. A queue beyond `cluster-link-sendbuf-limit` closes its link. From a link that says more and more, only so much is
+//! read at once ([`READS_MAX`]): the others have their turn, and the clock.
 
+use crate::tls::{self, NodeStream};
 use larder_cluster::LinkId;
 use larder_cluster::packet::packet_len;
+use larder_engine::config::TlsAuthClients;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use socket2::{SockRef, TcpKeepalive};
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +21,17 @@ use std::time::Duration;
 pub const FIRST_LINK: usize = 1 << 16;
 /// Bytes read at once.
 const READ_BYTES: usize = 16 << 10;
+/// Reads of a link before others have their turn.
+const READS_MAX: usize = 16;
+/// Bytes of a packet of somebody who is not known as a node, and of what waits for him.
+pub const STRANGE_BYTES_MAX: usize = 128 << 10;
 /// A connection that says nothing is probed after so long.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// A link with a socket.
 struct Link {
-    socket: TcpStream,
-    is_connecting: bool,
+    stream: NodeStream,
+    state: State,
     input: Vec<u8>,
     output: VecDeque<Arc<[u8]>>,
     /// Bytes of the first packet of `output` that have been sent.
@@ -32,9 +39,24 @@ struct Link {
     queued_bytes: usize,
 }
 
+/// How far a link has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The kernel connects.
+    Connecting,
+    /// The handshake of a link that was dialled is under way.
+    Greeting,
+    Open,
+}
+
 /// The socket of a link is of no use any more.
 #[derive(Debug)]
-pub struct Broken;
+pub struct Broken {
+    /// What went wrong in a handshake of TLS.
+    pub handshake: Option<io::Error>,
+}
+
+const BROKEN: Broken = Broken { handshake: None };
 
 /// All links that have sockets.
 pub struct Links {
@@ -42,6 +64,8 @@ pub struct Links {
     links: HashMap<LinkId, Link>,
     /// Links with something to send.
     waiting: Vec<LinkId>,
+    /// Links that may have more to read.
+    unread: Vec<LinkId>,
     chunk: Vec<u8>,
     /// Links that were closed because too much waited for them.
     pub overflows: u64,
@@ -63,6 +87,7 @@ impl Links {
             registry,
             links: HashMap::new(),
             waiting: Vec::new(),
+            unread: Vec::new(),
             chunk: vec![0; READ_BYTES],
             overflows: 0,
         }
@@ -73,33 +98,38 @@ impl Links {
         token.0.checked_sub(FIRST_LINK).map(|number| LinkId(number as u64))
     }
 
-    /// Takes in a socket that was accepted.
-    pub fn accept(&mut self, id: LinkId, socket: TcpStream) -> io::Result<()> {
-        self.add(id, socket, false)
+    /// Takes in a socket that was accepted. By TLS the other node must show a certificate, whatever clients need not.
+    pub fn accept(&mut self, id: LinkId, socket: TcpStream, tls: Option<&tls::Context>) -> io::Result<()> {
+        let stream = match tls {
+            None => NodeStream::plain(socket),
+            Some(tls) => {
+                let config = tls.server(TlsAuthClients::Yes).ok_or_else(not_configured)?;
+                NodeStream::accepted(socket, config)?
+            }
+        };
+        self.add(id, stream, State::Open)
     }
 
     /// Begins to connect.
-    pub fn dial(&mut self, id: LinkId, ip: &str, port: u16) -> io::Result<()> {
+    pub fn dial(&mut self, id: LinkId, ip: &str, port: u16, tls: Option<&tls::Context>) -> io::Result<()> {
         let ip: IpAddr = ip.parse().map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
         let socket = TcpStream::connect(SocketAddr::new(ip, port))?;
-        self.add(id, socket, true)
+        let stream = match tls {
+            None => NodeStream::plain(socket),
+            Some(tls) => NodeStream::dialled(socket, tls.client().ok_or_else(not_configured)?, ip)?,
+        };
+        self.add(id, stream, State::Connecting)
     }
 
-    fn add(&mut self, id: LinkId, mut socket: TcpStream, is_connecting: bool) -> io::Result<()> {
+    fn add(&mut self, id: LinkId, mut stream: NodeStream, state: State) -> io::Result<()> {
         let token = Token(FIRST_LINK + id.0 as usize);
-        self.registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
-        let link = Link {
-            socket,
-            is_connecting,
-            input: Vec::new(),
-            output: VecDeque::new(),
-            sent: 0,
-            queued_bytes: 0,
-        };
+        self.registry.register(stream.socket_mut(), token, Interest::READABLE | Interest::WRITABLE)?;
+        let link =
+            Link { stream, state, input: Vec::new(), output: VecDeque::new(), sent: 0, queued_bytes: 0 };
         // Without these it works as well.
-        let _ = link.socket.set_nodelay(true);
+        let _ = link.stream.socket().set_nodelay(true);
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
-        let _ = SockRef::from(&link.socket).set_tcp_keepalive(&keepalive);
+        let _ = SockRef::from(link.stream.socket()).set_tcp_keepalive(&keepalive);
         self.links.insert(id, link);
         Ok(())
     }
@@ -107,7 +137,7 @@ impl Links {
     /// Closes a link, if it is there.
     pub fn close(&mut self, id: LinkId) {
         if let Some(mut link) = self.links.remove(&id) {
-            let _ = self.registry.deregister(&mut link.socket);
+            let _ = self.registry.deregister(link.stream.socket_mut());
         }
     }
 
@@ -125,26 +155,44 @@ impl Links {
         }
     }
 
-    /// Something has happened on the socket of a link: what, and whether it is over.
-    pub fn follow(&mut self, id: LinkId) -> (Vec<Event>, Result<(), Broken>) {
+    /// Something has happened on the socket of a link: what, and whether it is over. `is_of_node`: whose packets may have any length.
+    pub fn follow(&mut self, id: LinkId, is_of_node: bool) -> (Vec<Event>, Result<(), Broken>) {
         let mut events = Vec::new();
         let Some(link) = self.links.get_mut(&id) else { return (events, Ok(())) };
-        if link.is_connecting {
-            match link.is_connected() {
+        if link.state != State::Open {
+            match link.open() {
                 Ok(true) => events.push(Event::Connected),
                 Ok(false) => return (events, Ok(())),
-                Err(Broken) => return (events, Err(Broken)),
+                Err(broken) => return (events, Err(broken)),
             }
         }
-        let outcome = link.read(&mut self.chunk, &mut events).and_then(|()| link.write());
+        let bytes_max = if is_of_node { usize::MAX } else { STRANGE_BYTES_MAX };
+        let outcome = link.read(&mut self.chunk, bytes_max, &mut events).and_then(|has_more| {
+            if has_more {
+                self.unread.push(id);
+            }
+            link.write()
+        });
         (events, outcome)
+    }
+
+    /// Whether some links are to be followed without an event of theirs.
+    pub fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Takes the links that are to be followed without an event of theirs.
+    pub fn take_unread(&mut self) -> Vec<LinkId> {
+        std::mem::take(&mut self.unread)
     }
 
     /// Sends what waits. Returns the links that broke, or for which too much waits: more than `bytes_max`, if that is not 0.
     pub fn flush(&mut self, bytes_max: usize) -> Vec<LinkId> {
         let mut over = Vec::new();
         for id in std::mem::take(&mut self.waiting) {
-            let Some(link) = self.links.get_mut(&id).filter(|link| !link.is_connecting) else { continue };
+            let Some(link) = self.links.get_mut(&id).filter(|link| link.state == State::Open) else {
+                continue;
+            };
             let is_broken = link.write().is_err();
             let overflows = bytes_max > 0 && link.queued_bytes > bytes_max;
             self.overflows += u64::from(overflows);
@@ -157,39 +205,55 @@ impl Links {
 }
 
 impl Link {
-    fn is_connected(&mut self) -> Result<bool, Broken> {
-        if self.socket.take_error().map_or(true, |error| error.is_some()) {
-            return Err(Broken);
-        }
-        match self.socket.peer_addr() {
-            Ok(_) => {
-                self.is_connecting = false;
-                Ok(true)
+    /// Goes on with opening a link that was dialled; whether it is open now.
+    fn open(&mut self) -> Result<bool, Broken> {
+        if self.state == State::Connecting {
+            let socket = self.stream.socket();
+            if socket.take_error().map_or(true, |error| error.is_some()) {
+                return Err(BROKEN);
             }
-            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
-            Err(_) => Err(Broken),
+            match socket.peer_addr() {
+                Ok(_) => self.state = State::Greeting,
+                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(false),
+                Err(_) => return Err(BROKEN),
+            }
         }
+        let is_open = self.stream.greet().map_err(|error| Broken { handshake: Some(error) })?;
+        if is_open {
+            self.state = State::Open;
+        }
+        Ok(is_open)
     }
 
-    /// Reads until nothing is left.
-    fn read(&mut self, chunk: &mut [u8], events: &mut Vec<Event>) -> Result<(), Broken> {
-        loop {
-            match self.socket.read(chunk) {
-                Ok(0) => return Err(Broken),
+    /// Reads until nothing is left, or others are to have their turn: whether there may be more.
+    fn read(&mut self, chunk: &mut [u8], bytes_max: usize, events: &mut Vec<Event>) -> Result<bool, Broken> {
+        if self.cut(bytes_max, events)? {
+            return Ok(true);
+        }
+        for _ in 0..READS_MAX {
+            match self.stream.read(chunk) {
+                Ok(0) => return Err(self.broken(ErrorKind::UnexpectedEof.into())),
                 Ok(len) => {
                     self.input.extend_from_slice(&chunk[..len]);
-                    self.cut(events)?;
+                    if self.cut(bytes_max, events)? {
+                        return Ok(true);
+                    }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Broken),
+                Err(error) => return Err(self.broken(error)),
             }
         }
+        Ok(true)
     }
 
-    /// Cuts the packets off that are complete.
-    fn cut(&mut self, events: &mut Vec<Event>) -> Result<(), Broken> {
-        let mut from = 0;
+    fn broken(&self, error: io::Error) -> Broken {
+        Broken { handshake: self.stream.is_handshaking().then_some(error) }
+    }
+
+    /// Cuts the packets off that are complete. Whether those before a long one may say that the sender is a node, which may send it.
+    fn cut(&mut self, bytes_max: usize, events: &mut Vec<Event>) -> Result<bool, Broken> {
+        let (mut from, mut is_too_long) = (0, false);
         loop {
             let rest = &self.input[from..];
             match packet_len(rest) {
@@ -197,18 +261,25 @@ impl Link {
                     events.push(Event::Packet(rest[..len].to_vec()));
                     from += len;
                 }
+                Ok(Some(len)) if len > bytes_max => {
+                    is_too_long = true;
+                    break;
+                }
                 Ok(_) => break,
-                Err(_) => return Err(Broken),
+                Err(_) => return Err(BROKEN),
             }
         }
         self.input.drain(..from);
-        Ok(())
+        if is_too_long && events.is_empty() {
+            return Err(BROKEN);
+        }
+        Ok(is_too_long)
     }
 
     /// Sends until the socket takes no more.
     fn write(&mut self) -> Result<(), Broken> {
         while let Some(first) = self.output.front() {
-            match self.socket.write(&first[self.sent..]) {
+            match self.stream.write(&first[self.sent..]) {
                 Ok(len) => {
                     self.sent += len;
                     self.queued_bytes -= len;
@@ -219,9 +290,13 @@ impl Link {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Broken),
+                Err(_) => return Err(BROKEN),
             }
         }
         Ok(())
     }
+}
+
+fn not_configured() -> io::Error {
+    io::Error::other("TLS is not configured")
 }

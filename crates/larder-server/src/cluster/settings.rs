@@ -1,5 +1,7 @@
 //! The options of the cluster, as the state machine takes them.
 
+use crate::shared::Shared;
+use crate::tls;
 use larder_cluster::{Address, Names, Settings};
 use larder_engine::config::Config;
 
@@ -57,6 +59,11 @@ pub fn of(config: &Config, bus_port: u16) -> Settings {
         manual_failover_timeout_ms: number("cluster-manual-failover-timeout"),
         blacklist_ttl_s: number("cluster-blacklist-ttl"),
     }
+}
+
+/// The TLS that new links of the bus use, if they do.
+pub fn bus_tls(shared: &Shared) -> Option<&tls::Context> {
+    shared.config.is_yes("tls-cluster").then_some(&shared.tls)
 }
 
 /// Bytes that may wait for a node; 0: no limit.

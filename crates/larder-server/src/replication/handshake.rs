@@ -206,6 +206,10 @@ pub fn introduce(link: &Link, peer: &mut Peer) -> Result<(), LinkError> {
     }
     peer.ask(link, &words)?;
     peer.ask(link, &["REPLCONF", "version", VERSION])?;
+    if let Some(map) = link.engine().slot_map() {
+        // By that name the primary appoints it.
+        peer.ask(link, &["REPLCONF", "set-cluster-node-id", map.me().id.as_str()])?;
+    }
     Ok(())
 }
 

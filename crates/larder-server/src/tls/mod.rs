@@ -1,9 +1,10 @@
-//! TLS: for clients ([`TlsStream`]) and for connections to other servers ([`PeerLink`]), as the options say ([`Context`]).
+//! TLS: for clients ([`TlsStream`]), for connections to other servers ([`PeerLink`]) and between nodes ([`NodeStream`]), as the options
+//! say ([`Context`]).
 //!
 //! rustls does the protocol and aws-lc the cryptography; docs/design/tls.md says why. Files below, each of which uses only those above it:
 //! `certificate` and `key` read files, `suites` the words of protocols and ciphers, `options` what is configured; `verifier` decides whom
 //! to trust, `resumption` keeps sessions; `active` makes configurations of all that, `context` holds the one in force; `session` is a
-//! connection on bytes, `socket` and `link` are connections on sockets; `fault` says why one failed.
+//! connection on bytes, `socket`, `link` and `node_stream` are connections on sockets; `fault` says why one failed.
 
 mod active;
 mod certificate;
@@ -11,6 +12,7 @@ mod context;
 mod fault;
 mod key;
 mod link;
+mod node_stream;
 mod options;
 mod resumption;
 mod session;
@@ -22,4 +24,5 @@ pub use certificate::Certificate;
 pub use context::{Context, NotChanged};
 pub use fault::Fault;
 pub use link::PeerLink;
+pub use node_stream::NodeStream;
 pub use socket::TlsStream;

@@ -1,11 +1,16 @@
 //! Clusters of servers: redirections beside Valkey's, nodes that join, fail and take each other's place, the tools of operators, and clusters of
 //! which only some nodes are Larder.
 
+mod attack;
+mod commands;
 mod document;
 mod failover;
+mod file;
+mod leaving;
 mod mixed;
 mod node;
 mod nodes;
 mod redirects;
 mod slots;
+mod tls;
 mod tools;

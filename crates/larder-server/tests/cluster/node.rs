@@ -1,7 +1,10 @@
 //! Nodes of clusters, and clusters of them.
 
 use larder_cluster::key_slot;
-use larder_testkit::{Client, Kind, Port, Server, Value};
+use larder_testkit::tls::{Authority, Identity};
+use larder_testkit::{Client, Kind, Port, Server, Value, tls};
+use rustls::ClientConfig;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Of all nodes here, in ms.
@@ -15,6 +18,7 @@ pub struct Node {
     pub server: Server,
     bus: Port,
     args: Vec<String>,
+    tls: Option<(Port, Arc<ClientConfig>)>,
 }
 
 impl Node {
@@ -30,7 +34,25 @@ impl Node {
         ];
         let args: Vec<String> = own.as_flattened().iter().chain(more).map(|&arg| arg.to_owned()).collect();
         let borrowed: Vec<&str> = args.iter().map(String::as_str).collect();
-        Node { server: Server::of(kind, &borrowed), bus, args }
+        Node { server: Server::of(kind, &borrowed), bus, args, tls: None }
+    }
+
+    /// Starts a node whose bus, and whose replication, are TLS. It has a plain port as well; clients here use that for TLS.
+    pub fn over_tls(kind: Kind, authority: &Authority, identity: &Identity, more: &[&str]) -> Node {
+        let (tls_port, ca) = (Port::reserve(), authority.certificate());
+        let port = tls_port.number().to_string();
+        let own = [
+            ["--tls-cluster", "yes"],
+            ["--tls-replication", "yes"],
+            ["--tls-port", &port],
+            ["--tls-cert-file", &identity.certificate],
+            ["--tls-key-file", &identity.key],
+            ["--tls-ca-cert-file", &ca],
+        ];
+        let mut node = Node::start(kind, &[own.as_flattened(), more].concat());
+        let config = tls::config(authority, Some(identity), rustls::ALL_VERSIONS);
+        node.tls = Some((tls_port, config));
+        node
     }
 
     /// Larder.
@@ -44,9 +66,28 @@ impl Node {
         self.server.start_again(&[&["--enable-debug-command", "yes"][..], &args].concat())
     }
 
+    /// A new connection.
+    pub fn client(&self) -> Client {
+        self.connect_to(self.port())
+    }
+
+    /// A new connection to a port of another node, as one to this node.
+    fn connect_to(&self, port: u16) -> Client {
+        let client = match &self.tls {
+            None => Client::connect(port),
+            Some((_, config)) => tls::connect(port, config),
+        };
+        client.expect("the node is there")
+    }
+
+    /// The port that clients here use.
+    pub fn port(&self) -> u16 {
+        self.tls.as_ref().map_or_else(|| self.server.port(), |(port, _)| port.number())
+    }
+
     /// The reply to a command on a new connection, as text.
     pub fn ask(&self, line: &str) -> String {
-        text(&self.server.client().ask(line))
+        text(&self.client().ask(line))
     }
 
     /// A command that must succeed.
@@ -60,7 +101,7 @@ impl Node {
 
     /// `127.0.0.1:port`
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.server.port())
+        format!("127.0.0.1:{}", self.port())
     }
 
     pub fn bus_port(&self) -> u16 {
@@ -69,7 +110,7 @@ impl Node {
 
     /// The subcommand that makes another node meet this one.
     pub fn meet_command(&self) -> String {
-        format!("CLUSTER MEET 127.0.0.1 {} {}", self.server.port(), self.bus_port())
+        format!("CLUSTER MEET 127.0.0.1 {} {}", self.port(), self.bus_port())
     }
 
     /// A field of CLUSTER INFO.
@@ -170,14 +211,14 @@ pub fn tag(seed: &str, is_wanted: impl Fn(u16) -> bool) -> String {
 
 /// Executes a command wherever it is for, following redirections as clients do.
 pub fn routed(from: &Node, args: &[&str]) -> Value {
-    let mut client = from.server.client();
+    let mut client = from.client();
     let mut reply = client.cmd(args);
     for _ in 0..16 {
         let said = reply.text();
         let words: Vec<&str> = said.split(' ').collect();
         let [code @ ("MOVED" | "ASK"), _, address] = words[..] else { return reply };
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-        client = Client::connect(port).expect("the node is there");
+        client = from.connect_to(port);
         if code == "ASK" {
             client.ask("ASKING");
         }

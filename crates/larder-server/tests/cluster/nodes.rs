@@ -50,7 +50,7 @@ fn a_node_that_cannot_be_one_does_not_start() {
     let replica = start_refused(&["--port", &port, "--cluster-enabled", "yes", "--replicaof", "127.0.0.1 1"]);
     assert!(replica.contains("replicaof directive not allowed in cluster mode"), "{replica}");
     let tls = start_refused(&["--port", &port, "--cluster-enabled", "yes", "--tls-cluster", "yes"]);
-    assert!(tls.contains("The cluster bus does not speak TLS"), "{tls}");
+    assert!(tls.contains("No tls-cert-file configured!"), "{tls}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! REPLCONF: what replicas say of themselves, and how far they have come.
 
+use crate::cluster::ClusterState;
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
 use crate::replication::replica::{Filter, Phase};
 use crate::text::number;
 use crate::text::word::is_word;
+use larder_cluster::NodeId;
 use larder_resp::Args;
 
 /// Bytes that an address may have.
@@ -61,6 +63,8 @@ fn set(context: &mut Context<'_>, option: &[u8], value: &[u8]) -> CommandResult 
             version_of(&text)
                 .ok_or_else(|| CommandError::text(format!("ERR Unrecognized version format: {text}")))?,
         );
+    } else if is_word(option, "set-cluster-node-id") {
+        info.node = Some(node_of(&context.engine.cluster, value)?);
     } else {
         return Err(CommandError::text(format!(
             "ERR Unrecognized REPLCONF option: {}",
@@ -68,6 +72,18 @@ fn set(context: &mut Context<'_>, option: &[u8], value: &[u8]) -> CommandResult 
         )));
     }
     Ok(())
+}
+
+/// A node that this one knows, by its name.
+fn node_of(cluster: &ClusterState, name: &[u8]) -> CommandResult<NodeId> {
+    if !cluster.is_on() {
+        return Err(CommandError::Fixed("ERR This instance has cluster support disabled"));
+    }
+    let map = cluster.map();
+    let is_known = |id: &NodeId| map.is_some_and(|map| map.nodes.iter().any(|node| node.id == *id));
+    NodeId::parse(name)
+        .filter(is_known)
+        .ok_or_else(|| CommandError::text(format!("ERR Unknown node {}", String::from_utf8_lossy(name))))
 }
 
 fn filter_of(value: &[u8]) -> CommandResult<Filter> {

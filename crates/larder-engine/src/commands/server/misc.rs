@@ -31,7 +31,7 @@ pub(super) fn monitor(context: &mut Context<'_>, _args: Args<'_>) -> CommandResu
 
 pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut flags = ShutdownFlags::default();
-    let (mut abort, mut is_safe) = (false, false);
+    let mut abort = false;
     for word in args.from(1).iter() {
         if is_word(word, "save") {
             flags.save = true;
@@ -44,11 +44,9 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         } else if is_word(word, "abort") {
             abort = true;
         } else if is_word(word, "safe") {
-            is_safe = true;
-        } else if is_word(word, "failover") && context.engine.cluster.is_on() {
-            return Err(CommandError::Fixed("ERR SHUTDOWN FAILOVER is not supported by this server"));
+            flags.safe = true;
         } else if is_word(word, "failover") {
-            // It concerns a cluster.
+            flags.failover = true;
         } else {
             return Err(CommandError::SYNTAX);
         }
@@ -56,18 +54,15 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     if (abort && flags != ShutdownFlags::default()) || (flags.save && flags.nosave) {
         return Err(CommandError::SYNTAX);
     }
+    if flags.failover && !context.engine.cluster.is_on() {
+        return Err(CommandError::Fixed("ERR SHUTDOWN FAILOVER is only supported in cluster mode."));
+    }
     if abort {
         if !context.engine.replication.abort_shutdown() {
             return Err(CommandError::Fixed("ERR No shutdown in progress."));
         }
         context.reply.ok();
         return Ok(());
-    }
-    if is_safe && !flags.force && has_slots(context) {
-        context
-            .engine
-            .log_warning("This node is a primary with slots: it does not end, since that would not be safe");
-        return Err(CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."));
     }
     if context.engine.gate.is_busy() {
         if !flags.nosave {
@@ -80,7 +75,7 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
             "ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client",
         ));
     }
-    if !flags.now && context.engine.replicas_lag() {
+    if !flags.now && context.engine.replicas_lag() || flags.failover {
         // This thread may be the one that sends them what they lack.
         context.engine.host.shutdown_in_background(flags);
         blocking::wait(context, &[], BlockedOp::Shutdown, 0);
@@ -93,12 +88,6 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         .map_err(|Logged| CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."))?;
     context.flow = Flow::CloseNow;
     Ok(())
-}
-
-/// Whether the server is a node of a cluster that has slots.
-fn has_slots(context: &mut Context<'_>) -> bool {
-    let map = context.engine.cluster.newest(&mut context.worker.slot_map);
-    map.is_some_and(|map| (0..larder_cluster::SLOTS).any(|slot| map.is_mine(slot)))
 }
 
 /// Shelves of jars, each a collection packed to its rim.

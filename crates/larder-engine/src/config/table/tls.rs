@@ -5,7 +5,8 @@ use crate::config::choices::{Choice, TlsAuthClients, TlsUserField};
 
 pub(super) static OPTIONS: &[Opt] = &[
     int("tls-port", 0, 65535, "0").does("Port for TLS; 0 is none.", "tls/main.rs"),
-    yes_no("tls-cluster", "no").does("`MIGRATE` talks TLS to other servers.", "tls/migrate.rs"),
+    yes_no("tls-cluster", "no")
+        .does("Nodes of a cluster, and `MIGRATE`, talk TLS to other servers.", "cluster/tls.rs"),
     yes_no("tls-replication", "no").does("The link to the primary is TLS.", "tls/replication.rs"),
     one_of("tls-auth-clients", TlsAuthClients::NAMES, "yes")
         .hot_int(|h| h.tls_auth_clients.number())
