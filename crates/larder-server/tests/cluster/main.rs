@@ -7,5 +7,6 @@ mod mixed;
 mod node;
 mod nodes;
 mod redirects;
+mod scan;
 mod slots;
 mod tools;

@@ -39,7 +39,7 @@ pub(crate) const HANDLERS: &[(&str, Handler)] = &[
     ("cluster|slot-stats", super::slot_stats::slot_stats),
     ("cluster|slots", super::ask::ask),
     ("cluster|syncslots", super::unsupported),
-    ("clusterscan", super::unsupported),
+    ("clusterscan", super::scan::clusterscan),
     ("readonly", super::readonly),
     ("readwrite", super::readwrite),
 ];

@@ -5,6 +5,7 @@ mod ask;
 mod handlers;
 mod help;
 mod keys;
+mod scan;
 mod slot_stats;
 
 pub(crate) use handlers::HANDLERS;
