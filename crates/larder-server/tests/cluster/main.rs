@@ -3,6 +3,7 @@
 
 mod document;
 mod failover;
+mod migration;
 mod mixed;
 mod node;
 mod nodes;

@@ -20,11 +20,15 @@ const RANDOM_TRIES: usize = 100;
 pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pattern = args.at(1);
     let (db, due_ms) = (context.db, context.due_ms());
+    let hidden = context.engine.cluster.migrations.hidden();
     context.deferred_array(|context, items| {
         let mut count = 0;
         context.each_shard(|data| {
             for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
-                if !is_due(&entry, due_ms) && glob::matches(pattern, entry.key()) {
+                if !is_due(&entry, due_ms)
+                    && !hidden.hides(entry.key())
+                    && glob::matches(pattern, entry.key())
+                {
                     items.bulk(entry.key());
                     count += 1;
                 }
@@ -82,6 +86,7 @@ fn step(
     items: &mut Reply<'_>,
 ) -> CommandResult<(u64, usize)> {
     let (db, due_ms) = (context.db, context.due_ms());
+    let hidden = context.engine.cluster.migrations.hidden();
     let (mut seen, mut count) = (0, 0);
     let mut visited = 0;
     // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
@@ -94,7 +99,10 @@ fn step(
             let next = table.scan(cursor.position, left, |entry| {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
-                if !scan.takes(entry.key()) || wanted.is_some_and(|wanted| !is_word(wanted, kind())) {
+                if hidden.hides(entry.key())
+                    || !scan.takes(entry.key())
+                    || wanted.is_some_and(|wanted| !is_word(wanted, kind()))
+                {
                     return;
                 }
                 if is_due(&entry, due_ms) {
@@ -159,8 +167,9 @@ fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     });
     let shard = shard.expect("the number drawn is below the sum");
     let mut rng = context.worker.rng.fork();
+    let hidden = context.engine.cluster.migrations.hidden();
     let drawn = context.with_shard(shard, |data| {
-        let entry = data.table(db)?.random(&mut rng)?;
+        let entry = data.table(db)?.random(&mut rng).filter(|entry| !hidden.hides(entry.key()))?;
         Some((entry.key().to_vec(), is_due(&entry, due_ms)))
     })?;
     match drawn {
