@@ -6,6 +6,7 @@ use crate::clients::login;
 use crate::clients::registrations::Registration;
 use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::clock::Clock;
+use crate::cluster::migration::MigrationState;
 use crate::command::lookup_cache::Recent;
 use crate::commands;
 use crate::context::WorkerState;
@@ -39,6 +40,10 @@ pub const PREFETCH_MAX: usize = 16;
 pub(crate) const PATIENCE: Duration = Duration::from_micros(200);
 /// A keyspace of fewer keys is in the cache anyway.
 const PREFETCH_KEYS_MIN: u64 = 20_000;
+
+/// Why an import has failed whose connection has ended.
+const SOURCE_LOST: &str =
+    "Connection lost to source. Check CLUSTER GETSLOTMIGRATIONS on the source node for more information.";
 
 /// One thread's handle on the engine.
 pub struct Worker {
@@ -323,6 +328,12 @@ impl Worker {
         if let Some(waiter) = end_wait(&mut session) {
             waiter.take();
             self.leave_lines(&waiter);
+        }
+        if let Some(import) = session.import.take() {
+            // What has been granted is the bus's to finish.
+            if import.state() != MigrationState::FailoverGranted && import.fail(SOURCE_LOST) {
+                self.engine.cluster.wake();
+            }
         }
         transaction::forget(&self.engine, &mut session);
         commands::pubsub::forget(&self.engine, &mut session);

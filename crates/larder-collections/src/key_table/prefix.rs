@@ -4,6 +4,7 @@
 
 use super::hash::{KeyHash, position};
 use super::{Entry, KeyTable};
+use crate::segment_scan;
 use larder_packed::segment::{IntoRaw, Records};
 
 /// All hashes that begin with certain bits.
@@ -47,6 +48,32 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
             let all = records.records().map(|(_, record)| record);
             all.filter(|record| is_whole || prefix.has(H::hash(record.key()))).all(&mut visit)
         });
+    }
+
+    /// Visits about `count` entries whose hashes begin with a prefix, from a cursor on, and returns the next cursor; 0 starts, and 0 means
+    /// done. The cursors, and what they promise, are those of [`scan`](Self::scan).
+    pub fn scan_prefix(
+        &self,
+        prefix: HashPrefix,
+        cursor: u64,
+        count: usize,
+        mut visit: impl FnMut(Entry<'_, V>),
+    ) -> u64 {
+        let (first, last) = (position(prefix.first), position(prefix.last));
+        let in_prefix = |at: &u32| *at <= last;
+        segment_scan::scan(cursor.max(u64::from(first)), count, |from, count| {
+            let Some(records) = self.directory.get(from).filter(|_| in_prefix(&from)) else {
+                return (0, None);
+            };
+            let range = self.directory.positions(self.directory.slot(from));
+            let records = records.records().map(|(_, record)| record);
+            let records = records.filter(|record| prefix.has(H::hash(record.key())));
+            let position = |record: &Entry<'_, V>| position(H::hash(record.key()));
+            let whole = range.start == u64::from(from);
+            let (visited, next) =
+                segment_scan::visit_from(records, (from, whole), count, position, &mut visit);
+            (visited, next.or(u32::try_from(range.end).ok()).filter(in_prefix))
+        })
     }
 
     /// Visits the segments that may have keys of a prefix until `visit` says false, each with whether it has no others. Different hashes

@@ -395,6 +395,19 @@ impl AppendLog {
         self.inner.lock().stream.read(from, into, max);
     }
 
+    /// The same from where a cursor is, which goes on; `None` if the stream has begun again since it was made. Returns the bytes read.
+    pub(crate) fn read_cursor(&self, cursor: &Arc<Cursor>, into: &mut Vec<u8>, max: usize) -> Option<usize> {
+        let inner = self.inner.lock();
+        if !inner.stream.has(cursor) {
+            return None;
+        }
+        let before = into.len();
+        inner.stream.read(cursor.position(), into, max);
+        let read = into.len() - before;
+        cursor.advance(read as u64);
+        Some(read)
+    }
+
     /// What the backlog has.
     pub(crate) fn backlog(&self) -> Backlog {
         self.inner.lock().stream.backlog()

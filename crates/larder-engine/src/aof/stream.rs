@@ -179,6 +179,11 @@ impl Stream {
         self.cursors.retain(|other| !Arc::ptr_eq(other, cursor));
     }
 
+    /// Whether a cursor is one of this stream: it is not after a restart.
+    pub(super) fn has(&self, cursor: &Arc<Cursor>) -> bool {
+        self.cursors.iter().any(|other| Arc::ptr_eq(other, cursor))
+    }
+
     /// Appends to `into` up to `max` bytes from a position on, which a cursor is at.
     pub(super) fn read(&self, from: u64, into: &mut Vec<u8>, max: usize) {
         let (Some(skipped), wanted) = (from.checked_sub(self.start), max) else { return };

@@ -6,7 +6,7 @@ use crate::scripts::Scripts;
 use crate::scripts::cache::digest;
 use crate::scripts::header::{ScriptFlags, of_script};
 use larder_resp::Args;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// What is put off, and until when.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(crate) struct Pause {
     all: AtomicBool,
     /// Writes are put off while a replica takes over.
     failover: AtomicBool,
+    /// Migrations of slots that put writes off while the target takes over.
+    migrations: AtomicUsize,
 }
 
 impl Pause {
@@ -33,7 +35,7 @@ impl Pause {
 
     /// Whether anything is paused.
     pub(crate) fn in_force(&self, now_ms: u64) -> bool {
-        self.until_ms.load(Relaxed) > now_ms || self.failover.load(Relaxed)
+        self.until_ms.load(Relaxed) > now_ms || self.is_for_failover()
     }
 
     /// Puts writes off while a replica takes over, or not any more.
@@ -41,9 +43,18 @@ impl Pause {
         self.failover.store(on, Relaxed);
     }
 
-    /// Whether writes are put off while a replica takes over.
+    /// Puts writes off while another node takes slots over, or not any more: once for each migration.
+    pub(crate) fn count_migration(&self, begins: bool) {
+        if begins {
+            self.migrations.fetch_add(1, Relaxed);
+        } else {
+            self.migrations.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Whether writes are put off while a replica, or the target of a migration, takes over.
     pub(crate) fn is_for_failover(&self) -> bool {
-        self.failover.load(Relaxed)
+        self.failover.load(Relaxed) || self.migrations.load(Relaxed) > 0
     }
 
     /// Whether a pause has just run out; true once a pause.
@@ -67,7 +78,7 @@ impl Pause {
         command: &Command,
         args: Args<'_>,
     ) -> bool {
-        if !self.in_force(now_ms) {
+        if !self.in_force(now_ms) || session.import.is_some() {
             return false;
         }
         let pauses_all = self.all.load(Relaxed) && self.until_ms.load(Relaxed) > now_ms;

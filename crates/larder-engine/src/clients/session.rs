@@ -3,6 +3,7 @@
 use crate::acl::{Acl, User};
 use crate::clients::access::Access;
 use crate::clients::queue::{Queue, Watched};
+use crate::cluster::migration::Migration;
 use crate::command::spec::Found;
 use crate::keyspace::waiting::Waiter;
 use crate::pubsub::{Message, Subscriptions};
@@ -268,6 +269,8 @@ pub enum ReplyMode {
     SkipNext,
     /// This command is not answered.
     Skip,
+    /// The client is the source of a migration of slots: it hears what the protocol of migrations says, and an error ends the migration.
+    Import,
     /// The client is a replica: an answer would be taken for a part of the stream, so the connection is closed instead.
     Replica,
 }
@@ -311,6 +314,10 @@ pub struct Session {
     pub(crate) in_batch: bool,
     /// How its scripts are debugged.
     pub(crate) debugging: Mode,
+    /// It is the source of slots that come to this node: what it sends is executed as the commands of a primary are.
+    pub(crate) import: Option<Arc<Migration>>,
+    /// What the last command of such a source has written is for it.
+    pub(crate) speaks_to_source: bool,
 }
 
 impl Session {
@@ -336,6 +343,8 @@ impl Session {
             stream_end: 0,
             replica_info: None,
             replica: None,
+            import: None,
+            speaks_to_source: false,
             replays: false,
             is_of_primary: false,
             in_batch: false,

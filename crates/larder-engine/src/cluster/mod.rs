@@ -6,6 +6,9 @@
 //!
 //! Without `cluster-enabled` none of this is used.
 
+pub mod migration;
+
+use self::migration::{Migration, Migrations};
 use crate::keyspace::waiting::Waiter;
 use larder_cluster::{Origin, SlotMap, Viewer};
 use larder_resp::{OwnedArgs, Protocol};
@@ -29,12 +32,18 @@ pub(crate) struct ClusterState {
     wake: OnceLock<WakeBus>,
     /// What CLUSTER INFO said last.
     info: Mutex<String>,
+    /// Atomic migrations of slots.
+    pub(crate) migrations: Migrations,
 }
 
 /// Something for the thread of the bus.
 pub enum ForBus {
     /// A subcommand of CLUSTER.
     Ask(Request),
+    /// Slots are to go to another node: an export that has begun.
+    Export(Arc<Migration>),
+    /// The source of an import has granted that this node takes the slots.
+    TakeSlots(Arc<Migration>),
     /// A message of a channel, for the other nodes.
     Publish {
         /// The channel.
@@ -87,6 +96,7 @@ impl ClusterState {
             inbox: Mutex::default(),
             wake: OnceLock::new(),
             info: Mutex::default(),
+            migrations: Migrations::default(),
         }
     }
 

@@ -21,12 +21,12 @@ struct Cipher(SipHasher13);
 static CIPHER: LazyLock<Cipher> = LazyLock::new(|| Cipher(keyed_hasher(Purpose::Cursors)));
 
 /// What a client is shown of a position. O(1).
-pub(super) fn conceal(position: u64) -> u64 {
+pub(crate) fn conceal(position: u64) -> u64 {
     CIPHER.walk(position, Cipher::forward)
 }
 
 /// The position that a client was shown so. Every number is the cursor of some position.
-pub(super) fn reveal(cursor: u64) -> u64 {
+pub(crate) fn reveal(cursor: u64) -> u64 {
     CIPHER.walk(cursor, Cipher::backward)
 }
 

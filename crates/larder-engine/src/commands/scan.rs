@@ -80,6 +80,11 @@ impl<'a> Scan<'a> {
         Ok((scan, found))
     }
 
+    /// What MATCH asks for.
+    pub(crate) fn pattern(&self) -> Option<&'a [u8]> {
+        self.pattern
+    }
+
     /// Whether MATCH lets an element through.
     pub(crate) fn takes(&self, text: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob::matches(pattern, text))
@@ -93,6 +98,33 @@ fn unknown(word: &[u8]) -> CommandError {
         Some(Without::Scores) => CommandError::Fixed("ERR NOSCORES option can only be used in ZSCAN"),
         None => CommandError::SYNTAX,
     }
+}
+
+/// What TYPE may be asked for.
+const TYPES: [&str; 6] = ["hash", "list", "set", "stream", "string", "zset"];
+
+/// The type that a scan of keys asks for by this word and what follows it; `None` if the word is another one.
+pub(crate) fn wanted_type<'a>(word: &[u8], value: Option<&'a [u8]>) -> CommandResult<Option<&'a [u8]>> {
+    let Some(value) = value.filter(|_| is_word(word, "type")) else { return Ok(None) };
+    if !TYPES.iter().any(|known| is_word(value, known)) {
+        let value = number::c_string(value);
+        return Err(CommandError::Text([b"ERR unknown type name '", value, b"'"].concat()));
+    }
+    Ok(Some(value))
+}
+
+/// Deletes keys of a shard that a walk has found to be overdue, as any command does that comes across one.
+pub(crate) fn delete_overdue(context: &mut Context<'_>, shard: usize, names: &[Vec<u8>]) -> CommandResult {
+    if names.is_empty() {
+        return Ok(());
+    }
+    context.with_shard_held(shard, |context| {
+        for name in names {
+            let key = context.key(name);
+            // Looking it up deletes it, unless it was written again since the walk came by.
+            context.peek(&key, |_| ());
+        }
+    })
 }
 
 /// The position that a cursor stands for.

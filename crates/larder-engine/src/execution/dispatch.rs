@@ -5,6 +5,7 @@ use crate::clients::session::Mode;
 use crate::clients::session::Suspended;
 use crate::clients::session::{ReplyMode, Session, client_flags};
 use crate::clients::{login, pause};
+use crate::cluster::migration::MigrationState;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::config::Permission;
 use crate::context::beside::Beside;
@@ -378,7 +379,10 @@ fn run(
     }
     // See R1 there.
     if engine.cluster.is_on() {
-        if engine.pause.is_for_failover() && pause::may_write(&engine.scripts, session, found.command, args) {
+        if engine.pause.is_for_failover()
+            && session.import.is_none()
+            && pause::may_write(&engine.scripts, session, found.command, args)
+        {
             return Flow::Retry;
         }
         if let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held)) {
@@ -548,6 +552,7 @@ pub(crate) fn note(session: &Session, worker: &WorkerState, found: Found) {
 fn silence(engine: &Engine, worker: &WorkerState, session: &mut Session, mark: usize, out: &mut Vec<u8>) {
     match session.reply_mode {
         ReplyMode::On => {}
+        ReplyMode::Import => silence_import(engine, worker, session, mark, out),
         ReplyMode::Replica => forbid_reply(engine, worker, session, mark, out),
         ReplyMode::Off => out.truncate(mark),
         ReplyMode::SkipNext => {
@@ -558,6 +563,25 @@ fn silence(engine: &Engine, worker: &WorkerState, session: &mut Session, mark: u
             out.truncate(mark);
             session.reply_mode = ReplyMode::On;
         }
+    }
+}
+
+/// The source of a migration has sent a command: an error ends the migration.
+#[cold]
+fn silence_import(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &mut Session,
+    mark: usize,
+    out: &mut Vec<u8>,
+) {
+    if std::mem::take(&mut session.speaks_to_source) {
+        return;
+    }
+    out.truncate(mark);
+    if session.import.as_ref().is_some_and(|import| import.state() == MigrationState::CleaningUp) {
+        engine.cluster.wake();
+        worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
     }
 }
 

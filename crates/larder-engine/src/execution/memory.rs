@@ -40,7 +40,7 @@ pub(crate) fn before_command(
         return Ok(());
     }
     // While a script takes its time nothing may wait for a shard: this thread may be the one that runs it.
-    if session.replays || engine.gate.is_busy() || engine.ignores_maxmemory() {
+    if session.replays && session.import.is_none() || engine.gate.is_busy() || engine.ignores_maxmemory() {
         return Ok(());
     }
     let room = make_room(engine, worker);

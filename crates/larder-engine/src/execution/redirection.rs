@@ -14,6 +14,7 @@
 use crate::clients::pause::declared_flags;
 use crate::clients::queue::Queue;
 use crate::clients::session::{Session, client_flags};
+use crate::cluster::migration::Migration;
 use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::context::WorkerState;
@@ -57,6 +58,9 @@ pub(crate) fn check(
     (found, args): (Found, Args<'_>),
     held: Option<&mut Held<'_>>,
 ) -> CommandResult {
+    if let Some(import) = &session.import {
+        return check_import(import, found, args);
+    }
     if session.replays || !may_have_keys(found.command) {
         return Ok(());
     }
@@ -68,6 +72,18 @@ pub(crate) fn check(
     judge(map, presence, &Request::of(session, found, args))
         .map(drop)
         .map_err(|refusal| text_of(engine, Some(map), session.shared.viewer, refusal))
+}
+
+/// Checks that a command of the source of a migration is about its slots, and comes while they do.
+fn check_import(import: &Migration, found: Found, args: Args<'_>) -> CommandResult {
+    let mut keys = keys_of(found, args).peekable();
+    if keys.peek().is_some() && !import.state().is_under_way() {
+        return Err(CommandError::Fixed("ERR The migration is over"));
+    }
+    if keys.all(|key| import.slots.contains(key_slot(key))) {
+        return Ok(());
+    }
+    Err(CommandError::Fixed("ERR A key is in none of the slots that are imported"))
 }
 
 /// The same for a command that a script calls, whose shards are held: the slot of its keys, if it has any.

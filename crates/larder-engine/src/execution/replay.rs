@@ -12,15 +12,20 @@ use std::sync::atomic::Ordering::Relaxed;
 #[cold]
 pub(crate) fn note_failure(engine: &Engine, session: &Session, found: Option<Found>, error: &CommandError) {
     engine.replication.unexpected_errors.fetch_add(1, Relaxed);
-    let (this, other) = match session.is_of_primary {
-        true => ("replica", "primary"),
-        false => ("server", "AOF-loading-client"),
+    let (this, other) = match (session.is_of_primary, session.import.is_some()) {
+        (true, _) => ("replica", "primary"),
+        (false, true) => ("slot-import-target", "slot-import-source"),
+        (false, false) => ("server", "AOF-loading-client"),
     };
     let name = found.map_or_else(|| "<unknown>".to_owned(), |found| found.full_name());
     let text = text_of(error);
     engine.log_warning(&format!(
         "== CRITICAL == This {this} is sending an error to its {other}: '{text}' after processing the command '{name}'"
     ));
+    if let Some(import) = &session.import {
+        import.fail("Failed to process command during slot migration. Check logs for more information");
+        engine.cluster.wake();
+    }
     let behavior: PropagationErrorBehavior = engine.config.choice("propagation-error-behavior");
     assert!(
         !session.is_of_primary

@@ -3,8 +3,10 @@
 //! No method waits for a shard that a script keeps for long: it returns [`Busy`] then, and has done nothing that may not be done again. The
 //! bus goes on meanwhile, since nodes that hear nothing of each other hold each other for dead.
 
+use crate::aof::effects::encode;
 use crate::clients::session::client_flags;
 use crate::clock::wall_ms;
+use crate::cluster::migration::{Migration, Migrations};
 use crate::cluster::{Asker, ForBus, Request, WakeBus};
 use crate::delivery::mailbox::Mail;
 use crate::delivery::publish;
@@ -203,6 +205,46 @@ impl Engine {
     pub fn resume_writes_in_cluster(&self) {
         self.pause.set_failover(false);
         self.retry_put_off();
+    }
+
+    /// Atomic migrations of slots.
+    pub fn migrations(&self) -> &Migrations {
+        &self.cluster.migrations
+    }
+
+    /// Puts the writes of clients off for a migration. To be called once a migration; [`Engine::settle_writes`] follows.
+    pub fn pause_writes_for_migration(&self) {
+        self.pause.count_migration(true);
+    }
+
+    /// Waits until no write of a client is under way, while they are put off.
+    ///
+    /// # Errors
+    /// A script keeps the shards: to be called again.
+    pub fn settle_writes(&self) -> Result<(), Busy> {
+        drop(self.shards.try_lock_all()?);
+        Ok(())
+    }
+
+    /// Ends the pause of a migration.
+    pub fn resume_writes_after_migration(&self) {
+        self.pause.count_migration(false);
+        self.retry_put_off();
+    }
+
+    /// Sends bytes to the source of an import.
+    pub fn send_to_source(&self, import: &Migration, words: &[&[u8]]) {
+        let Some((worker, client)) = import.client else { return };
+        let mut bytes = Vec::new();
+        encode(&mut bytes, words.iter().copied());
+        self.mailboxes.send(worker, Mail::Output { client, bytes: bytes.into() });
+    }
+
+    /// Closes the connection to the source of an import, once what waits is sent.
+    pub fn hang_up_on_source(&self, import: &Migration) {
+        if let Some((worker, client)) = import.client {
+            self.mailboxes.send(worker, Mail::Kill { client, after_flush: true });
+        }
     }
 
     /// Gives a message of another node to the subscribers here.

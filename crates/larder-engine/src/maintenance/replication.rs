@@ -63,7 +63,8 @@ fn forget_backlog(engine: &Engine, now_ms: u64) {
     let is_primary = !engine.replication.is_replica();
     let alone_since = engine.replication.state().alone_since_ms;
     let is_over = alone_since.is_some_and(|since_ms| now_ms.saturating_sub(since_ms) / 1000 > ttl_s);
-    if is_primary && ttl_s > 0 && is_over && !engine.replication.replicas.any() {
+    let is_read = engine.replication.replicas.any() || engine.cluster.migrations.needs_stream();
+    if is_primary && ttl_s > 0 && is_over && !is_read {
         engine.end_stream();
     }
 }

@@ -42,7 +42,20 @@ impl SlotKeys {
     /// # Errors
     /// A script keeps the shard: nothing is done.
     pub fn delete_some(&mut self, slot: u16) -> Result<bool, Busy> {
-        let Some((db, names)) = self.some_of(slot)? else { return Ok(false) };
+        self.delete_some_if(slot, |engine| !engine.cluster.migrations.hidden().contains(slot))
+    }
+
+    /// The same for a slot of an import that has failed.
+    ///
+    /// # Errors
+    /// A script keeps the shard: nothing is done.
+    pub fn delete_some_hidden(&mut self, slot: u16) -> Result<bool, Busy> {
+        self.delete_some_if(slot, |_| true)
+    }
+
+    /// `may` is asked while the shard is held: a slot that comes back has no key of the time before, and none of the new ones is deleted.
+    fn delete_some_if(&mut self, slot: u16, may: impl Fn(&Engine) -> bool) -> Result<bool, Busy> {
+        let Some((db, names)) = self.some_of(slot, may)? else { return Ok(false) };
         self.session.db = db;
         let words = std::iter::once(&b"UNLINK"[..]).chain(names.iter().map(|name| &**name));
         self.run(&words.collect())?;
@@ -59,8 +72,11 @@ impl SlotKeys {
     }
 
     /// Names of some keys of a slot, all of one database, whose number is returned with them.
-    fn some_of(&self, slot: u16) -> Result<Option<(usize, Names)>, Busy> {
+    fn some_of(&self, slot: u16, may: impl Fn(&Engine) -> bool) -> Result<Option<(usize, Names)>, Busy> {
         let data = self.worker.engine.shards.try_lock_one(shard_of_slot(slot))?;
+        if !may(&self.worker.engine) {
+            return Ok(None);
+        }
         for (db, table) in data.tables().iter().enumerate() {
             let mut names = Names::new();
             table.walk_prefix(prefix_of_slot(slot), |entry| {

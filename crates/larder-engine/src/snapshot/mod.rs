@@ -13,6 +13,7 @@
 pub(crate) mod as_commands;
 pub(crate) mod load;
 mod replacing;
+pub(crate) mod slot_export;
 mod staged;
 
 use crate::engine::Engine;

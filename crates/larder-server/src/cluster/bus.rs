@@ -1,6 +1,7 @@
 //! The loop of the bus.
 
 use super::deeds::{Deeds, Role};
+use super::export::Exports;
 use super::facts::{Clock, EngineFacts};
 use super::file::NodesFile;
 use super::links::{Broken, Event, Links, STRANGE_BYTES_MAX};
@@ -13,7 +14,7 @@ use crate::settings::system_text;
 use crate::shared::Shared;
 use crate::tls::Fault;
 use larder_cluster::{Action, Cluster, Command, Env, LinkId, Origin, Settings, TICK_MS, parse_nodes_conf};
-use larder_engine::{Engine, ForBus, LogLevel, Request, spawn_background};
+use larder_engine::{Engine, ForBus, LogLevel, Operation, Request, spawn_background};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::io::{self, ErrorKind};
@@ -34,13 +35,16 @@ pub struct CannotStart;
 
 /// A node of a cluster.
 pub struct Bus {
-    shared: Arc<Shared>,
-    engine: Arc<Engine>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) engine: Arc<Engine>,
     facts: EngineFacts,
     clock: Clock,
-    cluster: Cluster,
+    pub(super) cluster: Cluster,
     file: NodesFile,
-    deeds: Deeds,
+    pub(super) deeds: Deeds,
+    exports: Exports,
+    /// When the sources of imports were last told that this node is alive, in ms since 1970.
+    pub(super) acked_ms: u64,
     links: Links,
     poll: Poll,
     listeners: Vec<TcpListener>,
@@ -119,6 +123,8 @@ impl Bus {
             cluster,
             file,
             deeds: Deeds::new(engine),
+            exports: Exports::default(),
+            acked_ms: 0,
             links: Links::new(poll.registry().try_clone()?),
             poll,
             listeners,
@@ -155,6 +161,8 @@ impl Bus {
             }
             self.take_mail();
             self.look_at_waiting();
+            self.tend_imports();
+            self.exports.start(&self.shared, &self.engine);
             self.tick_if_due(persist);
             self.act();
         }
@@ -228,7 +236,7 @@ impl Bus {
     }
 
     /// Gives the state machine an input. What is to be done because of it is done by [`Bus::act`].
-    fn input<R>(&mut self, input: impl FnOnce(&mut Cluster, &Env<'_>) -> R) -> R {
+    pub(super) fn input<R>(&mut self, input: impl FnOnce(&mut Cluster, &Env<'_>) -> R) -> R {
         let env = Env { now: self.clock.now(), facts: &self.facts };
         input(&mut self.cluster, &env)
     }
@@ -298,6 +306,8 @@ impl Bus {
         for mail in self.engine.take_cluster_mail() {
             match mail {
                 ForBus::Ask(request) => self.answer(request),
+                ForBus::Export(job) => self.exports.add(job),
+                ForBus::TakeSlots(job) => self.take_import(&job),
                 ForBus::Publish { channel, payload, is_sharded } => {
                     self.input(|cluster, env| cluster.publish(&channel, &payload, is_sharded, env));
                 }
@@ -323,6 +333,9 @@ impl Bus {
     fn command(&mut self, request: Request) {
         let words: Vec<&[u8]> = request.args.as_args().from(1).iter().collect();
         let origin = request.origin;
+        if let Some(text) = self.refusal_for_migration(&words, origin) {
+            return self.engine.answer_cluster_request(&request, |reply| reply.error(text.as_bytes()));
+        }
         let checked = self.input(|cluster, env| cluster.check(&words, origin, env));
         let command = match checked {
             Ok(command) => command,
@@ -362,6 +375,18 @@ impl Bus {
         });
     }
 
+    /// Slots of an atomic migration are not moved in another way.
+    fn refusal_for_migration(&self, words: &[&[u8]], origin: Origin) -> Option<&'static str> {
+        let is_set_slot = words.first().is_some_and(|word| word.eq_ignore_ascii_case(b"setslot"));
+        let slot = words.get(1).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok())?;
+        let job =
+            self.engine.migrations().of_slot(slot).filter(|_| is_set_slot && origin == Origin::Client)?;
+        Some(match job.operation {
+            Operation::Export => "ERR Slot export in progress.",
+            Operation::Import => "ERR Slot import in progress.",
+        })
+    }
+
     fn apply(&mut self, request: &Request, command: &Command) {
         let reply = self.input(|cluster, env| cluster.apply(command, env));
         self.act();
@@ -399,7 +424,7 @@ impl Bus {
     }
 
     /// Does what is to be done, until nothing is left that can be.
-    fn act(&mut self) {
+    pub(super) fn act(&mut self) {
         loop {
             let env = Env { now: self.clock.now(), facts: &self.facts };
             let actions = self.cluster.actions(&env);

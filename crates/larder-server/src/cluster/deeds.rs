@@ -6,7 +6,7 @@
 //! role to its end: it only says where clients are to go.
 
 use larder_cluster::{SlotMap, SlotSet};
-use larder_engine::{Busy, Engine, SlotKeys, instant};
+use larder_engine::{Busy, Engine, Migration, SlotKeys, instant};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub struct Deeds {
     unsettled: Option<BTreeSet<usize>>,
     flushes: bool,
     dropped: SlotSet,
+    /// Imports that have failed, and the slots of theirs that may still have keys.
+    cleanups: Vec<(Arc<Migration>, SlotSet)>,
     pauses: bool,
     resumes: bool,
 }
@@ -48,6 +50,7 @@ impl Deeds {
             unsettled: None,
             flushes: false,
             dropped: SlotSet::new(),
+            cleanups: Vec::new(),
             pauses: false,
             resumes: false,
         }
@@ -78,6 +81,22 @@ impl Deeds {
         self.dropped.insert_all(slots);
     }
 
+    /// The keys of an import that has failed are to go.
+    pub fn clean_up(&mut self, job: &Arc<Migration>) {
+        if !self.cleanups.iter().any(|(other, _)| Arc::ptr_eq(other, job)) {
+            self.cleanups.push((Arc::clone(job), job.slots.clone()));
+        }
+    }
+
+    /// The imports of which nothing is left.
+    pub fn take_cleaned(&mut self) -> Vec<Arc<Migration>> {
+        let (cleaned, left) =
+            std::mem::take(&mut self.cleanups).into_iter().partition(|(_, slots)| slots.is_empty());
+        self.cleanups = left;
+        let cleaned: Vec<_> = cleaned;
+        cleaned.into_iter().map(|(job, _)| job).collect()
+    }
+
     /// The node has got slots back: their keys stay.
     pub fn keep_slots(&mut self, has: impl Fn(u16) -> bool) {
         let kept: Vec<u16> = self.dropped.iter().filter(|&slot| has(slot)).collect();
@@ -105,6 +124,7 @@ impl Deeds {
             || self.pauses
             || self.resumes
             || !self.dropped.is_empty()
+            || !self.cleanups.is_empty()
     }
 
     /// Does what can be done. Whether writes have paused because of that.
@@ -141,6 +161,14 @@ impl Deeds {
             let Some(slot) = self.dropped.iter().next() else { break };
             if !keys.delete_some(slot)? {
                 self.dropped.remove(slot);
+            }
+        }
+        for (_, slots) in &mut self.cleanups {
+            while begun.elapsed() < DELETING {
+                let Some(slot) = slots.iter().next() else { break };
+                if !keys.delete_some_hidden(slot)? {
+                    slots.remove(slot);
+                }
             }
         }
         if self.pauses {

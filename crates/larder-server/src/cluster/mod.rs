@@ -11,14 +11,16 @@
 //! taken for dead.
 //!
 //! `settings`: the options. `file`: `nodes.conf` and its lock. `links`: sockets. `facts`: what the state machine asks of the engine. `deeds`: what
-//! is done to the engine. `replies`: what subcommands show. `set_slot`: changes of a slot that the replicas must have first. `bus`: the loop.
+//! is done to the engine. `export`: slots that go to another node, with a thread for each migration. `imports`: slots that come. `replies`: what subcommands show. `set_slot`: changes of a slot that the replicas must have first. `bus`: the loop.
 //!
 //! Tested by `tests/cluster`.
 
 mod bus;
 mod deeds;
+mod export;
 mod facts;
 mod file;
+mod imports;
 mod links;
 mod replies;
 mod set_slot;

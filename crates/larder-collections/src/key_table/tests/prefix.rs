@@ -30,6 +30,18 @@ fn check(table: &KeyTable<Counted, Grouped>, model: &BTreeSet<u64>) {
         });
         walked.sort_unstable();
         assert_eq!(walked, expected, "{prefix}");
+        for count in [1, 7, 1000] {
+            let (mut cursor, mut scanned) = (0, Vec::new());
+            loop {
+                cursor =
+                    table.scan_prefix(of, cursor, count, |entry| scanned.push(Chosen::hash(entry.key())));
+                if cursor == 0 {
+                    break;
+                }
+            }
+            scanned.sort_unstable();
+            assert_eq!(scanned, expected, "{prefix}, {count} at a time");
+        }
         let mut visits = 0;
         table.walk_prefix(of, |_| {
             visits += 1;

@@ -376,6 +376,7 @@ pub(crate) const TABLE: &[Command] = &[
         arity: -2,
         flags: READONLY | TOUCHES_ARBITRARY_KEYS,
         acl: "keyspace",
+        scope: Scope::Walk,
         keys: &[KeySpec::one(1, "NOT_KEY")],
         since: "9.1.0",
         summary: "Walks the names of the keys of a cluster in steps.",

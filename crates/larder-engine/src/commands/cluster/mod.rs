@@ -5,7 +5,10 @@ mod ask;
 mod handlers;
 mod help;
 mod keys;
+mod migrations;
+mod scan;
 mod slot_stats;
+mod syncslots;
 
 pub(crate) use handlers::HANDLERS;
 
@@ -78,24 +81,4 @@ fn myshardid(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let map = map(context)?;
     context.reply.bulk(map.me().shard.as_bytes());
     Ok(())
-}
-
-/// There are never any: slots are moved key by key.
-fn getslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    needs_cluster(context)?;
-    context.reply.array(0);
-    Ok(())
-}
-
-/// The same.
-fn cancelslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    needs_cluster(context)?;
-    Err(CommandError::Fixed("ERR No migrations ongoing"))
-}
-
-/// What is not done here, and says so.
-fn unsupported(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    needs_cluster(context)?;
-    let name = context.found.full_name().to_ascii_uppercase().replace('|', " ");
-    Err(CommandError::text(format!("ERR {name} is not supported by this server")))
 }

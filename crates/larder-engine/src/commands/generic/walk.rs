@@ -3,15 +3,15 @@
 //! Shards are locked one at a time, so a walk holds nobody up for long. The cursor of SCAN is a position in a shard's
 //! table with the shard's number: it needs no state on the server, and survives any growth.
 
-use crate::commands::scan::{Scan, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, delete_overdue, parse_cursor, reply_step, wanted_type};
 use crate::context::Context;
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::kind::Kind;
 use crate::keyspace::shard::ShardData;
+use crate::text::glob;
 use crate::text::word::is_word;
-use crate::text::{glob, number};
 use larder_resp::{Args, Reply};
 
 /// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (`import-mode`), or that have gone meanwhile.
@@ -20,11 +20,15 @@ const RANDOM_TRIES: usize = 100;
 pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pattern = args.at(1);
     let (db, due_ms) = (context.db, context.due_ms());
+    let hidden = context.engine.cluster.migrations.hidden();
     context.deferred_array(|context, items| {
         let mut count = 0;
         context.each_shard(|data| {
             for entry in data.table(db).into_iter().flat_map(|table| table.iter()) {
-                if !is_due(&entry, due_ms) && glob::matches(pattern, entry.key()) {
+                if !is_due(&entry, due_ms)
+                    && !hidden.hides(entry.key())
+                    && glob::matches(pattern, entry.key())
+                {
                     items.bulk(entry.key());
                     count += 1;
                 }
@@ -65,22 +69,13 @@ impl Cursor {
 pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = Cursor::decode(parse_cursor(args.at(1))?);
     let mut wanted = None;
-    let scan = Scan::parse(args.from(2), |word, value| match value {
-        Some(value) if is_word(word, "type") => {
-            if !TYPES.iter().any(|known| is_word(value, known)) {
-                let value = number::c_string(value);
-                return Err(CommandError::Text([b"ERR unknown type name '", value, b"'"].concat()));
-            }
-            wanted = Some(value);
-            Ok(2)
-        }
-        _ => Ok(0),
+    let scan = Scan::parse(args.from(2), |word, value| {
+        let given = wanted_type(word, value)?;
+        wanted = given.or(wanted);
+        Ok(if given.is_some() { 2 } else { 0 })
     })?;
     reply_step(context, |context, items| step(context, cursor, &scan, wanted, items))
 }
-
-/// What TYPE may be asked for.
-const TYPES: [&str; 6] = ["hash", "list", "set", "stream", "string", "zset"];
 
 /// Writes the keys of one step that match; returns the next cursor and their number.
 fn step(
@@ -91,6 +86,7 @@ fn step(
     items: &mut Reply<'_>,
 ) -> CommandResult<(u64, usize)> {
     let (db, due_ms) = (context.db, context.due_ms());
+    let hidden = context.engine.cluster.migrations.hidden();
     let (mut seen, mut count) = (0, 0);
     let mut visited = 0;
     // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
@@ -103,7 +99,10 @@ fn step(
             let next = table.scan(cursor.position, left, |entry| {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
-                if !scan.takes(entry.key()) || wanted.is_some_and(|wanted| !is_word(wanted, kind())) {
+                if hidden.hides(entry.key())
+                    || !scan.takes(entry.key())
+                    || wanted.is_some_and(|wanted| !is_word(wanted, kind()))
+                {
                     return;
                 }
                 if is_due(&entry, due_ms) {
@@ -119,20 +118,6 @@ fn step(
         visited += 1;
     }
     Ok((cursor.encode(), count))
-}
-
-/// Deletes keys of a shard that a walk has found to be overdue, as any command does that comes across one.
-fn delete_overdue(context: &mut Context<'_>, shard: usize, names: &[Vec<u8>]) -> CommandResult {
-    if names.is_empty() {
-        return Ok(());
-    }
-    context.with_shard_held(shard, |context| {
-        for name in names {
-            let key = context.key(name);
-            // Looking it up deletes it, unless it was written again since the walk came by.
-            context.peek(&key, |_| ());
-        }
-    })
 }
 
 pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
@@ -182,8 +167,9 @@ fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     });
     let shard = shard.expect("the number drawn is below the sum");
     let mut rng = context.worker.rng.fork();
+    let hidden = context.engine.cluster.migrations.hidden();
     let drawn = context.with_shard(shard, |data| {
-        let entry = data.table(db)?.random(&mut rng)?;
+        let entry = data.table(db)?.random(&mut rng).filter(|entry| !hidden.hides(entry.key()))?;
         Some((entry.key().to_vec(), is_due(&entry, due_ms)))
     })?;
     match drawn {

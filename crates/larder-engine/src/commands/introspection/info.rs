@@ -554,9 +554,13 @@ fn keyspace(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     text.push_str("# Keyspace\r\n");
     for db in 0..context.engine.database_count() {
         let (mut keys, mut expires, mut with_fields, mut sum_ms) = (0, 0, 0, 0_u128);
+        let engine = context.engine;
+        let mut shard = 0;
         context.each_shard(|data| {
+            let at = shard;
+            shard += 1;
             let Some(table) = data.table(db) else { return };
-            keys += table.len();
+            keys += engine.cluster.migrations.hidden().visible_len(at, table);
             expires += Table::expires_len(table);
             sum_ms += table.expires_sum_ms();
             with_fields += data.field_expiry.len(db);

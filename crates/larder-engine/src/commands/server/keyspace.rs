@@ -3,16 +3,19 @@
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::shard::Table;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let db = context.db;
+    let (db, engine) = (context.db, context.engine);
     let mut len = 0;
-    context.each_shard(|data| len += data.table(db).map_or(0, Table::len))?;
+    for shard in 0..SHARDS {
+        let hidden = engine.cluster.migrations.hidden();
+        len += context
+            .with_shard(shard, |data| data.table(db).map_or(0, |table| hidden.visible_len(shard, table)))?;
+    }
     context.reply.count(len);
     Ok(())
 }
@@ -51,6 +54,7 @@ fn parse_mode(context: &Context<'_>, args: Args<'_>) -> CommandResult<bool> {
 fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
     let (mut old, mut removed, engine) = (Vec::new(), 0, context.engine);
     let due_ms = context.due_ms();
+    engine.cluster.migrations.fail_all("Data was flushed", |_| true);
     for shard in 0..SHARDS {
         let data = context.shard_of_all(shard);
         for &db in databases {

@@ -7,14 +7,13 @@ use crate::config::kind::Names;
 use crate::config::number::Unit;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What options of migrations of slots shape.
-const MIGRATIONS: &str = "atomic migrations of slots";
 /// What options of gossip shape: nodes gossip as Valkey does by default.
 const GOSSIP: &str = "how often nodes gossip, and of how many others";
 
 /// Files of tests.
 const NODES: &str = "cluster/nodes.rs";
 const REDIRECTS: &str = "cluster/redirects.rs";
+const MIGRATION: &str = "cluster/migration.rs";
 
 const ENDPOINTS: Names = &[("ip", 0), ("hostname", 1), ("unknown-endpoint", 2)];
 
@@ -75,14 +74,18 @@ pub(super) static OPTIONS: &[Opt] = &[
     int("cluster-announce-tls-port", 0, 65535, "0").does("The port for TLS that others are told.", NODES),
     int("cluster-announce-bus-port", 0, 65535, "0")
         .does("The port for other nodes that others are told.", NODES),
-    int("cluster-slot-migration-log-max-len", 0, LONG_MAX, "1000").dormant(MIGRATIONS),
+    int("cluster-slot-migration-log-max-len", 0, LONG_MAX, "1000")
+        .does("Migrations of slots that are over and still shown.", MIGRATION),
     yes_no("cluster-slot-stats-enabled", "no").absent("Times and bytes of slots"),
     option(
         "slot-migration-max-failover-repl-bytes",
         Kind::Int { bounds: (-1, LONG_MAX), unit: Unit::MemoryOrNone },
         "0",
     )
-    .dormant(MIGRATIONS),
+    .does(
+        "Bytes of changes that the target of a migration of slots may lack when writes are paused for it; -1 is any.",
+        MIGRATION,
+    ),
 ];
 
 fn hostname(name: &str) -> Result<(), OptionError> {

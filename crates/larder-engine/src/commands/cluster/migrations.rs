@@ -1,0 +1,183 @@
+//! CLUSTER MIGRATESLOTS, GETSLOTMIGRATIONS, CANCELSLOTMIGRATIONS: what operators say and ask of atomic migrations of slots.
+//!
+//! Tested by `tests/cluster/migration.rs` of the server.
+
+use super::{map, needs_cluster, slot};
+use crate::cluster::ForBus;
+use crate::cluster::migration::{Migration, Operation};
+use crate::context::Context;
+use crate::engine::random_id;
+use crate::error::{CommandError, CommandResult};
+use crate::text::word::is_word;
+use larder_cluster::{NodeId, SlotMap, SlotSet};
+use larder_resp::Args;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) const PRIMARIES_ONLY: CommandError =
+    CommandError::Fixed("ERR Slot migration can only be used on primary nodes.");
+
+/// CLUSTER MIGRATESLOTS: all of its migrations begin, or none.
+pub(super) fn migrateslots(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let map = map(context)?;
+    if map.me().primary.is_some() {
+        return Err(PRIMARIES_ONLY);
+    }
+    let mut new: Vec<Arc<Migration>> = Vec::new();
+    let mut at = 2;
+    while at < args.len() {
+        let (slots, target) = parse_group(&map, args, &mut at)?;
+        if new.iter().any(|other| slots.iter().any(|slot| other.slots.contains(slot))) {
+            return Err(CommandError::Fixed("ERR Slot ranges in migrations overlap"));
+        }
+        let ends = (map.me().id, target);
+        new.push(Arc::new(Migration::new(random_id(), Operation::Export, slots, ends, None)));
+    }
+    begin(context, new.clone()).map_err(|(slot, job)| {
+        let does = if job.operation == Operation::Export { "migrating" } else { "importing" };
+        CommandError::text(format!("ERR I am already {does} slot {slot}."))
+    })?;
+    for job in new {
+        context.engine.cluster.send(ForBus::Export(job));
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// Registers migrations, as the option for their log wants it.
+pub(super) fn begin(context: &Context<'_>, new: Vec<Arc<Migration>>) -> Result<(), (u16, Arc<Migration>)> {
+    let log_len = context.engine.config.number("cluster-slot-migration-log-max-len");
+    let log_len = usize::try_from(log_len).unwrap_or(usize::MAX);
+    context.engine.cluster.migrations.begin(new, log_len)
+}
+
+/// `SLOTSRANGE start end .. NODE id`, from the argument at `at` on.
+fn parse_group(map: &SlotMap, args: Args<'_>, at: &mut usize) -> CommandResult<(SlotSet, NodeId)> {
+    if !is_word(args.at(*at), "slotsrange") {
+        return Err(CommandError::SYNTAX);
+    }
+    let start = *at + 1;
+    let slots = parse_ranges(args, start, at)?;
+    let is_node = args.get(*at).is_some_and(|word| is_word(word, "node"));
+    let Some(name) = args.get(*at + 1).filter(|_| is_node) else { return Err(CommandError::SYNTAX) };
+    *at += 2;
+    check_owned(map, &slots)?;
+    let shown = String::from_utf8_lossy(name);
+    if name.len() != larder_cluster::ID_BYTES {
+        return Err(CommandError::text(format!("ERR Invalid node name: {shown}")));
+    }
+    let node = NodeId::parse(name).and_then(|id| map.nodes.iter().find(|node| node.id == id));
+    let node = node.ok_or_else(|| CommandError::text(format!("ERR Unknown node name: {shown}")))?;
+    if node.id == map.me().id {
+        return Err(CommandError::Fixed("ERR Target node can not be this node."));
+    }
+    if node.primary.is_some() {
+        return Err(CommandError::Fixed("ERR Target node is not a primary"));
+    }
+    Ok((slots, node.id))
+}
+
+/// Pairs of slots from an argument on; `at` is where they end.
+pub(super) fn parse_ranges(args: Args<'_>, start: usize, at: &mut usize) -> CommandResult<SlotSet> {
+    let mut slots = SlotSet::new();
+    let mut next = start;
+    loop {
+        let (Some(first), Some(last)) = (args.get(next), args.get(next + 1)) else {
+            return Err(CommandError::SYNTAX);
+        };
+        let (first, last) = (slot(first)?, slot(last)?);
+        if first > last {
+            return Err(CommandError::text(format!(
+                "ERR Start slot number {first} is greater than end slot number {last}."
+            )));
+        }
+        for slot in first..=last {
+            if !slots.insert(slot) {
+                return Err(CommandError::Fixed("ERR Slot ranges in migrations overlap"));
+            }
+        }
+        next += 2;
+        if args.get(next).is_none_or(|word| slot(word).is_err()) {
+            *at = next;
+            return Ok(slots);
+        }
+    }
+}
+
+/// The slots are this node's, and on no other way.
+fn check_owned(map: &SlotMap, slots: &SlotSet) -> CommandResult {
+    for slot in slots.iter() {
+        if map.owner_at(slot).is_none() {
+            return Err(CommandError::text(format!("ERR Slot {slot} has no node served.")));
+        }
+        if !map.is_mine(slot) {
+            return Err(CommandError::Fixed("ERR Slots are not served by this node."));
+        }
+    }
+    check_closed(map)
+}
+
+/// No slot is moved key by key.
+pub(super) fn check_closed(map: &SlotMap) -> CommandResult {
+    if !map.migrating.is_empty() {
+        return Err(CommandError::Fixed("ERR Slots are being manually migrated"));
+    }
+    if !map.importing.is_empty() {
+        return Err(CommandError::Fixed("ERR Slots are being manually imported"));
+    }
+    Ok(())
+}
+
+/// CLUSTER CANCELSLOTMIGRATIONS: of those from this node.
+pub(super) fn cancelslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    needs_cluster(context)?;
+    let active = context.engine.cluster.migrations.active();
+    if active.iter().filter(|job| job.cancel()).count() == 0 {
+        return Err(CommandError::Fixed("ERR No migrations ongoing"));
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+/// CLUSTER GETSLOTMIGRATIONS.
+pub(super) fn getslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    needs_cluster(context)?;
+    let jobs = context.engine.cluster.migrations.list();
+    let reply = &mut context.reply;
+    reply.array(jobs.len());
+    for job in jobs {
+        let progress = job.progress();
+        let operation = if job.operation == Operation::Export { "EXPORT" } else { "IMPORT" };
+        reply.map(12);
+        let texts = [
+            ("name", job.name.as_str()),
+            ("operation", operation),
+            ("slot_ranges", &job.ranges_text()),
+            ("target_node", job.target.as_str()),
+            ("source_node", job.source.as_str()),
+        ];
+        for (name, text) in texts {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text.as_bytes());
+        }
+        let times = [
+            ("create_time", job.created_s),
+            ("last_update_time", progress.updated_s),
+            ("last_ack_time", job.acked_ms.load(Relaxed) / 1000),
+        ];
+        for (name, time) in times {
+            reply.bulk(name.as_bytes());
+            reply.int(time as i64);
+        }
+        for (name, text) in [("state", progress.state.name()), ("message", &progress.message)] {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text.as_bytes());
+        }
+        // There is no fork whose memory could be copied.
+        for (name, number) in [("cow_size", 0), ("remaining_repl_size", job.unsent_bytes.load(Relaxed))] {
+            reply.bulk(name.as_bytes());
+            reply.int(number as i64);
+        }
+    }
+    Ok(())
+}

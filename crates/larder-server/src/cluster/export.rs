@@ -1,0 +1,457 @@
+//! Slots that go to another node by an atomic migration: a thread for each of them, with a connection to the port for clients of the target.
+//!
+//! ```text
+//!  ESTABLISH > keys, slot by slot, and what changes > SNAPSHOT-EOF > changes > (writes pause) rest, PAUSED > FAILOVER-GRANTED > wait for the map
+//! ```
+//! The socket does not block: while the target takes nothing the thread still sees that the migration has been cancelled, and what the target
+//! says. Whatever ends the thread ends the pause, after the slot map that the bus has handed out by then.
+
+use crate::shared::Shared;
+use larder_engine::{
+    Engine, ExportError, MayWait, Migration, MigrationState, SlotExport, spawn_background, wall_ms,
+};
+use larder_resp::{Limits, Parsed, Parser};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How long the target may take to be connected to.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A sign of life for the target.
+const ACK_PERIOD: Duration = Duration::from_secs(1);
+/// Between two looks when there is nothing to do.
+const LOOK: Duration = Duration::from_micros(500);
+/// Bytes sent at once.
+const PIECE_BYTES: usize = 256 << 10;
+/// A line of the target is not longer.
+const LINE_BYTES_MAX: usize = 64 << 10;
+/// A target that still deletes keys of these slots is asked again for so long.
+const ESTABLISH_PATIENCE: Duration = Duration::from_secs(10);
+/// Migrations that are done at the same time; others wait.
+const THREADS_MAX: usize = 16;
+
+const TARGET_LOST: &str =
+    "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more information.";
+
+/// The exports of this node.
+#[derive(Default)]
+pub struct Exports {
+    waiting: Vec<Arc<Migration>>,
+    running: Arc<()>,
+}
+
+impl Exports {
+    /// Slots are to go.
+    pub fn add(&mut self, job: Arc<Migration>) {
+        self.waiting.push(job);
+    }
+
+    /// Starts those that may.
+    pub fn start(&mut self, shared: &Arc<Shared>, engine: &Arc<Engine>) {
+        while Arc::strong_count(&self.running) <= THREADS_MAX && !self.waiting.is_empty() {
+            let job = self.waiting.remove(0);
+            let token = Arc::clone(&self.running);
+            let (shared, engine, failed) = (Arc::clone(shared), Arc::clone(engine), Arc::clone(&job));
+            let started = spawn_background("larder-export", move |may_wait| {
+                run(&shared, &engine, &job, may_wait);
+                drop(token);
+            });
+            if let Err(error) = started {
+                failed.fail(&format!("Failed to start snapshot: {error}"));
+            }
+        }
+    }
+}
+
+fn run(shared: &Shared, engine: &Arc<Engine>, job: &Arc<Migration>, may_wait: &MayWait) {
+    let name = job.ranges_text();
+    shared.log.notice(&format!("The slots {name} go to {}", job.target));
+    match Export::connect(shared, engine, job).and_then(|mut export| export.run(may_wait)) {
+        Ok(()) => shared.log.notice(&format!("The slots {name} are those of {} now", job.target)),
+        Err(Ended::Cancelled) => shared.log.notice(&format!("The export of slots {name} has ended")),
+        Err(Ended::Failed(message)) => {
+            job.fail(&message);
+            shared.log.warning(&format!("The export of slots {name} has failed: {message}"));
+        }
+    }
+}
+
+/// Why an export has ended without success.
+enum Ended {
+    /// Its state says why.
+    Cancelled,
+    Failed(String),
+}
+
+impl Ended {
+    fn failed(message: impl Into<String>) -> Ended {
+        Ended::Failed(message.into())
+    }
+}
+
+/// The pause of writes; over when it is dropped.
+struct Pause<'e> {
+    engine: &'e Engine,
+    since: Instant,
+}
+
+impl<'e> Pause<'e> {
+    fn begin(engine: &'e Engine) -> Pause<'e> {
+        engine.pause_writes_for_migration();
+        Pause { engine, since: Instant::now() }
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.engine.resume_writes_after_migration();
+    }
+}
+
+struct Export<'e> {
+    shared: &'e Shared,
+    engine: &'e Arc<Engine>,
+    job: &'e Migration,
+    socket: TcpStream,
+    /// To be sent.
+    out: Vec<u8>,
+    /// What the target has said and has not been looked at.
+    input: Vec<u8>,
+    parser: Parser,
+    acked: Instant,
+    /// The target has ended the connection.
+    is_closed: bool,
+    wants_pause: bool,
+    wants_failover: bool,
+}
+
+impl<'e> Export<'e> {
+    fn connect(shared: &'e Shared, engine: &'e Arc<Engine>, job: &'e Migration) -> Result<Export<'e>, Ended> {
+        let address = address_of(engine, job)?;
+        let socket = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
+            .map_err(|error| Ended::failed(format!("Unable to connect to target node: {error}")))?;
+        let set = socket.set_nodelay(true).and_then(|()| socket.set_nonblocking(true));
+        set.map_err(|error| Ended::failed(error.to_string()))?;
+        Ok(Export {
+            shared,
+            engine,
+            job,
+            socket,
+            out: Vec::new(),
+            input: Vec::new(),
+            parser: Parser::new(),
+            acked: Instant::now(),
+            is_closed: false,
+            wants_pause: false,
+            wants_failover: false,
+        })
+    }
+
+    fn run(&mut self, may_wait: &MayWait) -> Result<(), Ended> {
+        self.introduce()?;
+        self.go_on(MigrationState::Snapshotting)?;
+        let mut slots =
+            SlotExport::begin(self.engine).ok_or_else(|| Ended::failed("The role has changed"))?;
+        self.send_keys(&mut slots, may_wait)?;
+        self.go_on(MigrationState::WaitingToPause)?;
+        let pause = self.catch_up(&mut slots)?;
+        self.hand_over(&mut slots, &pause)?;
+        drop(pause);
+        self.job.go_on(MigrationState::Success);
+        Ok(())
+    }
+
+    /// Says who this is and which slots are to go.
+    fn introduce(&mut self) -> Result<(), Ended> {
+        let (user, password) =
+            (self.shared.config.value("masteruser"), self.shared.config.value("masterauth"));
+        if !password.is_empty() {
+            self.go_on(MigrationState::Authenticating)?;
+            let words: Vec<&[u8]> = [&b"AUTH"[..], user.as_bytes(), password.as_bytes()]
+                .into_iter()
+                .filter(|word| !word.is_empty())
+                .collect();
+            self.say(&words);
+            let line = self.read_line()?;
+            if line != "+OK" {
+                let text = line.trim_start_matches('-');
+                return Err(Ended::failed(format!("Failed to AUTH to target node: {text}")));
+            }
+        }
+        self.go_on(MigrationState::Establishing)?;
+        let begun = Instant::now();
+        loop {
+            self.establish();
+            let line = self.read_line()?;
+            if line == "+OK" {
+                break;
+            }
+            if !line.ends_with("is not empty on the target yet") || begun.elapsed() > ESTABLISH_PATIENCE {
+                let text = line.trim_start_matches('-');
+                return Err(Ended::failed(format!("Target node refuses: {text}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            self.check()?;
+        }
+        self.job.note_ack();
+        self.ack();
+        self.flush()
+    }
+
+    fn establish(&mut self) {
+        let ranges = self.job.slots.ranges();
+        let numbers: Vec<String> =
+            ranges.iter().flat_map(|(start, end)| [start.to_string(), end.to_string()]).collect();
+        let head: [&[u8]; 8] = [
+            b"CLUSTER",
+            b"SYNCSLOTS",
+            b"ESTABLISH",
+            b"SOURCE",
+            self.job.source.as_bytes(),
+            b"NAME",
+            self.job.name.as_bytes(),
+            b"SLOTSRANGE",
+        ];
+        let words: Vec<&[u8]> =
+            head.into_iter().chain(numbers.iter().map(|number| number.as_bytes())).collect();
+        self.say(&words);
+    }
+
+    /// Sends all keys, and meanwhile what changes of those that are sent.
+    fn send_keys(&mut self, slots: &mut SlotExport, may_wait: &MayWait) -> Result<(), Ended> {
+        let job = self.job;
+        for slot in job.slots.iter() {
+            slots.read_slot(slot, may_wait, &mut self.out);
+            self.read_changes(slots)?;
+            if self.out.len() >= PIECE_BYTES {
+                self.flush()?;
+            }
+            self.look()?;
+        }
+        self.say(&[b"CLUSTER", b"SYNCSLOTS", b"SNAPSHOT-EOF"]);
+        self.flush()
+    }
+
+    /// Sends changes until the target wants a pause and lacks little enough. Writes are paused then, and the target is told so after all
+    /// that came before.
+    fn catch_up(&mut self, slots: &mut SlotExport) -> Result<Pause<'e>, Ended> {
+        loop {
+            let changed = self.read_changes(slots)?;
+            self.flush()?;
+            self.look()?;
+            let limit = self.shared.config.number("slot-migration-max-failover-repl-bytes");
+            let is_close = u64::try_from(limit).map_or(true, |limit| changed as u64 <= limit);
+            if self.wants_pause && is_close {
+                break;
+            }
+            if changed == 0 {
+                std::thread::sleep(LOOK);
+            }
+        }
+        let pause = Pause::begin(self.engine);
+        while self.engine.settle_writes().is_err() {
+            self.look()?;
+            self.check_pause(&pause)?;
+            std::thread::sleep(LOOK);
+        }
+        self.read_changes(slots)?;
+        self.say(&[b"CLUSTER", b"SYNCSLOTS", b"PAUSED"]);
+        self.flush()?;
+        self.go_on(MigrationState::FailoverPaused)?;
+        Ok(pause)
+    }
+
+    /// Grants the takeover when the target asks for it, and waits until the slot map shows it.
+    fn hand_over(&mut self, slots: &mut SlotExport, pause: &Pause<'_>) -> Result<(), Ended> {
+        loop {
+            // Keys that expire, and the like.
+            if !self.is_closed {
+                self.read_changes(slots)?;
+                self.flush()?;
+            }
+            if self.job.state() == MigrationState::FailoverGranted {
+                // The target may have said all that it has to say.
+                if self.is_targets() {
+                    return Ok(());
+                }
+                if !self.is_closed {
+                    self.is_closed = self.read().is_err();
+                }
+            } else {
+                self.look()?;
+            }
+            if std::mem::take(&mut self.wants_failover) {
+                self.check_pause(pause)?;
+                self.go_on(MigrationState::FailoverGranted)?;
+                self.say(&[b"CLUSTER", b"SYNCSLOTS", b"FAILOVER-GRANTED"]);
+                self.flush()?;
+            }
+            self.check_pause(pause)?;
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn check_pause(&self, pause: &Pause<'_>) -> Result<(), Ended> {
+        let limit = self.shared.config.number("cluster-manual-failover-timeout").max(1) as u64;
+        if pause.since.elapsed() > Duration::from_millis(limit) {
+            return Err(Ended::failed("Timed out waiting for the target to take the slots over"));
+        }
+        self.check()
+    }
+
+    /// Whether clients are told that the slots are the target's.
+    fn is_targets(&self) -> bool {
+        let Some(map) = self.engine.slot_map() else { return false };
+        self.job.slots.iter().all(|slot| map.owner(slot).is_some_and(|owner| owner.id == self.job.target))
+    }
+
+    /// Whether it may go on.
+    fn check(&self) -> Result<(), Ended> {
+        if self.shared.is_stopping() || !self.job.state().is_under_way() {
+            return Err(Ended::Cancelled);
+        }
+        let silence_ms = wall_ms().saturating_sub(self.job.acked_ms.load(Relaxed));
+        if silence_ms > self.shared.config.number("repl-timeout").max(1) as u64 * 1000 {
+            return Err(Ended::failed("Timed out after too long with no interaction"));
+        }
+        if self.job.state() == MigrationState::FailoverGranted {
+            return Ok(());
+        }
+        let Some(map) = self.engine.slot_map() else { return Err(Ended::failed("The role has changed")) };
+        if map.me().primary.is_some() || !self.job.slots.iter().all(|slot| map.is_mine(slot)) {
+            return Err(Ended::failed("Slots are no longer owned by this node"));
+        }
+        Ok(())
+    }
+
+    fn go_on(&self, state: MigrationState) -> Result<(), Ended> {
+        if self.job.go_on(state) { Ok(()) } else { Err(Ended::Cancelled) }
+    }
+
+    fn read_changes(&mut self, slots: &mut SlotExport) -> Result<usize, Ended> {
+        let changed = slots.read_changes(&mut self.out).map_err(|error| match error {
+            ExportError::Flushed => Ended::failed("Data was flushed"),
+            ExportError::StreamLost => Ended::failed("The role has changed"),
+        })?;
+        let unsent = slots.unread_bytes() + self.out.len() as u64;
+        self.job.unsent_bytes.store(unsent, Relaxed);
+        Ok(changed)
+    }
+
+    /// Looks at what the target says, gives a sign of life, and whether it may go on.
+    fn look(&mut self) -> Result<(), Ended> {
+        self.read()?;
+        if self.acked.elapsed() >= ACK_PERIOD {
+            self.check()?;
+            self.ack();
+            self.flush()?;
+        }
+        if self.job.state().is_under_way() { Ok(()) } else { Err(Ended::Cancelled) }
+    }
+
+    fn ack(&mut self) {
+        self.acked = Instant::now();
+        self.say(&[b"CLUSTER", b"SYNCSLOTS", b"ACK"]);
+    }
+
+    fn say(&mut self, words: &[&[u8]]) {
+        let out = &mut self.out;
+        out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+        for word in words {
+            out.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            out.extend_from_slice(word);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Sends what is to be sent.
+    fn flush(&mut self) -> Result<(), Ended> {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match self.socket.write(&self.out[sent..]) {
+                Ok(0) => return Err(Ended::failed(TARGET_LOST)),
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.read()?;
+                    self.check()?;
+                    std::thread::sleep(LOOK);
+                }
+                Err(_) => return Err(Ended::failed(TARGET_LOST)),
+            }
+        }
+        self.out.clear();
+        self.out.shrink_to(4 * PIECE_BYTES);
+        Ok(())
+    }
+
+    /// A line of the target.
+    fn read_line(&mut self) -> Result<String, Ended> {
+        self.flush()?;
+        loop {
+            if let Some(end) = self.input.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.input.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
+            self.receive()?;
+            self.check()?;
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Reads what has come.
+    fn receive(&mut self) -> Result<(), Ended> {
+        let mut piece = [0; 4096];
+        loop {
+            match self.socket.read(&mut piece) {
+                Ok(0) => return Err(Ended::failed(TARGET_LOST)),
+                Ok(count) => self.input.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(Ended::failed(TARGET_LOST)),
+            }
+            if self.input.len() > LINE_BYTES_MAX {
+                return Err(Ended::failed("Target node says too much"));
+            }
+        }
+    }
+
+    /// Follows what the target has said.
+    fn read(&mut self) -> Result<(), Ended> {
+        let received = self.receive();
+        let limits = Limits { bulk_bytes_max: LINE_BYTES_MAX as u64, authenticated: false };
+        loop {
+            let consumed = match self.parser.next(&self.input, &limits) {
+                Ok(Parsed::Command { args, consumed }) => {
+                    let is = |at: usize, word: &str| {
+                        args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+                    };
+                    if is(0, "cluster") && is(1, "syncslots") {
+                        self.job.note_ack();
+                        self.wants_pause |= is(2, "request-pause");
+                        self.wants_failover |= is(2, "request-failover");
+                    } else if !args.is_empty() {
+                        return Err(Ended::failed("Unexpected reply of the target node"));
+                    }
+                    consumed
+                }
+                Ok(Parsed::Incomplete) => break,
+                Err(_) => return Err(Ended::failed("Unexpected reply of the target node")),
+            };
+            self.input.drain(..consumed);
+        }
+        received
+    }
+}
+
+/// Where the target is reached by clients.
+fn address_of(engine: &Engine, job: &Migration) -> Result<SocketAddr, Ended> {
+    let map = engine.slot_map().ok_or_else(|| Ended::failed("The role has changed"))?;
+    let node = map.nodes.iter().find(|node| node.id == job.target);
+    let node = node.ok_or_else(|| Ended::failed("The target node is unknown"))?;
+    let unreachable = |error: io::Error| Ended::failed(format!("Unable to connect to target node: {error}"));
+    let mut addresses = (&*node.address.ip, node.address.port).to_socket_addrs().map_err(unreachable)?;
+    addresses.next().ok_or_else(|| Ended::failed("The target node has no address"))
+}

@@ -1,0 +1,380 @@
+//! Atomic migrations of slots, between Larders and between Larder and Valkey: nothing that was acknowledged is lost, whoever ends what when.
+
+use crate::node::{Node, join, replicate, routed, settle, tag, text, until};
+use larder_testkit::{Client, Kind, Value};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Two nodes with half of the slots each.
+fn pair(first: Kind, second: Kind, more: &[&str]) -> [Node; 2] {
+    let nodes = [Node::start(first, more), Node::start(second, more)];
+    join(&[&nodes[0], &nodes[1]]);
+    nodes
+}
+
+/// A field of the newest migration of a node.
+fn newest(node: &Node, field: &str) -> String {
+    let reply = node.server.client().ask("CLUSTER GETSLOTMIGRATIONS");
+    let Some(job) = reply.items().first() else { return String::new() };
+    let at = job.items().iter().position(|item| text(item) == field).expect("it is there");
+    text(&job.items()[at + 1])
+}
+
+fn until_over(node: &Node) -> String {
+    until("the migration is over", || {
+        ["success", "failed", "cancelled"].contains(&newest(node, "state").as_str())
+    });
+    newest(node, "state")
+}
+
+/// Moves slots and waits for it.
+fn migrate(from: &Node, to: &Node, start: u16, end: u16) {
+    from.must(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE {start} {end} NODE {}", to.id()));
+    let state = until_over(from);
+    assert_eq!(state, "success", "{}", newest(from, "message"));
+    until("the target says so", || newest(to, "state") == "success");
+}
+
+/// Keys of all types in slots below 8192, with what DUMP is compared by.
+fn fill(node: &Node) -> Vec<String> {
+    let mut client = node.server.client();
+    let mut keys = Vec::new();
+    for number in 0..60 {
+        let tag = tag(&format!("t{number}"), |slot| slot < 4000);
+        let key = |kind: &str| format!("{{{tag}}}{kind}");
+        let mut put = |line: &str| {
+            let reply = text(&client.ask(line));
+            assert!(!reply.starts_with("ERR") && !reply.starts_with("MOVED"), "{line}: {reply}");
+        };
+        put(&format!("SET {} value{number}", key("s")));
+        put(&format!("SET {} {} PX 10000000", key("x"), "long".repeat(100)));
+        put(&format!("SADD {} a b {number}", key("u")));
+        put(&format!("SADD {} 1 2 {number}", key("i")));
+        put(&format!("HSET {} f 1 g {number}", key("h")));
+        put(&format!("ZADD {} 1 a 2.5 b {number} c", key("z")));
+        put(&format!("XADD {} 5-1 f v", key("m")));
+        put(&format!("XGROUP CREATE {} g 0", key("m")));
+        for element in 0..number * 20 {
+            put(&format!("RPUSH {} element{element}", key("l")));
+        }
+        keys.extend(["s", "x", "u", "i", "h", "z", "m", "l"].map(key));
+    }
+    // Too long for one command.
+    let mut words = vec!["RPUSH".to_owned(), keys[0].replace("}s", "}big")];
+    words.extend((0..30_000).map(|number| format!("element number {number}")));
+    client.cmd(&words);
+    keys.push(words[1].clone());
+    keys
+}
+
+/// What is in keys, whatever their encoding.
+fn digests(node: &Node, keys: &[String]) -> BTreeMap<String, String> {
+    let mut client = node.server.client();
+    let mut digest =
+        |key: &String| (key.clone(), format!("{:?}", client.cmd(&["DEBUG", "DIGEST-VALUE", key])));
+    keys.iter().map(&mut digest).collect()
+}
+
+const BOTH_WAYS: [(Kind, Kind); 3] =
+    [(Kind::Larder, Kind::Larder), (Kind::Larder, Kind::Valkey), (Kind::Valkey, Kind::Larder)];
+
+#[test]
+fn all_types_move_with_their_deadlines_in_both_directions() {
+    for (first, second) in BOTH_WAYS {
+        let [a, b] = pair(first, second, &["--enable-debug-command", "yes"]);
+        let keys = fill(&a);
+        let before = digests(&a, &keys);
+        let all = a.ask("DBSIZE");
+        migrate(&a, &b, 0, 4000);
+        settle(&[&a, &b]);
+        assert_eq!(digests(&b, &keys), before, "{first:?} to {second:?}");
+        let ttl: i64 = text(&b.server.client().cmd(&["PTTL", &keys[1]])).parse().expect("a number");
+        assert!((9_000_000..=10_000_000).contains(&ttl));
+        assert_eq!(b.ask("DBSIZE"), all);
+        until("the source has deleted them", || a.ask("DBSIZE") == "0");
+        assert!(a.ask(&format!("GET {}", keys[0])).starts_with("MOVED"));
+        migrate(&b, &a, 0, 4000);
+        assert_eq!(digests(&a, &keys), before, "{second:?} to {first:?}");
+        until("the other has deleted them", || b.ask("DBSIZE") == "0");
+    }
+}
+
+/// Clients count on their keys through migrations there and back; what was acknowledged is there in the end, once.
+#[test]
+fn acknowledged_writes_are_not_lost() {
+    for (first, second) in BOTH_WAYS {
+        let threads: &[&str] = &["--threads", "4"];
+        let [a, b] =
+            [first, second].map(|kind| Node::start(kind, if kind == Kind::Larder { threads } else { &[] }));
+        join(&[&a, &b]);
+        let tags: Vec<String> =
+            (0..40).map(|number| tag(&format!("w{number}"), |slot| slot < 4000)).collect();
+        let (stops, moves) = (AtomicBool::new(false), AtomicU64::new(0));
+        let counts: Vec<Vec<u64>> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..4)
+                .map(|writer| {
+                    let (a, tags, stops) = (&a, &tags, &stops);
+                    scope.spawn(move || {
+                        let mut counts = vec![0; tags.len()];
+                        let mut at = writer;
+                        while !stops.load(Relaxed) {
+                            at = (at + 7) % tags.len();
+                            let key = format!("{{{}}}{writer}", tags[at]);
+                            let reply = routed(a, &["INCR", &key]);
+                            counts[at] += 1;
+                            assert_eq!(text(&reply), counts[at].to_string(), "{key}");
+                            let list = format!("{{{}}}l{writer}", tags[at]);
+                            routed(a, &["RPUSH", &list, &counts[at].to_string()]);
+                        }
+                        counts
+                    })
+                })
+                .collect();
+            for round in 0..4 {
+                let (from, to) = if round % 2 == 0 { (&a, &b) } else { (&b, &a) };
+                migrate(from, to, 0, 4000);
+                until("the source has deleted them", || from.ask("DBSIZE") == "0");
+                moves.fetch_add(1, Relaxed);
+            }
+            stops.store(true, Relaxed);
+            writers.into_iter().map(|writer| writer.join().expect("it has not panicked")).collect()
+        });
+        for (writer, counts) in counts.iter().enumerate() {
+            for (tag, count) in tags.iter().zip(counts).filter(|(_, count)| **count > 0) {
+                assert_eq!(text(&routed(&a, &["GET", &format!("{{{tag}}}{writer}")])), count.to_string());
+                let list = routed(&a, &["LRANGE", &format!("{{{tag}}}l{writer}"), "0", "-1"]);
+                let expected: Vec<String> = (1..=*count).map(|number| number.to_string()).collect();
+                assert_eq!(list.items().iter().map(Value::text).collect::<Vec<_>>(), expected);
+            }
+        }
+        assert!(counts.iter().flatten().sum::<u64>() > 100 && moves.load(Relaxed) == 4);
+    }
+}
+
+/// A source made by hand.
+struct Source(Client);
+
+impl Source {
+    fn establish(target: &Node, source: &Node, start: u16, end: u16) -> Source {
+        let mut client = target.server.client();
+        let line = format!(
+            "CLUSTER SYNCSLOTS ESTABLISH SOURCE {} NAME {} SLOTSRANGE {start} {end}",
+            source.id(),
+            "a".repeat(40)
+        );
+        assert_eq!(text(&client.ask(&line)), "OK");
+        let mut source = Source(client);
+        source.say("CLUSTER SYNCSLOTS ACK");
+        source
+    }
+
+    fn say(&mut self, line: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        self.0.send(&words);
+    }
+}
+
+/// What has come is not seen before the end, and is gone if there is no good one.
+#[test]
+fn keys_that_come_are_hidden_and_go_with_the_connection() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let [a, b] = pair(Kind::Larder, kind, &[]);
+        let mine = tag("m", |slot| slot >= 8192);
+        let coming = tag("c", |slot| slot < 4000);
+        let slot = larder_cluster::key_slot(coming.as_bytes());
+        b.must(&format!("SET {mine} 1"));
+        let mut source = Source::establish(&b, &a, 0, 4000);
+        source.say(&format!("SET {coming} 1 PX 1"));
+        source.say(&format!("SET {{{coming}}}2 1"));
+        until("they are there", || b.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")) == "2");
+        assert_eq!(b.ask("DBSIZE"), "1");
+        let keys = |line: &str| {
+            let reply = b.server.client().ask(line);
+            let items = if line.starts_with("SCAN") { &reply.items()[1] } else { &reply };
+            items.items().iter().map(Value::text).collect::<Vec<_>>()
+        };
+        assert_eq!(keys("KEYS *"), [mine.as_str()]);
+        assert_eq!(keys("SCAN 0 COUNT 1000"), [mine.as_str()]);
+        assert_eq!(b.ask("RANDOMKEY"), mine);
+        assert!(b.ask("INFO keyspace").contains("db0:keys=1,"));
+        assert!(b.ask(&format!("GET {coming}")).starts_with("MOVED"));
+        assert_eq!(
+            b.ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", a.id())),
+            "ERR Slot import in progress."
+        );
+        assert_eq!(newest(&b, "state"), "receiving-snapshot");
+        drop(source);
+        assert_eq!(until_over(&b), "failed");
+        assert!(newest(&b, "message").starts_with("Connection lost to source."));
+        assert_eq!(b.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")), "0");
+        // Another one may begin.
+        drop(Source::establish(&b, &a, 0, 4000));
+    }
+}
+
+/// Events that end an import, in each of its states.
+#[test]
+fn whatever_ends_an_import_leaves_nothing() {
+    let [a, b] = pair(Kind::Larder, Kind::Larder, &["--repl-timeout", "5"]);
+    let coming = tag("c", |slot| slot < 4000);
+    let slot = larder_cluster::key_slot(coming.as_bytes());
+    let steps: [&[&str]; 3] = [
+        &[],
+        &["CLUSTER SYNCSLOTS SNAPSHOT-EOF"],
+        &["CLUSTER SYNCSLOTS SNAPSHOT-EOF", "CLUSTER SYNCSLOTS PAUSED"],
+    ];
+    let states = ["receiving-snapshot", "waiting-for-paused", "failover-requested"];
+    let foreign = format!("SET {} 1", tag("f", |slot| slot > 5000));
+    let wrong_type = format!("LPUSH {coming} 1");
+    let events: [(&str, &str); 6] = [
+        ("NOSUCHCOMMAND x", "Failed to process command"),
+        (&wrong_type, "Failed to process command"),
+        (&foreign, "Failed to process command"),
+        ("CLUSTER SYNCSLOTS REQUEST-PAUSE", "Failed to process command"),
+        ("CLUSTER SYNCSLOTS SNAPSHOT-EOF x", "Failed to process command"),
+        ("FLUSHALL", "Data was flushed"),
+    ];
+    for (steps, state) in steps.into_iter().zip(states) {
+        for (event, message) in events {
+            let mut source = Source::establish(&b, &a, 0, 4000);
+            source.say(&format!("SET {coming} 1"));
+            steps.iter().for_each(|step| source.say(step));
+            until("it is in that state", || newest(&b, "state") == state);
+            if event == "FLUSHALL" {
+                b.must(event);
+            } else {
+                source.say(event);
+            }
+            assert_eq!(until_over(&b), "failed", "{event} while {state}");
+            assert!(newest(&b, "message").starts_with(message), "{event}: {}", newest(&b, "message"));
+            assert_eq!(b.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")), "0", "{event} while {state}");
+        }
+    }
+    // A source that says nothing more.
+    let source = Source::establish(&b, &a, 0, 4000);
+    assert_eq!(until_over(&b), "failed");
+    assert!(newest(&b, "message").starts_with("Timed out"));
+    drop(source);
+    settle(&[&a, &b]);
+    assert!(a.ask(&format!("SET {coming} 1")) == "OK", "the slot is where it was");
+}
+
+/// Events that end an export, before and after the target may take over.
+#[test]
+fn an_export_ends_when_it_is_cancelled_flushed_or_alone() {
+    let [a, b] = pair(Kind::Larder, Kind::Valkey, &["--enable-debug-command", "yes"]);
+    let key = tag("k", |slot| slot < 4000);
+    a.must(&format!("SET {key} 1"));
+    let command = format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 4000 NODE {}", b.id());
+    for (event, state) in [("CLUSTER CANCELSLOTMIGRATIONS", "cancelled"), ("FLUSHALL", "failed")] {
+        let mut sleeper = b.server.client();
+        sleeper.send(&["DEBUG", "SLEEP", "1"]);
+        a.must(&command);
+        assert_eq!(a.ask(&command), "ERR I am already migrating slot 0.");
+        assert_eq!(a.ask("CLUSTER SETSLOT 5 STABLE"), "ERR Slot export in progress.");
+        a.must(event);
+        assert_eq!(until_over(&a), state, "{event}");
+        a.must(&format!("SET {key} 2"));
+        assert_eq!(text(&sleeper.read().expect("it wakes")), "OK");
+    }
+    assert_eq!(newest(&a, "message"), "Data was flushed");
+    // The target does not take over in time: writes wait for that long, and are made here.
+    b.must("DEBUG SLOTMIGRATION PREVENT-FAILOVER 1");
+    a.must("CONFIG SET cluster-manual-failover-timeout 1000");
+    a.must(&command);
+    until("the target may take over", || newest(&a, "state") == "failover-granted");
+    let mut writer = a.server.client();
+    writer.send(&["SET", &key, "3"]);
+    assert_eq!(a.ask("CLUSTER CANCELSLOTMIGRATIONS"), "ERR No migrations ongoing");
+    assert_eq!(a.ask(&format!("GET {key}")), "2");
+    assert_eq!(until_over(&a), "failed");
+    assert!(newest(&a, "message").starts_with("Timed out"));
+    assert_eq!(text(&writer.read().expect("a reply")), "OK");
+    // The target ends.
+    until("the target has cleaned up", || newest(&b, "state") == "failed");
+    a.must(&command);
+    until("the target may take over", || newest(&a, "state") == "failover-granted");
+    drop(b);
+    assert_eq!(until_over(&a), "failed");
+    assert_eq!(a.ask(&format!("GET {key}")), "3");
+}
+
+/// The replicas of both sides have what their primaries have.
+#[test]
+fn replicas_follow_a_migration() {
+    for (of_target, target) in
+        [(Kind::Larder, Kind::Larder), (Kind::Valkey, Kind::Larder), (Kind::Larder, Kind::Valkey)]
+    {
+        let [a, b] = pair(Kind::Larder, target, &[]);
+        let r = Node::start(of_target, &[]);
+        crate::node::meet(&[&a, &r]);
+        settle(&[&a, &b, &r]);
+        replicate(&r, &b, &[&a, &b, &r]);
+        let tags: Vec<String> =
+            (0..20).map(|number| tag(&format!("w{number}"), |slot| slot < 4000)).collect();
+        for tag in &tags {
+            a.must(&format!("SET {tag} {tag}"));
+        }
+        migrate(&a, &b, 0, 4000);
+        until("the replica has them", || r.ask("DBSIZE") == "20");
+        let mut client = r.server.client();
+        client.ask("READONLY");
+        for tag in &tags {
+            until("it knows whose the slot is", || text(&client.ask(&format!("GET {tag}"))) == *tag);
+        }
+        assert_eq!(
+            r.ask("CLUSTER GETSLOTMIGRATIONS").is_empty(),
+            r.ask("CLUSTER GETSLOTMIGRATIONS").is_empty()
+        );
+    }
+}
+
+/// What is refused, in Valkey's words.
+#[test]
+fn refusals_are_those_of_valkey() {
+    let pairs = [Kind::Larder, Kind::Valkey].map(|kind| pair(kind, kind, &[]));
+    for line in [
+        "MIGRATESLOTS SLOTSRANGE 0 10 NODE A",
+        "MIGRATESLOTS SLOTSRANGE 9000 9001 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 0 10 SLOTSRANGE 5 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 0 10 NODE B SLOTSRANGE 5 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 4 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 FOO B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE xyz",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE",
+        "MIGRATESLOTS SLOTSRANGE 5 16384 NODE B",
+        "MIGRATESLOTS FOO 5 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE ffffffffffffffffffffffffffffffffffffffff",
+        "CANCELSLOTMIGRATIONS",
+        "CANCELSLOTMIGRATIONS ALL",
+        "GETSLOTMIGRATIONS",
+        "GETSLOTMIGRATIONS x",
+        "SYNCSLOTS FOO",
+        "SYNCSLOTS ACK",
+        "SYNCSLOTS PAUSED",
+        "SYNCSLOTS SNAPSHOT-EOF",
+        "SYNCSLOTS REQUEST-PAUSE",
+        "SYNCSLOTS FAILOVER-GRANTED",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME short SLOTSRANGE 0 1",
+        "SYNCSLOTS ESTABLISH SOURCE A NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 0 1",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 0 1",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "SYNCSLOTS ESTABLISH SOURCE B SLOTSRANGE 9000 9001",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 2 1",
+        "SYNCSLOTS ESTABLISH SOURCE ffffffffffffffffffffffffffffffffffffffff NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 9000 9001",
+    ] {
+        let replies = pairs.each_ref().map(|[a, b]| {
+            let words: Vec<String> = line
+                .split(' ')
+                .map(|word| match word {
+                    "A" => a.id(),
+                    "B" => b.id(),
+                    word => word.to_owned(),
+                })
+                .collect();
+            format!("{:?}", a.ask(&format!("CLUSTER {}", words.join(" "))))
+        });
+        assert_eq!(replies[0], replies[1], "{line}");
+    }
+}
