@@ -28,6 +28,7 @@ fn every_workload_runs_small() {
         "script",
         "eviction",
         "replication",
+        "cluster",
         "idle",
         "startup",
     ] {

@@ -84,6 +84,12 @@ impl SlotMap {
         self.owner_at(slot) == Some(self.myself)
     }
 
+    /// Whether all commands on keys of a slot are executed here: it is this node's, no slot is open, and the cluster is well. O(1).
+    #[inline]
+    pub fn serves_plainly(&self, slot: u16) -> bool {
+        !self.is_down && self.is_mine(slot) && self.migrating.is_empty() && self.importing.is_empty()
+    }
+
     /// Whether a slot is that of this node's primary.
     pub fn is_my_primarys(&self, slot: u16) -> bool {
         self.owner_at(slot).is_some() && self.owner_at(slot) == self.me().primary

@@ -2,6 +2,7 @@
 
 mod bits;
 mod churn;
+mod cluster;
 mod copy;
 mod ends;
 mod eviction;
@@ -111,6 +112,9 @@ const TABLE: &[Entry] = &[
     ("replication/sync", "a snapshot of 5M keys for a replica, while a client writes", replication::sync),
     ("replication/lag", "from a write to a read at the replica", replication::lag),
     ("replication/failover", "how long nobody can write during FAILOVER", replication::failover),
+    ("cluster/p1", "SET and GET of a node of a cluster, and of a server alone, 50 connections, no pipeline", |c| cluster::run(c, 1)),
+    ("cluster/p16", "the same with a pipeline of 16", |c| cluster::run(c, 16)),
+    ("cluster/failover", "how long nobody can write after a primary was killed, cluster-node-timeout 2000", cluster::failover),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("set/one", "set commands on one set of 1M members, strings and integers", |c| set::run(c, 1, 1_000_000)),
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),

@@ -19,8 +19,10 @@ use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::{admission, authorization, redirection};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
+use crate::keyspace::hash::slot_of;
 use crate::keyspace::locks::Busy;
 use crate::text::word::is_word;
+use larder_cluster::key_slot;
 use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -194,9 +196,17 @@ fn check(
         && !command.has_any(flags::PROTECTED | flags::NO_MULTI)
         && free
         && session.authenticated
-        && !engine.gate.is_shut()
-        && !session.only_listens();
+        && !session.only_listens()
+        && (!engine.gate.is_shut() || is_plainly_here(engine, worker, found, args));
     if is_plain { Ok(()) } else { check_closely(engine, worker, session, found, args, free) }
+}
+
+/// Whether the only question left is which node executes a command, and that is this one, as for most commands on one key.
+#[inline]
+fn is_plainly_here(engine: &Engine, worker: &mut WorkerState, found: Found, args: Args<'_>) -> bool {
+    let key = found.single_key.and_then(|at| args.get(usize::from(at)));
+    engine.gate.is_shut_by_cluster_alone()
+        && key.is_some_and(|key| redirection::serves_plainly(engine, worker, key_slot(key)))
 }
 
 /// The questions one by one, in the order in which their errors take precedence.
@@ -385,7 +395,10 @@ fn run(
         {
             return Flow::Retry;
         }
-        if let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held)) {
+        let slot = key.as_ref().map(|key| slot_of(key.hash));
+        if !slot.is_some_and(|slot| redirection::serves_plainly(engine, worker, slot))
+            && let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held))
+        {
             drop(held);
             drop(turn);
             return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);

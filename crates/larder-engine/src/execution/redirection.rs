@@ -49,6 +49,12 @@ pub(crate) enum Refusal {
     Unbound,
 }
 
+/// Whether whatever is done with keys of a slot is done here, as it is with most: there is nothing to be asked then.
+#[inline]
+pub(crate) fn serves_plainly(engine: &Engine, worker: &mut WorkerState, slot: u16) -> bool {
+    engine.cluster.newest(&mut worker.slot_map).is_some_and(|map| map.serves_plainly(slot))
+}
+
 /// Checks that a command, with what is queued before EXEC, is for this node. `held`: the shards of its keys, if they are.
 #[cold]
 pub(crate) fn check(

@@ -61,10 +61,15 @@ pub fn hash_by_slot() -> bool {
 pub(crate) fn hash(key: &[u8]) -> u64 {
     let hasher = &*HASHER;
     let hash = hasher.sip.hash(key);
-    if hasher.by_slot { with_slot(hash, key_slot(key)) } else { hash }
+    if hasher.by_slot { with_slot_of(hash, key) } else { hash }
 }
 
-#[cold]
+/// Not in the way of servers that are no nodes.
+#[inline(never)]
+fn with_slot_of(hash: u64, key: &[u8]) -> u64 {
+    with_slot(hash, key_slot(key))
+}
+
 fn with_slot(hash: u64, slot: u16) -> u64 {
     let (slot, seeded) = (u64::from(slot), hash & !(SHARD_MASK << SHARD_SHIFT | u64::MAX << PREFIX_SHIFT));
     (slot / SHARDS as u64) << PREFIX_SHIFT | (slot & SHARD_MASK) << SHARD_SHIFT | seeded
@@ -74,6 +79,12 @@ fn with_slot(hash: u64, slot: u16) -> u64 {
 #[inline]
 pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> SHARD_SHIFT & SHARD_MASK) as usize
+}
+
+/// The slot in the hash of a key, on a node of a cluster.
+#[inline]
+pub(crate) fn slot_of(hash: u64) -> u16 {
+    (hash >> PREFIX_SHIFT << 8 | hash >> SHARD_SHIFT & SHARD_MASK) as u16
 }
 
 /// The shard that has the keys of a slot.
@@ -110,6 +121,7 @@ mod tests {
         for slot in 0..larder_cluster::SLOTS {
             let seeded = rng.u64(..);
             let hash = with_slot(seeded, slot);
+            assert_eq!(slot_of(hash), slot);
             assert_eq!(((hash >> PREFIX_SHIFT) as u16, shard_of(hash)), (slot >> 8, shard_of_slot(slot)));
             assert!(prefix_of_slot(slot).has(hash) && !prefix_of_slot(slot ^ 0x100).has(hash));
             assert_eq!((hash ^ seeded) & 0x03FF_FFFF_FF00_FFFF, 0);

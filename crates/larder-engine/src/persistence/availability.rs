@@ -25,6 +25,12 @@ impl Gate {
         self.0.load(Relaxed) != 0
     }
 
+    /// Whether nothing is refused but what is another node's.
+    #[inline]
+    pub(crate) fn is_shut_by_cluster_alone(&self) -> bool {
+        self.0.load(Relaxed) == CLUSTER
+    }
+
     /// Whether writes wait for the server to end, or not to. Set and read while all shards, or those concerned, are held.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {

@@ -2,7 +2,7 @@
 //! beside a script that does not end.
 
 use crate::node::{Node, join, settle, text, until};
-use larder_testkit::{Kind, Value};
+use larder_testkit::{Client, Kind, Value};
 use std::time::{Duration, Instant};
 
 /// Subcommands; @me is the name of the node, @nobody one that no node has. Each is refused, or changes what the next ones see.
@@ -153,40 +153,34 @@ fn shown(node: &str, reply: &Value) -> String {
     format!("{reply:?}").replace(node, "@me")
 }
 
-#[test]
-fn ends_of_ranges_are_those_of_valkey() {
+/// Asks for each line of the list, on both servers, in a way; what is answered must be the same.
+fn compare(ask: impl Fn(&mut Client, &str) -> Vec<Value>) {
     let nodes = [Kind::Larder, Kind::Valkey].map(alone);
-    let ids = nodes.each_ref().map(Node::id);
-    let all = nodes.each_ref().map(lines);
-    let mut clients = nodes.each_ref().map(|node| node.client());
-    let mut differences = String::new();
-    for (at, line) in LINES.lines().enumerate() {
-        let [ours, theirs] = [0, 1].map(|side| shown(&ids[side], &clients[side].ask(&all[side][at])));
-        if ours != theirs {
-            differences += &format!("{line}\n  larder: {ours}\n  valkey: {theirs}\n");
-        }
-    }
-    Kind::Valkey.judge(&mut clients[1], &differences);
-}
-
-#[test]
-fn transactions_of_them_are_those_of_valkey() {
-    let nodes = [Kind::Larder, Kind::Valkey].map(alone);
-    let ids = nodes.each_ref().map(Node::id);
-    let all = nodes.each_ref().map(lines);
-    let mut clients = nodes.each_ref().map(|node| node.client());
+    let (ids, all) = (nodes.each_ref().map(Node::id), nodes.each_ref().map(lines));
+    let mut clients = nodes.each_ref().map(Node::client);
     let mut differences = String::new();
     for (at, line) in LINES.lines().enumerate() {
         let [ours, theirs] = [0, 1].map(|side| {
-            let client = &mut clients[side];
-            ["MULTI", &all[side][at], "CLUSTER KEYSLOT a", "EXEC"]
-                .map(|line| shown(&ids[side], &client.ask(line)))
+            let replies = ask(&mut clients[side], &all[side][at]);
+            replies.iter().map(|reply| shown(&ids[side], reply)).collect::<Vec<_>>()
         });
         if ours != theirs {
             differences += &format!("{line}\n  larder: {ours:?}\n  valkey: {theirs:?}\n");
         }
     }
     Kind::Valkey.judge(&mut clients[1], &differences);
+}
+
+#[test]
+fn ends_of_ranges_are_those_of_valkey() {
+    compare(|client, line| vec![client.ask(line)]);
+}
+
+#[test]
+fn transactions_of_them_are_those_of_valkey() {
+    compare(|client, line| {
+        ["MULTI", line, "CLUSTER KEYSLOT a", "EXEC"].iter().map(|line| client.ask(line)).collect()
+    });
 }
 
 /// RESET itself is executed in a transaction; subcommands of that name are queued.
