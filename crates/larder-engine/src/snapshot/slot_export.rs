@@ -11,8 +11,8 @@
 //! ```
 //! The stream is the one that replicas get: workers do nothing for a migration. Whoever reads it here looks at the keys of every command.
 //!
-//! Cost: a slot holds its shard for as long as its keys take to be cloned, about 50 ns each. A command of the stream costs its parsing and,
-//! if it has keys, a CRC.
+//! Cost: a slot holds its shard for as long as its keys take to be cloned, O(keys). A command of the stream costs its parsing and, if it has
+//! keys, a CRC.
 
 use super::{Batch, Content, Record};
 use crate::aof::effects::encode;

@@ -98,6 +98,21 @@ fn a_cluster_is_made_grows_and_shrinks() {
 }
 
 #[test]
+fn slots_are_moved_at_once() {
+    let (a, b) = (Node::larder(), Node::larder());
+    join(&[&a, &b]);
+    fill(&a, 300);
+    let (from, to) = (a.id(), b.id());
+    let ends = ["--cluster-from", &from, "--cluster-to", &to];
+    let how = ["--cluster-slots", "3000", "--cluster-yes", "--cluster-use-atomic-slot-migration"];
+    let tool = peer_path("valkey-cli");
+    run(&tool, &[&["reshard", &a.address()], &ends[..], &how].concat());
+    is_whole(&tool, &a);
+    assert!(b.line_about(&to).contains(&"0-2999".to_owned()));
+    check_values(&a, 300);
+}
+
+#[test]
 fn a_slot_that_was_left_open_is_mended() {
     for tool in &tools() {
         let (a, b) = (Node::larder(), Node::larder());

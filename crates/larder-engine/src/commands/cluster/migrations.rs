@@ -8,6 +8,7 @@ use crate::cluster::migration::{Migration, Operation};
 use crate::context::Context;
 use crate::engine::random_id;
 use crate::error::{CommandError, CommandResult};
+use crate::text::number::c_string;
 use crate::text::word::is_word;
 use larder_cluster::{NodeId, SlotMap, SlotSet};
 use larder_resp::Args;
@@ -53,7 +54,8 @@ pub(super) fn begin(context: &Context<'_>, new: Vec<Arc<Migration>>) -> Result<(
 
 /// `SLOTSRANGE start end .. NODE id`, from the argument at `at` on.
 fn parse_group(map: &SlotMap, args: Args<'_>, at: &mut usize) -> CommandResult<(SlotSet, NodeId)> {
-    if !is_word(args.at(*at), "slotsrange") {
+    // valkey-cli sends the word with the zero byte that ends it in its memory.
+    if !is_word(c_string(args.at(*at)), "slotsrange") {
         return Err(CommandError::SYNTAX);
     }
     let start = *at + 1;
