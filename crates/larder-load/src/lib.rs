@@ -21,6 +21,7 @@ pub mod load;
 pub mod mapping;
 pub mod reader;
 pub mod reject;
+pub mod row;
 pub mod slot;
 pub mod spill;
 pub mod state;

@@ -5,6 +5,7 @@ use crate::group::{Group, Grouper};
 use crate::mapping::{Added, Kind, Mapping};
 use crate::reader::{Format, Line, read};
 use crate::reject::Rejects;
+use crate::row::Row;
 use crate::spill::Spill;
 use crate::state::{Past, State, fnv};
 use crate::target::{Facts, Target};
@@ -260,7 +261,7 @@ impl Input<'_> {
 }
 
 /// A row for the file of rejects.
-fn text_of(row: &dyn crate::mapping::Row) -> Vec<u8> {
+fn text_of(row: &dyn Row) -> Vec<u8> {
     let mut text = Vec::new();
     row.each(&mut |name, value| {
         if !text.is_empty() {

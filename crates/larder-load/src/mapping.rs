@@ -14,29 +14,12 @@
 //! ```
 
 use crate::error::{Error, Result};
+use crate::row::Row;
 use crate::template::Template;
 use serde::Deserialize;
 
 /// The longest value that servers take by default.
 pub const VALUE_BYTES_MAX: usize = 512 << 20;
-
-/// Values by the names of columns.
-pub trait Row {
-    /// The value of a column; None if the row has none.
-    fn get(&self, name: &str) -> Option<&[u8]>;
-    /// Calls `f` with all columns that have a value, in order.
-    fn each(&self, f: &mut dyn FnMut(&str, &[u8]));
-}
-
-impl Row for &[(String, Vec<u8>)] {
-    fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter().find(|(column, _)| column == name).map(|(_, value)| value.as_slice())
-    }
-
-    fn each(&self, f: &mut dyn FnMut(&str, &[u8])) {
-        self.iter().for_each(|(name, value)| f(name, value));
-    }
-}
 
 /// The type of the keys, and which columns it takes.
 #[derive(Clone, Debug)]
@@ -312,7 +295,7 @@ fn seconds(text: &[u8]) -> Option<u64> {
     seconds.checked_mul(1000).filter(|&ms| ms > 0 && i64::try_from(ms).is_ok())
 }
 
-/// An ID of an entry, `ms-seq` or `ms`, above 0-0.
+/// An ID of an entry, two numbers with a dash or the first alone, above 0-0.
 fn stream_id(text: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(text).ok()?;
     let (ms, seq) = text.split_once('-').unwrap_or((text, "0"));

@@ -1,7 +1,8 @@
 //! Rows out of CSV, TSV and NDJSON. A line that is no row is an error of that line, and reading goes on after it.
 
 use crate::error::{Error, Result};
-use crate::mapping::{Mapping, Row, VALUE_BYTES_MAX};
+use crate::mapping::{Mapping, VALUE_BYTES_MAX};
+use crate::row::Row;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 //! Templates of keys and values: text with the names of columns in braces, `user:{id}`. `{{` and `}}` stand for braces.
 
-use crate::mapping::Row;
+use crate::row::Row;
 
 /// A template.
 #[derive(Clone, Debug, PartialEq, Eq)]
