@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Pages whose blocks a test of their own runs: `tests/tls/document.rs`.
-const RUN_ELSEWHERE: [&str; 1] = ["docs/security.md"];
+/// Pages whose blocks a test of their own runs: `tests/tls/document.rs`, and `tests/page.rs` of larder-load.
+const RUN_ELSEWHERE: [&str; 2] = ["docs/load.md", "docs/security.md"];
 /// Seconds that a page may take.
 const PATIENCE: &str = "120";
 
