@@ -3,13 +3,16 @@
 //! ```text
 //!  type u8 | value | version u16 | checksum of all before u64                       both little endian
 //! ```
+//!
+//! A payload may be of a type of Larder's own ([`of_blocks`]): then the value is the blocks that a list or a sorted set lies in,
+//! and its type byte is the mark. Other servers refuse it.
 
 use crate::Crc64;
 use crate::error::{Error, Result};
-use crate::format::{Version, is_known, kind, opcode};
+use crate::format::{BLOCKS_TRAVEL, Version, is_known, kind, opcode};
 pub use crate::read::Checks;
 use crate::read::{Input, Loaded, Options, read_value};
-use crate::write::{Output, type_of, version_for, write_value};
+use crate::write::{Output, own_type_of, type_of, version_for, write_value};
 use larder_collections::value::Value;
 
 const FOOTER_BYTES: usize = 10;
@@ -24,6 +27,18 @@ pub fn of_value(value: &Value, version: Version, compress: bool) -> Vec<u8> {
     let version = version_for(value, version);
     let kind = type_of(value, version);
     payload(kind, version, compress, |output| write_value(output, value, kind))
+}
+
+/// The payload of a value as the blocks that it lies in, which only Larder restores: without a search or an insert for each
+/// element. None for a type that has no such form, and on machines whose blocks do not travel.
+pub fn of_blocks(value: &Value) -> Option<Vec<u8>> {
+    let kind = own_type_of(value).filter(|_| BLOCKS_TRAVEL)?;
+    Some(payload(kind, Version::default(), false, |output| write_value(output, value, kind)))
+}
+
+/// Whether a payload is of a type of Larder's own.
+pub fn is_own(payload: &[u8]) -> bool {
+    payload.first().is_some_and(|kind| matches!(*kind, kind::LIST_BLOCKS | kind::ZSET_BLOCKS))
 }
 
 /// The payload of libraries of functions, by their texts: FUNCTION DUMP.

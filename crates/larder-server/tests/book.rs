@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Pages whose blocks tests of their own run: `tests/tls/document.rs` and `tests/cluster/document.rs`.
-const RUN_ELSEWHERE: [&str; 2] = ["docs/security.md", "docs/cluster.md"];
+/// Pages whose blocks tests of their own run: `tests/tls/document.rs`, `tests/cluster/document.rs`, and `tests/page.rs` of larder-load.
+const RUN_ELSEWHERE: [&str; 3] = ["docs/cluster.md", "docs/load.md", "docs/security.md"];
 /// Seconds that a page may take.
 const PATIENCE: &str = "120";
 

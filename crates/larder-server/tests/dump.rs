@@ -3,6 +3,8 @@
 #[path = "common/samples.rs"]
 mod samples;
 
+use larder_rdb::dump;
+use larder_rdb::read::{Loaded, Options};
 use larder_testkit::{Client, Server, Value};
 use samples::{ROUNDS, fill, stream_description};
 
@@ -43,6 +45,49 @@ fn payloads_go_both_ways() {
         fill(&mut larder);
         take_over(&mut larder, &mut redis, &keys);
         take_over(&mut larder, &mut other, &keys);
+    }
+}
+
+/// Payloads of the blocks of lists and sorted sets: Larder restores them, a replica that is another server gets the standard
+/// form, and other servers refuse them.
+#[test]
+fn blocks_are_restored_as_they_are() {
+    let from = Server::larder(&[]);
+    let to = Server::larder(&["--rdb-target-version", "10", "--enable-debug-command", "yes"]);
+    let replica = Server::redis(&["--replicaof", "127.0.0.1", &to.port().to_string()]);
+    let (mut from, mut to, mut redis) = (from.client(), to.client(), replica.client());
+    while to.ask("WAIT 1 1000").int() < 1 {}
+    let keys = fill(&mut from);
+    let mut made = 0;
+    for key in &keys {
+        let standard = payload(&mut from, key);
+        let Some(own) = in_blocks(&standard) else { continue };
+        made += 1;
+        let restore: [&[u8]; 4] = [b"RESTORE", key.as_bytes(), b"0", &own];
+        assert_eq!(to.cmd(&restore), Value::Simple("OK".to_owned()), "{key}");
+        let digest = |client: &mut Client| client.cmd(&["DEBUG", "DIGEST-VALUE", key]);
+        assert_eq!(digest(&mut from), digest(&mut to), "{key}");
+        assert_eq!(to.ask("WAIT 1 60000"), Value::Int(1));
+        assert_eq!(digest(&mut from), digest(&mut redis), "{key} on the replica");
+        assert_eq!(to.cmd(&restore).text(), "BUSYKEY Target key name already exists.");
+        let mut damaged = own.clone();
+        damaged[own.len() / 2] ^= 1;
+        let restore: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", &damaged, b"REPLACE"];
+        assert!(to.cmd(&restore).is_error(), "{key}");
+    }
+    assert!(made > 10, "{made} lists and sorted sets");
+    redis.ask("REPLICAOF NO ONE");
+    let list = keys.iter().find(|key| key.starts_with("list:")).expect("there is a list");
+    let own = in_blocks(&payload(&mut from, list)).expect("a list has blocks");
+    let restore: [&[u8]; 4] = [b"RESTORE", b"new", b"0", &own];
+    assert!(redis.cmd(&restore).is_error());
+}
+
+/// The value of a payload as the blocks that it lies in.
+fn in_blocks(payload: &[u8]) -> Option<Vec<u8>> {
+    match dump::restore(payload, &Options::default()) {
+        Ok(Some(Loaded::Value(value))) => dump::of_blocks(&value),
+        _ => None,
     }
 }
 

@@ -78,10 +78,7 @@ impl Thresholds {
 
 /// What files, and snapshots of primaries, are read with.
 pub(crate) fn rdb_options(hot: &Hot) -> larder_rdb::read::Options {
-    larder_rdb::read::Options {
-        blocks: larder_rdb::BLOCKS_TRAVEL,
-        ..rdb_options_of(&Thresholds::load(hot), list_options(hot))
-    }
+    rdb_options_of(&Thresholds::load(hot), list_options(hot))
 }
 
 /// What dumps are read with, by a thread that has a copy of the options.
@@ -91,7 +88,7 @@ pub(crate) fn rdb_options_of(thresholds: &Thresholds, list: ListOptions) -> lard
         list,
         set: thresholds.set_limits(),
         sorted_set: thresholds.sorted_set_limits(),
-        blocks: false,
+        blocks: larder_rdb::BLOCKS_TRAVEL,
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Options {
     pub set: SetLimits,
     /// Of sorted sets.
     pub sorted_set: Limits,
-    /// Whether types of Larder's own are read: those that only links carry.
+    /// Whether types of Larder's own are read: not those of a big-endian machine.
     pub blocks: bool,
 }
 

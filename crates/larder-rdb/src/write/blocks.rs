@@ -1,4 +1,4 @@
-//! Collections as the blocks that they lie in: types of Larder's own, which replicas that have asked for them are sent.
+//! Collections as the blocks that they lie in: types of Larder's own, for replicas that have asked for them and for RESTORE.
 //!
 //! ```text
 //!   LIST_BLOCKS   number of blocks, image of each
@@ -15,7 +15,7 @@ use larder_collections::sorted_set::SortedSet;
 use larder_collections::value::Value;
 use std::io::{self, Write};
 
-/// The type byte, of a collection that has such a type.
+/// The type byte of Larder's own, of a collection that has one.
 pub fn type_of(value: &Value) -> Option<u8> {
     match value {
         Value::List(_) => Some(kind::LIST_BLOCKS),

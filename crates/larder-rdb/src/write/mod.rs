@@ -10,6 +10,7 @@ mod sorted_set;
 mod stream;
 mod value;
 
+pub use blocks::type_of as own_type_of;
 pub use file::{FileWriter, KeyHeader, KeyWriter};
 pub use output::Output;
 pub use value::{type_of, version_for, write_value};

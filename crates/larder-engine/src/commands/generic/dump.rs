@@ -104,24 +104,35 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         if options.replace {
             context.make_room(&key);
         }
+        let standard = if context.logs() { standard_payload(context, bytes, &loaded) } else { None };
         place(context, &key, loaded, expire_at_ms, &options);
-        log_restore(context, &args, expire_at_ms);
+        log_restore(context, &args, expire_at_ms, standard.as_deref());
     }
     context.reply.ok();
     Ok(())
 }
 
-/// Notes the command with a time to live that does not depend on when it is read.
-fn log_restore(context: &mut Context<'_>, args: &Args<'_>, expire_at_ms: Option<u64>) {
-    if let Some(at) = expire_at_ms
-        && context.logs()
-    {
-        let at = itoa::Buffer::new().format(at).to_owned();
+/// The payload for the log in the place of one that only Larder reads: replicas and files are for other servers too.
+fn standard_payload(context: &Context<'_>, bytes: &[u8], loaded: &Loaded) -> Option<Vec<u8>> {
+    let Loaded::Value(value) = loaded else { return None };
+    payload::is_own(bytes).then(|| payload::of_value(value, target_version(context.engine), false))
+}
+
+/// Notes the command with a time to live that does not depend on when it is read, and with the standard payload if it came
+/// with another.
+fn log_restore(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    expire_at_ms: Option<u64>,
+    standard: Option<&[u8]>,
+) {
+    if (expire_at_ms.is_some() || standard.is_some()) && context.logs() {
+        let at = itoa::Buffer::new().format(expire_at_ms.unwrap_or(0)).to_owned();
         context.propagate_instead(&[
             b"RESTORE",
             args.at(1),
             at.as_bytes(),
-            args.at(3),
+            standard.unwrap_or(args.at(3)),
             b"REPLACE",
             b"ABSTTL",
         ]);

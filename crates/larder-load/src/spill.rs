@@ -1,0 +1,138 @@
+//! Groups on disk, when they do not fit into memory: a file for each of [`PARTS`] parts of the keys.
+//!
+//! Each time the memory is full, all groups are appended to the files of their keys' parts. At the end one part after the other
+//! is read and gathered again. Elements of a key keep their order. A part is about a 64th of the input.
+//!
+//! ```text
+//!  key length u32 | elements length u64 | line u64 | expiry u64, 0 for none | key | elements          little endian
+//! ```
+
+use crate::error::{Error, Result};
+use crate::group::{Group, Grouper};
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// Number of parts.
+const PARTS: usize = 64;
+
+/// The files.
+pub struct Spill {
+    files: Vec<File>,
+    folder: PathBuf,
+}
+
+impl Spill {
+    /// Makes a folder of its own in this one.
+    pub fn new(parent: &Path) -> Result<Self> {
+        let folder = parent.join(format!("larder-load-{}", std::process::id()));
+        let failed = |error: std::io::Error| Error::file(folder.display(), &error);
+        fs::create_dir(&folder).map_err(failed)?;
+        let mut spill = Spill { files: Vec::new(), folder: folder.clone() };
+        for part in 0..PARTS {
+            let mut options = File::options();
+            let file = options.read(true).write(true).create_new(true).open(folder.join(part.to_string()));
+            spill.files.push(file.map_err(failed)?);
+        }
+        Ok(spill)
+    }
+
+    /// Appends groups.
+    pub fn write(&mut self, groups: &[Group]) -> Result<()> {
+        let failed = |error: std::io::Error| Error::file(self.folder.display(), &error);
+        let mut files: Vec<BufWriter<&File>> = self.files.iter().map(BufWriter::new).collect();
+        for group in groups {
+            write_group(&mut files[part_of(&group.key)], group).map_err(failed)?;
+        }
+        files.iter_mut().try_for_each(Write::flush).map_err(failed)
+    }
+
+    /// Hands out all groups, a part at a time.
+    pub fn read(mut self, replaces: bool, each: &mut dyn FnMut(Vec<Group>) -> Result<()>) -> Result<()> {
+        let folder = self.folder.clone();
+        let failed = |error: std::io::Error| Error::file(folder.display(), &error);
+        for file in &mut self.files {
+            file.rewind().map_err(failed)?;
+            let (mut input, mut grouper) = (BufReader::new(&*file), Grouper::new(replaces));
+            while let Some(group) = read_group(&mut input).map_err(failed)? {
+                grouper.add(&group.key, &group.elements, group.expire_at_ms, group.line);
+            }
+            file.set_len(0).map_err(failed)?;
+            each(grouper.take())?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        // What cannot be removed stays; there is nobody to tell.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The part of a key, by FNV-1a.
+fn part_of(key: &[u8]) -> usize {
+    crate::state::fnv(key) as usize % PARTS
+}
+
+fn write_group(to: &mut impl Write, group: &Group) -> std::io::Result<()> {
+    to.write_all(&(group.key.len() as u32).to_le_bytes())?;
+    to.write_all(&(group.elements.len() as u64).to_le_bytes())?;
+    to.write_all(&group.line.to_le_bytes())?;
+    to.write_all(&group.expire_at_ms.unwrap_or(0).to_le_bytes())?;
+    to.write_all(&group.key)?;
+    to.write_all(&group.elements)
+}
+
+fn read_group(from: &mut impl Read) -> std::io::Result<Option<Group>> {
+    let mut key_len = [0; 4];
+    match from.read_exact(&mut key_len) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let mut word = || {
+        let mut bytes = [0; 8];
+        from.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
+    };
+    let (len, line, expiry) = (word()?, word()?, word()?);
+    let (mut key, mut elements) = (vec![0; u32::from_le_bytes(key_len) as usize], vec![0; len as usize]);
+    from.read_exact(&mut key)?;
+    from.read_exact(&mut elements)?;
+    Ok(Some(Group { key, elements, expire_at_ms: (expiry > 0).then_some(expiry), line }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_in_pieces_comes_back_whole() {
+        let parent = larder_testkit::temp_dir();
+        let mut spill = Spill::new(&parent).unwrap();
+        for round in 0..3_u64 {
+            let group = |n: u64| Group {
+                key: format!("key {n}").into_bytes(),
+                elements: vec![round as u8; n as usize],
+                expire_at_ms: (round == 1).then_some(n + 1),
+                line: round * 1000 + n,
+            };
+            spill.write(&(0..300).map(group).collect::<Vec<_>>()).unwrap();
+        }
+        let mut all = Vec::new();
+        spill
+            .read(false, &mut |groups| {
+                all.extend(groups);
+                Ok(())
+            })
+            .unwrap();
+        all.sort_by_key(|group| group.line);
+        assert_eq!(all.len(), 300);
+        for (n, group) in all.iter().enumerate() {
+            assert_eq!(group.elements, [vec![0; n], vec![1; n], vec![2; n]].concat());
+            assert_eq!((group.line, group.expire_at_ms), (n as u64, Some(n as u64 + 1)));
+        }
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
+        fs::remove_dir(&parent).unwrap();
+    }
+}

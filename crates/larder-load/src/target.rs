@@ -1,0 +1,138 @@
+//! Who is loaded: where it is, and what it says about itself.
+
+use crate::build::Form;
+use crate::connection::{Connection, Reply};
+use crate::error::{Error, Result};
+use crate::slot::SLOTS;
+use larder_rdb::Version;
+
+/// Where a server is, and who we are there.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Name or address.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// The user; None for the default one.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<String>,
+    /// The database.
+    pub db: u32,
+}
+
+/// What a target says about itself.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Name and version, for the report.
+    pub name: String,
+    /// The payloads that it takes.
+    pub form: Form,
+    /// The addresses of the owners of slots, if it is a node of a cluster.
+    pub slots: Option<Vec<String>>,
+}
+
+impl Target {
+    /// The address of the server.
+    pub fn address(&self) -> String {
+        if self.host.contains(':') {
+            return format!("[{}]:{}", self.host, self.port);
+        }
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// Connects to a server of the target, with the rights that were given.
+    pub fn connect(&self, address: &str) -> Result<Connection> {
+        let mut connection = Connection::open(address)?;
+        let mut say = |words: &[&[u8]]| match connection.ask(words)? {
+            Reply::Error(error) => Err(Error::Target(format!("{address}: {error}"))),
+            _ => Ok(()),
+        };
+        if let Some(password) = &self.password {
+            let user = self.user.as_deref().unwrap_or("default");
+            say(&[b"AUTH", user.as_bytes(), password.as_bytes()])?;
+        }
+        if self.db > 0 {
+            say(&[b"SELECT", self.db.to_string().as_bytes()])?;
+        }
+        Ok(connection)
+    }
+
+    /// Asks who it is.
+    pub fn facts(&self) -> Result<Facts> {
+        let mut connection = self.connect(&self.address())?;
+        let info = match connection.ask(&[b"INFO"])? {
+            Reply::Error(error) => return Err(Error::Target(format!("{}: {error}", self.address()))),
+            reply => reply.text(),
+        };
+        let field = |name: &str| {
+            info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+        };
+        let (name, form) = form_of(field);
+        let is_cluster = field("cluster_enabled") == Some("1");
+        let slots = is_cluster.then(|| slots(&mut connection, &self.host)).transpose()?;
+        if slots.is_some() && self.db > 0 && field("valkey_version").is_none() {
+            return Err(Error::Usage("a cluster has one database".to_owned()));
+        }
+        Ok(Facts { name, form, slots })
+    }
+}
+
+/// The name of a server by the fields of its INFO, and what it takes. Blocks are for a Larder of this version only: another
+/// may have other ones.
+fn form_of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> (String, Form) {
+    let standard = |version| Form { version, own: false };
+    if let Some(version) = field("larder_version") {
+        let own = version == env!("CARGO_PKG_VERSION");
+        return (format!("Larder {version}"), Form { version: Version::V11, own });
+    }
+    if let Some(version) = field("valkey_version") {
+        return (format!("Valkey {version}"), standard(Version::V11));
+    }
+    let version = field("redis_version").unwrap_or("of an unknown version");
+    let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let knows_11 = (numbers.next(), numbers.next()) >= (Some(7), Some(2));
+    (format!("Redis {version}"), standard(if knows_11 { Version::V11 } else { Version::V10 }))
+}
+
+/// The owners of all slots.
+fn slots(connection: &mut Connection, host: &str) -> Result<Vec<String>> {
+    let odd = || Error::Target("CLUSTER SLOTS gives something else than slots".to_owned());
+    let reply = connection.ask(&[b"CLUSTER", b"SLOTS"])?;
+    let Reply::Array(ranges) = reply else { return Err(Error::Target(reply.text())) };
+    let mut owners = vec![String::new(); SLOTS];
+    for range in &ranges {
+        let Reply::Array(parts) = range else { return Err(odd()) };
+        let [Reply::Int(first), Reply::Int(last), Reply::Array(node), ..] = &parts[..] else {
+            return Err(odd());
+        };
+        let [name, Reply::Int(port), ..] = &node[..] else { return Err(odd()) };
+        let name = Some(name.text()).filter(|name| !name.is_empty()).unwrap_or_else(|| host.to_owned());
+        let (first, last) =
+            (usize::try_from(*first).map_err(|_| odd())?, usize::try_from(*last).map_err(|_| odd())?);
+        owners.get_mut(first..=last).ok_or_else(odd)?.fill(format!("{name}:{port}"));
+    }
+    match owners.iter().position(String::is_empty) {
+        Some(slot) => Err(Error::Target(format!("nobody serves the slot {slot} of the cluster"))),
+        None => Ok(owners),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_by_what_servers_say() {
+        let form = |name: &'static str, version: &'static str| {
+            form_of(move |field| (field == name).then_some(version)).1
+        };
+        assert!(form("larder_version", env!("CARGO_PKG_VERSION")).own && !form("larder_version", "99.0").own);
+        assert_eq!(form("valkey_version", "9.1.2").version, Version::V11);
+        let of_redis = |version| form("redis_version", version).version;
+        assert_eq!(
+            ["7.0.15", "6.2.1", "7.2.0", "8.0.6", "x"].map(of_redis),
+            [Version::V10, Version::V10, Version::V11, Version::V11, Version::V10]
+        );
+    }
+}
