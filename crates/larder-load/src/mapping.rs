@@ -181,7 +181,8 @@ impl Mapping {
         added: &mut Added,
     ) -> std::result::Result<(), String> {
         let lacks = |column: &str| format!("no value for the column '{column}'");
-        (added.key.clear(), added.element.clear());
+        added.key.clear();
+        added.element.clear();
         self.key.fill(row, &mut added.key).map_err(lacks)?;
         added.expire_at_ms = match &self.expire {
             Expire::Never => None,

@@ -223,7 +223,7 @@ mod tests {
                 Line::Row(row) => {
                     let mut shown = Vec::new();
                     row.each(&mut |name, value| {
-                        shown.push(format!("{name}={}", String::from_utf8_lossy(value)))
+                        shown.push(format!("{name}={}", String::from_utf8_lossy(value)));
                     });
                     format!("{number}:{}", shown.join(","))
                 }

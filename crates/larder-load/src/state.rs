@@ -118,7 +118,10 @@ mod tests {
         let folder = larder_testkit::temp_dir();
         let path = folder.join("state");
         let mut state = State::open(Some(&path), 7).unwrap();
-        (state.start(0).unwrap(), state.start(1).unwrap(), state.done(0).unwrap(), state.start(12).unwrap());
+        state.start(0).unwrap();
+        state.start(1).unwrap();
+        state.done(0).unwrap();
+        state.start(12).unwrap();
         let whole = fs::read(&path).unwrap();
         assert!(State::open(Some(&path), 8).is_err());
         for len in 0..=whole.len() {

@@ -157,7 +157,7 @@ impl Worker<'_> {
             };
             match error.split(' ').collect::<Vec<_>>()[..] {
                 [kind @ ("MOVED" | "ASK"), slot, to] => {
-                    reply = self.redirect(sent, address, kind, slot, to)?
+                    reply = self.redirect(sent, address, kind, slot, to)?;
                 }
                 ["BUSYKEY", ..] => return self.reject(sent.group, "the key exists"),
                 ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
