@@ -112,3 +112,19 @@ fn migrate_keys(args: Args<'_>) -> impl Iterator<Item = usize> + use<> {
     let single = args.get(3).is_some_and(|key| listed >= args.len() || !key.is_empty());
     single.then_some(3).into_iter().chain(listed..args.len())
 }
+
+/// XREAD and XREADGROUP: the first half of what follows STREAMS. A group, a consumer or a value may have that name too.
+pub(super) fn xread(args: Args<'_>, each: &mut dyn FnMut(usize, &'static str)) {
+    let mut at = 1;
+    while let Some(word) = args.get(at) {
+        at += match word {
+            _ if is_word(word, "streams") => break,
+            _ if is_word(word, "group") => 3,
+            _ if is_word(word, "block") || is_word(word, "count") => 2,
+            _ => 1,
+        };
+    }
+    let first = at + 1;
+    let count = args.len().saturating_sub(first) / 2;
+    (first..first + count).for_each(|at| each(at, READS));
+}

@@ -1,5 +1,6 @@
 //! The table of the stream commands: what each is called, takes and touches.
 
+use crate::command::key_finders;
 use crate::command::spec::{Command, Group, KeySpec, Scope, flags::*};
 
 /// The commands of this family.
@@ -296,6 +297,7 @@ pub(crate) const TABLE: &[Command] = &[
         acl: "stream",
         scope: Scope::Keys,
         keys: &[KeySpec::half_after("STREAMS", 1, "RO ACCESS")],
+        find_keys: Some(key_finders::xread),
         group: Group::Stream,
         since: "5.0.0",
         summary: "Returns the entries behind the ids given of several streams, waiting for them if need be.",
@@ -310,6 +312,7 @@ pub(crate) const TABLE: &[Command] = &[
         acl: "stream",
         scope: Scope::Keys,
         keys: &[KeySpec::half_after("STREAMS", 4, "RO ACCESS")],
+        find_keys: Some(key_finders::xread),
         group: Group::Stream,
         since: "5.0.0",
         summary: "Delivers entries to a consumer of a group that were not delivered yet, waiting for them if need be; or lists what is pending for it.",
