@@ -12,6 +12,9 @@ pub enum Action {
     /// Writes `nodes.conf`, so that it survives a crash, before anything else of the list is done: what the packets say is a promise
     /// that is in this text. A node that cannot write must not go on.
     Save(String),
+    /// Writes it so that it survives the end of this process, and, soon, a crash of the machine: nothing is promised but which slots an operator
+    /// has moved, which other nodes know as well.
+    Write(String),
     /// Follows another primary: stops following the one before, and takes this one's data.
     BecomeReplicaOf {
         /// The primary.

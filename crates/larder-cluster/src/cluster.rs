@@ -234,8 +234,11 @@ impl Cluster {
             self.judge(env);
         }
         let mut actions = Vec::new();
+        let must_write = std::mem::take(&mut self.outbox.must_write);
         if std::mem::take(&mut self.outbox.must_save) {
             actions.push(Action::Save(self.saved_text(env.now)));
+        } else if must_write {
+            actions.push(Action::Write(self.saved_text(env.now)));
         }
         actions.extend(self.take_role());
         if std::mem::take(&mut self.outbox.must_flush) {

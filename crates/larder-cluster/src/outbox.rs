@@ -11,6 +11,8 @@ pub(crate) struct Outbox {
     actions: Vec<Action>,
     /// Whether `nodes.conf` says less than what is known.
     pub must_save: bool,
+    /// The same, of what may be lost with the machine.
+    pub must_write: bool,
     /// Whether the slot map shows less than what is known.
     pub must_map: bool,
     /// Whether both should say more by the next tick.
@@ -55,5 +57,10 @@ impl Outbox {
     /// Notes that something changed that a file, the clients and the state of the cluster depend on.
     pub fn changed(&mut self) {
         (self.must_save, self.must_map, self.must_judge) = (true, true, true);
+    }
+
+    /// Notes the same of a slot that an operator moves: moving thousands must not wait for the disk a dozen times for each.
+    pub fn moved(&mut self) {
+        (self.must_write, self.must_map, self.must_judge) = (true, true, true);
     }
 }

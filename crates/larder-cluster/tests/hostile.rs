@@ -67,7 +67,9 @@ impl Victim {
                     self.dialled.retain(|&other| other != link);
                 }
                 Action::Send { bytes, .. } => drop(decode(&bytes).expect("what is sent is a packet")),
-                Action::Save(text) => drop(parse_nodes_conf(text.as_bytes()).expect("it can be read")),
+                Action::Save(text) | Action::Write(text) => {
+                    drop(parse_nodes_conf(text.as_bytes()).expect("it can be read"))
+                }
                 _ => (),
             }
         }

@@ -136,7 +136,7 @@ impl Cluster {
             SlotState::Node(owner) => self.set_owner(slot, owner, env),
             SlotState::Stable => self.open.close(slot),
         }
-        self.outbox.changed();
+        self.outbox.moved();
     }
 
     fn set_owner(&mut self, slot: u16, owner: NodeKey, env: &Env<'_>) {

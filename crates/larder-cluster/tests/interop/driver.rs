@@ -188,7 +188,7 @@ impl Driver {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Save(text) => {
+            Action::Save(text) | Action::Write(text) => {
                 parse_nodes_conf(text.as_bytes()).expect("a node reads what it wrote");
                 self.saved = text;
                 self.journal.push("save".to_owned());

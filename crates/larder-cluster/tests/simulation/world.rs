@@ -271,7 +271,7 @@ impl World {
         let life = self.nodes[at].life;
         let node = &mut self.nodes[at];
         match action {
-            Action::Save(text) => {
+            Action::Save(text) | Action::Write(text) => {
                 self.laws.saved(at, &text);
                 node.saved = text;
             }

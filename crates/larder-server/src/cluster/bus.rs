@@ -251,6 +251,8 @@ impl Bus {
             return;
         }
         self.next_tick = now + TICK_MS;
+        let synced = self.file.sync();
+        self.check_file(synced);
         if std::mem::take(&mut self.must_accept) {
             (0..self.listeners.len()).for_each(|at| self.accept(at));
         }
@@ -449,6 +451,10 @@ impl Bus {
     fn prepare_to_say(&mut self, action: Action) {
         match action {
             Action::Save(text) => self.save(&text),
+            Action::Write(text) => {
+                let written = self.file.write(&text);
+                self.check_file(written);
+            }
             Action::BecomeReplicaOf { ip, port, tls_port, .. } => {
                 let uses_tls = self.shared.config.is_yes("tls-replication");
                 let port = if uses_tls { tls_port } else { port };
@@ -491,7 +497,13 @@ impl Bus {
 
     /// What others are told depends on it: a node that cannot write must not go on, unless it is told to.
     fn save(&mut self, text: &str) {
-        let Err(error) = self.file.save(text) else { return };
+        let saved = self.file.save(text);
+        self.check_file(saved);
+    }
+
+    /// Ends the process if the file could not be written, unless the options say otherwise.
+    fn check_file(&self, done: io::Result<()>) {
+        let Err(error) = done else { return };
         let log = &self.shared.log;
         log.warning(&format!("Can't write the cluster config file: {}", system_text(&error)));
         if self.shared.config.value("cluster-config-save-behavior") == "best-effort" {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 /// The file, locked.
 pub struct NodesFile {
     path: PathBuf,
-    _locked: File,
+    locked: File,
+    /// Whether what was written last is on the disk.
+    is_synced: bool,
 }
 
 impl NodesFile {
@@ -23,28 +25,53 @@ impl NodesFile {
         lock(&locked)?;
         let mut text = Vec::new();
         locked.read_to_end(&mut text)?;
-        Ok((NodesFile { path, _locked: locked }, text))
+        Ok((NodesFile { path, locked, is_synced: true }, text))
     }
 
     /// Writes the file again, whole or not at all. It survives a crash when this returns.
     pub fn save(&mut self, text: &str) -> io::Result<()> {
+        self.put(text, true)
+    }
+
+    /// The same, but for the crash of the machine before the next [`NodesFile::sync`].
+    pub fn write(&mut self, text: &str) -> io::Result<()> {
+        self.put(text, false)
+    }
+
+    /// Waits until what was written is on the disk, if it is not yet.
+    pub fn sync(&mut self) -> io::Result<()> {
+        if !self.is_synced {
+            self.locked.sync_all()?;
+            self.sync_folder()?;
+            self.is_synced = true;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, text: &str, must_sync: bool) -> io::Result<()> {
         let mut name = self.path.as_os_str().to_owned();
         name.push(format!(".tmp-{}", std::process::id()));
         let temporary = PathBuf::from(name);
-        let saved = self.put_in_place(&temporary, text);
-        if saved.is_err() {
+        let put = self.put_in_place(&temporary, text, must_sync);
+        if put.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        saved
+        put
     }
 
-    fn put_in_place(&mut self, temporary: &Path, text: &str) -> io::Result<()> {
+    fn put_in_place(&mut self, temporary: &Path, text: &str, must_sync: bool) -> io::Result<()> {
         let mut file = File::create(temporary)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+        if must_sync {
+            file.sync_all()?;
+        }
         lock(&file)?;
         fs::rename(temporary, &self.path)?;
-        self._locked = file;
+        (self.locked, self.is_synced) = (file, must_sync);
+        if must_sync { self.sync_folder() } else { Ok(()) }
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
@@ -67,8 +94,8 @@ mod tests {
         let is_taken =
             || NodesFile::open(&path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         assert!(is_taken());
-        for text in ["one\n", "two\n"] {
-            file.save(text).expect("the folder is writable");
+        for (text, must_sync) in [("one\n", true), ("written\n", false), ("two\n", true)] {
+            file.put(text, must_sync).expect("the folder is writable");
             assert!(is_taken());
             assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
         }
