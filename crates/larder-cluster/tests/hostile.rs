@@ -68,7 +68,7 @@ impl Victim {
                 }
                 Action::Send { bytes, .. } => drop(decode(&bytes).expect("what is sent is a packet")),
                 Action::Save(text) | Action::Write(text) => {
-                    drop(parse_nodes_conf(text.as_bytes()).expect("it can be read"))
+                    drop(parse_nodes_conf(text.as_bytes()).expect("it can be read"));
                 }
                 _ => (),
             }
