@@ -25,6 +25,7 @@ use crate::execution::{blocking, transaction};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::key::Key;
+use crate::keyspace::known_hashes::{KNOWN_MAX, KnownHashes};
 use crate::keyspace::shard::Table;
 use crate::keyspace::waiting::Waiter;
 use crate::stats::counters::ThreadStats;
@@ -35,7 +36,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Keys prefetched at once.
-pub const PREFETCH_MAX: usize = 16;
+pub const PREFETCH_MAX: usize = KNOWN_MAX;
 /// How long threads that serve no clients wait before they try again.
 pub(crate) const PATIENCE: Duration = Duration::from_micros(200);
 /// A keyspace of fewer keys is in the cache anyway.
@@ -81,6 +82,7 @@ impl Worker {
             scratch: Vec::new(),
             invalidations: Invalidations::default(),
             recent: Recent::default(),
+            known_hashes: KnownHashes::default(),
             slot_map: None,
             admitted: None,
             effects: Effects::default(),
@@ -198,6 +200,22 @@ impl Worker {
             return;
         }
         self.prefetch_hashes(keys.map(|key| (session.db, self.engine.key(key).hash)));
+    }
+
+    /// The same for keys of commands that are executed next; their hashes are kept for them. The buffer of the keys must not change before
+    /// [`Worker::forget_keys`]. On a node of a cluster the hashes are kept in any case: they take longer there, and are asked for twice.
+    pub fn prepare<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
+        let known = &mut self.state.known_hashes;
+        known.forget();
+        if self.engine.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN || self.engine.cluster.is_on() {
+            known.fill(keys);
+            self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
+        }
+    }
+
+    /// Forgets the keys of [`Worker::prepare`].
+    pub fn forget_keys(&mut self) {
+        self.state.known_hashes.forget();
     }
 
     /// The same for keys of which the databases and the hashes are known.

@@ -38,6 +38,7 @@ use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::field_expiry::earliest_field_expiry;
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::kind::Kind;
+use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, ScriptTurn};
 use crate::keyspace::shard::{ShardData, Table};
 use crate::replication::unit::Unit;
@@ -77,6 +78,8 @@ pub(crate) struct WorkerState {
     pub evictor: Evictor,
     /// Commands found before.
     pub recent: Recent,
+    /// Keys of the commands that come next.
+    pub known_hashes: KnownHashes,
     /// Who has which slot of the cluster, as this thread has last seen it.
     pub slot_map: Option<Arc<SlotMap>>,
     /// The command that [`crate::context::flow::Flow::Script`] was answered for, or the next one of a batch.

@@ -22,7 +22,6 @@ use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
 use crate::keyspace::locks::Busy;
 use crate::text::word::is_word;
-use larder_cluster::key_slot;
 use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -204,9 +203,12 @@ fn check(
 /// Whether the only question left is which node executes a command, and that is this one, as for most commands on one key.
 #[inline]
 fn is_plainly_here(engine: &Engine, worker: &mut WorkerState, found: Found, args: Args<'_>) -> bool {
-    let key = found.single_key.and_then(|at| args.get(usize::from(at)));
-    engine.gate.is_shut_by_cluster_alone()
-        && key.is_some_and(|key| redirection::serves_plainly(engine, worker, key_slot(key)))
+    if !engine.gate.is_shut_by_cluster_alone() {
+        return false;
+    }
+    let Some(key) = found.single_key.and_then(|at| args.get(usize::from(at))) else { return false };
+    let slot = slot_of(worker.known_hashes.key(key).hash);
+    redirection::serves_plainly(engine, worker, slot)
 }
 
 /// The questions one by one, in the order in which their errors take precedence.
@@ -362,7 +364,7 @@ fn run(
         worker.stats.current.keep(crate::execution::monitor::arguments(found.command, args));
     }
     let start = out.len();
-    let key = found.single_key.map(|at| engine.key(&args[usize::from(at)]));
+    let key = found.single_key.map(|at| worker.known_hashes.key(&args[usize::from(at)]));
     let acquired = take_turn(engine, session, found.command)
         .and_then(|turn| Ok((turn, acquire(engine, session, found, key.as_ref(), args)?)));
     let (turn, mut held) = match acquired {

@@ -10,6 +10,7 @@ pub(crate) mod field_expiry;
 pub(crate) mod hash;
 pub(crate) mod key;
 pub(crate) mod kind;
+pub(crate) mod known_hashes;
 pub(crate) mod locks;
 pub(crate) mod readers;
 pub(crate) mod shard;

@@ -28,18 +28,19 @@ pub enum Progress {
 }
 
 impl Waiting {
-    /// Hands a change to the replicas; gives it back if there is none. `now_ms`: monotonic.
+    /// Hands a change to the replicas; gives it back if there is none to wait for. One whose snapshot is on its way gets it after that.
+    /// `now_ms`: monotonic.
     pub fn begin(
         engine: &Engine,
         request: Request,
         timeout_ms: Option<u64>,
         now_ms: u64,
     ) -> Result<Waiting, Box<Request>> {
+        let words: Vec<&[u8]> = request.args.as_args().iter().collect();
+        let position = engine.tell_replicas(&words);
         if engine.replicas_have(0).is_none() {
             return Err(Box::new(request));
         }
-        let words: Vec<&[u8]> = request.args.as_args().iter().collect();
-        let position = engine.tell_replicas(&words);
         let timeout_ms = timeout_ms.filter(|&timeout| timeout > 0).unwrap_or(TIMEOUT_MS);
         Ok(Waiting { request, position, deadline_ms: now_ms.saturating_add(timeout_ms) })
     }

@@ -164,6 +164,7 @@ impl EventLoop {
         connection.output.open(&mut self.pool);
         let logged = self.worker.log_end();
         let outcome = self.execute_all(slot, connection, bytes, parser);
+        self.worker.forget_keys();
         if self.worker.log_end() != logged {
             self.hold(connection, self.worker.log_end());
         }
@@ -181,7 +182,7 @@ impl EventLoop {
         let (mut at, mut known) = (0, 0);
         loop {
             if known == 0 {
-                self.worker.prefetch(&connection.session, KeyHints::new(&bytes[at..]));
+                self.worker.prepare(&connection.session, KeyHints::new(&bytes[at..]));
                 known = PREFETCH_MAX;
             }
             known -= 1;

@@ -95,6 +95,12 @@ fn knowledge(node: &Node) -> Vec<String> {
 fn two() -> [Node; 2] {
     let nodes = [Node::larder(), Node::larder()];
     join(&[&nodes[0], &nodes[1]]);
+    until("they know each other's slots and epochs", || {
+        let known = nodes.each_ref().map(|node| node.ask("CLUSTER NODES"));
+        known
+            .iter()
+            .all(|text| text.contains(" 1 connected 0-8191") && text.contains(" 2 connected 8192-16383"))
+    });
     nodes
 }
 

@@ -76,9 +76,9 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         ));
     }
     if !flags.now && context.engine.replicas_lag() || flags.failover {
-        // This thread may be the one that sends them what they lack.
-        context.engine.host.shutdown_in_background(flags);
+        // This thread may be the one that sends them what they lack. The client waits before it may be told that the server does not end.
         blocking::wait(context, &[], BlockedOp::Shutdown, 0);
+        context.engine.host.shutdown_in_background(flags);
         return Ok(());
     }
     context
