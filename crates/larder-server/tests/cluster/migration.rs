@@ -330,6 +330,25 @@ fn replicas_follow_a_migration() {
 }
 
 /// What is refused, in Valkey's words.
+/// `slot-migration-max-failover-repl-bytes` and `cluster-slot-migration-log-max-len`.
+#[test]
+fn options_of_migrations_are_followed() {
+    let more = ["--cluster-slot-migration-log-max-len", "2"];
+    let [a, b] = pair(Kind::Larder, Kind::Larder, &more);
+    let shown = || a.server.client().ask("CLUSTER GETSLOTMIGRATIONS").items().len();
+    for slot in 0..4 {
+        migrate(&a, &b, slot, slot);
+    }
+    migrate(&b, &a, 0, 0);
+    // The log is cut when a migration begins.
+    assert!((2..=3).contains(&shown()), "{} are shown", shown());
+    for limit in ["-1", "1mb", "0"] {
+        a.must(&format!("CONFIG SET slot-migration-max-failover-repl-bytes {limit}"));
+        migrate(&a, &b, 5, 5);
+        migrate(&b, &a, 5, 5);
+    }
+}
+
 #[test]
 fn refusals_are_those_of_valkey() {
     let pairs = [Kind::Larder, Kind::Valkey].map(|kind| pair(kind, kind, &[]));
