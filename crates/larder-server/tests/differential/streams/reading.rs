@@ -52,6 +52,10 @@ fn reading() {
         XREADGROUP GROUP g c STREAMS none >
         XREADGROUP GROUP g c STREAMS str >
         XGROUP CREATE s g 0
+        XGROUP CREATE s streams 0
+        XREADGROUP GROUP g c GROUP streams x STREAMS s 0
+        XREADGROUP COUNT 1 GROUP streams streams STREAMS s 0
+        XGROUP DESTROY s streams
         XREADGROUP STREAMS s >
         XREADGROUP GROUP g STREAMS s >
         XREADGROUP GROUP g c STREAMS s $
