@@ -137,18 +137,28 @@ pub(crate) fn reply_step(
     context: &mut Context<'_>,
     step: impl FnOnce(&mut Context<'_>, &mut Reply<'_>) -> CommandResult<(u64, usize)>,
 ) -> CommandResult {
+    reply_step_to(context, step, |next, reply| {
+        reply.bulk(itoa::Buffer::new().format(conceal(next)).as_bytes());
+    })
+}
+
+/// The same with cursors of another kind, which `write_cursor` writes.
+pub(crate) fn reply_step_to<C>(
+    context: &mut Context<'_>,
+    step: impl FnOnce(&mut Context<'_>, &mut Reply<'_>) -> CommandResult<(C, usize)>,
+    write_cursor: impl FnOnce(C, &mut Reply<'_>),
+) -> CommandResult {
     let mut items = std::mem::take(&mut context.worker.scratch);
     items.clear();
     let protocol = context.reply.protocol();
-    let done = step(context, &mut Reply::new(&mut items, protocol));
-    if let Ok((next, count)) = done {
+    let done = step(context, &mut Reply::new(&mut items, protocol)).map(|(next, count)| {
         context.reply.array(2);
-        context.reply.bulk(itoa::Buffer::new().format(conceal(next)).as_bytes());
+        write_cursor(next, &mut context.reply);
         context.reply.array(count);
         context.reply.raw(&items);
-    }
+    });
     items.clear();
     items.shrink_to(1 << 20);
     context.worker.scratch = items;
-    done.map(drop)
+    done
 }

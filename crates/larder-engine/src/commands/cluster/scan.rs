@@ -11,7 +11,7 @@
 
 use super::{map, slot};
 use crate::commands::cursor::{conceal, reveal};
-use crate::commands::scan::{Scan, delete_overdue, wanted_type};
+use crate::commands::scan::{Scan, delete_overdue, reply_step_to, wanted_type};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
@@ -143,20 +143,11 @@ pub(super) fn clusterscan(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     super::needs_cluster(context)?;
     let wanted = Wanted::parse(args.from(2))?;
     let cursor = Cursor::parse(args.at(1))?;
-    let mut items = std::mem::take(&mut context.worker.scratch);
-    items.clear();
-    let protocol = context.reply.protocol();
-    let done = walk(context, cursor, &wanted, &mut Reply::new(&mut items, protocol));
-    if let Ok((next, count)) = done {
-        context.reply.array(2);
-        context.reply.bulk(&next.text());
-        context.reply.array(count);
-        context.reply.raw(&items);
-    }
-    items.clear();
-    items.shrink_to(1 << 20);
-    context.worker.scratch = items;
-    done.map(drop)
+    reply_step_to(
+        context,
+        |context, items| walk(context, cursor, &wanted, items),
+        |next, reply| reply.bulk(&next.text()),
+    )
 }
 
 /// Goes on from a cursor, through slots of this node only. Returns the next cursor and the number of keys.
