@@ -1,6 +1,7 @@
 //! A connection to a server: commands into a buffer, replies out of a socket.
 
 use crate::error::{Error, Result};
+use larder_resp::encode_command;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -89,18 +90,7 @@ impl Connection {
 
 /// Appends a command.
 pub fn command(to: &mut Vec<u8>, words: &[&[u8]]) {
-    let mut number = itoa::Buffer::new();
-    let mut head = |to: &mut Vec<u8>, mark: u8, len: usize| {
-        to.push(mark);
-        to.extend_from_slice(number.format(len).as_bytes());
-        to.extend_from_slice(b"\r\n");
-    };
-    head(to, b'*', words.len());
-    for word in words {
-        head(to, b'$', word.len());
-        to.extend_from_slice(word);
-        to.extend_from_slice(b"\r\n");
-    }
+    encode_command(to, words.iter().copied());
 }
 
 fn read_reply(source: &mut impl BufRead, depth: u32) -> io::Result<Reply> {

@@ -7,11 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod command;
 mod hint;
 mod parse;
 mod reply;
 
 pub use args::{Args, OwnedArgs, Span};
+pub use command::encode_command;
 pub use hint::KeyHints;
 pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};

@@ -4,6 +4,8 @@
 //! then its handler notes what has the same effect at any time. What one command or one transaction did goes into the
 //! log as a whole, while the locks of its shards are held: the order of the log is the order of execution.
 
+use larder_resp::encode_command;
+
 /// The effects of the command or the transaction that is being executed.
 #[derive(Default)]
 pub(crate) struct Effects {
@@ -96,14 +98,14 @@ impl Effects {
 
     /// Notes an effect.
     pub(crate) fn push<'w>(&mut self, db: usize, words: impl ExactSizeIterator<Item = &'w [u8]>) {
-        encode(&mut self.bytes, words);
+        encode_command(&mut self.bytes, words);
         self.parts.push(Part { db, end: self.bytes.len(), for_stream: false });
     }
 
     /// Notes what only replicas are sent, if there are any.
     pub(crate) fn push_for_stream<'w>(&mut self, db: usize, words: impl ExactSizeIterator<Item = &'w [u8]>) {
         if self.on && self.streams {
-            encode(&mut self.bytes, words);
+            encode_command(&mut self.bytes, words);
             self.parts.push(Part { db, end: self.bytes.len(), for_stream: true });
         }
     }
@@ -113,22 +115,6 @@ impl Effects {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 16);
         self.parts.clear();
-    }
-}
-
-/// Appends a command as an array of bulk strings.
-pub(crate) fn encode<'w>(to: &mut Vec<u8>, words: impl ExactSizeIterator<Item = &'w [u8]>) {
-    let mut number = itoa::Buffer::new();
-    let mut head = |to: &mut Vec<u8>, mark: u8, len: usize| {
-        to.push(mark);
-        to.extend_from_slice(number.format(len).as_bytes());
-        to.extend_from_slice(b"\r\n");
-    };
-    head(to, b'*', words.len());
-    for word in words {
-        head(to, b'$', word.len());
-        to.extend_from_slice(word);
-        to.extend_from_slice(b"\r\n");
     }
 }
 

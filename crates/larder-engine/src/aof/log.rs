@@ -14,9 +14,10 @@
 //! The same effects go into the stream for replicas ([`stream`](super::stream)), under the same lock: what the file and the replicas
 //! get has one order. Either may be wanted without the other.
 
-use crate::aof::effects::{Effects, encode};
+use crate::aof::effects::Effects;
 use crate::aof::stream::{Backlog, Cursor, Stream};
 use crate::keyspace::locks::assert_no_shard_is_held;
+use larder_resp::encode_command;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -182,7 +183,7 @@ impl AppendLog {
         if self.is_on() {
             inner.note_time(timestamp);
             inner.select(db);
-            encode(&mut inner.bytes, words.iter().copied());
+            encode_command(&mut inner.bytes, words.iter().copied());
         }
         if self.streams() {
             inner.stream.append_one(db, words);
@@ -444,7 +445,7 @@ impl Inner {
     fn select(&mut self, db: usize) {
         if self.db != Some(db) {
             let number = itoa::Buffer::new().format(db).to_owned();
-            encode(&mut self.bytes, [b"SELECT", number.as_bytes()].into_iter());
+            encode_command(&mut self.bytes, [b"SELECT", number.as_bytes()].into_iter());
             self.db = Some(db);
         }
     }

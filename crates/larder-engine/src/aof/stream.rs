@@ -12,7 +12,8 @@
 //!
 //! Appending: O(bytes), and once a block O(replicas). Reading: O(bytes). The log's mutex guards all of it.
 
-use crate::aof::effects::{Effects, encode};
+use crate::aof::effects::Effects;
+use larder_resp::encode_command;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,7 +119,7 @@ impl Stream {
     /// Appends a command that is for no database.
     pub(super) fn append_words(&mut self, words: &[&[u8]]) {
         let mut bytes = Vec::new();
-        encode(&mut bytes, words.iter().copied());
+        encode_command(&mut bytes, words.iter().copied());
         self.append(&bytes);
     }
 

@@ -3,7 +3,6 @@
 //! No method waits for a shard that a script keeps for long: it returns [`Busy`] then, and has done nothing that may not be done again. The
 //! bus goes on meanwhile, since nodes that hear nothing of each other hold each other for dead.
 
-use crate::aof::effects::encode;
 use crate::clients::session::client_flags;
 use crate::clock::wall_ms;
 use crate::cluster::migration::{Migration, Migrations};
@@ -21,6 +20,7 @@ use crate::replication::replica::Replica;
 use crate::replication::state::LinkState;
 use larder_cluster::{NodeId, SLOTS, SlotMap};
 use larder_resp::Reply;
+use larder_resp::encode_command;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -236,7 +236,7 @@ impl Engine {
     pub fn send_to_source(&self, import: &Migration, words: &[&[u8]]) {
         let Some((worker, client)) = import.client else { return };
         let mut bytes = Vec::new();
-        encode(&mut bytes, words.iter().copied());
+        encode_command(&mut bytes, words.iter().copied());
         self.mailboxes.send(worker, Mail::Output { client, bytes: bytes.into() });
     }
 

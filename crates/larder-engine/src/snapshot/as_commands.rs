@@ -1,6 +1,5 @@
 //! Keys as the commands that make them: for append-only files without an RDB preamble.
 
-use crate::aof::effects::encode;
 use crate::context::replies::element_bytes;
 use crate::context::stream_effects::claim;
 use crate::snapshot::{Content, Record};
@@ -12,6 +11,7 @@ use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
 use larder_collections::stream::{Group, Order, Stream, StreamId};
 use larder_collections::value::Value;
+use larder_resp::encode_command;
 use std::ops::ControlFlow;
 
 /// Elements in one command.
@@ -20,23 +20,23 @@ const ITEMS_MAX: usize = 64;
 /// The command that selects a database.
 pub fn select_command(db: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    encode(&mut bytes, [b"SELECT", itoa::Buffer::new().format(db).as_bytes()].into_iter());
+    encode_command(&mut bytes, [b"SELECT", itoa::Buffer::new().format(db).as_bytes()].into_iter());
     bytes
 }
 
 /// The command that loads a library of functions.
 pub fn function_command(text: &[u8]) -> Vec<u8> {
     let mut command = Vec::new();
-    encode(&mut command, [b"FUNCTION".as_slice(), b"LOAD", text].into_iter());
+    encode_command(&mut command, [b"FUNCTION".as_slice(), b"LOAD", text].into_iter());
     command
 }
 
 /// Appends the commands that make a key.
 pub fn commands_of(record: &Record<'_>, to: &mut Vec<u8>) {
     match &record.content {
-        Content::String(bytes) => encode(to, [b"SET", record.key, bytes].into_iter()),
+        Content::String(bytes) => encode_command(to, [b"SET", record.key, bytes].into_iter()),
         Content::Value(Value::String(bytes)) => {
-            encode(to, [b"SET".as_slice(), record.key, bytes].into_iter());
+            encode_command(to, [b"SET".as_slice(), record.key, bytes].into_iter());
         }
         Content::Value(Value::List(list)) => push_list(record.key, list, to),
         Content::Value(Value::Set(set)) => push_set(record.key, set, to),
@@ -45,7 +45,7 @@ pub fn commands_of(record: &Record<'_>, to: &mut Vec<u8>) {
         Content::Value(Value::Stream(stream)) => push_stream(record.key, stream, to),
     }
     if let Some(at) = record.expire_at_ms {
-        encode(to, [b"PEXPIREAT", record.key, itoa::Buffer::new().format(at).as_bytes()].into_iter());
+        encode_command(to, [b"PEXPIREAT", record.key, itoa::Buffer::new().format(at).as_bytes()].into_iter());
     }
 }
 
@@ -54,18 +54,18 @@ fn push_stream(key: &[u8], stream: &Stream, to: &mut Vec<u8>) {
     stream.range::<()>(StreamId::ZERO, StreamId::MAX, Order::Ascending, |entry| {
         let mut words = vec![b"XADD".to_vec(), key.to_vec(), IdText::of(entry.id).as_bytes().to_vec()];
         entry.for_each(|field, value| words.extend([field.to_vec(), value.to_vec()]));
-        encode(to, words.iter().map(Vec::as_slice));
+        encode_command(to, words.iter().map(Vec::as_slice));
         ControlFlow::Continue(())
     });
     if stream.is_empty() {
-        encode(to, [&b"XADD"[..], key, b"MAXLEN", b"0", b"0-1", b"x", b"y"].into_iter());
+        encode_command(to, [&b"XADD"[..], key, b"MAXLEN", b"0", b"0-1", b"x", b"y"].into_iter());
     }
     let (last, deleted) = (IdText::of(stream.last_id()), IdText::of(stream.max_deleted_id()));
     let mut number = itoa::Buffer::new();
     let added = number.format(stream.entries_added()).as_bytes();
     let words: [&[u8]; 7] =
         [b"XSETID", key, last.as_bytes(), b"ENTRIESADDED", added, b"MAXDELETEDID", deleted.as_bytes()];
-    encode(to, words.into_iter());
+    encode_command(to, words.into_iter());
     stream.groups().for_each(|group| push_group(key, group, to));
 }
 
@@ -73,12 +73,15 @@ fn push_group(key: &[u8], group: &Group, to: &mut Vec<u8>) {
     let (last, mut number) = (IdText::of(group.last_id), itoa::Buffer::new());
     let read = group.entries_read.map_or("-1", |read| number.format(read)).as_bytes();
     let words: [&[u8]; 7] = [b"XGROUP", b"CREATE", key, group.name(), last.as_bytes(), b"ENTRIESREAD", read];
-    encode(to, words.into_iter());
+    encode_command(to, words.into_iter());
     for (_, consumer) in group.consumers() {
-        encode(to, [&b"XGROUP"[..], b"CREATECONSUMER", key, group.name(), consumer.name()].into_iter());
+        encode_command(
+            to,
+            [&b"XGROUP"[..], b"CREATECONSUMER", key, group.name(), consumer.name()].into_iter(),
+        );
     }
     group.for_each_pending(StreamId::ZERO, |pending| {
-        encode(to, claim(key, group, &pending).iter().map(Vec::as_slice));
+        encode_command(to, claim(key, group, &pending).iter().map(Vec::as_slice));
         ControlFlow::Continue(())
     });
 }
@@ -108,7 +111,7 @@ impl<'a> Pieces<'a> {
         if !self.words.is_empty() {
             let head = [self.name, self.key];
             let words: Vec<&[u8]> = head.into_iter().chain(self.words.iter().map(Vec::as_slice)).collect();
-            encode(self.to, words.into_iter());
+            encode_command(self.to, words.into_iter());
             self.words.clear();
         }
     }
@@ -149,7 +152,7 @@ fn push_hash(key: &[u8], hash: &Hash, to: &mut Vec<u8>) {
         if let Some(at) = field.expire_at_ms {
             let at = itoa::Buffer::new().format(at).to_owned();
             let words: [&[u8]; 6] = [b"HPEXPIREAT", key, at.as_bytes(), b"FIELDS", b"1", field.name];
-            encode(to, words.into_iter());
+            encode_command(to, words.into_iter());
         }
     }
 }

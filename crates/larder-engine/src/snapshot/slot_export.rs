@@ -15,7 +15,6 @@
 //! keys, a CRC.
 
 use super::{Batch, Content, Record};
-use crate::aof::effects::encode;
 use crate::aof::stream::Cursor;
 use crate::command::keys;
 use crate::command::table::table;
@@ -27,6 +26,7 @@ use crate::text::number;
 use larder_cluster::{SLOTS, key_slot};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump};
+use larder_resp::encode_command;
 use larder_resp::{Args, Limits, Parsed, Parser};
 use std::sync::Arc;
 
@@ -189,14 +189,14 @@ impl SlotExport {
         let unit = self.unit.take().unwrap_or_default();
         let is_transaction = unit.len() > 1;
         if is_transaction {
-            encode(to, [&b"MULTI"[..]].into_iter());
+            encode_command(to, [&b"MULTI"[..]].into_iter());
         }
         for (db, bytes) in &unit {
             self.select(*db, to);
             to.extend_from_slice(bytes);
         }
         if is_transaction {
-            encode(to, [&b"EXEC"[..]].into_iter());
+            encode_command(to, [&b"EXEC"[..]].into_iter());
         }
     }
 
@@ -239,8 +239,8 @@ fn push_key(record: &Record<'_>, to: &mut Vec<u8>) {
     };
     match (string, &record.content) {
         (Some(bytes), _) => match deadline {
-            None => encode(to, [b"SET", record.key, bytes].into_iter()),
-            Some(at) => encode(to, [b"SET", record.key, bytes, b"PXAT", at].into_iter()),
+            None => encode_command(to, [b"SET", record.key, bytes].into_iter()),
+            Some(at) => encode_command(to, [b"SET", record.key, bytes, b"PXAT", at].into_iter()),
         },
         (None, Content::Value(value)) => {
             let payload = dump::of_value(value, Version::default(), false);
@@ -249,7 +249,7 @@ fn push_key(record: &Record<'_>, to: &mut Vec<u8>) {
             }
             let words: [&[u8]; 6] =
                 [b"RESTORE", record.key, deadline.unwrap_or(b"0"), &payload, b"REPLACE", b"ABSTTL"];
-            encode(to, words.into_iter());
+            encode_command(to, words.into_iter());
         }
         (None, Content::String(_)) => unreachable!("it is a string"),
     }

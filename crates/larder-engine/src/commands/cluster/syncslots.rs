@@ -5,7 +5,6 @@
 
 use super::migrations::{PRIMARIES_ONLY, begin, check_closed, parse_ranges};
 use super::{map, needs_cluster};
-use crate::aof::effects::encode;
 use crate::clients::session::ReplyMode;
 use crate::cluster::ForBus;
 use crate::cluster::migration::{Migration, MigrationState, Operation};
@@ -15,6 +14,7 @@ use crate::keyspace::locks::Busy;
 use crate::text::word::is_word;
 use larder_cluster::{NodeId, SlotSet};
 use larder_resp::Args;
+use larder_resp::encode_command;
 use std::sync::Arc;
 
 const NAME_BYTES: usize = 40;
@@ -112,7 +112,7 @@ fn follow(context: &mut Context<'_>, step: Step) -> CommandResult {
 /// Tells the source something.
 fn say(context: &mut Context<'_>, word: &str) {
     let mut bytes = Vec::new();
-    encode(&mut bytes, [b"CLUSTER", &b"SYNCSLOTS"[..], word.as_bytes()].into_iter());
+    encode_command(&mut bytes, [b"CLUSTER", &b"SYNCSLOTS"[..], word.as_bytes()].into_iter());
     context.reply.raw(&bytes);
     context.session.speaks_to_source = true;
 }

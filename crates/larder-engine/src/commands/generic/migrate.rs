@@ -6,7 +6,6 @@
 //! held, as the transaction demands.
 
 use super::dump::target_version;
-use crate::aof::effects::encode;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::Exchange;
@@ -18,6 +17,7 @@ use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump as payload};
 use larder_resp::Args;
+use larder_resp::encode_command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,10 +221,10 @@ fn encode_all(
     if !request.auth.is_empty() {
         let words: Vec<&[u8]> =
             [b"AUTH".as_slice()].into_iter().chain(request.auth.iter().copied()).collect();
-        encode(&mut bytes, words.into_iter());
+        encode_command(&mut bytes, words.into_iter());
         lines += 1;
     }
-    encode(&mut bytes, [b"SELECT", request.db].into_iter());
+    encode_command(&mut bytes, [b"SELECT", request.db].into_iter());
     let compress = context.engine.config.value("rdbcompression") == "yes";
     for traveller in travellers.iter().filter(|traveller| !traveller.arrived) {
         let value = match &traveller.captured.value {
@@ -238,7 +238,7 @@ fn encode_all(
         if request.replace {
             words.push(b"REPLACE");
         }
-        encode(&mut bytes, words.into_iter());
+        encode_command(&mut bytes, words.into_iter());
         lines += 1;
     }
     (bytes, lines)
