@@ -32,9 +32,12 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
+# Tests of servers wait more than they compute: twice as many run at once as there are processors.
+TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+
 # The server is tested as it is shipped: the release binary, driven by tests built for development.
 unit: deps build
-	$(CARGO) test --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace
 
 clients: deps build $(VENV)/ready
 	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
@@ -49,7 +52,7 @@ test: lint unit clients
 # The tests of the server with a build for development, which checks what threads do while they hold shards.
 test-checked: deps
 	$(CARGO) build
-	LARDER_SERVER=$(CURDIR)/target/debug/larder-server $(CARGO) test -p larder-server
+	LARDER_SERVER=$(CURDIR)/target/debug/larder-server RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test -p larder-server
 
 # The same with every model test at full length, and the slow tests: some hours.
 test-full: deps build test-checked

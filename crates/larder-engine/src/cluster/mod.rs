@@ -13,7 +13,7 @@ use crate::keyspace::waiting::Waiter;
 use larder_cluster::{Origin, SlotMap, Viewer};
 use larder_resp::{OwnedArgs, Protocol};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +30,8 @@ pub(crate) struct ClusterState {
     version: AtomicU64,
     inbox: Mutex<Vec<ForBus>>,
     wake: OnceLock<WakeBus>,
+    /// The bus is to be woken when a replica says how far it has come.
+    watches_acks: AtomicBool,
     /// What CLUSTER INFO said last.
     info: Mutex<String>,
     /// Atomic migrations of slots.
@@ -95,6 +97,7 @@ impl ClusterState {
             version: AtomicU64::new(0),
             inbox: Mutex::default(),
             wake: OnceLock::new(),
+            watches_acks: AtomicBool::new(false),
             info: Mutex::default(),
             migrations: Migrations::default(),
         }
@@ -154,6 +157,18 @@ impl ClusterState {
     pub(crate) fn wake(&self) {
         if let Some(wake) = self.wake.get() {
             wake();
+        }
+    }
+
+    /// Whether the bus is to be woken when a replica says how far it has come.
+    pub(crate) fn watch_acks(&self, watches: bool) {
+        self.watches_acks.store(watches, Ordering::SeqCst);
+    }
+
+    /// A replica has said how far it has come.
+    pub(crate) fn note_ack(&self) {
+        if self.watches_acks.load(Ordering::SeqCst) {
+            self.wake();
         }
     }
 

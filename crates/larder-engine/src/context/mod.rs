@@ -300,6 +300,13 @@ impl<'a> Context<'a> {
         f(None)
     }
 
+    /// The type of the value of a key that clients wait for, if it exists: an overdue key stays where it is.
+    pub(crate) fn kind_for_waiters(&mut self, key: &Key<'_>) -> Option<Kind> {
+        let due_ms = self.due_ms();
+        let entry = self.table(key).get(key.hash, key.bytes).filter(|entry| !is_due(entry, due_ms));
+        entry.map(|entry| Kind::of(&entry.value()))
+    }
+
     /// The type of the value of a key, if it exists, before it is used.
     pub(crate) fn kind(&mut self, key: &Key<'_>) -> Option<Kind> {
         self.look_up_first(key, |entry| entry.map(|e| Kind::of(&e.value())))

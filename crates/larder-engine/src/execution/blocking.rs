@@ -68,7 +68,7 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
         context.db = db;
         let key = context.key(&bytes);
         serve_readers(context, &key);
-        while let Some(kind) = context.peek_kind(&key).filter(|&kind| kind != Kind::Stream) {
+        while let Some(kind) = context.kind_for_waiters(&key).filter(|&kind| kind != Kind::Stream) {
             let Some(waiter) = context.shard(&key).waiting.first(db, &bytes, kind) else { break };
             serve_one(context, &waiter);
         }
@@ -81,9 +81,15 @@ pub(crate) fn serve_ready(context: &mut Context<'_>) {
 /// consumers of a group that is no more, or whose stream is, are told so.
 fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
     let (db, engine) = (context.db, context.engine);
-    let kind = context.peek_kind(key);
+    let kind = context.kind_for_waiters(key);
     let waiting = &context.shard(key).waiting;
     if kind != Some(Kind::Stream) {
+        // A consumer of a group asks for the key again, which deletes an overdue one.
+        let is_group_reader = |waiter: &Arc<Waiter>| matches!(waiter.op, BlockedOp::ReadGroup(_));
+        if kind.is_none() && waiting.all(db, key.bytes, Kind::Stream).iter().any(is_group_reader) {
+            context.peek_exists(key);
+        }
+        let waiting = &context.shard(key).waiting;
         let of_another_type = kind.map(|_| CommandError::WRONG_TYPE);
         return refuse_group_readers(
             &engine.errors,

@@ -59,6 +59,11 @@ impl Engine {
         self.cluster.wake();
     }
 
+    /// Whether the bus is to be woken when a replica says how far it has come.
+    pub fn watch_acks(&self, watches: bool) {
+        self.cluster.watch_acks(watches);
+    }
+
     /// Takes what there is for the bus.
     pub fn take_cluster_mail(&self) -> Vec<ForBus> {
         self.cluster.take_inbox()

@@ -398,6 +398,7 @@ impl Bus {
 
     /// Looks whether replicas have what was waited for.
     fn look_at_waiting(&mut self) {
+        self.engine.watch_acks(!self.waiting.is_empty());
         let now = self.clock.now().mono_ms;
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting.progress(&self.engine, now) {

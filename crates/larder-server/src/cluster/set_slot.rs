@@ -37,6 +37,7 @@ impl Waiting {
         now_ms: u64,
     ) -> Result<Waiting, Box<Request>> {
         let words: Vec<&[u8]> = request.args.as_args().iter().collect();
+        engine.watch_acks(true);
         let position = engine.tell_replicas(&words);
         if engine.replicas_have(0).is_none() {
             return Err(Box::new(request));

@@ -117,5 +117,6 @@ fn acknowledge(context: &mut Context<'_>, applied: &[u8], synced: Option<(&[u8],
     }
     context.engine.check_replicas();
     context.engine.serve_ack_waiters();
+    context.engine.cluster.note_ack();
     context.engine.look_at_failover();
 }
