@@ -252,8 +252,7 @@ fn sizes_of_keys_are_counted_on_demand() {
          db2_distrib_zsets_items:{items}\r\ndb2_distrib_hashes_items:{items}\r\n"
     );
     assert_eq!(client.ask("INFO keysizes").text(), expected);
-    assert!(client.ask("INFO everything").text().contains(&expected));
-    for question in ["INFO", "INFO all", "INFO default"] {
+    for question in ["INFO", "INFO all", "INFO default", "INFO everything"] {
         assert!(!client.ask(question).text().contains("Keysizes"), "{question} needs no walk");
     }
     client.ask("MULTI");

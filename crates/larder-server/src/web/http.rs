@@ -65,6 +65,8 @@ async fn accept(listener: TcpListener, places: Rc<Semaphore>, site: Rc<impl Site
 }
 
 async fn converse(socket: TcpStream, from: SocketAddr, site: &impl Site) {
+    // An answer that is not sent at once is late, and nothing more.
+    let _ = socket.set_nodelay(true);
     let to = socket.local_addr().unwrap_or(from);
     let answer =
         service_fn(move |request| async move { Ok::<_, Infallible>(site.answer(request, from, to).await) });

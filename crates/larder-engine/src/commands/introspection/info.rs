@@ -22,8 +22,8 @@ type Section = fn(&mut Context<'_>, &mut String) -> CommandResult;
 /// Who is shown a section that he has not named.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Shown {
-    /// Only those who want everything.
-    ToEverything,
+    /// Only those who name it.
+    ByName,
     /// Those who want all.
     ToAll,
     /// Everybody.
@@ -48,7 +48,7 @@ const SECTIONS: &[(&str, Shown, Section)] = &[
     ("cluster_info", Shown::ToAll, cluster_info),
     ("scriptingengines", Shown::ToAll, scripting_engines),
     ("keyspace", Shown::ByDefault, keyspace),
-    ("keysizes", Shown::ToEverything, keysizes),
+    ("keysizes", Shown::ByName, keysizes),
 ];
 
 pub(super) fn info(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -71,8 +71,7 @@ fn wanted(args: Args<'_>, name: &str, shown: Shown) -> bool {
     }
     args.from(1).iter().any(|word| {
         is_word(word, name)
-            || is_word(word, "everything")
-            || (shown >= Shown::ToAll && is_word(word, "all"))
+            || (shown >= Shown::ToAll && (is_word(word, "all") || is_word(word, "everything")))
             || (shown == Shown::ByDefault && is_word(word, "default"))
     })
 }

@@ -3,8 +3,9 @@
 //! Counted by a walk when somebody asks, and not at every write: a histogram kept up to date would cost each command that
 //! changes a length two more additions and the length before. The walk locks one shard at a time for [`KEYS_PER_HOLD`]
 //! keys, so that others wait for less than a millisecond; the thread that walks is busy for some 25 ns a key (a million
-//! strings of 20 bytes and 300,000 lists: 34 ms), and its other clients wait. So only those get it who name it:
-//! `INFO keysizes`, `INFO everything`. Keys that are written meanwhile may or may not count, all others do, once.
+//! strings of 20 bytes and 300,000 lists: 34 ms), and its other clients wait. So only those get it who name it: tools
+//! that watch servers ask for `INFO all` or `INFO everything` all the time. Keys that are written meanwhile may or may not
+//! count, all others do, once.
 
 use crate::context::Context;
 use crate::error::CommandResult;
