@@ -4,6 +4,7 @@ use larder_cluster::key_slot;
 use larder_testkit::tls::{Authority, Identity};
 use larder_testkit::{Client, Kind, Port, Server, Value, tls};
 use rustls::ClientConfig;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -154,11 +155,27 @@ fn field_of(text: &str, name: &str) -> String {
 }
 
 /// Waits until something holds.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(holds_in_time(holds), "not in time: {what}");
+}
+
+fn holds_in_time(mut holds: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(Instant::now() < deadline, "not in time: {what}");
+        if Instant::now() >= deadline {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Waits until something is what it should be; else says what it was.
+pub fn until_equal<T: PartialEq + Debug>(what: &str, wanted: &T, mut found: impl FnMut() -> T) {
+    let mut last = None;
+    let holds = || last.insert(found()) == wanted;
+    if !holds_in_time(holds) {
+        panic!("not in time: {what}\n  wanted {wanted:?}\n  found  {last:?}");
     }
 }
 
@@ -173,11 +190,21 @@ pub fn join(nodes: &[&Node]) {
     meet(nodes);
 }
 
-/// Makes the first node know the others, and all of them find the cluster well.
+/// Makes the first node know the others, and all of them find the cluster well. Nodes give up a handshake that takes longer than the node
+/// timeout, as it does where the disk is busy: then they are told again.
 pub fn meet(nodes: &[&Node]) {
-    for other in &nodes[1..] {
-        nodes[0].must(&other.meet_command());
-    }
+    let ids: Vec<String> = nodes.iter().map(|node| node.id()).collect();
+    let mut told = None;
+    until("the first node knows the others", || {
+        let known = nodes[0].ask("CLUSTER NODES");
+        let strangers: Vec<_> =
+            nodes.iter().zip(&ids).filter(|(_, id)| !known.contains(id.as_str())).collect();
+        if told.is_none_or(|told: Instant| told.elapsed() > 2 * Duration::from_millis(NODE_TIMEOUT_MS)) {
+            strangers.iter().for_each(|(node, _)| nodes[0].must(&node.meet_command()));
+            told = Some(Instant::now());
+        }
+        strangers.is_empty()
+    });
     settle(nodes);
 }
 
@@ -198,6 +225,14 @@ pub fn replicate(replica: &Node, primary: &Node, all: &[&Node]) {
     until("the replica knows its primary", || replica.knows(&primary_id, "master"));
     replica.must(&format!("CLUSTER REPLICATE {primary_id}"));
     until("the replica has the data", || replica.replication("master_link_status") == "up");
+    // The plain port, or that of TLS.
+    let ports = [replica.server.port(), replica.port()].map(|port| format!("port={port},"));
+    until("its primary knows that", || {
+        let info = primary.ask("INFO replication");
+        let is_online =
+            |line: &str| line.contains("state=online") && ports.iter().any(|port| line.contains(port));
+        info.lines().any(is_online)
+    });
     until("all know it as a replica", || all.iter().all(|node| node.knows(&id, "slave")));
 }
 
