@@ -83,6 +83,7 @@ impl Worker {
             invalidations: Invalidations::default(),
             recent: Recent::default(),
             known_hashes: KnownHashes::default(),
+            checked_hash: None,
             slot_map: None,
             admitted: None,
             effects: Effects::default(),
@@ -203,11 +204,11 @@ impl Worker {
     }
 
     /// The same for keys of commands that are executed next; their hashes are kept for them. The buffer of the keys must not change before
-    /// [`Worker::forget_keys`]. On a node of a cluster the hashes are kept in any case: they take longer there, and are asked for twice.
+    /// [`Worker::forget_keys`].
     pub fn prepare<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
         let known = &mut self.state.known_hashes;
         known.forget();
-        if self.engine.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN || self.engine.cluster.is_on() {
+        if self.engine.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN {
             known.fill(keys);
             self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
         }

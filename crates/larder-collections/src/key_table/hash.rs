@@ -7,6 +7,11 @@ pub trait KeyHash {
     /// The hash of a key.
     fn hash(key: &[u8]) -> u64;
 
+    /// Whether the position of a key is this one or a later one. Where a part of the hash tells, the rest need not be computed.
+    fn is_from(key: &[u8], start: u32) -> bool {
+        position(Self::hash(key)) >= start
+    }
+
     /// How many of the top bits say which keys belong together, and need not be spread well: a table may be that much deeper.
     fn prefix_bits() -> u32 {
         0

@@ -1,6 +1,6 @@
 //! Splits, merges, growth and shrinking: how the segments follow the number of keys.
 
-use super::hash::{KeyHash, position};
+use super::hash::KeyHash;
 use super::{DEPTH_SLACK, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 use larder_packed::segment::{IntoRaw, NewValue, Page, Records};
 
@@ -86,10 +86,9 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     fn split(&mut self, slot: usize) {
         let range = self.directory.positions(slot);
-        let middle = range.start + (range.end - range.start) / 2;
-        let doubled =
-            self.directory.split(slot, |record| u64::from(position(H::hash(record.key()))) >= middle);
-        self.split_minima(middle as u32, doubled);
+        let middle = (range.start + (range.end - range.start) / 2) as u32;
+        let doubled = self.directory.split(slot, |record| H::is_from(record.key(), middle));
+        self.split_minima(middle, doubled);
     }
 
     /// Whether the segment of a position and its buddy should become one.

@@ -80,6 +80,8 @@ pub(crate) struct WorkerState {
     pub recent: Recent,
     /// Keys of the commands that come next.
     pub known_hashes: KnownHashes,
+    /// The hash of the one key of the command that is being executed, if the check of its slot has computed it.
+    pub checked_hash: Option<u64>,
     /// Who has which slot of the cluster, as this thread has last seen it.
     pub slot_map: Option<Arc<SlotMap>>,
     /// The command that [`crate::context::flow::Flow::Script`] was answered for, or the next one of a batch.

@@ -20,6 +20,7 @@ use crate::execution::{admission, authorization, redirection};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
+use crate::keyspace::key::Key;
 use crate::keyspace::locks::Busy;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
@@ -60,6 +61,7 @@ fn execute_with(
 ) -> Flow {
     let mark = out.len();
     worker.stats.current.begin(session.id(), args.len());
+    worker.checked_hash = None;
     let admitted = match worker.admitted.take().filter(|_| rounds.is_some() || session.in_batch) {
         Some(found) => Ok(found),
         None => admit(engine, worker, session, args),
@@ -207,8 +209,9 @@ fn is_plainly_here(engine: &Engine, worker: &mut WorkerState, found: Found, args
         return false;
     }
     let Some(key) = found.single_key.and_then(|at| args.get(usize::from(at))) else { return false };
-    let slot = slot_of(worker.known_hashes.key(key).hash);
-    redirection::serves_plainly(engine, worker, slot)
+    let hash = worker.known_hashes.key(key).hash;
+    worker.checked_hash = Some(hash);
+    redirection::serves_plainly(engine, worker, slot_of(hash))
 }
 
 /// The questions one by one, in the order in which their errors take precedence.
@@ -364,7 +367,12 @@ fn run(
         worker.stats.current.keep(crate::execution::monitor::arguments(found.command, args));
     }
     let start = out.len();
-    let key = found.single_key.map(|at| worker.known_hashes.key(&args[usize::from(at)]));
+    let checked_hash = worker.checked_hash.take();
+    let key = found.single_key.map(|at| {
+        let bytes = &args[usize::from(at)];
+        checked_hash.map_or_else(|| worker.known_hashes.key(bytes), |hash| Key { bytes, hash })
+    });
+    debug_assert!(key.as_ref().is_none_or(|key| key.hash == engine.key(key.bytes).hash), "it is of this key");
     let acquired = take_turn(engine, session, found.command)
         .and_then(|turn| Ok((turn, acquire(engine, session, found, key.as_ref(), args)?)));
     let (turn, mut held) = match acquired {

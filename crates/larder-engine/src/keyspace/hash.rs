@@ -14,7 +14,7 @@
 //! seeded.
 
 use larder_cluster::key_slot;
-use larder_collections::key_table::{HashPrefix, KeyHash};
+use larder_collections::key_table::{HashPrefix, KeyHash, position};
 use larder_collections::keyed_hash::{Purpose, keyed_hasher, set_seed};
 use siphasher::sip::SipHasher13;
 use std::sync::LazyLock;
@@ -75,6 +75,13 @@ fn with_slot(hash: u64, slot: u16) -> u64 {
     (slot / SHARDS as u64) << PREFIX_SHIFT | (slot & SHARD_MASK) << SHARD_SHIFT | seeded
 }
 
+/// Whether a key of a node of a cluster is at a position or after it, which its slot tells for most.
+fn is_from(key: &[u8], start: u32) -> bool {
+    let slot = key_slot(key);
+    let (first, last) = (position(with_slot(0, slot)), position(with_slot(u64::MAX, slot)));
+    first >= start || last >= start && position(with_slot(HASHER.sip.hash(key), slot)) >= start
+}
+
 /// The shard that a hash chooses.
 #[inline]
 pub(crate) fn shard_of(hash: u64) -> usize {
@@ -106,6 +113,11 @@ impl KeyHash for KeyspaceHash {
         hash(key)
     }
 
+    #[inline]
+    fn is_from(key: &[u8], start: u32) -> bool {
+        if HASHER.by_slot { is_from(key, start) } else { position(HASHER.sip.hash(key)) >= start }
+    }
+
     fn prefix_bits() -> u32 {
         if HASHER.by_slot { PREFIX_BITS } else { 0 }
     }
@@ -114,6 +126,21 @@ impl KeyHash for KeyspaceHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever the slot alone tells is what the whole hash tells.
+    #[test]
+    fn a_key_is_on_the_side_of_its_hash() {
+        let mut rng = fastrand::Rng::with_seed(8);
+        for number in 0..20_000_u32 {
+            let key = number.to_string().into_bytes();
+            let hash = with_slot_of(HASHER.sip.hash(&key), &key);
+            let at = position(hash);
+            let near = at.wrapping_add(rng.u32(..8)).wrapping_sub(4);
+            for start in [rng.u32(..), near, at, position(hash & u64::MAX << PREFIX_SHIFT)] {
+                assert_eq!(is_from(&key, start), at >= start, "{number} from {start}");
+            }
+        }
+    }
 
     #[test]
     fn a_hash_carries_its_slot_and_keeps_its_other_bits() {
