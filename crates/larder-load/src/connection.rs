@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// No reply takes longer than this.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// The longest reply that is read: those to what is asked here are far shorter.
-const REPLY_BYTES_MAX: i64 = 64 << 20;
+/// The longest string, or array, that is read of a reply: payloads have at most 512 MB. Memory is taken as the bytes arrive.
+const REPLY_BYTES_MAX: i64 = 1 << 30;
 /// Arrays within arrays.
 const DEPTH_MAX: u32 = 8;
 

@@ -9,6 +9,8 @@
 //!  stream               ID as twice eight bytes, number of fields as four, field, value, ..
 //! ```
 //!
+//! Of commands that were gathered an element is a command (see [`crate::replay`]); of keys of another server it is the payload.
+//!
 //! Groups come out in the order in which their keys came first, so that the same file gives the same groups every time.
 
 use std::collections::HashMap;
@@ -16,14 +18,16 @@ use std::collections::HashMap;
 /// A key with all that rows have added to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
+    /// The database.
+    pub db: u32,
     /// The key.
     pub key: Vec<u8>,
     /// Its elements.
     pub elements: Vec<u8>,
     /// When it expires, in milliseconds since 1970; the last row that says so decides.
     pub expire_at_ms: Option<u64>,
-    /// The line of its first row.
-    pub line: u64,
+    /// Where it began: the line of its first row, the offset of its first command, or its number.
+    pub place: u64,
 }
 
 /// What a group takes beside key and elements, about: itself, its place in the index, and the slack of allocations.
@@ -33,7 +37,10 @@ const GROUP_BYTES: usize = 160;
 #[derive(Default)]
 pub struct Grouper {
     groups: Vec<Group>,
+    /// Positions by key and database.
     index: HashMap<Vec<u8>, usize>,
+    /// Room for what is looked up.
+    name: Vec<u8>,
     bytes: usize,
     replaces: bool,
 }
@@ -44,10 +51,10 @@ impl Grouper {
         Grouper { replaces, ..Grouper::default() }
     }
 
-    /// Adds elements to a key.
-    pub fn add(&mut self, key: &[u8], elements: &[u8], expire_at_ms: Option<u64>, line: u64) {
+    /// Adds elements to a key of a database. O(1), and the copy of the elements.
+    pub fn add(&mut self, db: u32, key: &[u8], elements: &[u8], expire_at_ms: Option<u64>, place: u64) {
         self.bytes += elements.len();
-        if let Some(&at) = self.index.get(key) {
+        if let Some(at) = self.position(db, key) {
             let group = &mut self.groups[at];
             if self.replaces {
                 self.bytes -= group.elements.len();
@@ -58,13 +65,20 @@ impl Grouper {
             return;
         }
         self.bytes += 2 * key.len() + GROUP_BYTES;
-        self.index.insert(key.to_vec(), self.groups.len());
-        self.groups.push(Group { key: key.to_vec(), elements: elements.to_vec(), expire_at_ms, line });
+        self.index.insert(self.name.clone(), self.groups.len());
+        self.groups.push(Group { db, key: key.to_vec(), elements: elements.to_vec(), expire_at_ms, place });
     }
 
-    /// Whether a key is there.
-    pub fn contains(&self, key: &[u8]) -> bool {
-        self.index.contains_key(key)
+    /// Whether a key of a database is there.
+    pub fn contains(&mut self, db: u32, key: &[u8]) -> bool {
+        self.position(db, key).is_some()
+    }
+
+    fn position(&mut self, db: u32, key: &[u8]) -> Option<usize> {
+        self.name.clear();
+        self.name.extend_from_slice(key);
+        self.name.extend_from_slice(&db.to_le_bytes());
+        self.index.get(&self.name).copied()
     }
 
     /// Bytes of memory, about.
@@ -110,12 +124,13 @@ mod tests {
         for replaces in [false, true] {
             let mut grouper = Grouper::new(replaces);
             for (line, (key, element)) in [("b", "1"), ("a", "2"), ("b", "3")].iter().enumerate() {
-                grouper.add(key.as_bytes(), element.as_bytes(), Some(line as u64), line as u64 + 1);
+                grouper.add(7, key.as_bytes(), element.as_bytes(), Some(line as u64), line as u64 + 1);
             }
-            assert!(grouper.contains(b"a") && !grouper.contains(b"c") && grouper.bytes() > 2 * GROUP_BYTES);
+            assert!(grouper.contains(7, b"a") && !grouper.contains(7, b"c") && !grouper.contains(8, b"a"));
+            assert!(grouper.bytes() > 2 * GROUP_BYTES);
             let groups = grouper.take();
             let shown: Vec<_> =
-                groups.iter().map(|g| (&g.key[..], &g.elements[..], g.expire_at_ms, g.line)).collect();
+                groups.iter().map(|g| (&g.key[..], &g.elements[..], g.expire_at_ms, g.place)).collect();
             let first: &[u8] = if replaces { b"3" } else { b"13" };
             assert_eq!(shown, [(&b"b"[..], first, Some(2), 1), (b"a", b"2", Some(1), 2)]);
             assert!(grouper.take().is_empty() && grouper.bytes() == 0);

@@ -1,21 +1,17 @@
 //! Loads compared with the same data by commands, in Larder and in the servers that it is compared with; links that break,
 //! rights and memory that are missing, keys that exist, lines that are broken.
 
+use crate::support::{ALL, DEBUG, complete, digests, options_for, proxy};
 use fastrand::Rng;
-use larder_load::load::{Options, Report, load};
+use larder_load::load::load;
 use larder_load::mapping::Draft;
+use larder_load::options::{Options, Source};
 use larder_load::reader::Format;
-use larder_load::target::Target;
 use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-
-const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
-const ALL: [Kind; 4] = [Kind::Larder, Kind::Redis, Kind::Redis8, Kind::Valkey];
 
 /// The mappings of all types, over the columns id, a, b, n.
 const MAPPINGS: [&str; 7] = [
@@ -64,22 +60,8 @@ fn write_rows(path: &Path, format: Format, rows: &[Cells]) {
 }
 
 fn options(path: &Path, format: Format, mapping: &str, port: u16) -> Options {
-    let target = Target { host: "127.0.0.1".to_owned(), port, user: None, password: None, db: 0 };
-    Options {
-        input: Some(path.to_owned()),
-        format,
-        mapping: Draft::parse(mapping).unwrap().finish().unwrap(),
-        target,
-        workers: 2,
-        budget_bytes: 64 << 20,
-        adjacent: false,
-        replace: false,
-        dry_run: false,
-        rejects: None,
-        state: None,
-        spill: path.parent().unwrap().to_owned(),
-        quiet: true,
-    }
+    let mapping = Draft::parse(mapping).unwrap().finish().unwrap();
+    options_for(path, Source::Table(format, mapping), port)
 }
 
 /// What a row does by commands.
@@ -98,22 +80,6 @@ fn by_command(client: &mut Client, mapping: &str, row: &Cells) {
         _ => vec!["SET", &key, b],
     };
     assert!(!client.cmd(&words).is_error());
-}
-
-/// The digests of all keys of a database.
-fn digests(client: &mut Client, db: u32) -> Vec<(String, String)> {
-    client.ask(&format!("SELECT {db}"));
-    let mut keys: Vec<String> = client.ask("KEYS *").items().iter().map(Value::text).collect();
-    keys.sort();
-    let digest = |key: String| {
-        let reply = client.cmd(&["DEBUG", "DIGEST-VALUE", &key]);
-        (key, reply.items()[0].text())
-    };
-    keys.into_iter().map(digest).collect()
-}
-
-fn complete(report: &Report) {
-    assert_eq!((&report.failure, report.rejected), (&None, 0), "{:?}", report.first_rejects);
 }
 
 #[test]
@@ -231,33 +197,6 @@ fn a_target_without_rights_or_memory_ends_the_load() {
         assert!(load(&options).unwrap_err().to_string().contains("WRONGPASS"));
     }
     fs::remove_dir_all(&folder).unwrap();
-}
-
-/// Forwards connections to a server until it has passed on this many bytes, then closes all of them.
-fn proxy(server: u16, left: Arc<AtomicI64>) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else { return };
-            for (from, to) in [(&client, &upstream), (&upstream, &client)] {
-                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                let left = Arc::clone(&left);
-                std::thread::spawn(move || {
-                    let mut bytes = [0; 1000];
-                    while let Ok(n @ 1..) = from.read(&mut bytes) {
-                        let before = left.fetch_sub(n as i64, Ordering::Relaxed);
-                        let passed = n.min(before.max(0) as usize);
-                        if to.write_all(&bytes[..passed]).is_err() || passed < n {
-                            break;
-                        }
-                    }
-                    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
-                });
-            }
-        }
-    });
-    port
 }
 
 #[test]
