@@ -20,6 +20,7 @@ pub mod cli;
 pub mod commands;
 pub mod connection;
 pub mod cutter;
+pub mod documents;
 pub mod error;
 pub mod files;
 pub mod gather;
