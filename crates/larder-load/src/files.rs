@@ -18,32 +18,31 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// How RDB files begin.
 const MARKS: [&[u8]; 2] = [b"REDIS", b"VALKE"];
 
-/// Opens the file of the options, or the standard input; its size, if it has one.
-pub fn open(options: &Options) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
-    let Some(path) = &options.input else { return Ok((Box::new(io::stdin()), None)) };
-    open_file(path)
+/// Opens the file of the options, or the standard input.
+pub fn open(options: &Options) -> Result<Box<dyn Read + Send>> {
+    options.input.as_ref().map_or_else(|| Ok(Box::new(io::stdin()) as Box<_>), |path| open_file(path))
 }
 
-fn open_file(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>)> {
-    let failed = |error: io::Error| Error::file(path.display(), &error);
-    let file = File::open(path).map_err(failed)?;
-    let facts = file.metadata().map_err(failed)?;
+fn open_file(path: &Path) -> Result<Box<dyn Read + Send>> {
+    let file = File::open(path).map_err(|error| Error::file(path.display(), &error))?;
+    Ok(Box::new(file))
+}
+
+/// The size of a file; None of a pipe, which is not opened: it can be read once.
+fn size_of(path: &Path) -> Result<Option<u64>> {
+    let facts = fs::metadata(path).map_err(|error| Error::file(path.display(), &error))?;
     if facts.is_dir() {
         return Err(Error::File(format!("{}: is a folder", path.display())));
     }
-    Ok((Box::new(file), facts.is_file().then_some(facts.len())))
+    Ok(facts.is_file().then_some(facts.len()))
 }
 
-/// The files of the options in the order in which they are read, and their size together.
+/// The files of the options in the order in which they are read, and their size together, if it is known.
 pub fn parts(options: &Options) -> Result<(VecDeque<PathBuf>, Option<u64>)> {
     let Some(path) = &options.input else { return Ok((VecDeque::new(), None)) };
     let files = if matches!(options.source, Source::Aof) { append_only(path)? } else { vec![path.clone()] };
-    let mut size = Some(0);
-    for file in &files {
-        let (_, bytes) = open_file(file)?;
-        size = size.zip(bytes).map(|(a, b)| a + b);
-    }
-    Ok((files.into(), size))
+    let sizes = files.iter().map(|file| size_of(file)).collect::<Result<Vec<_>>>()?;
+    Ok((files.into(), sizes.into_iter().sum()))
 }
 
 /// The files of an append-only file: of the manifest in a folder, of a manifest, or the file itself.
@@ -110,18 +109,18 @@ pub fn is_rdb(mut source: Box<dyn Read + Send>) -> io::Result<(bool, Box<dyn Rea
 
 /// Opens a file of commands.
 pub fn open_commands(path: &Path, has_notes: bool) -> Result<Commands> {
-    let (source, _) = open_file(path)?;
+    let source = open_file(path)?;
     Ok(Commands::new(source, path.display().to_string(), has_notes, (0, Vec::new())))
 }
 
-/// Reads all files to their ends.
+/// Reads all files to their ends, but for tables, of which a line that is broken is a reject.
 pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<()> {
-    for path in files {
-        let (source, size) = open_file(path)?;
-        if size.is_none() {
-            // A pipe can be read once.
+    let is_table = matches!(options.source, Source::Table(..));
+    for path in files.iter().filter(|_| !is_table) {
+        if size_of(path)?.is_none() {
             continue;
         }
+        let source = open_file(path)?;
         let name = path.display().to_string();
         let has_notes = matches!(options.source, Source::Aof);
         let (is_rdb, source) = match options.source {

@@ -30,11 +30,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// # Errors
 /// Nothing could be begun: the input cannot be opened or is broken, the target not reached, or the state is that of another load.
 pub fn load(options: &Options) -> Result<Report> {
-    let (files, size) = match options.source {
-        Source::Server(..) => (VecDeque::new(), None),
-        Source::Table(..) => (VecDeque::new(), files::open(options)?.1),
-        _ => files::parts(options)?,
-    };
+    let (files, size) = files::parts(options)?;
     files::verify(options, &files)?;
     let facts = facts(options)?;
     let state = State::open(options.state.as_deref(), fingerprint(options)?)?;
@@ -122,7 +118,7 @@ fn read(
     bar: &ProgressBar,
 ) -> Result<(bool, Option<Tail>)> {
     let open = |options: &Options| -> Result<Box<dyn Read + Send>> {
-        Ok(Box::new(bar.wrap_read(files::open(options)?.0)))
+        Ok(Box::new(bar.wrap_read(files::open(options)?)))
     };
     match &options.source {
         Source::Table(format, mapping) => {
@@ -158,7 +154,7 @@ fn append_only(
     let first = files.pop_front();
     let name = first.as_ref().map_or_else(|| options.name(), |path| path.display().to_string());
     let first = Options { input: first, ..options.clone() };
-    let source = Box::new(bar.wrap_read(files::open(&first)?.0));
+    let source = Box::new(bar.wrap_read(files::open(&first)?));
     let (is_rdb, source) = files::is_rdb(source).map_err(|error| Error::file(&name, &error))?;
     if !is_rdb {
         let commands = Commands::new(source, name, true, (0, Vec::new()));

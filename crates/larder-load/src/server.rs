@@ -17,6 +17,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// How many keys a step of a scan looks at.
 const STEP: &[u8] = b"500";
+/// Keys that are asked for at once, at first and at most: what the source has to keep for us grows with them.
+const ASKED_FIRST: usize = 16;
+const ASKED_MAX: usize = 500;
+/// Bytes of payloads at once, below which more keys are asked for the next time, and above which fewer.
+const FEW_BYTES: usize = 1 << 20;
+const MANY_BYTES: usize = 8 << 20;
 /// Most databases that a server may say it has.
 const DATABASES_MAX: usize = 1 << 20;
 
@@ -38,7 +44,8 @@ pub fn load(
         None => databases(&source.ask(&mut connection, &[b"INFO", b"keyspace"])?.text()),
     };
     let seen = Seen { hashers: [RandomState::new(), RandomState::new()], keys: HashSet::new() };
-    let mut walk = Walk { source, connection, shared, cutter, bar, seen, number: 0, gone: 0 };
+    let mut walk =
+        Walk { source, connection, shared, cutter, bar, seen, asked: ASKED_FIRST, number: 0, gone: 0 };
     for db in databases {
         source.ask(&mut walk.connection, &[b"SELECT", db.to_string().as_bytes()])?;
         walk.seen.keys.clear();
@@ -76,6 +83,8 @@ struct Walk<'a, 'b> {
     cutter: &'a mut Cutter<'b>,
     bar: &'a ProgressBar,
     seen: Seen,
+    /// Keys that are asked for at once.
+    asked: usize,
     /// Keys that were found so far.
     number: u64,
     gone: u64,
@@ -89,7 +98,16 @@ impl Walk<'_, '_> {
             let reply = self.source.ask(&mut self.connection, &words)?;
             let (next, mut keys) = step_of(reply).ok_or_else(|| self.odd("SCAN"))?;
             keys.retain(|key| self.seen.is_new(key));
-            self.dump(&keys, into)?;
+            let mut rest = &keys[..];
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(self.asked.min(rest.len()));
+                match self.dump(now, into)? {
+                    0..FEW_BYTES => self.asked = ASKED_MAX.min(2 * self.asked),
+                    FEW_BYTES..MANY_BYTES => {}
+                    _ => self.asked = 1.max(self.asked / 4),
+                }
+                rest = later;
+            }
             if next == b"0" {
                 return Ok(());
             }
@@ -97,14 +115,15 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn dump(&mut self, keys: &[Vec<u8>], into: u32) -> Result<()> {
+    /// Reads keys and hands them on; returns how many bytes they were.
+    fn dump(&mut self, keys: &[Vec<u8>], into: u32) -> Result<usize> {
         let mut requests = Vec::new();
         for key in keys {
             command(&mut requests, &[b"DUMP", key]);
             command(&mut requests, &[b"PTTL", key]);
         }
         self.connection.send(&requests)?;
-        let mut groups = Vec::new();
+        let mut bytes = 0;
         for key in keys {
             self.number += 1;
             let (payload, ttl_ms) = (self.connection.reply()?, self.connection.reply()?);
@@ -122,16 +141,12 @@ impl Walk<'_, '_> {
             };
             let expire_at_ms = u64::try_from(ttl_ms).ok().map(|ttl| now_ms().saturating_add(ttl.max(1)));
             self.shared.counts.rows.fetch_add(1, Relaxed);
-            groups.push(Group {
-                db: into,
-                key: key.clone(),
-                elements: payload,
-                expire_at_ms,
-                place: self.number,
-            });
+            bytes += payload.len();
+            let (key, place) = (key.clone(), self.number);
+            self.cutter.add(vec![Group { db: into, key, elements: payload, expire_at_ms, place }])?;
         }
         self.bar.inc(keys.len() as u64);
-        self.cutter.add(groups)
+        Ok(bytes)
     }
 
     fn odd(&self, command: &str) -> Error {

@@ -4,7 +4,9 @@ use crate::support::{ALL, DEBUG, complete, digests, fill, options_for, proxy, ta
 use fastrand::Rng;
 use larder_load::load::load;
 use larder_load::options::{Options, Source};
-use larder_testkit::{Kind, Server, Value, seed};
+use larder_testkit::{Client, Kind, Server, Value, seed};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -98,4 +100,65 @@ fn sources_without_rights_and_links_that_break_end_the_load() {
     let expected = digests(&mut client, 0);
     let found = digests(&mut to.client(), 0);
     assert!(found.iter().all(|key| expected.contains(key)));
+}
+
+/// A source that gives these replies, one after the other, to whatever it is asked, and then closes the connection.
+fn fake(replies: Vec<u8>) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&replies).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut bytes = Vec::new();
+        // What it is asked is read, so that the connection is not reset.
+        let _ = stream.read_to_end(&mut bytes);
+    });
+    port
+}
+
+#[test]
+fn keys_that_go_and_keys_that_come_twice() {
+    let to = Server::larder(DEBUG);
+    let mut client = to.client();
+    // INFO, SELECT, a step with the keys a, b, a, c; a is there, b has gone, c's time has come; a step with a and the end.
+    let payload = client_dump(&mut client);
+    let mut replies = b"$17\r\n# Keyspace\r\ndb0:1\r\n+OK\r\n*2\r\n$1\r\n7\r\n*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\na\r\n$1\r\nc\r\n".to_vec();
+    let dump = [format!("${}\r\n", payload.len()).as_bytes(), &payload, b"\r\n"].concat();
+    replies.extend(
+        [&dump[..], b":-1\r\n$-1\r\n:-2\r\n", &dump, b":-2\r\n*2\r\n$1\r\n0\r\n*1\r\n$1\r\na\r\n"].concat(),
+    );
+    let port = fake(replies.clone());
+    let report = load(&options(port, None, to.port())).unwrap();
+    complete(&report);
+    assert_eq!((report.keys, client.ask("KEYS *").to_string()), (1, "*[\"a\"]".to_owned()));
+    assert_eq!(report.notes, ["2 keys went, or their time came, before their values could be read"]);
+    // Wherever the source stops, or says something else, the load ends and says so.
+    for len in 0..replies.len() {
+        client.ask("FLUSHALL");
+        let report = load(&options(fake(replies[..len].to_vec()), None, to.port())).unwrap();
+        assert!(report.failure.is_some(), "{len}");
+        assert!(client.ask("DBSIZE").int() <= 1);
+    }
+    for odd in [
+        "+OK\r\n",
+        ":1\r\n",
+        "*1\r\n$1\r\n0\r\n",
+        "*2\r\n:0\r\n*0\r\n",
+        "*2\r\n$1\r\n0\r\n*1\r\n:1\r\n",
+        "nonsense\r\n",
+    ] {
+        let replies = ["$0\r\n\r\n", odd].concat();
+        let source = Source::Server(target(fake(replies.into_bytes())), Some(0));
+        let report = load(&Options { source, ..options(0, None, to.port()) }).unwrap();
+        assert!(report.failure.is_some(), "{odd}");
+    }
+}
+
+/// The payload of a small set.
+fn client_dump(client: &mut Client) -> Vec<u8> {
+    client.ask("SADD t x");
+    let payload = client.ask("DUMP t").bytes().to_vec();
+    client.ask("DEL t");
+    payload
 }
