@@ -35,7 +35,7 @@ pub enum Built<'a> {
 
 /// Builds the value of rows; the error says why there is none. O(n log n) in its elements.
 pub fn of_rows<'a>(kind: &Kind, group: &'a Group, form: Form) -> Result<Built<'a>, String> {
-    let mut parts = Parts::of(&group.elements);
+    let mut parts = Parts::of(group.elements());
     let value = match kind {
         Kind::String(_) => return Ok(Built::String(parts.next().unwrap_or_default())),
         Kind::Hash(_) => {

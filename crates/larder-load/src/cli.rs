@@ -161,8 +161,7 @@ impl Unfinished {
             Error::Usage(format!("no input: say one of {all}"))
         })?;
         self.check(input)?;
-        let workers =
-            self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, usize::from));
+        let workers = self.workers.unwrap_or_else(default_workers);
         if workers == 0 || workers > 1024 {
             return Err(Error::Usage("--workers takes 1 to 1024".to_owned()));
         }
@@ -207,6 +206,11 @@ impl Unfinished {
             quiet: self.quiet,
         })
     }
+}
+
+/// As many as processors; at least two, so that a server has something to do while the replies to another batch are read.
+fn default_workers() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
 fn path(parser: &mut Parser, name: &str) -> Result<PathBuf> {

@@ -142,16 +142,6 @@ impl Transaction {
     }
 }
 
-/// Reads all commands for nobody: whether the file is one of whole commands and whole transactions.
-pub fn verify(commands: &mut Commands) -> Result<()> {
-    let mut transaction = Transaction::default();
-    let _ = commands.each(&mut |command| {
-        transaction.note(command);
-        Ok(ControlFlow::Continue(()))
-    })?;
-    transaction.finish(&commands.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

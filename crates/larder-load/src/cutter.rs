@@ -8,8 +8,8 @@ use crate::spill::Spill;
 use crate::state::Past;
 use std::sync::mpsc::SyncSender;
 
-/// Keys of a batch at most.
-pub const BATCH_KEYS: usize = 512;
+/// Keys of a batch at most: with many small ones a server does more for each time that it is waited for.
+pub const BATCH_KEYS: usize = 4096;
 /// Bytes of elements at which a batch ends.
 pub const BATCH_BYTES: usize = 1 << 20;
 
@@ -35,9 +35,9 @@ impl<'a> Cutter<'a> {
     }
 
     /// Adds groups.
-    pub fn add(&mut self, groups: Vec<Group>) -> Result<()> {
+    pub fn add(&mut self, groups: impl IntoIterator<Item = Group>) -> Result<()> {
         for group in groups {
-            self.bytes += group.elements.len();
+            self.bytes += group.elements().len();
             self.pending.push(group);
             if self.pending.len() >= BATCH_KEYS || self.bytes >= BATCH_BYTES {
                 self.flush()?;
@@ -99,7 +99,8 @@ impl<'a> Gatherer<'a> {
             cutter.add(self.grouper.take())?;
         }
         self.grouper.add(db, key, element, expire_at_ms, place);
-        if self.grouper.bytes() > self.options.budget_bytes && !self.options.adjacent {
+        let is_full = self.grouper.bytes() > self.options.budget_bytes || self.grouper.is_full();
+        if is_full && !self.options.adjacent {
             let spill = match &mut self.spill {
                 Some(spill) => spill,
                 none => none.insert(Spill::new(&self.options.spill)?),
@@ -108,6 +109,11 @@ impl<'a> Gatherer<'a> {
             self.spilled = true;
         }
         Ok(())
+    }
+
+    /// Hands on what was gathered of a key that is complete, unless some of it may be on disk.
+    pub fn complete(&mut self, db: u32, key: &[u8], cutter: &mut Cutter<'_>) -> Result<()> {
+        if self.spilled { Ok(()) } else { cutter.add(self.grouper.remove(db, key)) }
     }
 
     /// Hands on all that was gathered; returns whether some of it was on disk.

@@ -3,10 +3,12 @@
 //! Before anything is sent, files are read to their ends: one that is not what it says, or breaks off, is an error with its offset then, and
 //! nothing is loaded. Only the standard input, which cannot be read twice, is loaded as it comes.
 
-use crate::commands::{Commands, verify as verify_commands};
+use crate::commands::Commands;
 use crate::error::{Error, Result};
+use crate::gather::not_gone_on_after;
 use crate::options::{Options, Source};
 use crate::rdb;
+use crate::survey::{Survey, survey};
 use larder_resp::split_args;
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -113,16 +115,20 @@ pub fn open_commands(path: &Path, has_notes: bool) -> Result<Commands> {
     Ok(Commands::new(source, path.display().to_string(), has_notes, (0, Vec::new())))
 }
 
-/// Reads all files to their ends, but for tables, of which a line that is broken is a reject.
-pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<()> {
+/// Reads all files to their ends, but for tables, of which a line that is broken is a reject. Returns how often keys come in the commands of
+/// the first one, if that is of use.
+///
+/// # Errors
+/// One cannot be read, or is not what it says; a command that is not gathered, with a state file.
+pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Survey>> {
     let is_table = matches!(options.source, Source::Table(..));
-    for path in files.iter().filter(|_| !is_table) {
+    let mut counted = None;
+    for (number, path) in files.iter().enumerate().filter(|_| !is_table) {
         if size_of(path)?.is_none() {
             continue;
         }
         let source = open_file(path)?;
         let name = path.display().to_string();
-        let has_notes = matches!(options.source, Source::Aof);
         let (is_rdb, source) = match options.source {
             Source::Resp => (false, source),
             Source::Rdb => (true, source),
@@ -136,9 +142,17 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<()> {
             }
             rest = (after.source, (after.offset, after.read));
         }
-        verify_commands(&mut Commands::new(rest.0, name, has_notes, rest.1))?;
+        let is_gathered = number == 0 && !is_rdb;
+        let mut commands = Commands::new(rest.0, name, matches!(options.source, Source::Aof), rest.1);
+        // The counts take a part of what there is for groups.
+        let room_bytes = if is_gathered && !options.adjacent { options.budget_bytes / 4 } else { 0 };
+        let found = survey(&mut commands, options.db.unwrap_or(0), room_bytes)?;
+        if let (Some((offset, name)), true) = (found.stop, options.state.is_some()) {
+            return Err(not_gone_on_after(commands.name(), offset, &name));
+        }
+        counted = counted.or(found.survey.filter(|_| is_gathered));
     }
-    Ok(())
+    Ok(counted)
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ pub mod shared;
 pub mod slot;
 pub mod spill;
 pub mod state;
+pub mod survey;
 pub mod table;
 pub mod tail;
 pub mod target;

@@ -11,6 +11,7 @@ use crate::reject::Rejects;
 use crate::server;
 use crate::shared::{Batch, Counts, Shared, lock, now_ms};
 use crate::state::{State, fnv};
+use crate::survey::Survey;
 use crate::table;
 use crate::tail::{self, Tail};
 use crate::target::Facts;
@@ -31,7 +32,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Nothing could be begun: the input cannot be opened or is broken, the target not reached, or the state is that of another load.
 pub fn load(options: &Options) -> Result<Report> {
     let (files, size) = files::parts(options)?;
-    files::verify(options, &files)?;
+    let survey = files::verify(options, &files)?;
     let facts = facts(options)?;
     let state = State::open(options.state.as_deref(), fingerprint(options)?)?;
     let unit = options.source.place_unit();
@@ -56,7 +57,7 @@ pub fn load(options: &Options) -> Result<Report> {
         let workers: Vec<_> =
             (0..options.workers).map(|_| scope.spawn(|| work(&shared, &receiver))).collect();
         let mut cutter = Cutter::new(&shared, sender);
-        let read = read(options, files, &shared, &mut cutter, &bar);
+        let read = read(options, (files, survey), &shared, &mut cutter, &bar);
         done.skipped_batches = cutter.skipped();
         drop(cutter);
         let failed =
@@ -112,7 +113,7 @@ fn report(shared: &Shared<'_>, done: &Done, failure: Option<Error>) -> Result<Re
 /// Reads what there is, and hands it on; returns whether some of it was on disk, and what is to follow.
 fn read(
     options: &Options,
-    mut files: VecDeque<PathBuf>,
+    (mut files, survey): (VecDeque<PathBuf>, Option<Survey>),
     shared: &Shared<'_>,
     cutter: &mut Cutter<'_>,
     bar: &ProgressBar,
@@ -137,15 +138,15 @@ fn read(
         Source::Resp => {
             files.pop_front();
             let commands = Commands::new(open(options)?, options.name(), false, (0, Vec::new()));
-            gathered(commands, files, options, shared, cutter)
+            gathered(commands, (files, survey), options, shared, cutter)
         }
-        Source::Aof => append_only(files, options, shared, cutter, bar),
+        Source::Aof => append_only((files, survey), options, shared, cutter, bar),
     }
 }
 
 /// Reads the first file of an append-only file; the others follow as they are.
 fn append_only(
-    mut files: VecDeque<PathBuf>,
+    (mut files, survey): (VecDeque<PathBuf>, Option<Survey>),
     options: &Options,
     shared: &Shared<'_>,
     cutter: &mut Cutter<'_>,
@@ -158,7 +159,7 @@ fn append_only(
     let (is_rdb, source) = files::is_rdb(source).map_err(|error| Error::file(&name, &error))?;
     if !is_rdb {
         let commands = Commands::new(source, name, true, (0, Vec::new()));
-        return gathered(commands, files, options, shared, cutter);
+        return gathered(commands, (files, survey), options, shared, cutter);
     }
     let rest = rdb::load(source, &name, None, shared, cutter)?;
     let current = Commands::new(rest.source, name, true, (rest.offset, rest.read));
@@ -168,12 +169,12 @@ fn append_only(
 /// Gathers the commands of the first file, and says what is to follow.
 fn gathered(
     mut current: Commands,
-    files: VecDeque<PathBuf>,
+    (files, survey): (VecDeque<PathBuf>, Option<Survey>),
     options: &Options,
     shared: &Shared<'_>,
     cutter: &mut Cutter<'_>,
 ) -> Result<(bool, Option<Tail>)> {
-    let gathered = gather::load(&mut current, options, shared, cutter)?;
+    let gathered = gather::load(&mut current, survey, options, shared, cutter)?;
     let is_over = gathered.stopped.is_none() && files.is_empty();
     let is_aof = matches!(options.source, Source::Aof);
     let tail = Tail { current, files, db: gathered.stopped.unwrap_or(0), is_aof };

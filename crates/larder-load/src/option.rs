@@ -75,7 +75,7 @@ pub const OPTIONS: &[Entry] = &[
     entry(Target, "port", "N", "default 6379"),
     entry(Target, "user", "NAME", "the password is read from the environment: LARDER_LOAD_PASSWORD"),
     entry(Target, "db", "N", "the database, default 0; of an RDB file the only one that is loaded, default all"),
-    entry(Target, "workers", "N", "threads, each with a connection (default: as many as processors)"),
+    entry(Target, "workers", "N", "threads, each with a connection (default: as many as processors, at least 2)"),
     entry(Target, "replace", "", "keys that exist are replaced; without it they stay, and are rejects"),
     entry(How, "memory", "MB", "for keys that are not complete yet, default 256; what is more goes to disk"),
     entry(How, "spill", "FOLDER", "where to, default: the folder for temporary files"),

@@ -161,7 +161,7 @@ mod tests {
         for (offset, line) in lines.iter().enumerate() {
             let args: OwnedArgs = line.split(' ').map(str::as_bytes).collect();
             let add = &mut |_: &[u8], element: &[u8]| elements.extend_from_slice(element);
-            assert!(understand(args.as_args(), offset as u64, 1000, add), "{line}");
+            assert!(understand(args.as_args(), (offset as u64, 1000), &mut Vec::new(), add), "{line}");
         }
         let done = replay(&elements, 1000);
         let held = match &done.held {

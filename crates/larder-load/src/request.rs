@@ -9,27 +9,49 @@ use crate::options::Source;
 use crate::replay::replay;
 use crate::shared::{Content, Records, Shared};
 use larder_rdb::read::{Content as Read, KeyRecord, Options as ReadOptions};
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What a string takes beside key and value, about.
 const STRING_BYTES: u64 = 8;
 
+/// Requests, one after the other.
+#[derive(Default)]
+pub struct Requests {
+    /// Their bytes.
+    pub bytes: Vec<u8>,
+    /// What is known of each.
+    pub all: Vec<Sent>,
+}
+
 /// A command that waits for its reply.
 pub struct Sent {
     /// The database.
     pub db: u32,
-    /// The key.
-    pub key: Vec<u8>,
     /// Where the key came from.
     pub place: u64,
-    /// The command.
-    pub request: Vec<u8>,
+    /// Where the command is among the bytes.
+    request: Range<usize>,
+    /// Where the key is there.
+    key: Range<usize>,
     /// Elements of the value.
     pub elements: u64,
     /// Bytes of the value or payload.
     pub payload_bytes: u64,
     /// Memory that the key takes in Larder, about.
     pub memory_bytes: u64,
+}
+
+impl Requests {
+    /// The bytes of a command.
+    pub fn request(&self, sent: &Sent) -> &[u8] {
+        &self.bytes[sent.request.clone()]
+    }
+
+    /// Its key.
+    pub fn key(&self, sent: &Sent) -> &[u8] {
+        &self.bytes[sent.key.clone()]
+    }
 }
 
 /// Makes requests.
@@ -55,69 +77,66 @@ impl Maker<'_> {
     ///
     /// # Errors
     /// A value of an RDB file is damaged.
-    pub fn make(&self, content: Content) -> Result<Vec<Sent>> {
+    pub fn make(&self, content: Content) -> Result<Requests> {
+        let mut requests = Requests::default();
         match content {
-            Content::Groups(groups) => self.groups(&groups),
-            Content::Records(records) => self.records(records),
+            Content::Groups(groups) => self.groups(&groups, &mut requests)?,
+            Content::Records(records) => self.records(records, &mut requests)?,
         }
+        Ok(requests)
     }
 
     /// The requests for groups; those for which there is none are rejects.
-    fn groups(&self, groups: &[Group]) -> Result<Vec<Sent>> {
-        let mut all = Vec::with_capacity(groups.len());
+    fn groups(&self, groups: &[Group], to: &mut Requests) -> Result<()> {
         for group in groups {
             let head = Head {
                 db: group.db,
-                key: &group.key,
+                key: group.key(),
                 place: group.place,
                 expire_at_ms: group.expire_at_ms,
                 idle_s: None,
                 frequency: None,
             };
-            match self.group(group, head) {
-                Ok(sent) => all.extend(sent),
-                Err(reason) => self.shared.reject(group.place, &reason, &group.key)?,
+            if let Err(reason) = self.group(group, head, to) {
+                self.shared.reject(group.place, &reason, group.key())?;
             }
         }
-        Ok(all)
+        Ok(())
     }
 
-    fn group(&self, group: &Group, mut head: Head<'_>) -> std::result::Result<Option<Sent>, String> {
+    fn group(&self, group: &Group, mut head: Head<'_>, to: &mut Requests) -> std::result::Result<(), String> {
         let form = self.shared.facts.form;
         match self.shared.source {
-            Source::Table(_, mapping) => self.request(&head, of_rows(&mapping.kind, group, form)?).map(Some),
-            Source::Server(..) | Source::Rdb => {
-                self.request(&head, of_payload(&group.elements, form)?).map(Some)
-            }
+            Source::Table(_, mapping) => self.request(&head, of_rows(&mapping.kind, group, form)?, to),
+            Source::Server(..) | Source::Rdb => self.request(&head, of_payload(group.elements(), form)?, to),
             Source::Aof | Source::Resp => {
-                let replayed = replay(&group.elements, self.shared.now_ms);
+                let replayed = replay(group.elements(), self.shared.now_ms);
                 for (offset, fault) in &replayed.faults {
-                    self.shared.reject(*offset, fault, &group.key).map_err(|error| error.to_string())?;
+                    self.shared.reject(*offset, fault, group.key()).map_err(|error| error.to_string())?;
                 }
                 head.expire_at_ms = replayed.expire_at_ms;
                 self.shared.counts.expired.fetch_add(u64::from(replayed.has_expired), Relaxed);
-                of_replayed(&replayed, form).map(|built| self.request(&head, built)).transpose()
+                of_replayed(&replayed, form).map_or(Ok(()), |built| self.request(&head, built, to))
             }
         }
     }
 
     /// The requests for the keys of a file. A value that is damaged ends the load.
-    fn records(&self, records: Records) -> Result<Vec<Sent>> {
+    fn records(&self, records: Records, to: &mut Requests) -> Result<()> {
         let Records { db, keys, places } = records;
-        let (mut all, mut read, mut failed) = (Vec::with_capacity(places.len()), 0, Ok(()));
+        let (mut read, mut failed) = (0, Ok(()));
         let made = keys.read(&ReadOptions::default(), |record| {
             let place = places.get(read).copied().unwrap_or(0);
             read += 1;
-            match self.record(&record, db, place) {
-                Ok(sent) => all.extend(sent),
-                Err(reason) if failed.is_ok() => failed = self.shared.reject(place, &reason, record.key),
-                Err(_) => {}
+            if let Err(reason) = self.record(&record, db, place, to)
+                && failed.is_ok()
+            {
+                failed = self.shared.reject(place, &reason, record.key);
             }
         });
         let place = places.get(read).copied().unwrap_or(0);
         made.map_err(|error| Error::File(format!("offset {place}: {error}")))?;
-        failed?;
-        Ok(all)
+        failed
     }
 
     fn record(
@@ -125,41 +144,46 @@ impl Maker<'_> {
         record: &KeyRecord<'_>,
         db: u32,
         place: u64,
-    ) -> std::result::Result<Option<Sent>, String> {
+        to: &mut Requests,
+    ) -> std::result::Result<(), String> {
         let expire_at_ms = match record.expire_at_ms.map(u64::try_from) {
             None => None,
             Some(Ok(at)) if at > self.shared.now_ms => Some(at),
             Some(_) => {
                 self.shared.counts.expired.fetch_add(1, Relaxed);
-                return Ok(None);
+                return Ok(());
             }
         };
         let &KeyRecord { key, idle_s, frequency, .. } = record;
         let head = Head { db, key, place, expire_at_ms, idle_s, frequency };
         match &record.value {
-            None => Ok(None),
-            Some(Read::String(bytes)) => self.request(&head, Built::String(bytes)).map(Some),
-            Some(Read::Value(value)) => {
-                self.request(&head, of_value(value, self.shared.facts.form)).map(Some)
-            }
+            None => Ok(()),
+            Some(Read::String(bytes)) => self.request(&head, Built::String(bytes), to),
+            Some(Read::Value(value)) => self.request(&head, of_value(value, self.shared.facts.form), to),
         }
     }
 
-    /// The command for a value; the error says why there is none.
-    fn request(&self, head: &Head<'_>, built: Built<'_>) -> std::result::Result<Sent, String> {
-        let mut request = Vec::new();
+    /// Appends the command for a value; the error says why there is none.
+    fn request(
+        &self,
+        head: &Head<'_>,
+        built: Built<'_>,
+        to: &mut Requests,
+    ) -> std::result::Result<(), String> {
+        let start = to.bytes.len();
         let text = |number: Option<u64>| number.map(|n| itoa::Buffer::new().format(n).to_owned());
         let expiry = text(head.expire_at_ms);
         let (elements, payload_bytes, memory_bytes) = match built {
             Built::String(value) => {
-                let mut words: Vec<&[u8]> = vec![b"SET", head.key, value];
-                if !self.replace {
-                    words.push(b"NX");
-                }
-                if let Some(at) = &expiry {
-                    words.extend([b"PXAT", at.as_bytes()]);
-                }
-                command(&mut request, &words);
+                let at = expiry.as_deref().unwrap_or_default().as_bytes();
+                let words: [&[u8]; 6] = [b"SET", head.key, value, b"PXAT", at, b"NX"];
+                let words: &[&[u8]] = match (self.replace, expiry.is_some()) {
+                    (true, false) => &words[..3],
+                    (true, true) => &words[..5],
+                    (false, true) => &words,
+                    (false, false) => &[b"SET", head.key, value, b"NX"],
+                };
+                command(&mut to.bytes, words);
                 (1, value.len() as u64, value.len() as u64)
             }
             Built::Payload(payload, elements, memory_bytes) => {
@@ -180,12 +204,22 @@ impl Maker<'_> {
                         words.extend([name, value.as_bytes()]);
                     }
                 }
-                command(&mut request, &words);
+                command(&mut to.bytes, &words);
                 (elements, payload.len() as u64, memory_bytes)
             }
         };
         let memory_bytes = memory_bytes + head.key.len() as u64 + STRING_BYTES;
-        let &Head { db, place, .. } = head;
-        Ok(Sent { db, key: head.key.to_vec(), place, request, elements, payload_bytes, memory_bytes })
+        let &Head { db, place, key, .. } = head;
+        let key = key_at(&to.bytes, start, key.len());
+        let request = start..to.bytes.len();
+        to.all.push(Sent { db, place, request, key, elements, payload_bytes, memory_bytes });
+        Ok(())
     }
+}
+
+/// Where the key of a command is that begins at `start`: after the lines of the count, the name's length, the name, and its own length.
+fn key_at(bytes: &[u8], start: usize, len: usize) -> Range<usize> {
+    let ends = bytes[start..].iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let from = ends.map(|(at, _)| start + at + 1).nth(3).unwrap_or(start);
+    from..from + len
 }

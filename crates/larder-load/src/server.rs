@@ -142,8 +142,7 @@ impl Walk<'_, '_> {
             let expire_at_ms = u64::try_from(ttl_ms).ok().map(|ttl| now_ms().saturating_add(ttl.max(1)));
             self.shared.counts.rows.fetch_add(1, Relaxed);
             bytes += payload.len();
-            let (key, place) = (key.clone(), self.number);
-            self.cutter.add(vec![Group { db: into, key, elements: payload, expire_at_ms, place }])?;
+            self.cutter.add([Group::new(into, key, &payload, expire_at_ms, self.number)])?;
         }
         self.bar.inc(keys.len() as u64);
         Ok(bytes)

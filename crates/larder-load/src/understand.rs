@@ -55,14 +55,19 @@ fn write<'a>(to: &mut Vec<u8>, op: Op, offset: u64, parts: impl ExactSizeIterato
 }
 
 /// Calls `each` with every key of a command and what is done to it, as [`crate::replay`] reads it; false, without a call, if the command is
-/// none of those that are understood. `offset` is where it stands, `now_ms` what its times count from.
-pub fn understand(args: Args<'_>, offset: u64, now_ms: u64, each: &mut dyn FnMut(&[u8], &[u8])) -> bool {
+/// none of those that are understood. `offset` is where it stands, `now_ms` what its times count from; `done` is room to work in.
+pub fn understand(
+    args: Args<'_>,
+    (offset, now_ms): (u64, u64),
+    done: &mut Vec<u8>,
+    each: &mut dyn FnMut(&[u8], &[u8]),
+) -> bool {
     let mut room = [0; 16];
     let Some(name) = args.get(0).filter(|name| name.len() <= room.len()) else { return false };
     let name = &mut room[..name.len()];
     name.copy_from_slice(args.at(0));
     name.make_ascii_uppercase();
-    let mut done = Vec::new();
+    done.clear();
     let rest = args.len() - 1;
     let key = args.get(1).unwrap_or_default();
     // All arguments after the key.
@@ -71,42 +76,42 @@ pub fn understand(args: Args<'_>, offset: u64, now_ms: u64, each: &mut dyn FnMut
         Some(())
     };
     let is_known = match &*name {
-        b"SET" => set(args, offset, now_ms, &mut done),
+        b"SET" => set(args, offset, now_ms, done),
         b"SETEX" | b"PSETEX" if rest == 3 => {
             let unit = if &*name == b"SETEX" { 1000 } else { 1 };
             expiry(args.at(2), unit, now_ms).filter(|_| positive(args.at(2))).map(|at| {
-                write(&mut done, Op::SetString, offset, [args.at(3)].into_iter());
-                write(&mut done, Op::ExpireAt, offset, [&at.to_le_bytes()[..]].into_iter());
+                write(done, Op::SetString, offset, [args.at(3)].into_iter());
+                write(done, Op::ExpireAt, offset, [&at.to_le_bytes()[..]].into_iter());
             })
         }
         b"MSET" if rest >= 2 && rest.is_multiple_of(2) => {
             for at in (1..args.len()).step_by(2) {
                 done.clear();
-                write(&mut done, Op::SetString, offset, [args.at(at + 1)].into_iter());
-                each(args.at(at), &done);
+                write(done, Op::SetString, offset, [args.at(at + 1)].into_iter());
+                each(args.at(at), done);
             }
             return true;
         }
-        b"RPUSH" if rest >= 2 => all(Op::PushBack, &mut done),
-        b"LPUSH" if rest >= 2 => all(Op::PushFront, &mut done),
-        b"SADD" if rest >= 2 => all(Op::AddMembers, &mut done),
-        b"HSET" | b"HMSET" if rest >= 3 && !rest.is_multiple_of(2) => all(Op::SetFields, &mut done),
-        b"ZADD" if rest >= 3 && !rest.is_multiple_of(2) => scores(args, offset, &mut done),
+        b"RPUSH" if rest >= 2 => all(Op::PushBack, done),
+        b"LPUSH" if rest >= 2 => all(Op::PushFront, done),
+        b"SADD" if rest >= 2 => all(Op::AddMembers, done),
+        b"HSET" | b"HMSET" if rest >= 3 && !rest.is_multiple_of(2) => all(Op::SetFields, done),
+        b"ZADD" if rest >= 3 && !rest.is_multiple_of(2) => scores(args, offset, done),
         b"XADD" if rest >= 4 && rest.is_multiple_of(2) => entry_id(args.at(2)).map(|id| {
             let fields = args.from(3);
             let parts: Vec<&[u8]> = std::iter::once(&id[..]).chain(fields.iter()).collect();
-            write(&mut done, Op::AddEntry, offset, parts.into_iter());
+            write(done, Op::AddEntry, offset, parts.into_iter());
         }),
         b"EXPIRE" | b"PEXPIRE" | b"EXPIREAT" | b"PEXPIREAT" if rest == 2 => {
             let unit = if name[0] == b'P' { 1 } else { 1000 };
             let from = if name.ends_with(b"AT") { 0 } else { now_ms };
             expiry(args.at(2), unit, from)
-                .map(|at| write(&mut done, Op::ExpireAt, offset, [&at.to_le_bytes()[..]].into_iter()))
+                .map(|at| write(done, Op::ExpireAt, offset, [&at.to_le_bytes()[..]].into_iter()))
         }
         _ => None,
     };
     if is_known.is_some() {
-        each(key, &done);
+        each(key, done);
     }
     is_known.is_some()
 }
@@ -190,7 +195,7 @@ mod tests {
     fn keys(line: &str) -> Option<Vec<String>> {
         let args: OwnedArgs = line.split(' ').map(str::as_bytes).collect();
         let mut keys = Vec::new();
-        let is_known = understand(args.as_args(), 0, 1000, &mut |key, _| {
+        let is_known = understand(args.as_args(), (0, 1000), &mut Vec::new(), &mut |key, _| {
             keys.push(String::from_utf8_lossy(key).into_owned());
         });
         is_known.then_some(keys)

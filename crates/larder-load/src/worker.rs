@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, Reply};
 use crate::error::{Error, Result};
-use crate::request::{Maker, Sent};
+use crate::request::{Maker, Requests, Sent};
 use crate::shared::{Batch, Shared, lock};
 use crate::slot;
 use crate::state::Past;
@@ -36,50 +36,69 @@ impl Worker<'_> {
     fn load(&mut self, batch: Batch) -> Result<()> {
         let shared = self.shared;
         let maker = Maker { shared, replace: shared.replace || batch.past == Past::Started };
-        let all = maker.make(batch.content)?;
+        let requests = maker.make(batch.content)?;
         if shared.dry_run {
-            all.iter().for_each(|sent| self.count(sent));
+            self.count(&requests.all);
             return Ok(());
         }
-        let whereabouts = whereabouts(&all, batch.number);
         lock(&shared.state).start(batch.number)?;
-        let mut nodes: Vec<(Place, Vec<Sent>)> = Vec::new();
-        for sent in all {
-            let place = (self.owner(&sent.key), sent.db);
-            match nodes.iter_mut().find(|(other, _)| *other == place) {
-                Some((_, all)) => all.push(sent),
-                None => nodes.push((place, vec![sent])),
-            }
-        }
-        self.send(&nodes).map_err(|error| match error {
-            Error::Target(text) => Error::Target(format!("{text}; {whereabouts}")),
+        let nodes = self.nodes(&requests);
+        self.send(&requests, &nodes).map_err(|error| match error {
+            Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(&requests, batch.number))),
             other => other,
         })?;
         lock(&shared.state).done(batch.number)
     }
 
+    /// The requests by the nodes and databases that they are for, in their order.
+    fn nodes(&self, requests: &Requests) -> Vec<(Place, Vec<usize>)> {
+        let owners = self.shared.owners.read().unwrap_or_else(PoisonError::into_inner);
+        let alone = self.shared.target.address();
+        let mut nodes: Vec<(Place, Vec<usize>)> = Vec::new();
+        for (at, sent) in requests.all.iter().enumerate() {
+            let owner = if owners.is_empty() { None } else { owners.get(slot::of_key(requests.key(sent))) };
+            let address = owner.unwrap_or(&alone);
+            match nodes.iter_mut().find(|((other, db), _)| other == address && *db == sent.db) {
+                Some((_, all)) => all.push(at),
+                None => nodes.push(((address.clone(), sent.db), vec![at])),
+            }
+        }
+        nodes
+    }
+
     /// Sends to all nodes before it waits for the replies of any.
-    fn send(&mut self, nodes: &[(Place, Vec<Sent>)]) -> Result<()> {
+    fn send(&mut self, requests: &Requests, nodes: &[(Place, Vec<usize>)]) -> Result<()> {
         for (place, all) in nodes {
             let connection = self.connection(place)?;
-            let requests: Vec<&[u8]> = all.iter().map(|sent| sent.request.as_slice()).collect();
-            connection.send(&requests.concat())?;
+            if nodes.len() == 1 {
+                connection.send(&requests.bytes)?;
+            } else {
+                let parts: Vec<&[u8]> = all.iter().map(|&at| requests.request(&requests.all[at])).collect();
+                connection.send(&parts.concat())?;
+            }
         }
         for (place, all) in nodes {
-            for sent in all {
-                let reply = self.connection(place)?.reply()?;
-                self.settle(sent, &place.0, reply)?;
+            for &at in all {
+                let sent = &requests.all[at];
+                let connection = self.connection(place)?;
+                if connection.take_ok()? {
+                    self.count(std::slice::from_ref(sent));
+                } else {
+                    let reply = connection.reply()?;
+                    self.settle(requests, sent, &place.0, reply)?;
+                }
             }
         }
         Ok(())
     }
 
     /// Does what a reply asks for.
-    fn settle(&mut self, sent: &Sent, address: &str, mut reply: Reply) -> Result<()> {
+    fn settle(&mut self, requests: &Requests, sent: &Sent, address: &str, mut reply: Reply) -> Result<()> {
+        let key = requests.key(sent);
         for _ in 0..=REDIRECTIONS_MAX {
             let error = match reply {
                 Reply::Text(_) => {
-                    self.count(sent);
+                    self.count(std::slice::from_ref(sent));
                     return Ok(());
                 }
                 Reply::Null => "BUSYKEY Target key name already exists.".to_owned(),
@@ -88,15 +107,15 @@ impl Worker<'_> {
             };
             match error.split(' ').collect::<Vec<_>>()[..] {
                 [kind @ ("MOVED" | "ASK"), slot, to] => {
-                    reply = self.redirect(sent, address, kind, slot, to)?;
+                    reply = self.redirect(requests, sent, address, kind, slot, to)?;
                 }
-                ["BUSYKEY", ..] => return self.shared.reject(sent.place, "the key exists", &sent.key),
+                ["BUSYKEY", ..] => return self.shared.reject(sent.place, "the key exists", key),
                 ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
-                    return self.shared.reject(sent.place, &error, &sent.key);
+                    return self.shared.reject(sent.place, &error, key);
                 }
                 _ => {
-                    let (unit, key) = (self.shared.source.place_unit(), sent.key.escape_ascii());
-                    let place = sent.place;
+                    let (unit, place) = (self.shared.source.place_unit(), sent.place);
+                    let key = key.escape_ascii();
                     return Err(Error::Target(format!("{address}: {error} ({unit} {place}, key '{key}')")));
                 }
             }
@@ -104,7 +123,15 @@ impl Worker<'_> {
         Err(Error::Target(format!("{address}: sent from node to node without end")))
     }
 
-    fn redirect(&mut self, sent: &Sent, from: &str, kind: &str, slot: &str, to: &str) -> Result<Reply> {
+    fn redirect(
+        &mut self,
+        requests: &Requests,
+        sent: &Sent,
+        from: &str,
+        kind: &str,
+        slot: &str,
+        to: &str,
+    ) -> Result<Reply> {
         // Without a name it is where the one is who says so.
         let host = from.rsplit_once(':').map_or("", |(host, _)| host);
         let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };
@@ -119,7 +146,7 @@ impl Worker<'_> {
         if kind == "ASK" {
             connection.ask(&[b"ASKING"])?;
         }
-        connection.send(&sent.request)?;
+        connection.send(requests.request(sent))?;
         connection.reply()
     }
 
@@ -131,25 +158,21 @@ impl Worker<'_> {
         Ok(self.connections.get_mut(place).expect("it has just been put there"))
     }
 
-    /// The address of the node for a key.
-    fn owner(&self, key: &[u8]) -> String {
-        let owners = self.shared.owners.read().unwrap_or_else(PoisonError::into_inner);
-        let owner = if owners.is_empty() { None } else { owners.get(slot::of_key(key)).cloned() };
-        owner.unwrap_or_else(|| self.shared.target.address())
-    }
-
-    fn count(&self, sent: &Sent) {
+    fn count(&self, all: &[Sent]) {
+        let sum = |of: fn(&Sent) -> u64| all.iter().map(of).sum();
         let counts = &self.shared.counts;
-        counts.keys.fetch_add(1, Relaxed);
-        counts.elements.fetch_add(sent.elements, Relaxed);
-        counts.payload_bytes.fetch_add(sent.payload_bytes, Relaxed);
-        counts.memory_bytes.fetch_add(sent.memory_bytes, Relaxed);
+        counts.keys.fetch_add(all.len() as u64, Relaxed);
+        counts.elements.fetch_add(sum(|sent| sent.elements), Relaxed);
+        counts.payload_bytes.fetch_add(sum(|sent| sent.payload_bytes), Relaxed);
+        counts.memory_bytes.fetch_add(sum(|sent| sent.memory_bytes), Relaxed);
     }
 }
 
 /// Which keys are in doubt when a batch fails.
-fn whereabouts(all: &[Sent], batch: u64) -> String {
-    let key = |sent: Option<&Sent>| sent.map_or(String::new(), |sent| sent.key.escape_ascii().to_string());
-    let (first, last) = (key(all.first()), key(all.last()));
+fn whereabouts(requests: &Requests, batch: u64) -> String {
+    let key = |sent: Option<&Sent>| {
+        sent.map_or(String::new(), |sent| requests.key(sent).escape_ascii().to_string())
+    };
+    let (first, last) = (key(requests.all.first()), key(requests.all.last()));
     format!("of the keys '{first}' to '{last}' (batch {batch}) some may be loaded")
 }

@@ -100,7 +100,7 @@ fn every_type_is_as_by_commands() {
         let expected = digests(&mut client, 9);
         assert!(expected.len() > 1000);
         for (format, budget_bytes) in
-            [(Format::Csv, 64 << 20), (Format::Tsv, 10_000), (Format::Ndjson, 30_000)]
+            [(Format::Csv, 64 << 20), (Format::Tsv, 10_000), (Format::Ndjson, 15_000)]
         {
             for mapping in MAPPINGS {
                 let path = folder.join(format!("{format:?}"));
@@ -204,7 +204,7 @@ fn a_link_that_breaks_anywhere_is_gone_on_after() {
     let folder = temp_dir();
     let path = folder.join("rows");
     let mut rng = Rng::with_seed(seed(3));
-    let mut rows: Vec<Cells> = (0..3000).map(|_| cells(&mut rng)).collect();
+    let mut rows: Vec<Cells> = (0..12_000).map(|_| cells(&mut rng)).collect();
     rows.iter_mut().enumerate().for_each(|(n, row)| row[0] = (n / 2).to_string());
     write_rows(&path, Format::Csv, &rows);
     let list = "key = 'list:{id}'\ntype = 'list'\nvalue = '{a}-{b}'";
@@ -220,7 +220,7 @@ fn a_link_that_breaks_anywhere_is_gone_on_after() {
         client.ask("FLUSHDB");
         let mut options = options(&path, Format::Csv, list, port);
         options.state = Some(folder.join(format!("state{round}")));
-        left.store(rng.i64(1..400_000), Ordering::Relaxed);
+        left.store(rng.i64(1..800_000), Ordering::Relaxed);
         let first = load(&options);
         left.store(i64::MAX, Ordering::Relaxed);
         if first.as_ref().is_ok_and(|report| report.failure.is_none()) {
@@ -233,7 +233,7 @@ fn a_link_that_breaks_anywhere_is_gone_on_after() {
         // A third time there is nothing left.
         let third = load(&options).unwrap();
         complete(&third);
-        assert_eq!((third.keys, third.skipped_batches), (0, 3));
+        assert_eq!((third.keys, third.skipped_batches > 1), (0, true));
     }
     assert!(broken > 10, "{broken} links broke");
     fs::remove_dir_all(&folder).unwrap();
