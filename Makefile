@@ -109,6 +109,7 @@ charts:
 # The files that are made from the tables of options and commands: pages, configuration files, manual pages, completions.
 pages:
 	$(CARGO) run --quiet -p larder-engine --example pages
+	$(CARGO) run --quiet -p larder-load --example pages
 
 # The documents as a book, in target/book. mdbook is built once if it is not there.
 MDBOOK ?= $(or $(shell command -v mdbook),$(CURDIR)/target/tools/bin/mdbook)

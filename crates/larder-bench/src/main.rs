@@ -19,6 +19,7 @@ mod pool;
 mod report;
 mod resp;
 mod session;
+mod wire;
 mod workloads;
 
 use cli::{Options, Parsed};

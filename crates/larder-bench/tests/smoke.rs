@@ -22,6 +22,7 @@ fn every_workload_runs_small() {
         "zset",
         "copy",
         "index",
+        "load",
         "bits",
         "pf",
         "geo",

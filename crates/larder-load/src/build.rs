@@ -2,19 +2,24 @@
 
 use crate::group::{Group, Parts};
 use crate::mapping::Kind;
+use crate::replay::{Held, Replayed, add_entry};
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
 use larder_collections::sorted_set::{Limits, SortedSet};
-use larder_collections::stream::{Limits as StreamLimits, Stream, StreamId};
+use larder_collections::stream::Stream;
 use larder_collections::value::Value;
-use larder_rdb::{Version, dump};
+use larder_rdb::dump::{self, Checks};
+use larder_rdb::read::{Loaded, Options};
+use larder_rdb::{Version, is_known};
 
 /// How payloads are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The version of the format.
     pub version: Version,
+    /// The newest version that the target takes.
+    pub newest: Version,
     /// Whether the target takes the types of Larder's own.
     pub own: bool,
 }
@@ -28,47 +33,96 @@ pub enum Built<'a> {
     Payload(Vec<u8>, u64, u64),
 }
 
-/// Builds the value of a group; the error says why there is none. O(n log n) in its elements.
-pub fn build<'a>(kind: &Kind, group: &'a Group, form: Form) -> Result<Built<'a>, String> {
-    let mut parts = Parts::of(&group.elements);
-    let (value, count) = match kind {
+/// Builds the value of rows; the error says why there is none. O(n log n) in its elements.
+pub fn of_rows<'a>(kind: &Kind, group: &'a Group, form: Form) -> Result<Built<'a>, String> {
+    let mut parts = Parts::of(group.elements());
+    let value = match kind {
         Kind::String(_) => return Ok(Built::String(parts.next().unwrap_or_default())),
         Kind::Hash(_) => {
             let mut hash = Hash::new();
             while let (Some(field), Some(value)) = (parts.next(), parts.next()) {
                 hash.set(field, value, FieldExpiry::Clear, HashLimits::default(), 0);
             }
-            let count = hash.len() as u64;
-            (Value::Hash(hash), count)
+            Value::Hash(hash)
         }
         Kind::List(_) => {
             let (mut list, options) = (List::new(), ListOptions::default());
             parts.for_each(|element| list.push_back(element, &options));
-            let count = list.len();
-            (Value::List(list), count)
+            Value::List(list)
         }
         Kind::Set(_) => {
             let (mut set, limits) = (Set::new(), SetLimits::default());
             parts.for_each(|member| {
                 set.insert(member, &limits);
             });
-            let count = set.len();
-            (Value::Set(set), count)
+            Value::Set(set)
         }
-        Kind::SortedSet(..) => {
-            let set = sorted_set(parts);
-            let count = set.len();
-            (Value::SortedSet(set), count)
-        }
+        Kind::SortedSet(..) => Value::SortedSet(sorted_set(parts)),
         Kind::Stream(..) => {
-            let stream = stream(&mut parts)?;
-            let count = stream.len();
-            (Value::Stream(stream), count)
+            let mut stream = Stream::new();
+            while let (Some(id), Some(count)) = (parts.next(), parts.next()) {
+                let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+                let fields = parts.by_ref().take(2 * count as usize);
+                add_entry(&mut stream, &mut std::iter::once(id).chain(fields))?;
+            }
+            Value::Stream(stream)
         }
     };
-    let own = if form.own { dump::of_blocks(&value) } else { None };
-    let payload = own.unwrap_or_else(|| dump::of_value(&value, form.version, false));
-    Ok(Built::Payload(payload, count, value.memory_bytes(0)))
+    Ok(of_value(&value, form))
+}
+
+/// What commands left; None if that is nothing.
+pub fn of_replayed<'a>(replayed: &Replayed<'a>, form: Form) -> Option<Built<'a>> {
+    match &replayed.held {
+        Held::Nothing => None,
+        Held::String(bytes) => Some(Built::String(bytes)),
+        Held::Value(value) => Some(of_value(value, form)),
+    }
+}
+
+/// A value as the target takes it. O(n).
+pub fn of_value(value: &Value, form: Form) -> Built<'static> {
+    let own = if form.own { dump::of_blocks(value) } else { None };
+    let payload = own.unwrap_or_else(|| dump::of_value(value, form.version, false));
+    Built::Payload(payload, count(value), value.memory_bytes(0))
+}
+
+/// The payload of another server in the form that the target takes. One that is not understood, as those of modules and of types that only
+/// its own kind of server has, stays as it is: the target decides. The error says that the payload is damaged.
+pub fn of_payload(payload: &[u8], form: Form) -> Result<Built<'static>, String> {
+    if !dump::verify(payload, Checks { sum: true, version: false }) {
+        return Err("its payload has come damaged".to_owned());
+    }
+    let as_it_is = |elements, bytes| Built::Payload(payload.to_vec(), elements, bytes);
+    let Ok(Some(loaded)) = dump::restore(payload, &Options { blocks: true, ..Options::default() }) else {
+        return Ok(as_it_is(0, payload.len() as u64));
+    };
+    let (_, footer) = payload.split_at(payload.len().saturating_sub(FOOTER_BYTES));
+    let version = footer.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
+    let is_taken = version <= form.newest.number() && is_known(u32::from(version));
+    Ok(match loaded {
+        Loaded::String(bytes) if is_taken => as_it_is(1, bytes.len() as u64),
+        Loaded::String(bytes) => {
+            Built::Payload(dump::of_string(&bytes, form.version, false), 1, bytes.len() as u64)
+        }
+        Loaded::Value(value) if is_taken && !form.own => as_it_is(count(&value), value.memory_bytes(0)),
+        Loaded::Value(value) => of_value(&value, form),
+    })
+}
+
+/// The version and the checksum at the end of a payload.
+const FOOTER_BYTES: usize = 10;
+
+/// Elements of a value.
+fn count(value: &Value) -> u64 {
+    match value {
+        Value::String(_) => 1,
+        Value::Hash(hash) => hash.len() as u64,
+        Value::List(list) => list.len(),
+        Value::Set(set) => set.len(),
+        Value::SortedSet(set) => set.len(),
+        Value::Stream(stream) => stream.len(),
+    }
 }
 
 /// Of members that are there twice the last score counts.
@@ -79,26 +133,4 @@ fn sorted_set(mut parts: Parts<'_>) -> SortedSet {
         set.add(member, score, &limits);
     }
     set
-}
-
-fn stream(parts: &mut Parts<'_>) -> Result<Stream, String> {
-    let mut stream = Stream::new();
-    while let (Some(id), Some(count)) = (parts.next(), parts.next()) {
-        let word =
-            |at: usize| id.get(at..at + 8).and_then(|w| w.try_into().ok()).map_or(0, u64::from_le_bytes);
-        let id = StreamId { ms: word(0), seq: word(8) };
-        if !stream.is_empty() && id <= stream.last_id() {
-            return Err(format!("the entry {}-{} does not come after the one before", id.ms, id.seq));
-        }
-        let count = count.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        let fields: Vec<(&[u8], &[u8])> =
-            (0..count).filter_map(|_| Some((parts.next()?, parts.next()?))).collect();
-        if fields.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
-            > Stream::ENTRY_BYTES_MAX
-        {
-            return Err(format!("the entry {}-{} is too large", id.ms, id.seq));
-        }
-        stream.append(id, fields.into_iter(), &StreamLimits::default());
-    }
-    Ok(stream)
 }

@@ -1,9 +1,11 @@
 //! The command line.
 
 use crate::error::{Error, Result};
-use crate::load::{Options, Report};
 use crate::mapping::Draft;
+use crate::option::{self, Section};
+use crate::options::{Options, Report, Source};
 use crate::reader::Format;
+use crate::server;
 use crate::target::Target;
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
@@ -11,46 +13,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What `--help` prints.
-pub const HELP: &str = "\
-usage: larder-load [OPTION...]
-Loads a table into a server of the Redis protocol: keys are packed here and sent as payloads.
-
-Input (one of them; - is the standard input):
-  --csv FILE            comma-separated values, the first line names the columns
-  --tsv FILE            the same with tabs, without quotes
-  --ndjson FILE         a JSON object a line
-
-Mapping:
-  --key TEMPLATE        the key of a row, as 'user:{id}'
-  --hash                the row as fields of a hash; --fields A,B,.. takes only these columns
-  --string TEMPLATE     a string; --list, --set likewise add an element or member, as '{name}'
-  --zset TEMPLATE       a member of a sorted set, whose score is in the column --score NAME
-  --stream              an entry of a stream; --id NAME is the column of its ID, --fields as above
-  --expire SECONDS      keys expire so long after the load; --expire-at NAME: at the time in this column (Unix seconds)
-  --mapping FILE        all of that as TOML: key, type, value, fields, score, id, expire, expire-at
-
-Target:
-  --host NAME           default 127.0.0.1
-  --port N              default 6379
-  --user NAME           the password is read from the environment: LARDER_LOAD_PASSWORD
-  --db N                the database, default 0
-  --workers N           threads, each with a connection (default: as many as processors)
-  --replace             keys that exist are replaced; without it they stay, and are rejects
-
-How:
-  --memory MB           for keys that are not complete yet, default 256; what is more goes to disk
-  --spill FOLDER        where to, default: the folder for temporary files
-  --adjacent            the rows of a key follow each other: nothing is kept
-  --rejects FILE        gets what was not loaded: line, reason, text
-  --state FILE          notes what is loaded; the same command again goes on from there
-  --dry-run             sends nothing, and says what it would have made
-  --quiet               no progress
-";
-
 /// What the command line asks for.
 pub enum Parsed {
-    /// The text above.
+    /// The summary.
     Help,
     /// A load.
     Load(Box<Options>),
@@ -77,14 +42,26 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed> {
     state.finish().map(|options| Parsed::Load(Box::new(options)))
 }
 
+/// What the input is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Aof,
+    Rdb,
+    Resp,
+    Server,
+    Table(Format),
+}
+
 #[derive(Default)]
 struct Unfinished {
-    input: Option<(Format, PathBuf)>,
+    input: Option<(Input, PathBuf)>,
     draft: Draft,
+    /// The first option of the mapping that was given.
+    mapping: Option<String>,
     host: Option<String>,
     port: Option<u16>,
     user: Option<String>,
-    db: u32,
+    db: Option<u32>,
     workers: Option<usize>,
     megabytes: Option<usize>,
     spill: Option<PathBuf>,
@@ -98,15 +75,22 @@ struct Unfinished {
 
 impl Unfinished {
     fn take(&mut self, name: &str, parser: &mut Parser) -> Result<()> {
+        if option::find(name).is_some_and(|entry| entry.section == Section::Mapping) {
+            self.mapping.get_or_insert_with(|| name.to_owned());
+        }
         match name {
             "adjacent" => self.adjacent = true,
             "dry-run" => self.dry_run = true,
             "quiet" => self.quiet = true,
             "replace" => self.replace = true,
             "hash" | "stream" => self.kind(name, None)?,
-            "csv" => self.read(Format::Csv, path(parser, name)?)?,
-            "tsv" => self.read(Format::Tsv, path(parser, name)?)?,
-            "ndjson" => self.read(Format::Ndjson, path(parser, name)?)?,
+            "aof" => self.read(Input::Aof, path(parser, name)?)?,
+            "csv" => self.read(Input::Table(Format::Csv), path(parser, name)?)?,
+            "from" => self.read(Input::Server, PathBuf::from(text(parser, name)?))?,
+            "ndjson" => self.read(Input::Table(Format::Ndjson), path(parser, name)?)?,
+            "rdb" => self.read(Input::Rdb, path(parser, name)?)?,
+            "resp" => self.read(Input::Resp, path(parser, name)?)?,
+            "tsv" => self.read(Input::Table(Format::Tsv), path(parser, name)?)?,
             "key" => self.draft.key = Some(text(parser, name)?),
             "list" | "set" | "string" | "zset" => {
                 let value = text(parser, name)?;
@@ -126,7 +110,7 @@ impl Unfinished {
             "host" => self.host = Some(text(parser, name)?),
             "port" => self.port = Some(number(parser, name)?),
             "user" => self.user = Some(text(parser, name)?),
-            "db" => self.db = number(parser, name)?,
+            "db" => self.db = Some(number(parser, name)?),
             "workers" => self.workers = Some(number(parser, name)?),
             "memory" => self.megabytes = Some(number(parser, name)?),
             "spill" => self.spill = Some(path(parser, name)?),
@@ -145,19 +129,39 @@ impl Unfinished {
         Ok(())
     }
 
-    fn read(&mut self, format: Format, path: PathBuf) -> Result<()> {
-        match self.input.replace((format, path)) {
+    fn read(&mut self, input: Input, path: PathBuf) -> Result<()> {
+        match self.input.replace((input, path)) {
             Some(_) => Err(Error::Usage("more than one input is given".to_owned())),
             None => Ok(()),
         }
     }
 
+    /// Refuses options that mean nothing for the input.
+    fn check(&self, input: Input) -> Result<()> {
+        let refuse = |name: &str, what: &str| Err(Error::Usage(format!("--{name} {what}")));
+        if let (Some(name), false) = (&self.mapping, matches!(input, Input::Table(_))) {
+            return refuse(name, "is for --csv, --tsv and --ndjson");
+        }
+        let is_gathered = matches!(input, Input::Table(_) | Input::Resp);
+        if self.adjacent && !is_gathered {
+            return refuse("adjacent", "is for rows and for --resp");
+        }
+        if self.state.is_some() && matches!(input, Input::Aof | Input::Server) {
+            return refuse("state", "is not for --aof and --from, which cannot be gone on with");
+        }
+        if self.db.is_some() && input == Input::Aof {
+            return refuse("db", "is not for --aof, whose commands name their databases");
+        }
+        Ok(())
+    }
+
     fn finish(self) -> Result<Options> {
-        let (format, path) = self.input.ok_or_else(|| {
-            Error::Usage("no input: say --csv FILE, --tsv FILE or --ndjson FILE".to_owned())
+        let (input, path) = self.input.clone().ok_or_else(|| {
+            let all = "--csv, --tsv, --ndjson, --resp, --rdb, --aof or --from";
+            Error::Usage(format!("no input: say one of {all}"))
         })?;
-        let workers =
-            self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, usize::from));
+        self.check(input)?;
+        let workers = self.workers.unwrap_or_else(default_workers);
         if workers == 0 || workers > 1024 {
             return Err(Error::Usage("--workers takes 1 to 1024".to_owned()));
         }
@@ -166,16 +170,31 @@ impl Unfinished {
             port: self.port.unwrap_or(6379),
             user: self.user,
             password: std::env::var("LARDER_LOAD_PASSWORD").ok(),
-            db: self.db,
         };
         if target.user.is_some() && target.password.is_none() {
             return Err(Error::Usage("--user needs a password in LARDER_LOAD_PASSWORD".to_owned()));
         }
+        let source = match input {
+            Input::Aof => Source::Aof,
+            Input::Rdb => Source::Rdb,
+            Input::Resp => Source::Resp,
+            Input::Server => {
+                let (mut from, db) = server::parse(&path.to_string_lossy()).map_err(Error::Usage)?;
+                from.password = from.password.or_else(|| std::env::var("LARDER_LOAD_FROM_PASSWORD").ok());
+                if self.db.is_some() && db.is_none() {
+                    let what = "--db with --from needs the database there: redis://host/0";
+                    return Err(Error::Usage(what.to_owned()));
+                }
+                Source::Server(from, db)
+            }
+            Input::Table(format) => Source::Table(format, self.draft.finish()?),
+        };
+        let is_file = input != Input::Server && path.as_os_str() != "-";
         Ok(Options {
-            input: (path.as_os_str() != "-").then_some(path),
-            format,
-            mapping: self.draft.finish()?,
+            input: is_file.then_some(path),
+            source,
             target,
+            db: self.db,
             workers,
             budget_bytes: self.megabytes.unwrap_or(256).saturating_mul(1 << 20),
             adjacent: self.adjacent,
@@ -187,6 +206,11 @@ impl Unfinished {
             quiet: self.quiet,
         })
     }
+}
+
+/// As many as processors; at least two, so that a server has something to do while the replies to another batch are read.
+fn default_workers() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
 fn path(parser: &mut Parser, name: &str) -> Result<PathBuf> {
@@ -206,15 +230,24 @@ fn number<T: FromStr>(parser: &mut Parser, name: &str) -> Result<T> {
 pub fn describe(report: &Report, is_dry: bool) -> String {
     let mut text = String::new();
     let verb = if is_dry { "would load" } else { "loaded" };
-    let Report { keys, elements, rows, target, payload_bytes, memory_bytes, .. } = report;
-    let _ = writeln!(text, "{verb} {keys} keys with {elements} elements from {rows} rows into {target}");
+    let Report { keys, elements, rows, row_unit, target, payload_bytes, memory_bytes, .. } = report;
+    let _ =
+        writeln!(text, "{verb} {keys} keys with {elements} elements from {rows} {row_unit} into {target}");
     let _ =
         writeln!(text, "{payload_bytes} bytes of payloads, about {memory_bytes} bytes of memory in Larder");
-    if report.skipped_batches > 0 {
-        let _ = writeln!(text, "{} batches were loaded before", report.skipped_batches);
+    let counts = [
+        (report.commands, "commands were sent as they are"),
+        (report.expired, "keys had expired"),
+        (report.skipped_batches, "batches were loaded before"),
+    ];
+    for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(text, "{count} {what}");
     }
+    report.notes.iter().for_each(|note| {
+        let _ = writeln!(text, "{note}");
+    });
     if report.rejected > 0 {
-        let _ = writeln!(text, "{} rows or keys were not loaded:", report.rejected);
+        let _ = writeln!(text, "{} {row_unit} or keys were not loaded:", report.rejected);
         report.first_rejects.iter().for_each(|reason| {
             let _ = writeln!(text, "  {reason}");
         });
@@ -240,6 +273,23 @@ mod tests {
                 .unwrap();
         assert_eq!((all.input, all.workers, all.target.port, all.budget_bytes), (None, 3, 7000, 1 << 20));
         assert!(all.adjacent && !all.replace && !all.dry_run);
+        let from = options("--from redis://a:7/3 --db 4 --replace").unwrap();
+        assert_eq!((from.input.is_none(), from.db), (true, Some(4)));
+        assert!(matches!(from.source, Source::Server(Target { port: 7, .. }, Some(3))));
+        assert!(matches!(options("--aof a").unwrap().source, Source::Aof));
+        assert!(options("--resp - --adjacent --state s --db 2").unwrap().input.is_none());
+    }
+
+    #[test]
+    fn the_table_has_what_the_command_line_takes() {
+        for entry in option::OPTIONS {
+            // The value may be nonsense for the option, which then is not unknown.
+            let value = if entry.value.is_empty() { String::new() } else { " x".to_owned() };
+            let parsed = parse(format!("--{}{value}", entry.name).split_whitespace().map(OsString::from));
+            let error = parsed.err().map_or(String::new(), |error| error.to_string());
+            assert!(!error.contains("invalid option") && !error.contains("unexpected"), "{error}");
+            assert_eq!(error.contains("takes a"), matches!(entry.value, "N" | "MB" | "SECONDS"), "{error}");
+        }
     }
 
     #[test]
@@ -256,6 +306,16 @@ mod tests {
             "--csv a --key k --hash --odd",
             "--csv a --key k --hash extra",
             "--csv a --mapping /nonexistent/mapping",
+            "--resp a --key k",
+            "--rdb a --zset k",
+            "--rdb a --resp b",
+            "--rdb a --adjacent",
+            "--aof a --adjacent",
+            "--aof a --state s",
+            "--aof a --db 1",
+            "--from redis://a --state s",
+            "--from redis://a --db 1",
+            "--from a",
         ] {
             assert!(options(line).is_err(), "{line}");
         }

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 /// No reply takes longer than this.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// The longest reply that is read: those to what is asked here are far shorter.
-const REPLY_BYTES_MAX: i64 = 64 << 20;
+/// The longest string, or array, that is read of a reply: payloads have at most 512 MB. Memory is taken as the bytes arrive.
+const REPLY_BYTES_MAX: i64 = 1 << 30;
+/// The reply to most commands.
+const OK: &[u8] = b"+OK\r\n";
 /// Arrays within arrays.
 const DEPTH_MAX: u32 = 8;
 
@@ -68,6 +70,18 @@ impl Connection {
     /// Reads one reply.
     pub fn reply(&mut self) -> Result<Reply> {
         read_reply(&mut self.stream, DEPTH_MAX).map_err(|error| self.broken(&error))
+    }
+
+    /// Takes the reply `OK` if it comes next, and has come whole.
+    pub fn take_ok(&mut self) -> Result<bool> {
+        let is_ok = match self.stream.fill_buf() {
+            Ok(bytes) => bytes.starts_with(OK),
+            Err(error) => return Err(self.broken(&error)),
+        };
+        if is_ok {
+            self.stream.consume(OK.len());
+        }
+        Ok(is_ok)
     }
 
     /// One command and its reply.

@@ -4,6 +4,7 @@
 
 use larder_load::cli::{self, Parsed};
 use larder_load::load::load;
+use larder_load::option;
 use larder_load::{Error, Result};
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
 fn run() -> Result<bool> {
     let options = match cli::parse(std::env::args_os().skip(1))? {
         Parsed::Help => {
-            print!("{}", cli::HELP);
+            print!("{}", option::summary());
             return Ok(true);
         }
         Parsed::Version => {

@@ -1,4 +1,4 @@
-//! What was not loaded: counted, and written to a file, a line each: where, why, what.
+//! What was not loaded: counted, and written to a file, a line each: where, why, what. Where is a line, an offset, or the number of a key.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -11,27 +11,30 @@ const TOLD: usize = 5;
 /// Collects what was not loaded.
 #[derive(Default)]
 pub struct Rejects {
+    /// What the numbers of places are.
+    unit: &'static str,
     file: Option<BufWriter<File>>,
     count: u64,
     first: Vec<String>,
 }
 
 impl Rejects {
-    /// Writes to this file, if one is given.
-    pub fn new(path: Option<&Path>) -> Result<Self> {
+    /// Writes to this file, if one is given. `unit` is what places are: `line`, `offset`, `key`.
+    pub fn new(path: Option<&Path>, unit: &'static str) -> Result<Self> {
         let open = |path: &Path| File::create(path).map_err(|error| Error::file(path.display(), &error));
-        Ok(Rejects { file: path.map(open).transpose()?.map(BufWriter::new), ..Rejects::default() })
+        Ok(Rejects { unit, file: path.map(open).transpose()?.map(BufWriter::new), ..Rejects::default() })
     }
 
-    /// Adds one: `line 7`, a reason, and the text or the key.
-    pub fn add(&mut self, line: u64, reason: &str, what: &[u8]) -> Result<()> {
+    /// Adds one: its place, a reason, and the text or the key.
+    pub fn add(&mut self, place: u64, reason: &str, what: &[u8]) -> Result<()> {
         self.count += 1;
         if self.first.len() < TOLD {
-            self.first.push(format!("line {line}: {reason}"));
+            self.first.push(format!("{} {place}: {reason}", self.unit));
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let what = what.escape_ascii();
-        writeln!(file, "{line}\t{reason}\t{what}").map_err(|error| Error::file("the file of rejects", &error))
+        writeln!(file, "{place}\t{reason}\t{what}")
+            .map_err(|error| Error::file("the file of rejects", &error))
     }
 
     /// How many there are.

@@ -4,7 +4,7 @@
 //! is read and gathered again. Elements of a key keep their order. A part is about a 64th of the input.
 //!
 //! ```text
-//!  key length u32 | elements length u64 | line u64 | expiry u64, 0 for none | key | elements          little endian
+//!  key length u32 | database u32 | elements length u64 | place u64 | expiry u64, 0 for none | key | elements    little endian
 //! ```
 
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl Spill {
         let failed = |error: std::io::Error| Error::file(self.folder.display(), &error);
         let mut files: Vec<BufWriter<&File>> = self.files.iter().map(BufWriter::new).collect();
         for group in groups {
-            write_group(&mut files[part_of(&group.key)], group).map_err(failed)?;
+            write_group(&mut files[part_of(group.key())], group).map_err(failed)?;
         }
         files.iter_mut().try_for_each(Write::flush).map_err(failed)
     }
@@ -55,7 +55,7 @@ impl Spill {
             file.rewind().map_err(failed)?;
             let (mut input, mut grouper) = (BufReader::new(&*file), Grouper::new(replaces));
             while let Some(group) = read_group(&mut input).map_err(failed)? {
-                grouper.add(&group.key, &group.elements, group.expire_at_ms, group.line);
+                grouper.add(group.db, group.key(), group.elements(), group.expire_at_ms, group.place);
             }
             file.set_len(0).map_err(failed)?;
             each(grouper.take())?;
@@ -77,12 +77,13 @@ fn part_of(key: &[u8]) -> usize {
 }
 
 fn write_group(to: &mut impl Write, group: &Group) -> std::io::Result<()> {
-    to.write_all(&(group.key.len() as u32).to_le_bytes())?;
-    to.write_all(&(group.elements.len() as u64).to_le_bytes())?;
-    to.write_all(&group.line.to_le_bytes())?;
+    to.write_all(&(group.key().len() as u32).to_le_bytes())?;
+    to.write_all(&group.db.to_le_bytes())?;
+    to.write_all(&(group.elements().len() as u64).to_le_bytes())?;
+    to.write_all(&group.place.to_le_bytes())?;
     to.write_all(&group.expire_at_ms.unwrap_or(0).to_le_bytes())?;
-    to.write_all(&group.key)?;
-    to.write_all(&group.elements)
+    to.write_all(group.key())?;
+    to.write_all(group.elements())
 }
 
 fn read_group(from: &mut impl Read) -> std::io::Result<Option<Group>> {
@@ -91,15 +92,18 @@ fn read_group(from: &mut impl Read) -> std::io::Result<Option<Group>> {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         other => other?,
     }
+    let mut db = [0; 4];
+    from.read_exact(&mut db)?;
     let mut word = || {
         let mut bytes = [0; 8];
         from.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
     };
-    let (len, line, expiry) = (word()?, word()?, word()?);
+    let (len, place, expiry) = (word()?, word()?, word()?);
     let (mut key, mut elements) = (vec![0; u32::from_le_bytes(key_len) as usize], vec![0; len as usize]);
     from.read_exact(&mut key)?;
     from.read_exact(&mut elements)?;
-    Ok(Some(Group { key, elements, expire_at_ms: (expiry > 0).then_some(expiry), line }))
+    let (db, expire_at_ms) = (u32::from_le_bytes(db), (expiry > 0).then_some(expiry));
+    Ok(Some(Group::new(db, &key, &elements, expire_at_ms, place)))
 }
 
 #[cfg(test)]
@@ -111,11 +115,10 @@ mod tests {
         let parent = larder_testkit::temp_dir();
         let mut spill = Spill::new(&parent).unwrap();
         for round in 0..3_u64 {
-            let group = |n: u64| Group {
-                key: format!("key {n}").into_bytes(),
-                elements: vec![round as u8; n as usize],
-                expire_at_ms: (round == 1).then_some(n + 1),
-                line: round * 1000 + n,
+            let group = |n: u64| {
+                let (key, elements) = (format!("key {n}"), vec![round as u8; n as usize]);
+                let expire_at_ms = (round == 1).then_some(n + 1);
+                Group::new(n as u32 % 3, key.as_bytes(), &elements, expire_at_ms, round * 1000 + n)
             };
             spill.write(&(0..300).map(group).collect::<Vec<_>>()).unwrap();
         }
@@ -126,11 +129,11 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-        all.sort_by_key(|group| group.line);
+        all.sort_by_key(|group| group.place);
         assert_eq!(all.len(), 300);
         for (n, group) in all.iter().enumerate() {
-            assert_eq!(group.elements, [vec![0; n], vec![1; n], vec![2; n]].concat());
-            assert_eq!((group.line, group.expire_at_ms), (n as u64, Some(n as u64 + 1)));
+            assert_eq!(group.elements(), [vec![0; n], vec![1; n], vec![2; n]].concat());
+            assert_eq!((group.place, group.expire_at_ms), (n as u64, Some(n as u64 + 1)));
         }
         assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
         fs::remove_dir(&parent).unwrap();

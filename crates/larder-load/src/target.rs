@@ -17,8 +17,6 @@ pub struct Target {
     pub user: Option<String>,
     /// The password.
     pub password: Option<String>,
-    /// The database.
-    pub db: u32,
 }
 
 /// What a target says about itself.
@@ -41,8 +39,8 @@ impl Target {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Connects to a server of the target, with the rights that were given.
-    pub fn connect(&self, address: &str) -> Result<Connection> {
+    /// Connects to a server of the target and selects a database, with the rights that were given.
+    pub fn connect(&self, address: &str, db: u32) -> Result<Connection> {
         let mut connection = Connection::open(address)?;
         let mut say = |words: &[&[u8]]| match connection.ask(words)? {
             Reply::Error(error) => Err(Error::Target(format!("{address}: {error}"))),
@@ -52,42 +50,46 @@ impl Target {
             let user = self.user.as_deref().unwrap_or("default");
             say(&[b"AUTH", user.as_bytes(), password.as_bytes()])?;
         }
-        if self.db > 0 {
-            say(&[b"SELECT", self.db.to_string().as_bytes()])?;
+        if db > 0 {
+            say(&[b"SELECT", db.to_string().as_bytes()])?;
         }
         Ok(connection)
     }
 
     /// Asks who it is.
     pub fn facts(&self) -> Result<Facts> {
-        let mut connection = self.connect(&self.address())?;
-        let info = match connection.ask(&[b"INFO"])? {
-            Reply::Error(error) => return Err(Error::Target(format!("{}: {error}", self.address()))),
-            reply => reply.text(),
-        };
+        let mut connection = self.connect(&self.address(), 0)?;
+        let info = self.ask(&mut connection, &[b"INFO"])?.text();
         let field = |name: &str| {
             info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
         };
         let (name, form) = form_of(field);
         let is_cluster = field("cluster_enabled") == Some("1");
         let slots = is_cluster.then(|| slots(&mut connection, &self.host)).transpose()?;
-        if slots.is_some() && self.db > 0 && field("valkey_version").is_none() {
-            return Err(Error::Usage("a cluster has one database".to_owned()));
-        }
         Ok(Facts { name, form, slots })
+    }
+
+    /// One command and its reply, which is no error.
+    pub fn ask(&self, connection: &mut Connection, words: &[&[u8]]) -> Result<Reply> {
+        match connection.ask(words)? {
+            Reply::Error(error) => Err(Error::Target(format!("{}: {error}", self.address()))),
+            reply => Ok(reply),
+        }
     }
 }
 
 /// The name of a server by the fields of its INFO, and what it takes. Blocks are for a Larder of this version only: another
 /// may have other ones.
 fn form_of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> (String, Form) {
-    let standard = |version| Form { version, own: false };
+    let standard = |version| Form { version, newest: version, own: false };
     if let Some(version) = field("larder_version") {
         let own = version == env!("CARGO_PKG_VERSION");
-        return (format!("Larder {version}"), Form { version: Version::V11, own });
+        return (format!("Larder {version}"), Form { version: Version::V11, newest: Version::V80, own });
     }
+    let major = |version: &str| version.split('.').next().and_then(|part| part.parse().ok()).unwrap_or(0_u32);
     if let Some(version) = field("valkey_version") {
-        return (format!("Valkey {version}"), standard(Version::V11));
+        let newest = if major(version) >= 9 { Version::V80 } else { Version::V11 };
+        return (format!("Valkey {version}"), Form { version: Version::V11, newest, own: false });
     }
     let version = field("redis_version").unwrap_or("of an unknown version");
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
@@ -128,7 +130,10 @@ mod tests {
             form_of(move |field| (field == name).then_some(version)).1
         };
         assert!(form("larder_version", env!("CARGO_PKG_VERSION")).own && !form("larder_version", "99.0").own);
-        assert_eq!(form("valkey_version", "9.1.2").version, Version::V11);
+        let of_valkey =
+            |version| (form("valkey_version", version).version, form("valkey_version", version).newest);
+        assert_eq!(of_valkey("9.1.2"), (Version::V11, Version::V80));
+        assert_eq!(of_valkey("8.1.0"), (Version::V11, Version::V11));
         let of_redis = |version| form("redis_version", version).version;
         assert_eq!(
             ["7.0.15", "6.2.1", "7.2.0", "8.0.6", "x"].map(of_redis),

@@ -1,73 +1,18 @@
 //! The threads that build payloads and send them: a batch at a time, each with connections of its own.
 
-use crate::build::{Built, build};
-use crate::connection::{Connection, Reply, command};
+use crate::connection::{Connection, Reply};
 use crate::error::{Error, Result};
-use crate::group::Group;
-use crate::mapping::{Mapping, VALUE_BYTES_MAX};
-use crate::reject::Rejects;
+use crate::request::{Maker, Requests, Sent};
+use crate::shared::{Batch, Shared, lock};
 use crate::slot;
-use crate::state::{Past, State};
-use crate::target::{Facts, Target};
+use crate::state::Past;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError};
 
-/// What a string takes beside key and value, about.
-const STRING_BYTES: u64 = 8;
 /// How often a key is sent on to another node.
 const REDIRECTIONS_MAX: u32 = 5;
-
-/// Keys that are sent together.
-pub struct Batch {
-    /// Its number, from 0.
-    pub number: u64,
-    /// Its keys.
-    pub groups: Vec<Group>,
-    /// What an earlier load has done of it.
-    pub past: Past,
-}
-
-/// What has been done so far.
-#[derive(Default)]
-pub struct Counts {
-    /// Keys that are loaded, or would be.
-    pub keys: AtomicU64,
-    /// Elements in them.
-    pub elements: AtomicU64,
-    /// Bytes of values or payloads.
-    pub payload_bytes: AtomicU64,
-    /// Memory that the keys take in Larder, about.
-    pub memory_bytes: AtomicU64,
-}
-
-/// What all workers share.
-pub struct Shared<'a> {
-    /// What rows become.
-    pub mapping: &'a Mapping,
-    /// Who is loaded.
-    pub target: &'a Target,
-    /// What it takes.
-    pub facts: &'a Facts,
-    /// The owners of slots, as far as is known; empty without a cluster.
-    pub owners: RwLock<Vec<String>>,
-    /// Keys that are there are replaced.
-    pub replace: bool,
-    /// Nothing is sent.
-    pub dry_run: bool,
-    /// Counts.
-    pub counts: Counts,
-    /// What was not loaded.
-    pub rejects: Mutex<Rejects>,
-    /// What is loaded.
-    pub state: Mutex<State>,
-}
-
-/// A lock; a thread that panicked ends the load anyway.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Works until no batch is left.
 pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
@@ -75,80 +20,85 @@ pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> 
     loop {
         let next = lock(batches).recv();
         let Ok(batch) = next else { return Ok(()) };
-        worker.load(&batch)?;
+        worker.load(batch)?;
     }
 }
 
+/// A node, and a database of it.
+type Place = (String, u32);
+
 struct Worker<'a> {
     shared: &'a Shared<'a>,
-    connections: HashMap<String, Connection>,
-}
-
-/// A command that waits for its reply.
-struct Sent<'a> {
-    group: &'a Group,
-    request: Vec<u8>,
-    elements: u64,
-    payload_bytes: u64,
-    memory_bytes: u64,
+    connections: HashMap<Place, Connection>,
 }
 
 impl Worker<'_> {
-    fn load(&mut self, batch: &Batch) -> Result<()> {
+    fn load(&mut self, batch: Batch) -> Result<()> {
         let shared = self.shared;
-        let replace = shared.replace || batch.past == Past::Started;
-        let mut nodes: Vec<(String, Vec<Sent<'_>>)> = Vec::new();
-        for group in &batch.groups {
-            let sent = match request(shared, group, replace) {
-                Ok(sent) => sent,
-                Err(reason) => {
-                    self.reject(group, &reason)?;
-                    continue;
-                }
-            };
-            if shared.dry_run {
-                self.count(&sent);
-                continue;
-            }
-            let address = self.owner(&group.key);
-            match nodes.iter_mut().find(|(other, _)| *other == address) {
-                Some((_, all)) => all.push(sent),
-                None => nodes.push((address, vec![sent])),
-            }
-        }
+        let maker = Maker { shared, replace: shared.replace || batch.past == Past::Started };
+        let requests = maker.make(batch.content)?;
         if shared.dry_run {
+            self.count(&requests.all);
             return Ok(());
         }
         lock(&shared.state).start(batch.number)?;
-        self.send(&nodes).map_err(|error| match error {
-            Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(batch))),
+        let nodes = self.nodes(&requests);
+        self.send(&requests, &nodes).map_err(|error| match error {
+            Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(&requests, batch.number))),
             other => other,
         })?;
         lock(&shared.state).done(batch.number)
     }
 
-    /// Sends to all nodes before it waits for the replies of any.
-    fn send(&mut self, nodes: &[(String, Vec<Sent<'_>>)]) -> Result<()> {
-        for (address, all) in nodes {
-            let connection = self.connection(address)?;
-            let requests: Vec<&[u8]> = all.iter().map(|sent| sent.request.as_slice()).collect();
-            connection.send(&requests.concat())?;
+    /// The requests by the nodes and databases that they are for, in their order.
+    fn nodes(&self, requests: &Requests) -> Vec<(Place, Vec<usize>)> {
+        let owners = self.shared.owners.read().unwrap_or_else(PoisonError::into_inner);
+        let alone = self.shared.target.address();
+        let mut nodes: Vec<(Place, Vec<usize>)> = Vec::new();
+        for (at, sent) in requests.all.iter().enumerate() {
+            let owner = if owners.is_empty() { None } else { owners.get(slot::of_key(requests.key(sent))) };
+            let address = owner.unwrap_or(&alone);
+            match nodes.iter_mut().find(|((other, db), _)| other == address && *db == sent.db) {
+                Some((_, all)) => all.push(at),
+                None => nodes.push(((address.clone(), sent.db), vec![at])),
+            }
         }
-        for (address, all) in nodes {
-            for sent in all {
-                let reply = self.connection(address)?.reply()?;
-                self.settle(sent, address, reply)?;
+        nodes
+    }
+
+    /// Sends to all nodes before it waits for the replies of any.
+    fn send(&mut self, requests: &Requests, nodes: &[(Place, Vec<usize>)]) -> Result<()> {
+        for (place, all) in nodes {
+            let connection = self.connection(place)?;
+            if nodes.len() == 1 {
+                connection.send(&requests.bytes)?;
+            } else {
+                let parts: Vec<&[u8]> = all.iter().map(|&at| requests.request(&requests.all[at])).collect();
+                connection.send(&parts.concat())?;
+            }
+        }
+        for (place, all) in nodes {
+            for &at in all {
+                let sent = &requests.all[at];
+                let connection = self.connection(place)?;
+                if connection.take_ok()? {
+                    self.count(std::slice::from_ref(sent));
+                } else {
+                    let reply = connection.reply()?;
+                    self.settle(requests, sent, &place.0, reply)?;
+                }
             }
         }
         Ok(())
     }
 
     /// Does what a reply asks for.
-    fn settle(&mut self, sent: &Sent<'_>, address: &str, mut reply: Reply) -> Result<()> {
+    fn settle(&mut self, requests: &Requests, sent: &Sent, address: &str, mut reply: Reply) -> Result<()> {
+        let key = requests.key(sent);
         for _ in 0..=REDIRECTIONS_MAX {
             let error = match reply {
                 Reply::Text(_) => {
-                    self.count(sent);
+                    self.count(std::slice::from_ref(sent));
                     return Ok(());
                 }
                 Reply::Null => "BUSYKEY Target key name already exists.".to_owned(),
@@ -157,22 +107,31 @@ impl Worker<'_> {
             };
             match error.split(' ').collect::<Vec<_>>()[..] {
                 [kind @ ("MOVED" | "ASK"), slot, to] => {
-                    reply = self.redirect(sent, address, kind, slot, to)?;
+                    reply = self.redirect(requests, sent, address, kind, slot, to)?;
                 }
-                ["BUSYKEY", ..] => return self.reject(sent.group, "the key exists"),
+                ["BUSYKEY", ..] => return self.shared.reject(sent.place, "the key exists", key),
                 ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
-                    return self.reject(sent.group, &error);
+                    return self.shared.reject(sent.place, &error, key);
                 }
                 _ => {
-                    let (line, key) = (sent.group.line, sent.group.key.escape_ascii());
-                    return Err(Error::Target(format!("{address}: {error} (line {line}, key '{key}')")));
+                    let (unit, place) = (self.shared.source.place_unit(), sent.place);
+                    let key = key.escape_ascii();
+                    return Err(Error::Target(format!("{address}: {error} ({unit} {place}, key '{key}')")));
                 }
             }
         }
         Err(Error::Target(format!("{address}: sent from node to node without end")))
     }
 
-    fn redirect(&mut self, sent: &Sent<'_>, from: &str, kind: &str, slot: &str, to: &str) -> Result<Reply> {
+    fn redirect(
+        &mut self,
+        requests: &Requests,
+        sent: &Sent,
+        from: &str,
+        kind: &str,
+        slot: &str,
+        to: &str,
+    ) -> Result<Reply> {
         // Without a name it is where the one is who says so.
         let host = from.rsplit_once(':').map_or("", |(host, _)| host);
         let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };
@@ -183,86 +142,37 @@ impl Worker<'_> {
             }
         }
         // A connection of its own: the replies to the rest of a batch may be on the way on the others.
-        let mut connection = self.shared.target.connect(&to)?;
+        let mut connection = self.shared.target.connect(&to, sent.db)?;
         if kind == "ASK" {
             connection.ask(&[b"ASKING"])?;
         }
-        connection.send(&sent.request)?;
+        connection.send(requests.request(sent))?;
         connection.reply()
     }
 
-    fn connection(&mut self, address: &str) -> Result<&mut Connection> {
-        if !self.connections.contains_key(address) {
-            let new = self.shared.target.connect(address)?;
-            self.connections.insert(address.to_owned(), new);
+    fn connection(&mut self, place: &Place) -> Result<&mut Connection> {
+        if !self.connections.contains_key(place) {
+            let new = self.shared.target.connect(&place.0, place.1)?;
+            self.connections.insert(place.clone(), new);
         }
-        Ok(self.connections.get_mut(address).expect("it has just been put there"))
+        Ok(self.connections.get_mut(place).expect("it has just been put there"))
     }
 
-    /// The address of the node for a key.
-    fn owner(&self, key: &[u8]) -> String {
-        let owners = self.shared.owners.read().unwrap_or_else(PoisonError::into_inner);
-        owners.get(slot::of_key(key)).cloned().unwrap_or_else(|| self.shared.target.address())
-    }
-
-    fn count(&self, sent: &Sent<'_>) {
+    fn count(&self, all: &[Sent]) {
+        let sum = |of: fn(&Sent) -> u64| all.iter().map(of).sum();
         let counts = &self.shared.counts;
-        counts.keys.fetch_add(1, Relaxed);
-        counts.elements.fetch_add(sent.elements, Relaxed);
-        counts.payload_bytes.fetch_add(sent.payload_bytes, Relaxed);
-        counts.memory_bytes.fetch_add(sent.memory_bytes, Relaxed);
+        counts.keys.fetch_add(all.len() as u64, Relaxed);
+        counts.elements.fetch_add(sum(|sent| sent.elements), Relaxed);
+        counts.payload_bytes.fetch_add(sum(|sent| sent.payload_bytes), Relaxed);
+        counts.memory_bytes.fetch_add(sum(|sent| sent.memory_bytes), Relaxed);
     }
-
-    fn reject(&self, group: &Group, reason: &str) -> Result<()> {
-        lock(&self.shared.rejects).add(group.line, reason, &group.key)
-    }
-}
-
-/// The command for a group; the error says why there is none.
-fn request<'a>(
-    shared: &Shared<'_>,
-    group: &'a Group,
-    replace: bool,
-) -> std::result::Result<Sent<'a>, String> {
-    let mut request = Vec::new();
-    let expiry = group.expire_at_ms.map(|at| itoa::Buffer::new().format(at).to_owned());
-    let (elements, payload_bytes, memory_bytes) = match build(&shared.mapping.kind, group, shared.facts.form)?
-    {
-        Built::String(value) => {
-            let mut words: Vec<&[u8]> = vec![b"SET", &group.key, value];
-            if !replace {
-                words.push(b"NX");
-            }
-            if let Some(at) = &expiry {
-                words.extend([b"PXAT", at.as_bytes()]);
-            }
-            command(&mut request, &words);
-            (1, value.len() as u64, value.len() as u64)
-        }
-        Built::Payload(payload, elements, memory_bytes) => {
-            if payload.len() > VALUE_BYTES_MAX {
-                return Err(format!(
-                    "a payload of {} bytes, above the 512 MB that servers take",
-                    payload.len()
-                ));
-            }
-            let at = expiry.as_deref().unwrap_or("0").as_bytes();
-            let mut words: Vec<&[u8]> = vec![b"RESTORE", &group.key, at, &payload, b"ABSTTL"];
-            if replace {
-                words.push(b"REPLACE");
-            }
-            command(&mut request, &words);
-            (elements, payload.len() as u64, memory_bytes)
-        }
-    };
-    let memory_bytes = memory_bytes + group.key.len() as u64 + STRING_BYTES;
-    Ok(Sent { group, request, elements, payload_bytes, memory_bytes })
 }
 
 /// Which keys are in doubt when a batch fails.
-fn whereabouts(batch: &Batch) -> String {
-    let key =
-        |group: Option<&Group>| group.map_or(String::new(), |group| group.key.escape_ascii().to_string());
-    let (first, last) = (key(batch.groups.first()), key(batch.groups.last()));
-    format!("of the keys '{first}' to '{last}' (batch {}) some may be loaded", batch.number)
+fn whereabouts(requests: &Requests, batch: u64) -> String {
+    let key = |sent: Option<&Sent>| {
+        sent.map_or(String::new(), |sent| requests.key(sent).escape_ascii().to_string())
+    };
+    let (first, last) = (key(requests.all.first()), key(requests.all.last()));
+    format!("of the keys '{first}' to '{last}' (batch {batch}) some may be loaded")
 }

@@ -1,13 +1,12 @@
 //! Copying a long list: element by element, in ranges, and by COPY.
 
-use crate::connect::connect;
 use crate::context::Context;
 use crate::data;
 use crate::figure::{Target, median};
-use crate::resp::{self, Replies};
+use crate::resp;
 use crate::session::Session;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use crate::wire::Wire;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Elements of the list that the field's measurements use.
@@ -147,38 +146,6 @@ fn elements(mut replies: &[u8]) -> impl Iterator<Item = &[u8]> {
             }
         }
     })
-}
-
-/// A connection that sends bytes and keeps the bytes of the replies.
-struct Wire {
-    stream: TcpStream,
-    replies: Replies,
-    input: Vec<u8>,
-    buffer: Vec<u8>,
-}
-
-impl Wire {
-    fn connect(port: u16) -> io::Result<Self> {
-        let stream = connect(port)?;
-        let (replies, input, buffer) = (Replies::default(), Vec::new(), vec![0; 64 << 10]);
-        Ok(Wire { stream, replies, input, buffer })
-    }
-
-    fn exchange(&mut self, request: &[u8], replies: usize) -> io::Result<&[u8]> {
-        self.stream.write_all(request)?;
-        self.replies.expect(replies as u64);
-        self.input.clear();
-        while self.replies.owed() > 0 {
-            let n = self.stream.read(&mut self.buffer)?;
-            if n == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            self.replies.feed(&self.buffer[..n]);
-            self.input.extend_from_slice(&self.buffer[..n]);
-        }
-        self.replies.take_error().map_or(Ok(()), |error| Err(io::Error::other(error)))?;
-        Ok(&self.input)
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod growth;
 mod hash;
 mod idle;
 mod index;
+mod load;
 mod memory;
 mod operations;
 mod packing;
@@ -115,6 +116,10 @@ const TABLE: &[Entry] = &[
     ("cluster/p1", "SET and GET of a node of a cluster, and of a server alone, 50 connections, no pipeline", |c| cluster::run(c, 1)),
     ("cluster/p16", "the same with a pipeline of 16", |c| cluster::run(c, 16)),
     ("cluster/failover", "how long nobody can write after a primary was killed, cluster-node-timeout 2000", cluster::failover),
+    ("load/hashes", "10,000 hashes of 800 fields: by HSET, by larder-load, by redis-cli --pipe", |c| load::run(c, &load::HASHES)),
+    ("load/zset", "1 sorted set of 2M members, by ZADD and so on", |c| load::run(c, &load::ZSET)),
+    ("load/lists", "20 lists of 1M integers, by RPUSH and so on", |c| load::run(c, &load::LISTS)),
+    ("load/strings", "5M strings, by SET and so on", |c| load::run(c, &load::STRINGS)),
     ("index/list", "LINDEX at the head, the middle and anywhere in 10M elements", index::run),
     ("set/one", "set commands on one set of 1M members, strings and integers", |c| set::run(c, 1, 1_000_000)),
     ("set/many", "set commands on 10,000 sets of 100 members", |c| set::run(c, 10_000, 100)),

@@ -1,21 +1,17 @@
 //! Loads compared with the same data by commands, in Larder and in the servers that it is compared with; links that break,
 //! rights and memory that are missing, keys that exist, lines that are broken.
 
+use crate::support::{ALL, DEBUG, complete, digests, options_for, proxy};
 use fastrand::Rng;
-use larder_load::load::{Options, Report, load};
+use larder_load::load::load;
 use larder_load::mapping::Draft;
+use larder_load::options::{Options, Source};
 use larder_load::reader::Format;
-use larder_load::target::Target;
 use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-
-const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
-const ALL: [Kind; 4] = [Kind::Larder, Kind::Redis, Kind::Redis8, Kind::Valkey];
 
 /// The mappings of all types, over the columns id, a, b, n.
 const MAPPINGS: [&str; 7] = [
@@ -64,22 +60,8 @@ fn write_rows(path: &Path, format: Format, rows: &[Cells]) {
 }
 
 fn options(path: &Path, format: Format, mapping: &str, port: u16) -> Options {
-    let target = Target { host: "127.0.0.1".to_owned(), port, user: None, password: None, db: 0 };
-    Options {
-        input: Some(path.to_owned()),
-        format,
-        mapping: Draft::parse(mapping).unwrap().finish().unwrap(),
-        target,
-        workers: 2,
-        budget_bytes: 64 << 20,
-        adjacent: false,
-        replace: false,
-        dry_run: false,
-        rejects: None,
-        state: None,
-        spill: path.parent().unwrap().to_owned(),
-        quiet: true,
-    }
+    let mapping = Draft::parse(mapping).unwrap().finish().unwrap();
+    options_for(path, Source::Table(format, mapping), port)
 }
 
 /// What a row does by commands.
@@ -100,22 +82,6 @@ fn by_command(client: &mut Client, mapping: &str, row: &Cells) {
     assert!(!client.cmd(&words).is_error());
 }
 
-/// The digests of all keys of a database.
-fn digests(client: &mut Client, db: u32) -> Vec<(String, String)> {
-    client.ask(&format!("SELECT {db}"));
-    let mut keys: Vec<String> = client.ask("KEYS *").items().iter().map(Value::text).collect();
-    keys.sort();
-    let digest = |key: String| {
-        let reply = client.cmd(&["DEBUG", "DIGEST-VALUE", &key]);
-        (key, reply.items()[0].text())
-    };
-    keys.into_iter().map(digest).collect()
-}
-
-fn complete(report: &Report) {
-    assert_eq!((&report.failure, report.rejected), (&None, 0), "{:?}", report.first_rejects);
-}
-
 #[test]
 fn every_type_is_as_by_commands() {
     let folder = temp_dir();
@@ -134,7 +100,7 @@ fn every_type_is_as_by_commands() {
         let expected = digests(&mut client, 9);
         assert!(expected.len() > 1000);
         for (format, budget_bytes) in
-            [(Format::Csv, 64 << 20), (Format::Tsv, 10_000), (Format::Ndjson, 30_000)]
+            [(Format::Csv, 64 << 20), (Format::Tsv, 10_000), (Format::Ndjson, 15_000)]
         {
             for mapping in MAPPINGS {
                 let path = folder.join(format!("{format:?}"));
@@ -233,39 +199,12 @@ fn a_target_without_rights_or_memory_ends_the_load() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Forwards connections to a server until it has passed on this many bytes, then closes all of them.
-fn proxy(server: u16, left: Arc<AtomicI64>) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else { return };
-            for (from, to) in [(&client, &upstream), (&upstream, &client)] {
-                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                let left = Arc::clone(&left);
-                std::thread::spawn(move || {
-                    let mut bytes = [0; 1000];
-                    while let Ok(n @ 1..) = from.read(&mut bytes) {
-                        let before = left.fetch_sub(n as i64, Ordering::Relaxed);
-                        let passed = n.min(before.max(0) as usize);
-                        if to.write_all(&bytes[..passed]).is_err() || passed < n {
-                            break;
-                        }
-                    }
-                    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
-                });
-            }
-        }
-    });
-    port
-}
-
 #[test]
 fn a_link_that_breaks_anywhere_is_gone_on_after() {
     let folder = temp_dir();
     let path = folder.join("rows");
     let mut rng = Rng::with_seed(seed(3));
-    let mut rows: Vec<Cells> = (0..3000).map(|_| cells(&mut rng)).collect();
+    let mut rows: Vec<Cells> = (0..12_000).map(|_| cells(&mut rng)).collect();
     rows.iter_mut().enumerate().for_each(|(n, row)| row[0] = (n / 2).to_string());
     write_rows(&path, Format::Csv, &rows);
     let list = "key = 'list:{id}'\ntype = 'list'\nvalue = '{a}-{b}'";
@@ -281,7 +220,7 @@ fn a_link_that_breaks_anywhere_is_gone_on_after() {
         client.ask("FLUSHDB");
         let mut options = options(&path, Format::Csv, list, port);
         options.state = Some(folder.join(format!("state{round}")));
-        left.store(rng.i64(1..400_000), Ordering::Relaxed);
+        left.store(rng.i64(1..800_000), Ordering::Relaxed);
         let first = load(&options);
         left.store(i64::MAX, Ordering::Relaxed);
         if first.as_ref().is_ok_and(|report| report.failure.is_none()) {
@@ -294,7 +233,7 @@ fn a_link_that_breaks_anywhere_is_gone_on_after() {
         // A third time there is nothing left.
         let third = load(&options).unwrap();
         complete(&third);
-        assert_eq!((third.keys, third.skipped_batches), (0, 3));
+        assert_eq!((third.keys, third.skipped_batches > 1), (0, true));
     }
     assert!(broken > 10, "{broken} links broke");
     fs::remove_dir_all(&folder).unwrap();

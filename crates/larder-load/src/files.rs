@@ -1,0 +1,194 @@
+//! Files of commands: RESP files, and append-only files, which are several and may begin with an RDB file.
+//!
+//! Before anything is sent, files are read to their ends: one that is not what it says, or breaks off, is an error with its offset then, and
+//! nothing is loaded. Only the standard input, which cannot be read twice, is loaded as it comes.
+
+use crate::commands::Commands;
+use crate::error::{Error, Result};
+use crate::gather::not_gone_on_after;
+use crate::options::{Options, Source};
+use crate::rdb;
+use crate::survey::{Survey, survey};
+use larder_resp::split_args;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A manifest has a handful of lines.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+/// How RDB files begin.
+const MARKS: [&[u8]; 2] = [b"REDIS", b"VALKE"];
+
+/// Opens the file of the options, or the standard input.
+pub fn open(options: &Options) -> Result<Box<dyn Read + Send>> {
+    options.input.as_ref().map_or_else(|| Ok(Box::new(io::stdin()) as Box<_>), |path| open_file(path))
+}
+
+fn open_file(path: &Path) -> Result<Box<dyn Read + Send>> {
+    let file = File::open(path).map_err(|error| Error::file(path.display(), &error))?;
+    Ok(Box::new(file))
+}
+
+/// The size of a file; None of a pipe, which is not opened: it can be read once.
+fn size_of(path: &Path) -> Result<Option<u64>> {
+    let facts = fs::metadata(path).map_err(|error| Error::file(path.display(), &error))?;
+    if facts.is_dir() {
+        return Err(Error::File(format!("{}: is a folder", path.display())));
+    }
+    Ok(facts.is_file().then_some(facts.len()))
+}
+
+/// The files of the options in the order in which they are read, and their size together, if it is known.
+pub fn parts(options: &Options) -> Result<(VecDeque<PathBuf>, Option<u64>)> {
+    let Some(path) = &options.input else { return Ok((VecDeque::new(), None)) };
+    let files = if matches!(options.source, Source::Aof) { append_only(path)? } else { vec![path.clone()] };
+    let sizes = files.iter().map(|file| size_of(file)).collect::<Result<Vec<_>>>()?;
+    Ok((files.into(), sizes.into_iter().sum()))
+}
+
+/// The files of an append-only file: of the manifest in a folder, of a manifest, or the file itself.
+fn append_only(path: &Path) -> Result<Vec<PathBuf>> {
+    let is_manifest = |path: &Path| path.extension().is_some_and(|ending| ending == "manifest");
+    if !path.is_dir() {
+        return if is_manifest(path) { listed(path) } else { Ok(vec![path.to_owned()]) };
+    }
+    let failed = |error: io::Error| Error::file(path.display(), &error);
+    let entries: io::Result<Vec<PathBuf>> =
+        fs::read_dir(path).map_err(failed)?.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut manifests = entries.map_err(failed)?;
+    // A server that was killed may have left a temporary one.
+    let is_temporary =
+        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"temp-"));
+    manifests.retain(|path| is_manifest(path) && !is_temporary(path));
+    match &manifests[..] {
+        [manifest] => listed(manifest),
+        [] => Err(Error::File(format!("{}: no manifest", path.display()))),
+        _ => Err(Error::File(format!("{}: more than one manifest: name one", path.display()))),
+    }
+}
+
+/// The base and the increments of a manifest: lines of `file NAME seq N type b` (`i`, or `h` for what is not read any more).
+fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
+    let mut text = String::new();
+    let read = File::open(manifest).and_then(|file| file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text));
+    read.map_err(|error| Error::file(manifest.display(), &error))?;
+    let folder = manifest.parent().unwrap_or(Path::new("."));
+    let (mut base, mut increments) = (None, Vec::new());
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        let odd = |what: &str| Error::File(format!("{}: line {}: {what}", manifest.display(), number + 1));
+        let words = split_args(line.as_bytes()).ok_or_else(|| odd("a quote that is not closed"))?;
+        let word = |name: &[u8]| words.chunks(2).find(|pair| pair[0] == name).and_then(|pair| pair.get(1));
+        let (Some(name), Some(kind)) = (word(b"file"), word(b"type")) else {
+            return Err(odd("no line of a manifest"));
+        };
+        let name = String::from_utf8(name.clone()).map_err(|_| odd("a name that is not UTF-8"))?;
+        if name.is_empty() || name.contains('/') {
+            return Err(odd("a name with a path"));
+        }
+        let path = folder.join(name);
+        match kind.as_slice() {
+            b"b" if base.is_none() => base = Some(path),
+            b"b" => return Err(odd("a second base")),
+            b"i" => increments.push(path),
+            b"h" => {}
+            _ => return Err(odd("an unknown type")),
+        }
+    }
+    if base.is_none() && increments.is_empty() {
+        return Err(Error::File(format!("{}: names no file", manifest.display())));
+    }
+    Ok(base.into_iter().chain(increments).collect())
+}
+
+/// Whether a source begins as RDB files do; the source comes back whole.
+pub fn is_rdb(mut source: Box<dyn Read + Send>) -> io::Result<(bool, Box<dyn Read + Send>)> {
+    let mut mark = Vec::new();
+    (&mut source).take(5).read_to_end(&mut mark)?;
+    let is_rdb = MARKS.contains(&mark.as_slice());
+    Ok((is_rdb, Box::new(io::Cursor::new(mark).chain(source))))
+}
+
+/// Opens a file of commands.
+pub fn open_commands(path: &Path, has_notes: bool) -> Result<Commands> {
+    let source = open_file(path)?;
+    Ok(Commands::new(source, path.display().to_string(), has_notes, (0, Vec::new())))
+}
+
+/// Reads all files to their ends, but for tables, of which a line that is broken is a reject. Returns how often keys come in the commands of
+/// the first one, if that is of use.
+///
+/// # Errors
+/// One cannot be read, or is not what it says; a command that is not gathered, with a state file.
+pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Survey>> {
+    let is_table = matches!(options.source, Source::Table(..));
+    let mut counted = None;
+    for (number, path) in files.iter().enumerate().filter(|_| !is_table) {
+        if size_of(path)?.is_none() {
+            continue;
+        }
+        let source = open_file(path)?;
+        let name = path.display().to_string();
+        let (is_rdb, source) = match options.source {
+            Source::Resp => (false, source),
+            Source::Rdb => (true, source),
+            _ => is_rdb(source).map_err(|error| Error::file(&name, &error))?,
+        };
+        let mut rest = (source, (0, Vec::new()));
+        if is_rdb {
+            let after = rdb::verify(rest.0, &name)?;
+            if matches!(options.source, Source::Rdb) {
+                continue;
+            }
+            rest = (after.source, (after.offset, after.read));
+        }
+        let is_gathered = number == 0 && !is_rdb;
+        let mut commands = Commands::new(rest.0, name, matches!(options.source, Source::Aof), rest.1);
+        // The counts take a part of what there is for groups.
+        let room_bytes = if is_gathered && !options.adjacent { options.budget_bytes / 4 } else { 0 };
+        let found = survey(&mut commands, options.db.unwrap_or(0), room_bytes)?;
+        if let (Some((offset, name)), true) = (found.stop, options.state.is_some()) {
+            return Err(not_gone_on_after(commands.name(), offset, &name));
+        }
+        counted = counted.or(found.survey.filter(|_| is_gathered));
+    }
+    Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_name_files_in_order() {
+        let folder = larder_testkit::temp_dir();
+        let path = folder.join("a.manifest");
+        let names = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let files = append_only(&folder).map_err(|error| error.to_string())?;
+            Ok::<_, String>(
+                files.iter().map(|f| f.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>(),
+            )
+        };
+        fs::write(folder.join("temp-a.manifest"), "").unwrap();
+        let text = "# note\nfile \"x y\" seq 2 type i\nfile b seq 1 type b\nfile o seq 1 type h\nfile z seq 3 type i new 5\n";
+        assert_eq!(names(text).unwrap(), ["b", "x y", "z"]);
+        for (text, reason) in [
+            ("", "names no file"),
+            ("file a seq 1 type h\n", "names no file"),
+            ("file a/b seq 1 type i\n", "line 1: a name with a path"),
+            ("file a seq 1 type b\nfile b seq 2 type b\n", "line 2: a second base"),
+            ("file a seq 1 type x\n", "line 1: an unknown type"),
+            ("file a seq\n", "line 1: no line of a manifest"),
+            ("file \"a\n", "line 1: a quote that is not closed"),
+        ] {
+            assert!(names(text).unwrap_err().ends_with(reason), "{text}");
+        }
+        fs::write(folder.join("b.manifest"), "").unwrap();
+        assert!(append_only(&folder).unwrap_err().to_string().contains("more than one"));
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(folder.join("b.manifest")).unwrap();
+        assert!(append_only(&folder).unwrap_err().to_string().ends_with("no manifest"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,7 @@
+//! Loads beside real servers: Larder and those that it is compared with, as targets and as sources.
+
+mod commands;
+mod files;
+mod servers;
+mod support;
+mod tables;
