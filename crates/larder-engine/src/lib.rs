@@ -89,6 +89,7 @@ pub use snapshot::load::{Loader, Overdue, Replay};
 pub use snapshot::slot_export::{ExportError, SlotExport};
 pub use snapshot::{Content, DatabaseSize, History, Record, Snapshot};
 pub use stats::counters::ThreadStats;
+pub use text::patterns::Patterns;
 pub use threads::on_thread_start;
 pub use version::{REDIS_VERSION, VALKEY_VERSION};
 pub use worker::{PREFETCH_MAX, Worker};
