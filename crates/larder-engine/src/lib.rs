@@ -75,7 +75,7 @@ pub use keyspace::locks::{
     Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,
 };
 pub use larder_lua::STACK_BYTES_MIN;
-pub use local::{LocalWorker, Permit, Ran};
+pub use local::{LocalWorker, Permit, Ran, is_about_connection};
 pub use maintenance::cron::Cron;
 pub use maintenance::slot_keys::SlotKeys;
 pub use metrics::Census;

@@ -297,6 +297,11 @@ impl LocalWorker {
                 Reply::new(out, Protocol::Resp3).error(NOT_NOW);
                 Ran::Answered
             }
+            // A name that a server hangs up on is only not known here.
+            Flow::CloseNow if out.len() == mark && session.never_waits => {
+                Reply::new(out, Protocol::Resp3).error(&lookup::unknown_command(args).wire());
+                Ran::Answered
+            }
             Flow::CloseAfterFlush | Flow::CloseNow | Flow::Replica => Ran::Closed,
         }
     }
@@ -319,25 +324,24 @@ impl LocalWorker {
         session.db = db;
         session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
         let (multi, exec) = (word(b"MULTI"), word(b"EXEC"));
-        self.execute(session, multi.as_args(), out);
-        let mut refused = None;
-        for command in commands {
-            out.truncate(mark);
+        let queued = std::iter::once((&multi, &b"+OK\r\n"[..]));
+        let queued = queued.chain(commands.iter().map(|command| (command, &b"+QUEUED\r\n"[..])));
+        for (command, wanted) in queued {
             self.execute(session, command.as_args(), out);
-            if out.get(mark) == Some(&b'-') && refused.is_none() {
-                refused = Some(out[mark..].to_vec());
+            if &out[mark..] != wanted {
+                crate::execution::transaction::forget(&self.worker.engine, session);
+                if out.len() == mark {
+                    Reply::new(out, Protocol::Resp3)
+                        .error(&lookup::unknown_command(command.as_args()).wire());
+                }
+                return;
             }
+            out.truncate(mark);
         }
-        out.truncate(mark);
-        let flow = self.execute(session, exec.as_args(), out);
-        if flow == Flow::Retry {
+        if self.execute(session, exec.as_args(), out) == Flow::Retry {
             crate::execution::transaction::forget(&self.worker.engine, session);
             out.truncate(mark);
             Reply::new(out, Protocol::Resp3).error(NOT_NOW);
-        }
-        if let Some(error) = refused {
-            out.truncate(mark);
-            out.extend_from_slice(&error);
         }
     }
 
@@ -447,6 +451,13 @@ impl LocalWorker {
     pub fn close(&mut self, session: Session) {
         self.worker.disconnect(session);
     }
+}
+
+/// Whether a command changes what a connection is, or depends on what came before on it. One that is not known does not.
+pub fn is_about_connection(name: &[u8], subcommand: Option<&[u8]>) -> bool {
+    let Some(found) = table().find(name) else { return false };
+    let found = subcommand.and_then(|sub| table().find_sub(found, sub)).unwrap_or(found);
+    RULES[usize::from(found.id)].never
 }
 
 fn word(name: &[u8]) -> OwnedArgs {
