@@ -23,16 +23,21 @@
 
 mod executor;
 mod plan;
+mod selection;
 mod team;
 
 use crate::clients::session::ConnInfo;
+use crate::command::spec::Found;
 use crate::engine::Engine;
+use crate::execution::lookup;
 use crate::replication::unit::Unit;
+use crate::text::patterns::Patterns;
 use crate::text::word::is_word;
 use crate::worker::{PATIENCE, PREFETCH_MAX};
 use executor::Executor;
 use larder_resp::{Args, KeyHints, Parsed, Parser, ProtocolError};
 use plan::{LIMITS, Plan, shares_batch};
+use selection::{Verdict, judge};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use team::Team;
@@ -57,6 +62,8 @@ pub enum Applied {
     Asked(u64),
     /// The role has changed: nothing of this link is applied any more.
     Over,
+    /// A command cannot be executed without keys that [are not held](Applier::hold_only): a snapshot is needed.
+    Unfit,
 }
 
 /// What comes after a batch.
@@ -71,6 +78,8 @@ enum Next {
     Nothing,
     /// The link is over.
     Over,
+    /// See [`Applied::Unfit`].
+    Unfit,
 }
 
 /// Executes the stream of a link.
@@ -85,6 +94,8 @@ pub struct Applier {
     without_plan: usize,
     /// Plans to go until it is tried again to make one for several threads.
     without_team: usize,
+    /// The keys that are held; `None` for all.
+    patterns: Option<Arc<Patterns>>,
     epoch: u64,
 }
 
@@ -104,8 +115,15 @@ impl Applier {
             team,
             without_plan: 0,
             without_team: 0,
+            patterns: None,
             epoch,
         }
+    }
+
+    /// Applies what concerns keys that match patterns, and passes over the rest. Nothing is planned then: one thread takes command by
+    /// command.
+    pub fn hold_only(&mut self, patterns: Arc<Patterns>) {
+        self.patterns = Some(patterns);
     }
 
     /// Bytes have come from the primary.
@@ -161,6 +179,7 @@ impl Applier {
                 }
                 Next::Nothing => return Ok((at, Applied::Everything)),
                 Next::Over => return Ok((at, Applied::Over)),
+                Next::Unfit => return Ok((at, Applied::Unfit)),
                 Next::Alone => {
                     let (used, outcome) = self.apply_alone(&bytes[at..])?;
                     at += used;
@@ -232,7 +251,10 @@ impl Applier {
                     next = Ok(Next::Alone);
                     break;
                 };
-                self.own.run_found(found, args);
+                if !self.run_selected(found, args) {
+                    next = Ok(Next::Unfit);
+                    break;
+                }
             }
             at += consumed;
             if self.own.session.multi.is_none() {
@@ -243,11 +265,38 @@ impl Applier {
         (at, whole, next)
     }
 
+    /// Executes a command of a batch as far as it concerns what is held; false if that cannot be done.
+    fn run_selected(&mut self, found: Found, args: Args<'_>) -> bool {
+        let verdict =
+            self.patterns.as_deref().map_or(Verdict::Execute, |patterns| judge(patterns, found, args));
+        match verdict {
+            Verdict::Skip => {}
+            Verdict::Unfit => return false,
+            Verdict::Execute => self.own.run_found(found, args),
+            Verdict::ExecuteAndDrop(keys) => {
+                self.own.run_found(found, args);
+                self.own.drop_keys(&keys);
+            }
+        }
+        true
+    }
+
+    /// What becomes of a command that does not suit a batch.
+    fn judge_alone<'a>(&mut self, args: Args<'a>) -> Verdict<'a> {
+        let engine = Arc::clone(self.engine());
+        let Some(patterns) = &self.patterns else { return Verdict::Execute };
+        let found = lookup::look_up(&engine, &mut self.own.worker.state, args);
+        found.map_or(Verdict::Execute, |found| judge(patterns, found, args))
+    }
+
     /// Applies the units that `bytes` begin with, as far as they can be planned; says how many bytes that were. `None`: the next command is
     /// to be taken by itself.
     fn apply_planned(&mut self, bytes: &[u8]) -> Option<usize> {
         if self.without_plan > 0 {
             self.without_plan -= 1;
+            return None;
+        }
+        if self.patterns.is_some() {
             return None;
         }
         // Those who watch want to see the order of the stream, MULTI and EXEC included.
@@ -326,13 +375,17 @@ impl Applier {
             return Some(if self.pass_on() { Applied::Asked(end) } else { Applied::Over });
         }
         let in_transaction = self.own.session.multi.is_some();
+        let verdict = self.judge_alone(args);
+        if verdict == Verdict::Unfit {
+            return Some(Applied::Unfit);
+        }
         if is_word(name, "multi") || in_transaction && !is_word(name, "exec") {
-            self.own.run(args);
+            self.run_judged(args, &verdict);
             return None;
         }
         self.own.worker.state.unit = self.unit.take();
         if !args.is_empty() {
-            self.own.run(args);
+            self.run_judged(args, &verdict);
         }
         self.unit = self.own.worker.state.unit.take();
         // When nothing was executed, the bytes count all the same.
@@ -341,6 +394,15 @@ impl Applier {
             return None;
         }
         (!self.pass_on()).then_some(Applied::Over)
+    }
+
+    fn run_judged(&mut self, args: Args<'_>, verdict: &Verdict<'_>) {
+        if *verdict != Verdict::Skip {
+            self.own.run(args);
+        }
+        if let Verdict::ExecuteAndDrop(keys) = verdict {
+            self.own.drop_keys(keys);
+        }
     }
 
     /// The unit that is coming.

@@ -75,7 +75,7 @@ pub use keyspace::locks::{
     Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,
 };
 pub use larder_lua::STACK_BYTES_MIN;
-pub use local::{LocalWorker, Permit, Ran};
+pub use local::{LocalWorker, Permit, Ran, is_about_connection};
 pub use maintenance::cron::Cron;
 pub use maintenance::slot_keys::SlotKeys;
 pub use metrics::Census;
@@ -89,6 +89,7 @@ pub use snapshot::load::{Loader, Overdue, Replay};
 pub use snapshot::slot_export::{ExportError, SlotExport};
 pub use snapshot::{Content, DatabaseSize, History, Record, Snapshot};
 pub use stats::counters::ThreadStats;
+pub use text::patterns::Patterns;
 pub use threads::on_thread_start;
 pub use version::{REDIS_VERSION, VALKEY_VERSION};
 pub use worker::{PREFETCH_MAX, Worker};

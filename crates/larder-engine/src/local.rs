@@ -8,15 +8,17 @@
 
 use crate::acl::Origin;
 use crate::clients::session::{ConnInfo, ConnKind, Session};
-use crate::command::spec::{Found, flags};
+use crate::command::spec::{Found, Group, flags};
+use crate::command::table::table;
 use crate::context::flow::Flow;
+use crate::delivery::invalidation::Invalidation;
 use crate::delivery::mailbox::{Mail, Wake};
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::execution::{authorization, lookup};
 use crate::worker::Worker;
-use larder_resp::{Args, Protocol, Reply};
-use std::sync::Arc;
+use larder_resp::{Args, OwnedArgs, Protocol, Reply};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// How long a command is tried again that is put off, by a pause or a script.
@@ -119,13 +121,51 @@ const HARMLESS: &[&str] = &[
     "time",
 ];
 
+/// Commands of the groups of data that need more than the data of this process.
+const BEYOND_DATA: &[&str] = &["migrate", "restore-asking", "wait", "waitaof"];
+
+/// Commands of other groups that are about data alone.
+const ABOUT_DATA: &[&str] = &[
+    "command",
+    "command|count",
+    "command|docs",
+    "command|getkeys",
+    "command|getkeysandflags",
+    "command|help",
+    "command|info",
+    "command|list",
+    "config|get",
+    "dbsize",
+    "echo",
+    "flushall",
+    "flushdb",
+    "info",
+    "memory|usage",
+    "ping",
+    "role",
+    "swapdb",
+    "time",
+];
+
 /// What clients may call, beside what their users may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
+    /// What is about data: nothing about connections, files, other servers or the process.
+    Data,
     /// What changes nothing.
     Reading,
     /// All that answers at once.
     All,
+}
+
+/// For the id of every command, whether it is one of [`NEVER`], and whether it is about data.
+static RULES: LazyLock<Vec<Rule>> =
+    LazyLock::new(|| table().all().iter().map(|found| rule(*found)).collect());
+
+#[derive(Clone, Copy)]
+struct Rule {
+    never: bool,
+    is_about_data: bool,
 }
 
 /// What became of a command.
@@ -184,6 +224,32 @@ impl LocalWorker {
         session
     }
 
+    /// A client that is the process itself. Its commands never wait: those that would answer as they do in a script.
+    pub fn open_own(&mut self) -> Session {
+        let mut session = self.open("", "");
+        session.never_waits = true;
+        session
+    }
+
+    /// A client that is told of every change, by [`Mail::Invalidate`]. `None` if the default user may not ask for that.
+    pub fn open_listener(&mut self) -> Option<Session> {
+        let mut session = self.open_own();
+        let words = [&b"CLIENT"[..], b"TRACKING", b"ON", b"BCAST"];
+        let args: OwnedArgs = words.into_iter().collect();
+        let mut reply = Vec::new();
+        self.execute(&mut session, args.as_args(), &mut reply);
+        if reply == b"+OK\r\n" {
+            return Some(session);
+        }
+        self.close(session);
+        None
+    }
+
+    /// Appends what a listener is told: a push message with the names of keys, or null for all.
+    pub fn invalidate(&mut self, session: &mut Session, what: &Arc<Invalidation>, out: &mut Vec<u8>) {
+        self.worker.invalidate(session, what, out);
+    }
+
     /// Another client of the same user.
     pub fn open_as(&mut self, other: &Session) -> Session {
         let mut session = self.open(&other.shared.addr, &other.shared.laddr);
@@ -231,8 +297,61 @@ impl LocalWorker {
                 Reply::new(out, Protocol::Resp3).error(NOT_NOW);
                 Ran::Answered
             }
+            // A name that a server hangs up on is only not known here.
+            Flow::CloseNow if out.len() == mark && session.never_waits => {
+                Reply::new(out, Protocol::Resp3).error(&lookup::unknown_command(args).wire());
+                Ran::Answered
+            }
             Flow::CloseAfterFlush | Flow::CloseNow | Flow::Replica => Ran::Closed,
         }
+    }
+
+    /// Executes commands of a client as one transaction, and appends what EXEC replies: an array with the reply to each, or the error of the
+    /// first command that may not be called; then none is executed.
+    pub fn run_transaction(
+        &mut self,
+        session: &mut Session,
+        (db, permit): (usize, Permit),
+        commands: &[OwnedArgs],
+        out: &mut Vec<u8>,
+    ) {
+        let mark = out.len();
+        for command in commands {
+            if let Err(error) = self.permit(db, permit, command.as_args()) {
+                return Reply::new(out, Protocol::Resp3).error(&error.wire());
+            }
+        }
+        session.db = db;
+        session.shared.db.store(db as u32, std::sync::atomic::Ordering::Relaxed);
+        let (multi, exec) = (word(b"MULTI"), word(b"EXEC"));
+        let queued = std::iter::once((&multi, &b"+OK\r\n"[..]));
+        let queued = queued.chain(commands.iter().map(|command| (command, &b"+QUEUED\r\n"[..])));
+        for (command, wanted) in queued {
+            self.execute(session, command.as_args(), out);
+            if &out[mark..] != wanted {
+                crate::execution::transaction::forget(&self.worker.engine, session);
+                if out.len() == mark {
+                    Reply::new(out, Protocol::Resp3)
+                        .error(&lookup::unknown_command(command.as_args()).wire());
+                }
+                return;
+            }
+            out.truncate(mark);
+        }
+        if self.execute(session, exec.as_args(), out) == Flow::Retry {
+            crate::execution::transaction::forget(&self.worker.engine, session);
+            out.truncate(mark);
+            Reply::new(out, Protocol::Resp3).error(NOT_NOW);
+        }
+    }
+
+    /// Whether a command may run a script, and does not end one: those take a stack of [`larder_lua::STACK_BYTES_MIN`].
+    pub fn may_run_script(&mut self, args: Args<'_>) -> bool {
+        let engine = Arc::clone(&self.worker.engine);
+        let found = lookup::find_command(&engine, &mut self.worker.state, args);
+        found.is_some_and(|found| {
+            found.command.group == Group::Scripting && !found.command.has(flags::ALLOW_BUSY)
+        })
     }
 
     fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
@@ -282,16 +401,30 @@ impl LocalWorker {
         }
         let engine = Arc::clone(&self.worker.engine);
         let Some(found) = lookup::find_command(&engine, &mut self.worker.state, args) else { return Ok(()) };
-        let name = name_of(found);
-        if NEVER.contains(&name.as_str()) {
+        let rule = RULES[usize::from(found.id)];
+        if rule.never {
             return Err(CommandError::text(format!(
-                "ERR '{name}' is about a connection, and there is none here"
+                "ERR '{}' is about a connection, and there is none here",
+                name_of(found)
             )));
         }
-        if permit == Permit::Reading && !is_harmless(found, &name, args) {
-            return Err(CommandError::text(format!(
-                "ERR '{name}' may change something, and only reading is allowed here"
-            )));
+        match permit {
+            Permit::All => {}
+            Permit::Data if rule.is_about_data => {}
+            Permit::Data => {
+                return Err(CommandError::text(format!(
+                    "ERR '{}' is not about data, and there is no server here",
+                    name_of(found)
+                )));
+            }
+            Permit::Reading => {
+                let name = name_of(found);
+                if !is_harmless(found, &name, args) {
+                    return Err(CommandError::text(format!(
+                        "ERR '{name}' may change something, and only reading is allowed here"
+                    )));
+                }
+            }
         }
         Ok(())
     }
@@ -320,6 +453,36 @@ impl LocalWorker {
     }
 }
 
+/// Whether a command changes what a connection is, or depends on what came before on it. One that is not known does not.
+pub fn is_about_connection(name: &[u8], subcommand: Option<&[u8]>) -> bool {
+    let Some(found) = table().find(name) else { return false };
+    let found = subcommand.and_then(|sub| table().find_sub(found, sub)).unwrap_or(found);
+    RULES[usize::from(found.id)].never
+}
+
+fn word(name: &[u8]) -> OwnedArgs {
+    std::iter::once(name).collect()
+}
+
+fn rule(found: Found) -> Rule {
+    let name = name_of(found);
+    let is_of_data = match found.command.group {
+        Group::Bitmap
+        | Group::Generic
+        | Group::Geo
+        | Group::Hash
+        | Group::HyperLogLog
+        | Group::List
+        | Group::Scripting
+        | Group::Set
+        | Group::SortedSet
+        | Group::Stream
+        | Group::String => !BEYOND_DATA.contains(&&*name),
+        Group::Cluster | Group::Connection | Group::PubSub | Group::Server | Group::Transactions => false,
+    };
+    Rule { never: NEVER.contains(&&*name), is_about_data: is_of_data || ABOUT_DATA.contains(&&*name) }
+}
+
 fn is_over(begun: Instant) -> bool {
     begun.elapsed() >= PATIENCE
 }
@@ -345,14 +508,42 @@ fn is_harmless(found: Found, name: &str, args: Args<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::table::table;
-    use larder_resp::OwnedArgs;
 
     #[test]
     fn the_names_are_those_of_commands() {
         let names: Vec<String> = table().all().iter().map(|found| name_of(*found)).collect();
-        for name in NEVER.iter().chain(HARMLESS) {
+        for name in NEVER.iter().chain(HARMLESS).chain(BEYOND_DATA).chain(ABOUT_DATA) {
             assert!(names.iter().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_about_data() {
+        let is_about_data = |name: &str| {
+            let found = table().find_full(name.as_bytes()).expect("it is a command");
+            RULES[usize::from(found.id)].is_about_data
+        };
+        for name in
+            ["get", "hset", "blpop", "eval", "scan", "xread", "flushall", "memory|usage", "object|encoding"]
+        {
+            assert!(is_about_data(name), "{name}");
+        }
+        for name in [
+            "shutdown",
+            "save",
+            "replicaof",
+            "config|set",
+            "migrate",
+            "cluster|meet",
+            "publish",
+            "subscribe",
+            "multi",
+            "wait",
+            "acl|setuser",
+            "debug",
+            "client|kill",
+        ] {
+            assert!(!is_about_data(name), "{name}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::execution::unit;
 use crate::stats::counters::ThreadStats;
 use crate::worker::{PATIENCE, PREFETCH_MAX, Worker};
-use larder_resp::Args;
+use larder_resp::{Args, OwnedArgs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -46,6 +46,12 @@ impl Executor {
     pub fn run_found(&mut self, found: Found, args: Args<'_>) {
         self.worker.state.admitted = Some(found);
         self.run(args);
+    }
+
+    /// Drops keys that this replica does not hold, and that a command has written all the same.
+    pub fn drop_keys(&mut self, keys: &[&[u8]]) {
+        let args: OwnedArgs = std::iter::once(&b"UNLINK"[..]).chain(keys.iter().copied()).collect();
+        self.run(args.as_args());
     }
 
     /// Executes the units of a plan that are this thread's; says how many commands they were. `bytes` are those that were planned.

@@ -312,6 +312,8 @@ pub struct Session {
     pub(crate) is_of_primary: bool,
     /// They are put into the stream by whoever has it execute them, with others.
     pub(crate) in_batch: bool,
+    /// A command that would wait answers at once, as it does in a script.
+    pub(crate) never_waits: bool,
     /// How its scripts are debugged.
     pub(crate) debugging: Mode,
     /// It is the source of slots that come to this node: what it sends is executed as the commands of a primary are.
@@ -348,6 +350,7 @@ impl Session {
             replays: false,
             is_of_primary: false,
             in_batch: false,
+            never_waits: false,
             debugging: Mode::Off,
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod glob;
 pub(crate) mod long_double;
 pub(crate) mod number;
+pub(crate) mod patterns;
 pub(crate) mod quote;
 pub(crate) mod stream_id;
 pub(crate) mod word;

@@ -9,7 +9,6 @@ pub mod aof;
 mod close;
 mod error;
 mod files;
-pub mod load;
 mod pace;
 pub mod snapshot;
 mod start;
@@ -20,7 +19,7 @@ mod turn;
 
 pub use error::{CloseError, WriteError};
 pub use start::{NotLoaded, Placing, Received};
-pub use state::{Options, Persist, Purpose, key_delay};
+pub use state::{Options, Persist, Purpose};
 pub use synced_file::SyncedFile;
 
 use crate::cpus;

@@ -2,10 +2,10 @@
 
 use super::aof;
 use super::error::LoadError;
-use super::load;
 use super::state::Persist;
 use super::temporary;
 use larder_engine::{ApplyError, Busy, History, MayWait, Overdue, ReloadError, wall_ms, wall_s};
+use larder_link::load;
 use larder_rdb::read::FileReader;
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,9 +13,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
-
-/// The version of the snapshots of Redis 8.
-const VERSION_OF_REDIS_8: u32 = 12;
 
 /// What a snapshot of the primary has said.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +131,7 @@ impl Persist {
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
         let checks = load::checks(&self.engine);
-        let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge };
+        let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge, patterns: None };
         let loaded = load::load(&self.engine, file, rules)
             .map_err(|error| LoadError::Rdb(path.display().to_string(), error))?;
         let progress = &self.engine.persistence().load;
@@ -233,17 +230,12 @@ impl Persist {
         on_loaded: impl FnOnce(Received),
     ) -> Result<(R, Vec<u8>), LoadError> {
         let checks = load::checks(&self.engine);
-        // Redis 8 sends what it has in a version of its own, whose older types are known.
-        let lenient = load::Checks { version: false, ..checks };
-        let file = load::open(&self.engine, source, lenient).map_err(LoadError::Snapshot)?;
-        if checks.version && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
-            return Err(LoadError::Snapshot(larder_rdb::Error::Version(file.version())));
-        }
+        let file = load::open_snapshot(&self.engine, source).map_err(LoadError::Snapshot)?;
         let serves = placing == Placing::Beside { serves: true };
         self.quiesce(serves, || Ok(())).map_err(|_| LoadError::Stopping)?;
         // The append-only file begins again, with the new data as its base, when loading ends.
         self.log.suspend(self, may_wait);
-        let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false };
+        let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false, patterns: None };
         self.replace_keyspace(|persist| {
             let loaded = match placing {
                 Placing::Instead => persist.load_instead(file, rules),
@@ -258,7 +250,7 @@ impl Persist {
     fn load_instead<R: Read>(
         &self,
         file: FileReader<R>,
-        rules: load::Rules,
+        rules: load::Rules<'_>,
     ) -> Result<load::Loaded<R>, LoadError> {
         let lazily = self.shared.config.is_yes("replica-lazy-flush");
         self.clear(lazily)?;
@@ -272,7 +264,7 @@ impl Persist {
     fn load_beside<R: Read>(
         &self,
         file: FileReader<R>,
-        rules: load::Rules,
+        rules: load::Rules<'_>,
         may_wait: &MayWait,
     ) -> Result<load::Loaded<R>, LoadError> {
         let engine = &self.engine;

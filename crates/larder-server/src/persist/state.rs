@@ -117,7 +117,7 @@ impl Persist {
             purpose,
             content: Filter::Everything,
             blocks: false,
-            key_delay: key_delay(config.number("rdb-key-save-delay")),
+            key_delay: larder_link::load::key_delay(config.number("rdb-key-save-delay")),
         }
     }
 
@@ -145,9 +145,4 @@ impl Persist {
     pub fn say(&self, level: LogLevel, text: &str) {
         self.shared.log.write(level, text);
     }
-}
-
-/// What the options `rdb-key-save-delay` and `key-load-delay` say, in microseconds.
-pub fn key_delay(micros: i64) -> Duration {
-    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }

@@ -1,242 +1,86 @@
-//! The link to the primary: one thread that connects, introduces the server, takes the snapshot if it needs one, and follows the stream.
-//!
-//! ```text
-//!   connect -> PING, AUTH, REPLCONF.. -> PSYNC -+-> +FULLRESYNC -> snapshot -+-> stream, until it breaks
-//!                                               +-> +CONTINUE ---------------+
-//! ```
-//!
-//! Every step looks whether the role has changed meanwhile: the state has an epoch, and a link is of one. After a link that broke the next
-//! one is tried a second later.
+//! The link to the primary, as a thread of the server.
 
-use super::attempt::{LOOK, Link, LinkError, is_patience};
-use super::compression::{Damaged, Decoder};
-use super::handshake::{self, Answer, Peer};
 use super::receive;
 use crate::persist::Persist;
 use crate::shared::Shared;
-use crate::tls::PeerLink;
-use larder_engine::{
-    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, MayWait, spawn_background, wall_ms,
-};
-use std::collections::VecDeque;
+use crate::tls::{Fault, PeerLink};
+use larder_engine::{LogLevel, MayWait, spawn_background};
+use larder_link::{LinkError, Process, TakeSnapshot, Transfer, Wire};
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How long to wait before the next attempt.
-const RETRY: Duration = Duration::from_secs(1);
-/// A primary is told how far the server has come at least this often.
-const ACK_PERIOD: Duration = Duration::from_secs(1);
-/// Under load, the append-only file says this often how far the stream is applied.
-const NOTE_PERIOD: Duration = Duration::from_secs(1);
-/// Bytes read at once.
-const READ_BYTES: usize = 256 << 10;
+use std::time::Duration;
 
 /// Starts the thread of the link, which sleeps while the server follows nobody.
 pub fn start(shared: &Arc<Shared>, persist: &Arc<Persist>) -> io::Result<()> {
-    let (shared, persist) = (Arc::clone(shared), Arc::clone(persist));
-    spawn_background("larder-link", move |may_wait| run(&shared, &persist, may_wait)).map(drop)
+    let engine = Arc::clone(persist.engine());
+    let around = Arc::new(Around { shared: Arc::clone(shared), persist: Arc::clone(persist) });
+    spawn_background("larder-link", move |may_wait| larder_link::run(&around, &engine, may_wait)).map(drop)
 }
 
-fn run(shared: &Arc<Shared>, persist: &Arc<Persist>, may_wait: &MayWait) {
-    let replication = persist.engine().replication();
-    let long = Duration::from_secs(3600);
-    while !shared.is_stopping() {
-        larder_engine::panic_if_armed();
-        let (epoch, upstream) = {
-            let state = replication.state();
-            (state.epoch, state.upstream.clone())
-        };
-        let Some(upstream) = upstream else {
-            replication.wait_for_change(epoch, long);
-            continue;
-        };
-        let mut link = Link { shared: Arc::clone(shared), persist: Arc::clone(persist), epoch };
-        let outcome = link.follow(&upstream.host, upstream.port, may_wait);
-        match outcome {
-            Err(LinkError::Over) | Ok(()) => {}
-            Err(error) => shared.log.warning(&format!("The link to the primary ended: {error}")),
-        }
-        link.set_state(LinkState::Connect);
-        replication.wait_for_change(epoch, RETRY);
-    }
+/// The server around a link.
+struct Around {
+    shared: Arc<Shared>,
+    persist: Arc<Persist>,
 }
 
-impl Link {
-    /// Follows the primary until the link breaks.
-    fn follow(&mut self, host: &str, port: u16, may_wait: &MayWait) -> Result<(), LinkError> {
-        self.shared.log.notice(&format!("Connecting to PRIMARY {host}:{port}"));
-        self.set_state(LinkState::Connecting);
-        let mut peer = Peer::connect(self, host, port)?;
-        self.set_state(LinkState::Handshake);
-        handshake::introduce(self, &mut peer)?;
-        let db = match handshake::ask_for_stream(self, &mut peer)? {
-            Answer::Continue(id) => {
-                self.shared.log.notice("Successful partial resynchronization with primary.");
-                if let Some(id) = id {
-                    self.engine().rename_history(&id);
-                }
-                self.engine().finish_failover();
-                self.engine().stream_db()
-            }
-            Answer::Full { id, offset } => {
-                self.engine().finish_failover();
-                self.set_state(LinkState::Transfer);
-                receive::receive(self, &mut peer, &id, offset, may_wait)?
-            }
-        };
-        self.engine().replication().update_upstream(self.epoch, |upstream| upstream.takes_over = false);
-        self.set_state(LinkState::Connected);
-        self.stream(peer, db)
+impl Process for Around {
+    fn is_stopping(&self) -> bool {
+        self.shared.is_stopping()
     }
 
-    /// Applies the stream.
-    fn stream(&mut self, peer: Peer, db: usize) -> Result<(), LinkError> {
-        let engine = Arc::clone(self.engine());
-        let (socket, mut bytes, mut decoder) = peer.into_parts();
-        let mut applier = Applier::new(&engine, client_info(&engine, &socket), self.epoch, db);
-        socket.set_read_timeout(Some(LOOK))?;
-        let mut acks = Acks::new(Arc::clone(&engine));
-        acks.send(&socket)?;
-        let mut piece = vec![0; READ_BYTES];
-        let mut heard = Instant::now();
-        let mut noted = Instant::now();
-        loop {
-            applier.tick();
-            let used = self.apply(&mut applier, &bytes, &mut acks, &socket)?;
-            applier.finish_piece();
-            bytes.drain(..used);
-            if used > 0
-                && engine.gate().has_log_failed()
-                && !self.shared.config.is_yes("replica-ignore-disk-write-errors")
-            {
-                // What it acknowledges it must have: the primary is better off without it.
-                panic!(
-                    "this replica cannot write its append-only file, and replica-ignore-disk-write-errors is no"
-                );
-            }
-            acks.send_if_due(&socket)?;
-            if noted.elapsed() >= NOTE_PERIOD {
-                applier.note_place();
-                noted = Instant::now();
-            }
-            self.check()?;
-            if applier.is_killed() {
-                return Err(LinkError::Killed);
-            }
-            let come = match decoder.as_ref().is_some_and(Decoder::has_message) {
-                // Not all is expanded that has come.
-                true => Ok(None),
-                false => socket.read(&mut piece).map(Some),
-            };
-            match come {
-                Ok(Some(0)) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(come) => {
-                    heard = Instant::now();
-                    let come = &piece[..come.unwrap_or(0)];
-                    match &mut decoder {
-                        None => bytes.extend_from_slice(come),
-                        Some(decoder) => decoder
-                            .decode(come, &mut bytes)
-                            .map_err(|Damaged| LinkError::damaged_message())?,
-                    }
-                    applier.note_received(come.len() as u64);
-                    let received = engine.append_log().stream_end() + bytes.len() as u64;
-                    engine.replication().update_upstream(self.epoch, |upstream| {
-                        upstream.received = received;
-                        upstream.last_io_ms = wall_ms();
-                    });
-                }
-                // A moment of silence.
-                Err(error) if is_patience(&error) && heard.elapsed() < self.timeout() => applier.note_place(),
-                Err(error) if is_patience(&error) => {
-                    let text = "Timeout: no data and no PING has come for repl-timeout seconds".to_owned();
-                    return Err(LinkError::Refused(text));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+    fn log(&self, level: LogLevel, text: &str) {
+        self.shared.log.write(level, text);
     }
 
-    /// Applies all whole commands in `bytes`; says how many bytes they took.
-    fn apply(
+    fn secure(
         &self,
-        applier: &mut Applier,
-        bytes: &[u8],
-        acks: &mut Acks,
-        socket: &PeerLink,
-    ) -> Result<usize, LinkError> {
-        let mut at = 0;
-        loop {
-            let (used, outcome) = applier.apply(&bytes[at..]).map_err(|error| {
-                LinkError::Refused(format!("The primary breaks the protocol: {}", error.text()))
-            })?;
-            at += used;
-            match outcome {
-                Applied::Everything => return Ok(at),
-                Applied::Asked(end) => {
-                    // The answer does not count the question, which a primary that is to hand over waits for.
-                    acks.send_up_to(socket, end)?;
-                    acks.send(socket)?;
-                }
-                Applied::Over => return Err(LinkError::Over),
-            }
+        socket: TcpStream,
+        host: &str,
+        timeout: Duration,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Arc<dyn Wire>, LinkError> {
+        if !self.shared.config.is_yes("tls-replication") {
+            return Ok(Arc::new(PeerLink::plain(socket)));
         }
+        let config = self.shared.tls.client().ok_or_else(|| io::Error::other("TLS is not configured"))?;
+        let link = PeerLink::secure(socket, config, host, timeout, goes_on).map_err(|error| {
+            LinkError::Refused(format!("The TLS handshake with the primary failed: {}", Fault(&error)))
+        })?;
+        Ok(Arc::new(link))
     }
 }
 
-/// The link as a client of this server.
-fn client_info(engine: &Engine, socket: &PeerLink) -> ConnInfo {
-    let text = |address: io::Result<SocketAddr>| address.map_or_else(|_| String::new(), |a| a.to_string());
-    ConnInfo {
-        id: engine.next_client_id(),
-        addr: text(socket.peer_addr()),
-        laddr: text(socket.local_addr()),
-        fd: socket.as_raw_fd(),
-        kind: ConnKind::Tcp,
+impl TakeSnapshot for Around {
+    fn take_snapshot(
+        &self,
+        transfer: &mut Transfer<'_>,
+        may_wait: &MayWait,
+        on_loaded: &mut dyn FnMut(usize),
+    ) -> Result<(), LinkError> {
+        receive::receive(&self.persist, transfer, may_wait, on_loaded)
     }
 }
 
-/// Telling the primary how far this server has come, and how far its append-only file.
-struct Acks {
-    engine: Arc<Engine>,
-    sent: Instant,
-    /// Ends of the stream, and where the append-only file was then.
-    unsynced: VecDeque<(u64, u64)>,
-    synced: u64,
-}
-
-impl Acks {
-    fn new(engine: Arc<Engine>) -> Acks {
-        Acks { engine, sent: Instant::now(), unsynced: VecDeque::new(), synced: 0 }
+impl Wire for PeerLink {
+    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        PeerLink::read(self, buf)
     }
 
-    fn send(&mut self, socket: &PeerLink) -> io::Result<()> {
-        let end = self.engine.append_log().stream_end();
-        self.send_up_to(socket, end)
+    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        PeerLink::write_all(self, bytes)
     }
 
-    fn send_if_due(&mut self, socket: &PeerLink) -> io::Result<()> {
-        if self.sent.elapsed() >= ACK_PERIOD { self.send(socket) } else { Ok(()) }
+    fn peer_addr(&self) -> io::Result<SocketAddr> {
+        PeerLink::peer_addr(self)
     }
 
-    fn send_up_to(&mut self, socket: &PeerLink, end: u64) -> io::Result<()> {
-        self.sent = Instant::now();
-        let log = self.engine.append_log();
-        let end_text = end.to_string();
-        if !log.is_on() {
-            return handshake::send(socket, &["REPLCONF", "ACK", &end_text]);
-        }
-        // What was applied before is in the log by now.
-        self.unsynced.push_back((end, log.end()));
-        log.wake_writer();
-        let safe = log.synced();
-        while let Some((end, _)) = self.unsynced.front().filter(|(_, file)| *file <= safe) {
-            self.synced = *end;
-            self.unsynced.pop_front();
-        }
-        handshake::send(socket, &["REPLCONF", "ACK", &end_text, "FACK", &self.synced.to_string()])
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        PeerLink::local_addr(self)
+    }
+
+    fn fd(&self) -> RawFd {
+        self.as_raw_fd()
     }
 }

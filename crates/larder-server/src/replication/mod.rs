@@ -2,9 +2,6 @@
 //!
 //! The stream to replicas is sent by the workers that have their connections (`worker/streams.rs`).
 
-mod attempt;
-pub mod compression;
-mod handshake;
 pub mod link;
 mod receive;
 pub mod syncs;

@@ -1,7 +1,7 @@
 //! A replica as its worker sees it.
 
 use crate::connection::Connection;
-use crate::replication::compression::Encoder;
+use larder_link::compression::Encoder;
 
 /// A connection that is sent the stream.
 pub(super) struct Sender {

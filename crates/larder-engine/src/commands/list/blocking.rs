@@ -57,7 +57,7 @@ pub(crate) fn wait_or(
     empty: impl FnOnce(&mut Reply<'_>),
 ) -> CommandResult {
     // One that is replayed had something when it was written, or it would not be there.
-    if context.in_exec || context.session.replays {
+    if context.in_exec || context.session.replays || context.session.never_waits {
         empty(&mut context.reply);
     } else {
         blocking::wait(context, keys, op, timeout);

@@ -5,10 +5,10 @@
 use super::file::place;
 use super::manifest::{Manifest, Part, Place};
 use crate::persist::error::{CommandError, LoadError, PartError};
-use crate::persist::load as rdb;
 use crate::persist::temporary::Temporaries;
 use crate::shared::Shared;
 use larder_engine::{Engine, History, Overdue, Replay, noted_place};
+use larder_link::load as rdb;
 use larder_resp::{Limits, Parsed, Parser};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -115,7 +115,7 @@ fn load_part(
     let mut rest = Vec::new();
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let checks = rdb::checks(engine);
-        let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false };
+        let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false, patterns: None };
         let loaded = rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?;
         (file, rest) = loaded.rest;
         *history = loaded.history;
@@ -169,7 +169,7 @@ fn replay_commands(
 ) -> Result<End, PartError> {
     let limits = Limits { bulk_bytes_max: u64::MAX, authenticated: true };
     let mut parser = Parser::new();
-    let delay = crate::persist::key_delay(engine.config().number("key-load-delay"));
+    let delay = rdb::key_delay(engine.config().number("key-load-delay"));
     // Positions in the file: of the first of the bytes, and of the end of what is good.
     let (mut base, mut good, mut count) = (start, start, 0_u64);
     loop {

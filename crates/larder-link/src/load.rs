@@ -2,7 +2,7 @@
 //! others make the values.
 
 use larder_engine::config::RdbVersionCheck;
-use larder_engine::{Busy, Engine, History, LoadProgress, Loader, Overdue};
+use larder_engine::{Busy, Engine, History, LoadProgress, Loader, Overdue, Patterns};
 pub use larder_rdb::read::Checks;
 use larder_rdb::read::{Event, FileReader, RawKeys};
 use larder_rdb::{Error, Result};
@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Values are handed over in batches of about this size.
 const BATCH_BYTES: usize = 256 << 10;
@@ -24,13 +25,15 @@ type Batch = (usize, RawKeys);
 
 /// How a file is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct Rules<'p> {
     /// What must be right about it.
     pub checks: Checks,
     /// What becomes of keys whose time is over.
     pub overdue: Overdue,
     /// Whether its libraries of functions may replace those that there are.
     pub merge: bool,
+    /// The keys that are put; `None` for all.
+    pub patterns: Option<&'p Patterns>,
 }
 
 /// The checks that the configuration asks for.
@@ -51,7 +54,7 @@ pub struct Loaded<R> {
 }
 
 /// Reads a whole file. No script runs meanwhile.
-pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules) -> Result<Loaded<R>> {
+pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules<'_>) -> Result<Loaded<R>> {
     load_opened(engine, &engine.persistence().load, open(engine, source, rules.checks)?, rules)
 }
 
@@ -60,14 +63,26 @@ pub fn open<R: Read>(engine: &Engine, source: R, checks: Checks) -> Result<FileR
     FileReader::new(source, engine.load_options(), checks)
 }
 
+/// Begins to read a snapshot that a primary sends.
+pub fn open_snapshot<R: Read>(engine: &Engine, source: R) -> Result<FileReader<R>> {
+    /// That of the snapshots of Redis 8, which sends what it has in a version of its own, whose older types are known.
+    const VERSION_OF_REDIS_8: u32 = 12;
+    let checks = checks(engine);
+    let file = open(engine, source, Checks { version: false, ..checks })?;
+    if checks.version && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
+        return Err(Error::Version(file.version()));
+    }
+    Ok(file)
+}
+
 /// Reads what follows. `progress` tells how far it has come.
 pub fn load_opened<R: Read>(
     engine: &Engine,
     progress: &LoadProgress,
     file: FileReader<R>,
-    rules: Rules,
+    rules: Rules<'_>,
 ) -> Result<Loaded<R>> {
-    let Rules { overdue, merge, .. } = rules;
+    let Rules { overdue, merge, patterns, .. } = rules;
     let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -77,7 +92,7 @@ pub fn load_opened<R: Read>(
         let makers: Vec<_> = (0..threads)
             .map(|_| {
                 let loader = Loader::new(engine, may_wait, overdue, progress);
-                scope.spawn(|| make_values(loader, &receiver))
+                scope.spawn(|| make_values(loader, &receiver, patterns))
             })
             .collect();
         let read = read_file(engine, progress, file, merge, &sender);
@@ -156,14 +171,23 @@ fn add_library(engine: &Engine, text: &[u8], replace: bool) -> Result<()> {
     })
 }
 
+/// What the options `rdb-key-save-delay` and `key-load-delay` say, in microseconds.
+pub fn key_delay(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
 fn database(engine: &Engine, number: u64) -> Result<usize> {
     let db = usize::try_from(number).ok().filter(|&db| db < engine.database_count());
     db.ok_or(Error::Damaged("a database that the option 'databases' does not allow"))
 }
 
-fn make_values(mut loader: Loader<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
+fn make_values(
+    mut loader: Loader<'_>,
+    batches: &Mutex<Receiver<Batch>>,
+    patterns: Option<&Patterns>,
+) -> Result<()> {
     let options = *loader.options();
-    let delay = super::key_delay(loader.engine().config().number("key-load-delay"));
+    let delay = key_delay(loader.engine().config().number("key-load-delay"));
     let mut outcome = Ok(());
     loop {
         let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -171,7 +195,9 @@ fn make_values(mut loader: Loader<'_>, batches: &Mutex<Receiver<Batch>>) -> Resu
         // After an error the rest is taken all the same: the reader must not wait for room.
         if outcome.is_ok() {
             outcome = batch.1.read(&options, |record| {
-                loader.put(batch.0, record);
+                if patterns.is_none_or(|patterns| patterns.matches(record.key)) {
+                    loader.put(batch.0, record);
+                }
                 if !delay.is_zero() {
                     thread::sleep(delay);
                 }

@@ -1,0 +1,177 @@
+//! What the link of a replica needs of the program around it.
+
+use larder_engine::{Engine, LogLevel, MayWait, Overdue, Patterns};
+use larder_link::load::{self, Rules};
+use larder_link::{LinkError, Process, Synchronized, TakeSnapshot, Transfer, Wire};
+use parking_lot::{Condvar, Mutex};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The program around a link.
+#[derive(Default)]
+pub struct Around {
+    stop: AtomicBool,
+    pub patterns: Option<Arc<Patterns>>,
+    /// How many threads wait for something to come.
+    waiters: AtomicUsize,
+    pub facts: Mutex<Facts>,
+    changed: Condvar,
+}
+
+/// What has become of the links so far.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub full_syncs: u64,
+    pub partial_syncs: u64,
+    pub last_error: Option<String>,
+}
+
+impl Around {
+    /// For a replica that holds the keys of patterns, or all.
+    pub fn new(patterns: Option<Arc<Patterns>>) -> Around {
+        Around { patterns, ..Around::default() }
+    }
+
+    /// The link is to end.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Waits until something is so; false if it is not within this time.
+    pub fn wait(&self, patience: Duration, mut is_so: impl FnMut(&Facts) -> bool) -> bool {
+        let deadline = Instant::now().checked_add(patience);
+        // Who changes something looks at the number afterwards; who waits looks at what has changed afterwards.
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let mut facts = self.facts.lock();
+        let came_true = loop {
+            if is_so(&facts) {
+                break true;
+            }
+            match deadline {
+                None => self.changed.wait(&mut facts),
+                Some(deadline) if self.changed.wait_until(&mut facts, deadline).timed_out() => {
+                    break is_so(&facts);
+                }
+                Some(_) => {}
+            }
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        came_true
+    }
+
+    fn wake(&self) {
+        if self.waiters.load(Ordering::SeqCst) > 0 {
+            let _facts = self.facts.lock();
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Process for Around {
+    fn is_stopping(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    fn log(&self, _level: LogLevel, _text: &str) {}
+
+    fn secure(
+        &self,
+        socket: TcpStream,
+        _host: &str,
+        _timeout: Duration,
+        _goes_on: &dyn Fn() -> bool,
+    ) -> Result<Arc<dyn Wire>, LinkError> {
+        Ok(Arc::new(Plain(socket)))
+    }
+
+    fn patterns(&self) -> Option<Arc<Patterns>> {
+        self.patterns.clone()
+    }
+
+    fn synchronized(&self, how: Synchronized) {
+        let mut facts = self.facts.lock();
+        match how {
+            Synchronized::Fully => facts.full_syncs += 1,
+            Synchronized::Partially => facts.partial_syncs += 1,
+        }
+        self.changed.notify_all();
+    }
+
+    fn applied(&self) {
+        self.wake();
+    }
+
+    fn ended(&self, error: &LinkError) {
+        if !matches!(error, LinkError::Over) {
+            self.facts.lock().last_error = Some(error.to_string());
+        }
+    }
+}
+
+impl TakeSnapshot for Around {
+    /// The snapshot is loaded beside the data, of which it takes the place when it is whole: reads never see a part of it.
+    fn take_snapshot(
+        &self,
+        transfer: &mut Transfer<'_>,
+        may_wait: &MayWait,
+        on_loaded: &mut dyn FnMut(usize),
+    ) -> Result<(), LinkError> {
+        let engine = Arc::clone(transfer.link().engine());
+        let loaded = transfer.load(None, |source| {
+            self.replace(&engine, source, may_wait, on_loaded).map_err(|error| error.to_string())
+        });
+        loaded.map(drop)
+    }
+}
+
+impl Around {
+    /// Returns what was read beyond the snapshot.
+    fn replace(
+        &self,
+        engine: &Arc<Engine>,
+        source: &mut dyn Read,
+        may_wait: &MayWait,
+        on_loaded: &mut dyn FnMut(usize),
+    ) -> larder_rdb::Result<Vec<u8>> {
+        let checks = load::checks(engine);
+        let file = load::open_snapshot(engine, source)?;
+        let beside = engine.without_data();
+        let patterns = self.patterns.as_deref();
+        let rules = Rules { checks, overdue: Overdue::Keep, merge: false, patterns };
+        let loaded = load::load_opened(&beside, &engine.persistence().load, file, rules)?;
+        let turn = engine.take_turn(Some(may_wait)).map_err(|_| io::Error::other("a script runs"))?;
+        engine.take_data(&beside, &turn);
+        on_loaded(loaded.history.map_or(0, |history| history.db));
+        Ok(loaded.rest.1)
+    }
+}
+
+/// A socket as it is.
+struct Plain(TcpStream);
+
+impl Wire for Plain {
+    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        (&self.0).read(buf)
+    }
+
+    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.0).write_all(bytes)
+    }
+
+    fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.0.peer_addr()
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}

@@ -1,0 +1,143 @@
+//! Options of a store: those of the server that have a meaning in a library.
+
+use crate::error::{Error, Result};
+use larder_engine::config::Config;
+use larder_engine::config_file::Loaded;
+use std::thread;
+
+/// Options that may be set: what is about the data and how it lies in memory. All others are about connections, files, other servers, or the
+/// memory of a process of its own.
+const KNOWN: &[&str] = &[
+    "active-expire-effort",
+    "databases",
+    "hash-max-listpack-entries",
+    "hash-max-listpack-value",
+    "hll-sparse-max-bytes",
+    "lazyfree-lazy-expire",
+    "lazyfree-lazy-server-del",
+    "lazyfree-lazy-user-del",
+    "lazyfree-lazy-user-flush",
+    "list-compress-codec",
+    "list-compress-depth",
+    "list-max-listpack-size",
+    "proto-max-bulk-len",
+    "set-max-intset-entries",
+    "set-max-listpack-entries",
+    "set-max-listpack-value",
+    "stream-node-max-bytes",
+    "stream-node-max-entries",
+    "zset-max-listpack-entries",
+    "zset-max-listpack-value",
+];
+
+/// What is set for every store: there are no reports of crashes, no port, no files, and nobody to ask for latencies.
+const GIVEN: &[(&str, &str)] = &[
+    ("appendonly", "no"),
+    ("commandlog-execution-slower-than", "-1"),
+    ("commandlog-reply-larger-than", "-1"),
+    ("commandlog-request-larger-than", "-1"),
+    ("hide-user-data-from-log", "yes"),
+    ("latency-tracking", "no"),
+    ("port", "0"),
+    ("save", ""),
+];
+
+/// Options of a store that is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    set: Vec<(String, String)>,
+}
+
+impl Options {
+    /// The defaults of the server.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// Sets an option of the server, as `databases` or `hash-max-listpack-entries`. What is wrong with it is said when the store is opened.
+    #[must_use]
+    pub fn option(mut self, name: &str, value: &str) -> Options {
+        self.set.push((name.to_ascii_lowercase(), value.to_owned()));
+        self
+    }
+
+    /// The configuration of an engine.
+    ///
+    /// # Errors
+    /// An option is unknown, wrong, or not one of a library.
+    pub(crate) fn config(&self) -> Result<Config> {
+        self.config_with(&[])
+    }
+
+    /// The same with further options, which are not checked against those of a library.
+    pub(crate) fn config_with(&self, more: &[(&str, &str)]) -> Result<Config> {
+        let config = Config::new(thread::available_parallelism().map_or(1, usize::from));
+        if let Some((name, _)) = self.set.iter().find(|(name, _)| !KNOWN.contains(&name.as_str())) {
+            let reason = match config.get(name) {
+                Some(_) => "has no meaning in a library",
+                None => "there is none of this name",
+            };
+            return Err(Error::Option { name: name.clone(), reason: reason.to_owned() });
+        }
+        let own = self.set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in GIVEN.iter().copied().chain(own).chain(more.iter().copied()) {
+            let mut include = |_: &str| Ok(String::new());
+            let line = format!("{name} {}\n", words(name, value));
+            Loaded::load(&config, &line, &mut include).map_err(|error| Error::Option {
+                name: name.to_owned(),
+                reason: error.to_string().lines().last().unwrap_or_default().to_owned(),
+            })?;
+        }
+        Ok(config)
+    }
+}
+
+/// A value in quotes; that of the primary's address is two words.
+fn words(name: &str, value: &str) -> String {
+    match value.rsplit_once(' ').filter(|_| name == "replicaof") {
+        Some((host, port)) => format!("{} {}", quoted(host), quoted(port)),
+        None => quoted(value),
+    }
+}
+
+fn quoted(value: &str) -> String {
+    let bytes = value.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' => char::from(byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    });
+    format!("\"{}\"", bytes.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_are_those_of_the_server() {
+        let config = Config::new(1);
+        for name in KNOWN.iter().chain(GIVEN.iter().map(|(name, _)| name)) {
+            assert!(config.get(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_set_holds_and_what_is_not_known_is_refused_by_name() {
+        let config = Options::new().option("Databases", "3").config().unwrap();
+        assert_eq!((config.number("databases"), config.number("port")), (3, 0));
+        for (name, value) in [("port", "1"), ("maxmemory", "1gb"), ("no-such", "1"), ("databases", "-1")] {
+            let error = Options::new().option(name, value).config().err();
+            assert!(matches!(&error, Some(Error::Option { name: said, .. }) if said == name), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn values_of_any_bytes() {
+        let secret = "a b\"c\\d\u{e9}\n";
+        let config =
+            Options::new().config_with(&[("primaryauth", secret), ("replicaof", "::1 7000")]).unwrap();
+        assert_eq!(
+            (config.value("primaryauth").as_str(), config.value("replicaof").as_str()),
+            (secret, "::1 7000")
+        );
+    }
+}
