@@ -103,6 +103,25 @@ impl Hash {
         Hash { table: Table::with_room(fields, bytes + fields) }
     }
 
+    /// A hash of these fields with their values; None if a field is there twice. O(n log n), and a fraction of what as many calls of
+    /// [`set`](Self::set) take.
+    ///
+    /// Panics if there are 2^32 fields or more.
+    pub fn of_fields<'a>(
+        fields: impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])>,
+        limits: HashLimits,
+    ) -> Option<Self> {
+        let mut longest = 0;
+        let entry = |(field, value): (&'a [u8], &'a [u8])| {
+            longest = longest.max(field.len()).max(value.len());
+            FieldValueNew { field, value, expire_at_ms: None }
+        };
+        let entries: Vec<FieldValueNew<'_>> = fields.map(entry).collect();
+        let mut hash = Hash { table: Table::of_entries(&entries)? };
+        hash.note_size(longest, false, limits);
+        Some(hash)
+    }
+
     /// Number of fields, those included whose time has come but which are not taken out yet. O(1).
     #[inline]
     pub fn len(&self) -> usize {

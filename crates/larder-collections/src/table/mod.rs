@@ -24,6 +24,8 @@
 //! Policies: those of [`crate::key_table`]: split at [`SEGMENT_SLOTS_MAX`] or [`SEGMENT_BYTES_MAX`] but not deeper than
 //! log2(segments) + [`DEPTH_SLACK`], merge buddies that fit into one segment with room to spare.
 //!
+//! Tables of entries that are all known are made at once, by `bulk`.
+//!
 //! Invariants:
 //! - T1: each entry's position lies in its segment's positions, and its slot has the tag of its hash. No key is twice.
 //! - T2: a child of a node at level k (root: 0) has a run of 2^(6(k+1) - depth) slots, a node one of a single slot and at
@@ -32,8 +34,9 @@
 //! - T4: a leaf's `soonest` is at most its earliest expiry, a tree's at most that of its leaves.
 //! - T5: no leaf is deeper than `deepest` or has more than `2^sample_bits` slots.
 //!
-//! Tested by `tests/` here: a model with clones, hostile hashes, scans under change, chi-square, drops.
+//! Tested by `tests/` here: a model with clones, tables made at once beside single inserts, hostile hashes, scans under change, chi-square, drops.
 
+mod bulk;
 mod change;
 mod expiry;
 mod node;

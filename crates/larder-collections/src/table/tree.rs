@@ -192,7 +192,7 @@ impl<L: Layout> Tree<L> {
         (self.segments.ilog2() + DEPTH_SLACK).min(DEPTH_MAX)
     }
 
-    fn split<H: KeyHash>(&mut self, at: u32) {
+    pub(super) fn split<H: KeyHash>(&mut self, at: u32) {
         let (mut before, mut after, mut depth) = (0, 0, 0);
         self.nodes += self.root.split(at, |leaf| {
             depth = leaf.rows().depth() + 1;

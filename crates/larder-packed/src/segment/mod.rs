@@ -90,8 +90,12 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// An empty segment with room for `slots` entries of `entry_bytes` bytes in all.
     pub fn with_room(slots: usize, entry_bytes: usize) -> Segment {
-        let front = REFS_BYTES + HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES;
-        Segment::with_capacity(front + entry_bytes)
+        Segment::with_capacity(Segment::content_of(slots, entry_bytes))
+    }
+
+    /// The content of a segment with `slots` entries of `entry_bytes` in all.
+    fn content_of(slots: usize, entry_bytes: usize) -> usize {
+        REFS_BYTES + HEADER_BYTES + slots.div_ceil(LANES) * GROUP_BYTES + entry_bytes
     }
 
     /// Adds an entry of `len` bytes, to be filled through [`Page::entry_mut`].

@@ -9,13 +9,36 @@ use std::io::BufRead;
 
 /// Expiries do not matter while a hash is built: nothing is due before time began.
 const NO_TIME: u64 = 0;
+const TWICE: Error = Error::Damaged("a field that is there twice");
 /// The expiry of a field that has none.
 const NEVER: i64 = -1;
 
+/// Up to this many fields, of this many bytes together, are gathered before the hash is made.
+const BUILD_MAX: u64 = 1 << 13;
+const BUILD_BYTES_MAX: usize = 1 << 20;
+
 /// Fields and values as strings.
 pub fn strings(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
-    let (mut hash, mut field, mut value) = (Hash::new(), Vec::new(), Vec::new());
-    for _ in 0..input.length()? {
+    let count = input.length()?;
+    // Where fields and values end, by turns.
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    let mut left = count;
+    if count <= BUILD_MAX {
+        while left > 0 && bytes.len() <= BUILD_BYTES_MAX {
+            for _ in 0..2 {
+                input.string_into(&mut bytes)?;
+                ends.push(bytes.len());
+            }
+            left -= 1;
+        }
+    }
+    let (pairs, _) = ends.as_chunks::<2>();
+    let starts = std::iter::once(0).chain(pairs.iter().map(|pair| pair[1]));
+    let pair = |(start, &[field, value]): (usize, &[usize; 2])| (&bytes[start..field], &bytes[field..value]);
+    let pairs: Vec<_> = starts.zip(pairs).map(pair).collect();
+    let mut hash = Hash::of_fields(pairs.into_iter(), limits).ok_or(TWICE)?;
+    let (mut field, mut value) = (Vec::new(), Vec::new());
+    for _ in 0..left {
         read_pair(input, &mut field, &mut value)?;
         add(&mut hash, &field, &value, FieldExpiry::Clear, limits)?;
     }
@@ -83,5 +106,5 @@ fn of_elements(elements: &[Element<'_>], limits: HashLimits) -> Result<Hash> {
 
 fn add(hash: &mut Hash, field: &[u8], value: &[u8], expiry: FieldExpiry, limits: HashLimits) -> Result<()> {
     let is_new = hash.set(field, value, expiry, limits, NO_TIME);
-    if is_new { Ok(()) } else { Err(Error::Damaged("a field that is there twice")) }
+    if is_new { Ok(()) } else { Err(TWICE) }
 }

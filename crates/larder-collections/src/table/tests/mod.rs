@@ -1,5 +1,6 @@
 //! The table against models, hostile hashes, and its own promises.
 
+mod bulk;
 mod model;
 mod promises;
 

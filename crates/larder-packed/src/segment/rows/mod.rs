@@ -45,6 +45,16 @@ impl<L: Layout> Rows<L> {
         Rows::of(Segment::with_room(slots, entry_bytes))
     }
 
+    /// What the content of a segment with `slots` entries of `entry_bytes` in all is.
+    pub fn content_of(slots: usize, entry_bytes: usize) -> usize {
+        Segment::content_of(slots, entry_bytes)
+    }
+
+    /// Bytes that an entry takes in a segment.
+    pub fn footprint_bytes(new: L::New<'_>) -> usize {
+        footprint_of(L::entry_bytes(new))
+    }
+
     /// The bytes, for sizes.
     #[inline]
     pub fn page(&self) -> &Page {
