@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build test test-full test-checked test-ecosystem test-package unit clients lint fmt pages bench charts book deb musl deps fuzz
+.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint fmt pages bench charts book deb musl deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -66,7 +66,7 @@ test-ecosystem: build
 	$(MAKE) test-package
 
 # The Debian package on a Debian of its own: installed, started, upgraded, purged. Needs root.
-test-package: build
+test-package: build loader
 	$(PYTHON) tests/packaging/run.py $(if $(wildcard $(MUSL_SERVER)),--static $(MUSL_SERVER))
 
 # Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed
@@ -121,8 +121,11 @@ $(CURDIR)/target/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root target/tools
 
 # The Debian package, in target/debian.
-deb: build
-	packaging/debian/build.sh $(LARDER_SERVER) target/debian
+deb: build loader
+	packaging/debian/build.sh $(LARDER_SERVER) target/release/larder-load target/debian
+
+loader:
+	$(CARGO) build --release -p larder-load
 
 # A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
 MUSL_TARGET := $(shell uname -m)-unknown-linux-musl

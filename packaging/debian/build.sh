@@ -1,12 +1,13 @@
 #!/bin/sh
-# Makes the Debian package of a binary: build.sh BINARY FOLDER. Prints the package's path.
+# Makes the Debian package of a server and a loader: build.sh SERVER LOADER FOLDER. Prints the package's path.
 #
-# The binary keeps its symbols: reports of crashes name functions by them. The tools are those of dpkg-dev. Every file of the package has the time of the last commit, so that the same sources and the same
-# binary make the same package.
+# The binaries keep their symbols: reports of crashes name functions by them. The tools are those of dpkg-dev. Every file of the package has the time of the last commit, so that the same sources and the same
+# binaries make the same package.
 set -eu
 
-binary=$1
-folder=$2
+server=$1
+loader=$2
+folder=$3
 here=$(cd "$(dirname "$0")/.." && pwd)
 root=$here/..
 tree=$(mktemp -d)
@@ -23,14 +24,17 @@ put_compressed() {
     gzip -9n "$tree/root/$2"
 }
 
-put 0755 "$binary" usr/bin/larder-server
+put 0755 "$server" usr/bin/larder-server
+put 0755 "$loader" usr/bin/larder-load
 put 0644 "$here/larder.conf" etc/larder/larder.conf
 put 0644 "$here/systemd/larder-server.service" lib/systemd/system/larder-server.service
-put_compressed "$here/man/larder-server.1" usr/share/man/man1/larder-server.1
+for program in larder-server larder-load; do
+    put_compressed "$here/man/$program.1" "usr/share/man/man1/$program.1"
+    put 0644 "$here/completions/$program.bash" "usr/share/bash-completion/completions/$program"
+    put 0644 "$here/completions/_$program" "usr/share/zsh/vendor-completions/_$program"
+    put 0644 "$here/completions/$program.fish" "usr/share/fish/vendor_completions.d/$program.fish"
+done
 put_compressed "$here/man/larder.conf.5" usr/share/man/man5/larder.conf.5
-put 0644 "$here/completions/larder-server.bash" usr/share/bash-completion/completions/larder-server
-put 0644 "$here/completions/_larder-server" usr/share/zsh/vendor-completions/_larder-server
-put 0644 "$here/completions/larder-server.fish" usr/share/fish/vendor_completions.d/larder-server.fish
 put 0644 "$here/grafana-dashboard.json" usr/share/doc/larder-server/grafana-dashboard.json
 put 0644 "$here/debian/copyright" usr/share/doc/larder-server/copyright
 put 0644 "$here/debian/lintian-overrides" usr/share/lintian/overrides/larder-server
@@ -41,11 +45,11 @@ printf 'larder-server (%s) unstable; urgency=medium\n\n  * Release %s: see NEWS.
 put_compressed "$tree/changelog" usr/share/doc/larder-server/changelog
 mkdir -p "$tree/root/var/lib/larder" "$tree/root/DEBIAN"
 
-# The shared libraries that the binary needs, and from which version on. The tool wants a source package to stand in.
+# The shared libraries that the binaries need, and from which version on. The tool wants a source package to stand in.
 mkdir -p "$tree/source/debian"
 printf 'Source: larder\n\nPackage: larder-server\nArchitecture: any\n' > "$tree/source/debian/control"
-depends=$(cd "$tree/source" && dpkg-shlibdeps -O "$tree/root/usr/bin/larder-server" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
-# A static binary needs none.
+depends=$(cd "$tree/source" && dpkg-shlibdeps -O "$tree/root/usr/bin/larder-server" "$tree/root/usr/bin/larder-load" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+# Static binaries need none.
 [ -n "$depends" ] || depends="base-files"
 
 for script in postinst prerm postrm; do

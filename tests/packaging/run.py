@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Debian package, on a Debian that has nothing else: it is installed, started as its unit says, upgraded, removed and purged.
 
-    run.py [--server PATH] [--static PATH]
+    run.py [--server PATH] [--loader PATH] [--static PATH]
 
 Makes the package of the server (LARDER_SERVER, or what --server names), and a Debian below target/packaging by mmdebstrap. Needs root,
 for chroot. What --static names is started in a folder that holds nothing else, as the container image does. Prints a line for each
@@ -153,6 +153,7 @@ def scenario_install(system):
     assert system.owner_and_mode("/var/lib/larder") == "larder:larder 750"
     assert system.owner_and_mode("/usr/bin/larder-server") == "root:root 755"
     assert "larder=" in system.call("larder-server", "--version")
+    assert "--rdb FILE" in system.call("larder-load", "--help")
     wants = system.root / "etc/systemd/system/multi-user.target.wants" / UNIT
     assert wants.is_symlink(), "the service starts with the system"
 
@@ -273,7 +274,7 @@ def scenario_syslog(system):
 
 def scenario_pages(system):
     """Manual pages are formatted without a complaint, and shells take the completions."""
-    for page in ["man1/larder-server.1", "man5/larder.conf.5"]:
+    for page in ["man1/larder-server.1", "man1/larder-load.1", "man5/larder.conf.5"]:
         path = system.root / "usr/share/man" / f"{page}.gz"
         text = subprocess.run(["gzip", "-dc", path], stdout=subprocess.PIPE, check=True).stdout
         result = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
@@ -284,7 +285,10 @@ def scenario_pages(system):
             "COMP_WORDS=(larder-server --appendfsync al); COMP_CWORD=2; _larder_server; echo ${COMPREPLY[@]}; "
             "COMP_WORDS=(larder-server --maxmemory-po); COMP_CWORD=1; _larder_server; echo ${COMPREPLY[@]}")
     assert run("bash", "-c", bash).split() == ["always", "--maxmemory-policy"]
-    run("zsh", "-n", share / "zsh/vendor-completions/_larder-server")
+    for program in ["larder-server", "larder-load"]:
+        run("zsh", "-n", share / "zsh/vendor-completions" / f"_{program}")
+        run("bash", "-n", share / "bash-completion/completions" / program)
+        run("fish", "--no-config", "--no-execute", share / "fish/vendor_completions.d" / f"{program}.fish")
     fish = f"source {share}/fish/vendor_completions.d/larder-server.fish; complete -C 'larder-server --maxmemory-po'"
     assert run("fish", "--no-config", "-c", fish).startswith("--maxmemory-policy")
 
@@ -355,6 +359,7 @@ def report(name, check, *args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", default=os.environ.get("LARDER_SERVER", ROOT / "target/release/larder-server"))
+    parser.add_argument("--loader", default=ROOT / "target/release/larder-load")
     parser.add_argument("--static")
     options = parser.parse_args()
     if os.getuid() != 0:
@@ -363,7 +368,7 @@ def main():
     need_programs()
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        package = run(ROOT / "packaging/debian/build.sh", options.server, folder).strip()
+        package = run(ROOT / "packaging/debian/build.sh", options.server, options.loader, folder).strip()
         good &= report("lint", check_lint, package)
         system = System(folder, package)
         try:

@@ -31,7 +31,8 @@ pub(super) struct Bounds {
 }
 
 impl Shape {
-    /// The polygon with these vertices, measured from the point of the sphere below their mean in space.
+    /// The polygon with these vertices, measured from the point of the sphere below their mean in space. Their sum has the same direction, and
+    /// is what Valkey takes: a division would change last digits.
     pub fn polygon(vertices: Vec<Position>) -> Shape {
         let (mut x, mut y, mut z) = (0.0, 0.0, 0.0);
         for vertex in &vertices {
@@ -40,8 +41,6 @@ impl Shape {
             y += latitude.cos() * longitude.sin();
             z += latitude.sin();
         }
-        let count = vertices.len() as f64;
-        let (x, y, z) = (x / count, y / count, z / count);
         let latitude = z.atan2((x * x + y * y).sqrt());
         let center = Position { longitude: degrees(y.atan2(x)), latitude: degrees(latitude) };
         Shape { center, area: Area::Polygon(vertices) }
