@@ -41,7 +41,8 @@ fn run(block: &str, nodes: &[&Node], words: &[(&str, &str)]) {
         let output = Command::new(&tool).args(parts).output().expect("it is installed");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{line}\n{said}");
-        // Whoever reads it takes longer than this for the next line.
+        // Whoever reads it takes longer than this for the next line. A node that has given its last slot away follows who has it, and is not
+        // reset while it loads.
         until("all nodes agree", || {
             let check = Command::new(peer_path("valkey-cli"))
                 .args(["--cluster", "check", &nodes[0].address()])
@@ -49,6 +50,7 @@ fn run(block: &str, nodes: &[&Node], words: &[(&str, &str)]) {
             let check = check.expect("it is installed");
             check.status.success() && String::from_utf8_lossy(&check.stdout).contains("All nodes agree")
         });
+        until("nodes have settled", || nodes.iter().all(|node| node.is_settled()));
     }
 }
 

@@ -124,6 +124,11 @@ impl Node {
         field_of(&self.ask("INFO replication"), field)
     }
 
+    /// Whether it is a primary, or has the data of its own.
+    pub fn is_settled(&self) -> bool {
+        self.replication("role") == "master" || self.replication("master_link_status") == "up"
+    }
+
     /// The words of what this node says of another.
     pub fn line_about(&self, id: &str) -> Vec<String> {
         let text = self.ask("CLUSTER NODES");
@@ -208,13 +213,16 @@ pub fn meet(nodes: &[&Node]) {
     settle(nodes);
 }
 
-/// Waits until all nodes know each other and find the cluster well.
+/// Waits until all nodes know each other, have links to each other, and find the cluster well.
 pub fn settle(nodes: &[&Node]) {
     let ids: Vec<String> = nodes.iter().map(|node| node.id()).collect();
     until("all nodes know each other and are well", || {
         nodes.iter().all(|node| {
             let known = node.ask("CLUSTER NODES");
-            node.info("cluster_state") == "ok" && ids.iter().all(|id| known.contains(id.as_str()))
+            let is_linked = |id: &String| {
+                known.lines().any(|line| line.starts_with(id.as_str()) && line.contains(" connected"))
+            };
+            node.info("cluster_state") == "ok" && ids.iter().all(is_linked)
         })
     });
 }
