@@ -2,7 +2,7 @@
 
 use super::store;
 use larder_embed::Reply;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 #[test]
 fn no_increment_is_lost() {
@@ -35,21 +35,27 @@ fn nobody_sees_half_of_a_transaction() {
     let store = store();
     store.mset(&[("a", "0"), ("b", "0")]).unwrap();
     let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    // Writers go on until each reader has had its turn.
+    let reads = [const { AtomicU64::new(0) }; 2];
+    let all_have_read = || reads.iter().all(|reads| reads.load(Relaxed) > 0);
+    let written = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| {
-                    for _ in 0..2000 {
+                    let mut written = 0;
+                    while written < 2000 || written < 1_000_000 && !all_have_read() {
+                        written += 1;
                         let commands: [&[&str]; 2] = [&["INCRBY", "a", "1"], &["INCRBY", "b", "-1"]];
                         store.transaction(&commands).unwrap();
                     }
+                    written
                 })
             })
             .collect();
-        let readers: Vec<_> = (0..2)
-            .map(|_| {
+        let readers: Vec<_> = reads
+            .iter()
+            .map(|reads| {
                 scope.spawn(|| {
-                    let mut seen = 0;
                     while !done.load(Relaxed) {
                         let found = store.mget(&["a", "b"]).unwrap();
                         let number = |at: usize| -> i64 {
@@ -57,19 +63,18 @@ fn nobody_sees_half_of_a_transaction() {
                             std::str::from_utf8(bytes).unwrap().parse().unwrap()
                         };
                         assert_eq!(number(0), -number(1));
-                        seen += 1;
+                        reads.fetch_add(1, Relaxed);
                     }
-                    seen
                 })
             })
             .collect();
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        let written: u64 = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
         done.store(true, Relaxed);
-        for reader in readers {
-            assert!(reader.join().unwrap() > 0, "a reader has read");
-        }
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        written
     });
-    assert_eq!(store.command(&["GET", "a"]).unwrap(), Reply::Bytes(b"4000".to_vec()));
+    assert!(all_have_read(), "each reader has read");
+    assert_eq!(store.command(&["GET", "a"]).unwrap(), Reply::Bytes(written.to_string().into_bytes()));
 }
 
 #[test]
