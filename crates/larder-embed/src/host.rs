@@ -1,37 +1,17 @@
 //! The process around the engine: a program that has no files, sockets or log for it.
 
 use larder_engine::{
-    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, HostMemory, LogHost, LogLevel, Logged,
-    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
+    ApplyError, ConfigHost, CpuTimes, HostMemory, LogHost, LogLevel, Logged, MemoryHost, PeerHost,
+    ProcessHost, SavingHost, ShutdownFlags,
 };
 use std::io;
 
 /// Says what can be said, and refuses the rest.
 pub struct EmbeddedHost;
 
-fn no_files() -> SystemError {
-    io::Error::new(io::ErrorKind::Unsupported, "there are no files in a library").into()
-}
-
 impl ConfigHost for EmbeddedHost {
     fn apply_config(&self, _name: &str, _value: &str) -> Result<(), ApplyError> {
-        Err(ApplyError::System(no_files()))
-    }
-
-    fn config_file(&self) -> String {
-        String::new()
-    }
-
-    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), RewriteError> {
-        Err(RewriteError::NoFile)
-    }
-
-    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, SystemError> {
-        Err(no_files())
-    }
-
-    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), SystemError> {
-        Err(no_files())
+        Err(ApplyError::System(io::Error::from(io::ErrorKind::Unsupported).into()))
     }
 }
 
@@ -68,11 +48,7 @@ fn resident_bytes() -> u64 {
     pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
-impl PeerHost for EmbeddedHost {
-    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
-        Err(ExchangeError::Connecting)
-    }
-}
+impl PeerHost for EmbeddedHost {}
 
 impl ProcessHost for EmbeddedHost {
     fn cpu(&self) -> CpuTimes {
@@ -89,24 +65,6 @@ impl ProcessHost for EmbeddedHost {
 }
 
 impl SavingHost for EmbeddedHost {
-    fn save(&self) -> Result<(), Logged> {
-        Err(Logged)
-    }
-
-    fn save_in_background(&self, _now: bool) {}
-
-    fn flushed(&self) {}
-
-    fn rewrite_log_in_background(&self) {}
-
-    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
-        Err(ReloadError::RdbFile)
-    }
-
-    fn reload_log(&self) -> Result<(), ReloadError> {
-        Err(ReloadError::AppendOnlyFile)
-    }
-
     fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
         Err(Logged)
     }

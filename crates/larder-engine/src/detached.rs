@@ -2,9 +2,8 @@
 
 use crate::engine::{Engine, EngineOptions};
 use crate::host::{
-    ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost, LogLevel, Logged,
-    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
-    TlsCertificates,
+    ApplyError, ConfigHost, CpuTimes, Host, HostMemory, LogHost, LogLevel, Logged, MemoryHost, PeerHost,
+    ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError, TlsCertificates,
 };
 use std::sync::Arc;
 
@@ -72,11 +71,7 @@ impl MemoryHost for CopyHost {
     }
 }
 
-impl PeerHost for CopyHost {
-    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
-        Err(ExchangeError::Connecting)
-    }
-}
+impl PeerHost for CopyHost {}
 
 impl ProcessHost for CopyHost {
     fn cpu(&self) -> CpuTimes {
@@ -93,16 +88,6 @@ impl ProcessHost for CopyHost {
 }
 
 impl SavingHost for CopyHost {
-    fn save(&self) -> Result<(), Logged> {
-        Err(Logged)
-    }
-
-    fn save_in_background(&self, _now: bool) {}
-
-    fn flushed(&self) {}
-
-    fn rewrite_log_in_background(&self) {}
-
     fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
         Err(ReloadError::OnCopy)
     }

@@ -108,19 +108,27 @@ pub trait Host: ConfigHost + LogHost + MemoryHost + PeerHost + ProcessHost + Sav
 
 impl<T: ConfigHost + LogHost + MemoryHost + PeerHost + ProcessHost + SavingHost> Host for T {}
 
-/// The options: their effect on the process, and the files that hold them and the users.
+/// The options: their effect on the process, and the files that hold them and the users. By default there are no files.
 pub trait ConfigHost: Send + Sync {
     /// Puts an option into effect that concerns sockets, the log or the process.
     fn apply_config(&self, name: &str, value: &str) -> Result<(), ApplyError>;
     /// Path of the configuration file; empty when there is none.
-    fn config_file(&self) -> String;
+    fn config_file(&self) -> String {
+        String::new()
+    }
     /// Writes the configuration file again. `users` are the lines of the users, if they belong there. `all`: with the
     /// options that are as they are by default.
-    fn rewrite_config(&self, users: &[String], all: bool) -> Result<(), RewriteError>;
+    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), RewriteError> {
+        Err(RewriteError::NoFile)
+    }
     /// Reads the ACL file.
-    fn read_acl_file(&self, path: &str) -> Result<Vec<u8>, SystemError>;
+    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, SystemError> {
+        Err(SystemError::no_files())
+    }
     /// Writes the ACL file again, whole or not at all.
-    fn write_acl_file(&self, path: &str, text: &[u8]) -> Result<(), SystemError>;
+    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), SystemError> {
+        Err(SystemError::no_files())
+    }
     /// The certificates that TLS is done with.
     fn tls_certificates(&self) -> TlsCertificates {
         TlsCertificates::default()
@@ -148,10 +156,12 @@ pub trait MemoryHost: Send + Sync {
     fn malloc_stats(&self) -> String;
 }
 
-/// Other servers.
+/// Other servers. By default none can be reached.
 pub trait PeerHost: Send + Sync {
     /// Sends commands to another server, and returns the lines that it replies.
-    fn exchange(&self, exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError>;
+    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
+        Err(ExchangeError::Connecting)
+    }
     /// How many connections to other servers are kept for the next exchange.
     fn kept_connections(&self) -> usize {
         0
@@ -176,22 +186,28 @@ pub trait ProcessHost: Send + Sync {
     }
 }
 
-/// The files that hold the data, and the end of the process.
+/// The files that hold the data, and the end of the process. By default there are no files.
 pub trait SavingHost: Send + Sync {
     /// Saves the keyspace on this thread; the state says already that it is being saved.
-    fn save(&self) -> Result<(), Logged>;
+    fn save(&self) -> Result<(), Logged> {
+        Err(Logged)
+    }
     /// The same on another thread: the keyspace as it is now, if `now`, which takes that no shard is held; else, as it is
     /// soon.
-    fn save_in_background(&self, now: bool);
+    fn save_in_background(&self, _now: bool) {}
     /// FLUSHALL was executed. No shard is held.
-    fn flushed(&self);
+    fn flushed(&self) {}
     /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
-    fn rewrite_log_in_background(&self);
+    fn rewrite_log_in_background(&self) {}
     /// Saves if `save`, then empties the keyspace if `flush` and loads the file; its libraries of functions replace those that
     /// are there if `merge`.
-    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError>;
+    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
+        Err(ReloadError::RdbFile)
+    }
     /// Empties the keyspace and loads the append-only file.
-    fn reload_log(&self) -> Result<(), ReloadError>;
+    fn reload_log(&self) -> Result<(), ReloadError> {
+        Err(ReloadError::AppendOnlyFile)
+    }
     /// Saves what must be saved and asks all loops to stop. After an error the server goes on.
     fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged>;
     /// The same on another thread, after replicas have got what they lack, or `shutdown-timeout` is over. After an error,

@@ -61,6 +61,11 @@ impl Engine {
     }
 }
 
+/// Whether the keyspace is too large for the cache.
+fn prefetching_pays(engine: &Engine) -> bool {
+    engine.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN
+}
+
 impl Worker {
     pub(crate) fn new(
         engine: Arc<Engine>,
@@ -197,9 +202,6 @@ impl Worker {
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth
     /// it for several keys of a keyspace that does not fit the cache; does nothing for a small one.
     pub fn prefetch<'k>(&self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
-        if self.engine.key_count.load(Relaxed) < PREFETCH_KEYS_MIN {
-            return;
-        }
         self.prefetch_hashes(keys.map(|key| (session.db, self.engine.key(key).hash)));
     }
 
@@ -208,7 +210,7 @@ impl Worker {
     pub fn prepare<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
         let known = &mut self.state.known_hashes;
         known.forget();
-        if self.engine.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN {
+        if prefetching_pays(&self.engine) {
             known.fill(keys);
             self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
         }
@@ -221,7 +223,7 @@ impl Worker {
 
     /// The same for keys of which the databases and the hashes are known.
     pub(crate) fn prefetch_hashes(&self, keys: impl Iterator<Item = (usize, u64)>) {
-        if self.engine.key_count.load(Relaxed) < PREFETCH_KEYS_MIN {
+        if !prefetching_pays(&self.engine) {
             return;
         }
         let mut known = [(0, 0); PREFETCH_MAX];

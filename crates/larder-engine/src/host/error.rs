@@ -34,6 +34,11 @@ impl SystemError {
     pub(crate) fn on_copy() -> Self {
         SystemError(io::Error::other(ON_COPY))
     }
+
+    /// What a process without files answers.
+    pub(crate) fn no_files() -> Self {
+        SystemError(io::Error::new(io::ErrorKind::Unsupported, "there are no files"))
+    }
 }
 
 /// Why the process does not put an option into effect.

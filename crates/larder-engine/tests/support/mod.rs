@@ -5,9 +5,9 @@
 use larder_engine::config::Config;
 use larder_engine::config_file::Loaded;
 use larder_engine::{
-    ApplyError, ConfigHost, ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Exchange, ExchangeError,
-    Flow, HostMemory, LogHost, LogLevel, Logged, Mail, MemoryHost, Names, PeerHost, ProcessHost, ReloadError,
-    RewriteError, SavingHost, Session, ShutdownFlags, SystemError, Worker,
+    ApplyError, ConfigHost, ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, HostMemory, LogHost,
+    LogLevel, Logged, Mail, MemoryHost, Names, PeerHost, ProcessHost, SavingHost, Session, ShutdownFlags,
+    Worker,
 };
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
@@ -15,25 +15,9 @@ use std::sync::Arc;
 /// A process that has no files and no sockets.
 struct NoHost;
 
-fn no_files() -> SystemError {
-    std::io::Error::other("there are no files").into()
-}
-
 impl ConfigHost for NoHost {
     fn apply_config(&self, _name: &str, _value: &str) -> Result<(), ApplyError> {
         Ok(())
-    }
-    fn config_file(&self) -> String {
-        String::new()
-    }
-    fn rewrite_config(&self, _users: &[String], _all: bool) -> Result<(), RewriteError> {
-        Err(RewriteError::NoFile)
-    }
-    fn read_acl_file(&self, _path: &str) -> Result<Vec<u8>, SystemError> {
-        Err(no_files())
-    }
-    fn write_acl_file(&self, _path: &str, _text: &[u8]) -> Result<(), SystemError> {
-        Err(no_files())
     }
 }
 
@@ -51,11 +35,7 @@ impl MemoryHost for NoHost {
     }
 }
 
-impl PeerHost for NoHost {
-    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<Vec<String>, ExchangeError> {
-        Err(ExchangeError::Connecting)
-    }
-}
+impl PeerHost for NoHost {}
 
 impl ProcessHost for NoHost {
     fn cpu(&self) -> CpuTimes {
@@ -70,18 +50,6 @@ impl ProcessHost for NoHost {
 }
 
 impl SavingHost for NoHost {
-    fn save(&self) -> Result<(), Logged> {
-        Err(Logged)
-    }
-    fn save_in_background(&self, _now: bool) {}
-    fn flushed(&self) {}
-    fn rewrite_log_in_background(&self) {}
-    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
-        Err(ReloadError::RdbFile)
-    }
-    fn reload_log(&self) -> Result<(), ReloadError> {
-        Err(ReloadError::AppendOnlyFile)
-    }
     fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
         Ok(())
     }
