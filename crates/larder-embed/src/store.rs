@@ -18,8 +18,8 @@ mod strings;
 use crate::error::{Error, Result};
 use crate::host::EmbeddedHost;
 use crate::replica::events::{Events, Hub};
-use crate::reply::Reply;
 use crate::reply::raw::{Raw, error_of};
+use crate::reply::{self, Reply};
 use larder_engine::{Cron, Engine, EngineOptions, Names, spawn_background};
 use larder_resp::OwnedArgs;
 use options::Options;
@@ -165,7 +165,7 @@ fn whole(mut bytes: &[u8]) -> Result<Reply> {
     if bytes.first() == Some(&b'-') {
         return Err(error_of(bytes));
     }
-    Ok(Reply::read(&mut bytes)?)
+    Ok(reply::read(&mut bytes)?)
 }
 
 /// The thread that looks after the engine ten times a second.

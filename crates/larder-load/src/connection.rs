@@ -1,43 +1,24 @@
 //! A connection to a server: commands into a buffer, replies out of a socket.
 
 use crate::error::{Error, Result};
-use larder_resp::encode_command;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use larder_resp::{Value, ValueLimits, encode_command};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 /// No reply takes longer than this.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// The longest string, or array, that is read of a reply: payloads have at most 512 MB. Memory is taken as the bytes arrive.
-const REPLY_BYTES_MAX: i64 = 1 << 30;
+/// Payloads have at most 512 MB, and arrays are not deep.
+const LIMITS: ValueLimits = ValueLimits { depth: 8, len_max: 1 << 30 };
 /// The reply to most commands.
 const OK: &[u8] = b"+OK\r\n";
-/// Arrays within arrays.
-const DEPTH_MAX: u32 = 8;
 
-/// A reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// An array.
-    Array(Vec<Reply>),
-    /// An error.
-    Error(String),
-    /// A number.
-    Int(i64),
-    /// Nothing.
-    Null,
-    /// A string of either form.
-    Text(Vec<u8>),
-}
-
-impl Reply {
-    /// The text of a string, or the error.
-    pub fn text(&self) -> String {
-        match self {
-            Reply::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Reply::Error(error) => error.clone(),
-            _ => String::new(),
-        }
+/// The text of a string, or the error.
+pub fn text_of(reply: &Value) -> String {
+    match reply {
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Status(text) | Value::Error(text) => text.clone(),
+        _ => String::new(),
     }
 }
 
@@ -68,8 +49,8 @@ impl Connection {
     }
 
     /// Reads one reply.
-    pub fn reply(&mut self) -> Result<Reply> {
-        read_reply(&mut self.stream, DEPTH_MAX).map_err(|error| self.broken(&error))
+    pub fn reply(&mut self) -> Result<Value> {
+        Value::read(&mut self.stream, LIMITS).map_err(|error| self.broken(&error))
     }
 
     /// Takes the reply `OK` if it comes next, and has come whole.
@@ -85,7 +66,7 @@ impl Connection {
     }
 
     /// One command and its reply.
-    pub fn ask(&mut self, words: &[&[u8]]) -> Result<Reply> {
+    pub fn ask(&mut self, words: &[&[u8]]) -> Result<Value> {
         let mut request = Vec::new();
         command(&mut request, words);
         self.send(&request)?;
@@ -107,50 +88,16 @@ pub fn command(to: &mut Vec<u8>, words: &[&[u8]]) {
     encode_command(to, words.iter().copied());
 }
 
-fn read_reply(source: &mut impl BufRead, depth: u32) -> io::Result<Reply> {
-    let odd = || io::Error::new(io::ErrorKind::InvalidData, "not a reply of the protocol");
-    let mut line = Vec::new();
-    source.by_ref().take(64 << 10).read_until(b'\n', &mut line)?;
-    if line.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let line = line.strip_suffix(b"\r\n").ok_or_else(odd)?;
-    let (&mark, rest) = line.split_first().ok_or_else(odd)?;
-    let text = || String::from_utf8_lossy(rest).into_owned();
-    let number = || text().parse::<i64>().map_err(|_| odd());
-    Ok(match mark {
-        b'+' => Reply::Text(rest.to_vec()),
-        b'-' => Reply::Error(text()),
-        b':' => Reply::Int(number()?),
-        b'$' | b'*' if number()? == -1 => Reply::Null,
-        b'$' => {
-            let len = Some(number()?).filter(|len| (0..=REPLY_BYTES_MAX).contains(len)).ok_or_else(odd)?;
-            let mut bytes = Vec::new();
-            source.by_ref().take(len as u64 + 2).read_to_end(&mut bytes)?;
-            if bytes.len() as i64 != len + 2 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            bytes.truncate(len as usize);
-            Reply::Text(bytes)
-        }
-        b'*' if depth > 0 => {
-            let len = Some(number()?).filter(|len| (0..=REPLY_BYTES_MAX).contains(len)).ok_or_else(odd)?;
-            Reply::Array((0..len).map(|_| read_reply(source, depth - 1)).collect::<io::Result<_>>()?)
-        }
-        _ => return Err(odd()),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn replies_and_what_is_none() {
-        let read = |bytes: &[u8]| read_reply(&mut &bytes[..], DEPTH_MAX).ok();
+        let read = |bytes: &[u8]| Value::read(&mut &bytes[..], LIMITS).ok();
         let whole = b"*3\r\n$2\r\nab\r\n:5\r\n*1\r\n$-1\r\n";
-        let inner = Reply::Array(vec![Reply::Null]);
-        assert_eq!(read(whole), Some(Reply::Array(vec![Reply::Text(b"ab".to_vec()), Reply::Int(5), inner])));
+        let inner = Value::Array(vec![Value::Null]);
+        assert_eq!(read(whole), Some(Value::Array(vec![Value::Bytes(b"ab".to_vec()), Value::Int(5), inner])));
         (0..whole.len()).for_each(|len| assert_eq!(read(&whole[..len]), None));
         let deep = b"*1\r\n".repeat(100);
         for bad in [&b"x\r\n"[..], b"$99999999999\r\n", b"*99999999999\r\n", b"$x\r\n", b"$-2\r\n", &deep] {

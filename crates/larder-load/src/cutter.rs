@@ -75,15 +75,15 @@ impl<'a> Cutter<'a> {
 pub struct Gatherer<'a> {
     options: &'a Options,
     grouper: Grouper,
+    /// What did not fit.
     spill: Option<Spill>,
-    spilled: bool,
 }
 
 impl<'a> Gatherer<'a> {
     /// Nothing is gathered yet.
     pub fn new(options: &'a Options) -> Self {
         let grouper = Grouper::new(options.source.replaces());
-        Gatherer { options, grouper, spill: None, spilled: false }
+        Gatherer { options, grouper, spill: None }
     }
 
     /// Adds elements to a key of a database, as [`Grouper::add`] does.
@@ -106,19 +106,19 @@ impl<'a> Gatherer<'a> {
                 none => none.insert(Spill::new(&self.options.spill)?),
             };
             spill.write(&self.grouper.take())?;
-            self.spilled = true;
         }
         Ok(())
     }
 
     /// Hands on what was gathered of a key that is complete, unless some of it may be on disk.
     pub fn complete(&mut self, db: u32, key: &[u8], cutter: &mut Cutter<'_>) -> Result<()> {
-        if self.spilled { Ok(()) } else { cutter.add(self.grouper.remove(db, key)) }
+        if self.spill.is_some() { Ok(()) } else { cutter.add(self.grouper.remove(db, key)) }
     }
 
     /// Hands on all that was gathered; returns whether some of it was on disk.
     pub fn finish(mut self, cutter: &mut Cutter<'_>) -> Result<bool> {
-        match self.spill.take() {
+        let spilled = self.spill.is_some();
+        match self.spill {
             None => cutter.add(self.grouper.take())?,
             Some(mut spill) => {
                 spill.write(&self.grouper.take())?;
@@ -126,6 +126,6 @@ impl<'a> Gatherer<'a> {
             }
         }
         cutter.flush()?;
-        Ok(self.spilled)
+        Ok(spilled)
     }
 }

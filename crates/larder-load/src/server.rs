@@ -3,13 +3,14 @@
 //! It goes on serving meanwhile, and there is no one moment that what is loaded is of: a key is loaded as it was when it was dumped, one that
 //! has gone since it was found is counted, and one that has come may be missed.
 
-use crate::connection::{Connection, Reply, command};
+use crate::connection::{Connection, command, text_of};
 use crate::cutter::Cutter;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::shared::{Shared, lock, now_ms};
 use crate::target::Target;
 use indicatif::ProgressBar;
+use larder_resp::Value;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -41,7 +42,7 @@ pub fn load(
     let mut connection = source.connect(&address, 0)?;
     let databases = match db {
         Some(db) => vec![db],
-        None => databases(&source.ask(&mut connection, &[b"INFO", b"keyspace"])?.text()),
+        None => databases(&text_of(&source.ask(&mut connection, &[b"INFO", b"keyspace"])?)),
     };
     let seen = Seen { hashers: [RandomState::new(), RandomState::new()], keys: HashSet::new() };
     let mut walk =
@@ -128,12 +129,12 @@ impl Walk<'_, '_> {
             self.number += 1;
             let (payload, ttl_ms) = (self.connection.reply()?, self.connection.reply()?);
             let (payload, ttl_ms) = match (payload, ttl_ms) {
-                (Reply::Text(payload), Reply::Int(ttl)) if ttl != -2 => (payload, ttl),
-                (Reply::Null, _) | (_, Reply::Int(-2)) => {
+                (Value::Bytes(payload), Value::Int(ttl)) if ttl != -2 => (payload, ttl),
+                (Value::Null, _) | (_, Value::Int(-2)) => {
                     self.gone += 1;
                     continue;
                 }
-                (Reply::Error(error), _) | (_, Reply::Error(error)) => {
+                (Value::Error(error), _) | (_, Value::Error(error)) => {
                     let (address, key) = (self.source.address(), key.escape_ascii());
                     return Err(Error::Target(format!("{address}: {error} (key '{key}')")));
                 }
@@ -154,10 +155,10 @@ impl Walk<'_, '_> {
 }
 
 /// The cursor and the keys of a reply to `SCAN`.
-fn step_of(reply: Reply) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
-    let Reply::Array(parts) = reply else { return None };
-    let [Reply::Text(cursor), Reply::Array(keys)] = <[Reply; 2]>::try_from(parts).ok()? else { return None };
-    let text = |key| if let Reply::Text(key) = key { Some(key) } else { None };
+fn step_of(reply: Value) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
+    let Value::Array(parts) = reply else { return None };
+    let [Value::Bytes(cursor), Value::Array(keys)] = <[Value; 2]>::try_from(parts).ok()? else { return None };
+    let text = |key| if let Value::Bytes(key) = key { Some(key) } else { None };
     Some((cursor, keys.into_iter().map(text).collect::<Option<_>>()?))
 }
 

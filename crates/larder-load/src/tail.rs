@@ -1,10 +1,11 @@
 //! Commands that are sent as they are: by one connection, in the order of the file, many before their replies are waited for.
 
 use crate::commands::{Command, Commands, Transaction};
-use crate::connection::{Connection, Reply};
+use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::files::open_commands;
 use crate::shared::Shared;
+use larder_resp::Value;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -164,10 +165,10 @@ impl Sender<'_> {
 }
 
 /// The error that a reply is, or that is among the replies of a transaction.
-fn error_of(reply: &Reply) -> Option<String> {
+fn error_of(reply: &Value) -> Option<String> {
     match reply {
-        Reply::Error(error) => Some(error.clone()),
-        Reply::Array(all) => all.iter().find_map(error_of),
+        Value::Error(error) => Some(error.clone()),
+        Value::Array(all) => all.iter().find_map(error_of),
         _ => None,
     }
 }

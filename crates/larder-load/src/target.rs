@@ -1,10 +1,11 @@
 //! Who is loaded: where it is, and what it says about itself.
 
 use crate::build::Form;
-use crate::connection::{Connection, Reply};
+use crate::connection::{Connection, text_of};
 use crate::error::{Error, Result};
 use crate::slot::SLOTS;
 use larder_rdb::Version;
+use larder_resp::Value;
 
 /// Where a server is, and who we are there.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ impl Target {
     pub fn connect(&self, address: &str, db: u32) -> Result<Connection> {
         let mut connection = Connection::open(address)?;
         let mut say = |words: &[&[u8]]| match connection.ask(words)? {
-            Reply::Error(error) => Err(Error::Target(format!("{address}: {error}"))),
+            Value::Error(error) => Err(Error::Target(format!("{address}: {error}"))),
             _ => Ok(()),
         };
         if let Some(password) = &self.password {
@@ -59,7 +60,7 @@ impl Target {
     /// Asks who it is.
     pub fn facts(&self) -> Result<Facts> {
         let mut connection = self.connect(&self.address(), 0)?;
-        let info = self.ask(&mut connection, &[b"INFO"])?.text();
+        let info = text_of(&self.ask(&mut connection, &[b"INFO"])?);
         let field = |name: &str| {
             info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
         };
@@ -70,9 +71,9 @@ impl Target {
     }
 
     /// One command and its reply, which is no error.
-    pub fn ask(&self, connection: &mut Connection, words: &[&[u8]]) -> Result<Reply> {
+    pub fn ask(&self, connection: &mut Connection, words: &[&[u8]]) -> Result<Value> {
         match connection.ask(words)? {
-            Reply::Error(error) => Err(Error::Target(format!("{}: {error}", self.address()))),
+            Value::Error(error) => Err(Error::Target(format!("{}: {error}", self.address()))),
             reply => Ok(reply),
         }
     }
@@ -101,15 +102,15 @@ fn form_of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> (String, Form) {
 fn slots(connection: &mut Connection, host: &str) -> Result<Vec<String>> {
     let odd = || Error::Target("CLUSTER SLOTS gives something else than slots".to_owned());
     let reply = connection.ask(&[b"CLUSTER", b"SLOTS"])?;
-    let Reply::Array(ranges) = reply else { return Err(Error::Target(reply.text())) };
+    let Value::Array(ranges) = reply else { return Err(Error::Target(text_of(&reply))) };
     let mut owners = vec![String::new(); SLOTS];
     for range in &ranges {
-        let Reply::Array(parts) = range else { return Err(odd()) };
-        let [Reply::Int(first), Reply::Int(last), Reply::Array(node), ..] = &parts[..] else {
+        let Value::Array(parts) = range else { return Err(odd()) };
+        let [Value::Int(first), Value::Int(last), Value::Array(node), ..] = &parts[..] else {
             return Err(odd());
         };
-        let [name, Reply::Int(port), ..] = &node[..] else { return Err(odd()) };
-        let name = Some(name.text()).filter(|name| !name.is_empty()).unwrap_or_else(|| host.to_owned());
+        let [name, Value::Int(port), ..] = &node[..] else { return Err(odd()) };
+        let name = Some(text_of(name)).filter(|name| !name.is_empty()).unwrap_or_else(|| host.to_owned());
         let (first, last) =
             (usize::try_from(*first).map_err(|_| odd())?, usize::try_from(*last).map_err(|_| odd())?);
         owners.get_mut(first..=last).ok_or_else(odd)?.fill(format!("{name}:{port}"));

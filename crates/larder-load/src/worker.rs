@@ -1,11 +1,12 @@
 //! The threads that build payloads and send them: a batch at a time, each with connections of its own.
 
-use crate::connection::{Connection, Reply};
+use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::request::{Maker, Requests, Sent};
 use crate::shared::{Batch, Shared, lock};
 use crate::slot;
 use crate::state::Past;
+use larder_resp::Value;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
@@ -93,16 +94,16 @@ impl Worker<'_> {
     }
 
     /// Does what a reply asks for.
-    fn settle(&mut self, requests: &Requests, sent: &Sent, address: &str, mut reply: Reply) -> Result<()> {
+    fn settle(&mut self, requests: &Requests, sent: &Sent, address: &str, mut reply: Value) -> Result<()> {
         let key = requests.key(sent);
         for _ in 0..=REDIRECTIONS_MAX {
             let error = match reply {
-                Reply::Text(_) => {
+                Value::Bytes(_) | Value::Status(_) => {
                     self.count(std::slice::from_ref(sent));
                     return Ok(());
                 }
-                Reply::Null => "BUSYKEY Target key name already exists.".to_owned(),
-                Reply::Error(error) => error,
+                Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
+                Value::Error(error) => error,
                 other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
             };
             match error.split(' ').collect::<Vec<_>>()[..] {
@@ -131,7 +132,7 @@ impl Worker<'_> {
         kind: &str,
         slot: &str,
         to: &str,
-    ) -> Result<Reply> {
+    ) -> Result<Value> {
         // Without a name it is where the one is who says so.
         let host = from.rsplit_once(':').map_or("", |(host, _)| host);
         let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };

@@ -1,4 +1,4 @@
-//! RESP2 and RESP3: parsing requests and writing replies, with no I/O.
+//! RESP2 and RESP3: parsing requests and writing replies, with no I/O; and for clients, writing requests and reading replies.
 //!
 //! The parser finds the arguments of a command inside the connection's read buffer and yields their positions;
 //! nothing is copied. The writer appends to the connection's output buffer. Neither knows where bytes come from
@@ -11,9 +11,11 @@ mod command;
 mod hint;
 mod parse;
 mod reply;
+mod value;
 
 pub use args::{Args, OwnedArgs, Span};
 pub use command::encode_command;
 pub use hint::KeyHints;
 pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};
+pub use value::{Value, ValueLimits};

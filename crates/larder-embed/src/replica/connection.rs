@@ -2,7 +2,7 @@
 
 use super::url::Address;
 use crate::error::{Error, Result};
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use larder_resp::encode_command;
 use std::io::{self, BufReader, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -64,6 +64,6 @@ impl Connection {
             encode_command(&mut bytes, words.iter().copied());
         }
         self.stream.get_mut().write_all(&bytes)?;
-        commands.iter().map(|_| Ok(Reply::read(&mut self.stream)?)).collect()
+        commands.iter().map(|_| Ok(reply::read(&mut self.stream)?)).collect()
     }
 }

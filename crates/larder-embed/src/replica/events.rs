@@ -5,7 +5,7 @@
 //! memory for as many events as it has asked for, and misses nothing.
 
 use crate::error::{Error, Result};
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use larder_engine::{Engine, LocalWorker, Mail, Patterns, Session, spawn_background};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -155,7 +155,7 @@ fn tell(
             }
         }
         let mut rest = &bytes[..];
-        while let Ok(push) = Reply::read(&mut rest) {
+        while let Ok(push) = reply::read(&mut rest) {
             let queues: Vec<Arc<Queue>> = queues.lock().iter().filter_map(Weak::upgrade).collect();
             for event in events_of(push) {
                 queues.iter().for_each(|queue| queue.put(&event));
