@@ -7,6 +7,7 @@
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::{Duration, Instant};
 
 /// Below the ports of outgoing connections (`net.ipv4.ip_local_port_range`) and above the well-known ones.
 const RANGE: std::ops::Range<u16> = 10_000..32_000;
@@ -24,11 +25,29 @@ impl Port {
         for _ in 0..1000 {
             let number = fastrand::u16(RANGE);
             let Some(reservation) = reserve(number) else { continue };
-            if TcpListener::bind(("127.0.0.1", number)).is_ok() {
-                return Port { number, _reservation: reservation };
+            let port = Port { number, _reservation: reservation };
+            if port.is_free() {
+                return port;
             }
         }
         panic!("no port from {RANGE:?} is free");
+    }
+
+    /// Whether nobody listens.
+    fn is_free(&self) -> bool {
+        TcpListener::bind(("127.0.0.1", self.number)).is_ok()
+    }
+
+    /// Waits until nobody listens, for at most `patience`; whether that is so.
+    pub fn wait_until_free(&self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        while !self.is_free() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
     }
 
     /// The port's number.
@@ -45,6 +64,15 @@ fn reserve(number: u16) -> Option<UnixListener> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_is_free_when_nobody_listens_any_more() {
+        let port = Port::reserve();
+        let listener = TcpListener::bind(("127.0.0.1", port.number())).expect("it is free");
+        assert!(!port.wait_until_free(Duration::from_millis(1)));
+        drop(listener);
+        assert!(port.wait_until_free(Duration::from_secs(10)));
+    }
 
     #[test]
     fn a_port_is_reserved_once() {

@@ -71,15 +71,13 @@ impl Server {
     /// Starts it again in the same directory, with these arguments in place of those before; it must have ended. False
     /// when it ends instead of answering.
     pub fn start_again(&mut self, args: &[&str]) -> bool {
-        assert!(self.child.try_wait().expect("the child can be asked").is_some(), "it has not ended");
-        self.child = spawn(&self.command, self.port(), &self.dir, args);
+        self.spawn_again(args);
         self.wait_ready()
     }
 
     /// The same, but only waits until it accepts connections: it may be loading. True when it does.
     pub fn start_again_without_waiting(&mut self, args: &[&str]) -> bool {
-        assert!(self.child.try_wait().expect("the child can be asked").is_some(), "it has not ended");
-        self.child = spawn(&self.command, self.port(), &self.dir, args);
+        self.spawn_again(args);
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline && self.has_ended().is_none() {
             if Client::connect(self.port()).is_ok() {
@@ -88,6 +86,13 @@ impl Server {
             std::thread::sleep(Duration::from_millis(1));
         }
         false
+    }
+
+    /// A process that the server had forked just before its end has the port for a moment longer.
+    fn spawn_again(&mut self, args: &[&str]) {
+        assert!(self.has_ended().is_some(), "it has not ended");
+        assert!(self.port.wait_until_free(PATIENCE), "port {} is in use after the server's end", self.port());
+        self.child = spawn(&self.command, self.port(), &self.dir, args);
     }
 
     /// How it has ended, if it has.

@@ -11,6 +11,7 @@ use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
+use crate::keyspace::locks::Held;
 use crate::keyspace::waiting::{BlockedOp, Extreme, Waiter};
 use crate::text::number::ScoreText;
 use larder_collections::list::{List, ListOptions};
@@ -122,14 +123,21 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
 
 /// The streams that have something for a waiter, with their places in its command. Those whose shards are not held have
 /// nothing: the thread that adds an entry serves those who wait for it before it lets go.
+///
+/// # Errors
+/// One of the keys has got another type.
 fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<Vec<(usize, Key<'w>)>> {
     let mut news = Vec::new();
+    take_along(context, waiter);
     for (at, name) in waiter.keys.iter().enumerate() {
         let key = context.key(name);
         if !context.holds(&key) {
             continue;
         }
         let has_any = match &waiter.op {
+            BlockedOp::Read { .. } if context.peek_kind(&key).is_some_and(|kind| kind != Kind::Stream) => {
+                return Err(CommandError::WRONG_TYPE);
+            }
             BlockedOp::Read { after, .. } => has_entries_after(context, &key, after[at]),
             // A group delivers an entry once.
             BlockedOp::ReadGroup(_) if waiter.keys[..at].contains(name) => false,
@@ -147,19 +155,32 @@ fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<
     Ok(news)
 }
 
+/// Locks the shards of a waiter's other keys as well, as far as they are free: what these keys have become matters, since the waiter's
+/// command looks at all of them. A key whose shard another thread holds at this moment counts as one that is not there.
+fn take_along(context: &mut Context<'_>, waiter: &Waiter) {
+    let keys = || waiter.keys.iter().map(|name| context.engine.key(name).shard());
+    if !keys().all(|shard| context.held.holds(shard)) {
+        let held = std::mem::replace(&mut context.held, Held::None);
+        context.held = context.engine.shards.widen_now(held, keys());
+    }
+}
+
 /// Serves a waiter, unless somebody else claims it first: from the first of its keys that has something, which may be another
-/// than the one that became ready first in a transaction or a script.
+/// than the one that became ready first in a transaction or a script. A key before it that has got another type is an error.
 fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     if !waiter.take() {
         return;
     }
-    let kind = waiter.op.kind();
-    let ready = waiter.keys.iter().find_map(|name| {
+    take_along(context, waiter);
+    let first = waiter.keys.iter().find_map(|name| {
         let key = context.key(name);
-        (context.holds(&key) && context.peek_kind(&key) == Some(kind)).then_some(key)
+        if context.holds(&key) { context.peek_kind(&key).map(|kind| (key, kind)) } else { None }
     });
-    let key = ready.expect("a key that it waits for is ready, and held");
-    answer_with(context, waiter, |context, reply| grant(context, &key, waiter, reply));
+    let (key, kind) = first.expect("a key that it waits for is ready, and held");
+    answer_with(context, waiter, |context, reply| match kind == waiter.op.kind() {
+        true => grant(context, &key, waiter, reply),
+        false => Err(CommandError::WRONG_TYPE),
+    });
 }
 
 /// Answers a waiter, who is claimed, with what is written for it, as if it executed its command itself.

@@ -1,6 +1,6 @@
 //! The locks of the shards, and the rules by which they are taken.
 //!
-//! - L1: a thread that locks several shards locks them in ascending order.
+//! - L1: a thread that locks several shards locks them in ascending order, but for those that it need not wait for.
 //! - L2: one script at a time may *widen*: lock shards that it does not hold yet, in any order. It holds the [`ScriptTurn`], which is
 //!   taken before any shard. A thread that waits for a shard while it holds others gives way to it: it lets everything go, waits until
 //!   the widening is over, and starts again. Nothing has been done yet when that happens, because handlers run only once all
@@ -291,6 +291,20 @@ impl Shards {
     pub(crate) fn begin_batch(&self) -> Batch<'_> {
         ledger::waits();
         Batch { _guard: self.batch.lock() }
+    }
+
+    /// Locks those of the shards in `wanted` that are free at this moment and not held yet. It does not wait, so L1 need not be
+    /// kept.
+    pub(crate) fn widen_now<'e>(&'e self, held: Held<'e>, wanted: impl Iterator<Item = usize>) -> Held<'e> {
+        let mut guards = held.into_guards();
+        for at in wanted {
+            if let Err(place) = guards.binary_search_by_key(&at, |(held, _)| *held)
+                && let Some(data) = self.lock_now(at)
+            {
+                guards.insert(place, (at, data));
+            }
+        }
+        Held::Many(guards)
     }
 
     /// Locks all shards that a script does not hold yet.

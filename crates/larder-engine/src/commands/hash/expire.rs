@@ -308,6 +308,7 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         return Ok(());
     }
     let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
+    let overwritten_due_ms = super::set::due_ms_of_overwritten(context);
     let at = match options.expiry {
         Expiry::At(unit, amount) => Some(option_time(context, unit, amount)?),
         _ => None,
@@ -331,7 +332,7 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
                 None => {}
                 Some(expiry) => {
                     // The expiry that is kept is not that of a field whose time is over.
-                    if expiry == FieldExpiry::Keep && hash.take_if_due(name, due_ms) {
+                    if expiry == FieldExpiry::Keep && hash.take_if_due(name, overwritten_due_ms) {
                         gone.push(name.into());
                     }
                     hash.set(name, pairs.at(at + 1), expiry, limits, due_ms);

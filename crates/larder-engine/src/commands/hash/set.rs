@@ -81,7 +81,7 @@ pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 /// Up to when the fields that are overwritten are overdue, and so count as new: in Valkey, those whose time is this very
 /// millisecond are, which no other command takes for over.
-fn due_ms_of_overwritten(context: &Context<'_>) -> u64 {
+pub(super) fn due_ms_of_overwritten(context: &Context<'_>) -> u64 {
     match context.due_ms() {
         NOTHING_IS_DUE => NOTHING_IS_DUE,
         due_ms => due_ms + 1,

@@ -23,6 +23,17 @@ fn held_shards_are_found_and_others_are_not() {
     assert!(all.is_all() && (0..SHARDS).all(|at| all.shard_mut(at).is_some() && all.holds(at)));
 }
 
+#[test]
+fn further_shards_are_locked_if_they_are_free() {
+    let shards = Shards::default();
+    let (low, high) = (shards.try_lock_one(2).unwrap(), shards.try_lock_one(200));
+    let held = shards.widen_now(Held::One(2, low), [7, 200, 1, 7].into_iter());
+    assert!([1, 2, 7].into_iter().all(|at| held.holds(at)) && !held.holds(200));
+    drop(high);
+    let mut held = shards.widen_now(held, [200].into_iter());
+    assert!(held.each_mut().map(|(at, _)| at).eq([1, 2, 7, 200]));
+}
+
 /// A script holds a shard and the turn: threads that serve clients give up, wherever among others the shard comes.
 #[test]
 fn those_who_serve_clients_give_up_when_a_script_takes_too_long() {
