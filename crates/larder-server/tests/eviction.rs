@@ -199,6 +199,9 @@ fn the_log_has_the_evictions() {
     client.ask("CONFIG SET maxmemory 0");
     // Who answers is not evicting any more: there is a client for each thread.
     others.iter_mut().for_each(|other| assert_eq!(other.ask("PING").text(), "PONG"));
+    // Nor is the timer's thread, when it has gone on to keys whose time is over.
+    client.ask("SET over v PX 1");
+    wait_until("a round of the timer", || number(&mut client, "expired_keys") == 1);
     let (keys, digest) = (client.ask("DBSIZE").int(), client.ask("DEBUG DIGEST").text());
     assert!(keys > 5_000 && keys < 29_000, "{keys} keys");
     assert!(server.stop().success() && server.start_again(&args));
