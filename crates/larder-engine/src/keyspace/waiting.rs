@@ -5,8 +5,9 @@
 //! nobody can come between. The reply travels to the owner's worker as mail. A waiter is taken exactly once, by the thread that
 //! changes its state first: a server of keys, the timeout, CLIENT UNBLOCK, or the end of the connection.
 //!
-//! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
-//! waiters, every command that touches the shard locks all shards (`execution/locking.rs`): rare, and free of deadlocks.
+//! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard
+//! has such waiters, every command on the shard that may write locks all shards (`execution/locking.rs`):
+//! rare, and free of deadlocks.
 
 use crate::keyspace::kind::Kind;
 use larder_collections::keyed_hash::KeyedState;
@@ -72,7 +73,7 @@ pub enum BlockedOp {
     PopManyScored(Extreme, u64),
     /// XREAD: entries of a stream, with the key.
     Read {
-        /// Behind this id in each of the streams waited for.
+        /// After this id in each of the streams waited for.
         after: Vec<StreamId>,
         /// At most this many; 0 for no limit.
         count: u64,
