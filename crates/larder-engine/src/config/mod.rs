@@ -1,9 +1,8 @@
 //! Configuration: every option, its value, and the ways to read and change it. Pure: no files, no sockets; what
 //! changes in the world when an option changes is the caller's business (`apply`).
 //!
-//! A value is kept as one canonical text, what CONFIG GET shows (some 200 short strings under a lock).
-//! Options that commands read all the time are also published as atomics in [`Hot`], so that no command takes
-//! the lock.
+//! A value is kept as one canonical text, what CONFIG GET shows (230 short strings under a lock). Options that
+//! commands read all the time are also published as atomics in [`Hot`], so that no command takes the lock.
 //!
 //! Invariants:
 //! - I1: every stored text is what `Kind::canonical` makes of itself.
