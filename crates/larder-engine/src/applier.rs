@@ -46,11 +46,12 @@ use team::Team;
 const BATCH_COMMANDS_MAX: usize = 1024;
 /// Fewer bytes are applied by one thread.
 const TEAM_BYTES_MIN: usize = 16 << 10;
-/// After a piece of the stream that did not suit several threads, so many looks are not taken at whether the next one does.
+/// After a piece of the stream that did not suit several threads, this many looks at whether the next one
+/// does are left out.
 const LOOKS_WITHOUT_TEAM: usize = 4;
 /// The most units that one thread plans: what the plan takes stays in the cache.
 const SOLO_UNITS_MAX: usize = 256;
-/// After a command that cannot be planned, so many others are not tried.
+/// After a command that cannot be planned, this many others are not tried.
 const COMMANDS_WITHOUT_PLAN: usize = 16;
 
 /// Why the applier returns.

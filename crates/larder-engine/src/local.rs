@@ -1,10 +1,10 @@
 //! Clients without sockets: a thread of the process has commands executed for somebody who asks in another way, with that one's rights.
 //!
-//! Such a client is in CLIENT LIST and can be killed like any other. It gets the answer to each command at once: one that would wait has
-//! waited in vain, and what would turn the connection into something else than questions and answers is refused
-//! ([`Permit`]).
+//! Such a client is in CLIENT LIST and can be killed like any other. It gets the answer to each command at
+//! once: one that would wait has waited in vain, unless the caller allows it to wait (`may_wait`), and what
+//! would turn the connection into something else than questions and answers is refused ([`Permit`]).
 //!
-//! Tested by `larder-server/tests/console.rs`.
+//! Tested by `larder-server/tests/console.rs` and the tests of `larder-embed`.
 
 use crate::acl::Origin;
 use crate::clients::session::{ConnInfo, ConnKind, Session};

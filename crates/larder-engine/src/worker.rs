@@ -221,7 +221,7 @@ impl Worker {
         self.state.known_hashes.forget();
     }
 
-    /// The same for keys of which the databases and the hashes are known.
+    /// As [`Worker::prefetch`], for keys of which the databases and the hashes are known.
     pub(crate) fn prefetch_hashes(&self, keys: impl Iterator<Item = (usize, u64)>) {
         if !prefetching_pays(&self.engine) {
             return;

@@ -1,6 +1,6 @@
 //! Sets of commands, and the categories that rules name them by.
 //!
-//! A set is a bitmap over the ids of the command table: 8 bytes for 64 commands, about 50 bytes for all of them. A
+//! A set is a bitmap over the ids of the command table: 8 bytes for 64 commands, 56 bytes for all of them. A
 //! category is such a set, made once from the table.
 
 use crate::command::categories::CATEGORIES;

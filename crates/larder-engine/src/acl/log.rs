@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Entries that are newer than this many others are looked at for the same refusal.
+/// This many of the newest entries are looked at for the same refusal.
 const LOOKED_AT_MAX: usize = 10;
 /// Refusals further apart are entries of their own.
 const GROUPING_MS: u64 = 60_000;

@@ -7,7 +7,7 @@
 //! who may do everything costs one load and one comparison a command.
 //!
 //! Cost: a check of a restricted user is O(keys * patterns) for a command, times the selectors that do not fit. A user
-//! takes about 60 bytes for the commands, and the patterns.
+//! takes 56 bytes for the commands, and the patterns; each selector as much again.
 //!
 //! Invariants:
 //! - I1: the epoch moves on after rights are replaced, and a connection reads it before the rights: it may take new

@@ -124,7 +124,7 @@ impl AppendLog {
         self.inner.lock().bytes.len()
     }
 
-    /// Bytes of memory that the log takes: they are not counted against `maxmemory`.
+    /// Bytes of the buffers for the file (not of the backlog): they are not counted against `maxmemory`.
     pub(crate) fn buffer_bytes(&self) -> u64 {
         self.buffers.load(Ordering::Relaxed)
     }
@@ -220,7 +220,8 @@ impl AppendLog {
         self.filled.notify_one();
     }
 
-    /// Sleeps until somebody stirs the log, or `patience` is over. Who did so since the last sleep counts.
+    /// Sleeps until somebody wakes who sleeps here, or `patience` is over. A call since the last sleep
+    /// counts.
     pub fn sleep(&self, patience: Duration) {
         let mut inner = self.inner.lock();
         if !inner.is_woken {
@@ -356,7 +357,7 @@ impl AppendLog {
         (inner.stream.db(), inner.stream.end())
     }
 
-    /// The database that is selected at the end of the stream.
+    /// Sets the database that is selected at the end of the stream.
     pub(crate) fn set_stream_db(&self, db: usize) {
         self.inner.lock().stream.set_db(Some(db));
     }

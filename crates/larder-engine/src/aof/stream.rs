@@ -8,7 +8,7 @@
 //! A position counts the bytes before it, so the protocol's offset of the byte at position p is p + 1, and an offset that says how
 //! much there is equals the position of the end. All blocks but the last are full: a byte is found by a division. A replica is a cursor, and
 //! takes no memory of its own. The oldest block goes when `limit` bytes are there without it and no replica still has to get it:
-//! that is looked at once a block, so there may be one block more than the limit.
+//! that is looked at when a block is begun, so there may be up to two blocks more than the limit.
 //!
 //! Appending: O(bytes), and once a block O(replicas). Reading: O(bytes). The log's mutex guards all of it.
 

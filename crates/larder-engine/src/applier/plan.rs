@@ -3,9 +3,11 @@
 //! A command *shares a batch* if it holds the shards of its keys and nothing else: what it does cannot be told apart from the same
 //! a moment later. Those that lock all shards or run scripts are applied alone, and so is what changes more than keys.
 //!
-//! A [`Plan`] is what is known of the units at the beginning of a piece of the stream, before any is executed: commands have been parsed, looked
-//! up, and their keys hashed, once. It ends before what does not share a batch, and before a transaction that has not arrived whole, which
-//! is then queued command by command. 16 bytes an argument, 40 a command, 80 a unit; at most [`UNITS_MAX`] units.
+//! A [`Plan`] is what is known of the units at the beginning of a piece of the stream, before any is
+//! executed: commands have been parsed, looked up, and their keys hashed, once. It ends before what does not
+//! share a batch, and before a transaction that has not arrived whole, which is then queued command by
+//! command. 16 bytes an argument, 32 a command, 64 a unit, one a shard of a unit; at most [`UNITS_MAX`]
+//! units.
 //!
 //! For several threads the shards are dealt out: thread `i` of `n` owns those whose number is `i` modulo `n`, and applies the units that
 //! touch no others, in the order of the stream. A unit whose shards belong to several threads ends the plan. So the units of one

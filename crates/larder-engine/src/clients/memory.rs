@@ -1,4 +1,5 @@
-//! What connections cost.
+//! How much memory connections take: input, output, the queue of a transaction, subscriptions, prefixes,
+//! watched keys; and the sum over all.
 
 use super::session::{ClientShared, Session, client_flags};
 use parking_lot::Mutex;

@@ -1,4 +1,5 @@
-//! CLIENT PAUSE: commands are put off until a moment in time.
+//! CLIENT PAUSE: commands are put off until a moment in time. And writes are put off while a replica, or the
+//! target of a slot migration, takes over.
 
 use crate::clients::session::Session;
 use crate::command::spec::{Command, Scope, flags};
@@ -62,7 +63,7 @@ impl Pause {
         self.until_ms.swap(0, Relaxed) != 0
     }
 
-    /// What is paused now, and for how many ms more.
+    /// What CLIENT PAUSE has paused now, and for how many ms more.
     pub(crate) fn state(&self, now_ms: u64) -> Option<(&'static str, u64)> {
         let left = self.until_ms.load(Relaxed).checked_sub(now_ms).filter(|&left| left > 0)?;
         Some((if self.all.load(Relaxed) { "all" } else { "write" }, left))

@@ -306,7 +306,8 @@ pub struct Session {
     pub(crate) replica_info: Option<Box<ReplicaInfo>>,
     /// The replica that it is.
     pub(crate) replica: Option<Arc<Replica>>,
-    /// Reads an append-only file: nothing is refused.
+    /// What it executes has been executed elsewhere: it comes from an append-only file, a primary, or the
+    /// source of a slot migration. Nothing is refused.
     pub(crate) replays: bool,
     /// Those commands come from the primary.
     pub(crate) is_of_primary: bool,
@@ -355,7 +356,7 @@ impl Session {
         }
     }
 
-    /// For the commands of an append-only file.
+    /// For commands that have been executed elsewhere, as those of an append-only file.
     pub(crate) fn for_replay(shared: Arc<ClientShared>, acl: &Acl) -> Self {
         Session { replays: true, ..Session::new(shared, acl, Access::of_replay(acl)) }
     }

@@ -10,7 +10,7 @@
 //!
 //! M1: the slots of two jobs that are not over are disjoint. M2: the slots of an import that is not over are hidden.
 //!
-//! Cost: a job 4 KiB. Asking whether a slot is hidden is one load while none is.
+//! Cost: a job has its slots as a bitmap of 2 KiB. Asking whether a slot is hidden is one load while none is.
 
 use crate::clock::wall_ms;
 use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};

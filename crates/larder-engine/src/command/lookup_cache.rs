@@ -1,7 +1,8 @@
 //! Commands that came shortly before, by the exact bytes of their names.
 //!
-//! Clients write the few commands that they use always the same way. A name of up to 16 bytes is compared as one number,
-//! without a loop and without folding its case; what is not here is looked up in the table. O(1), 64 bytes a place.
+//! Clients write the few commands that they use always the same way. A name of up to 16 bytes is compared as
+//! one number, without a loop and without folding its case; what is not here is looked up in the table. O(1),
+//! 48 bytes a place.
 
 use crate::command::spec::Found;
 

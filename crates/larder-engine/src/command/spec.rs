@@ -106,7 +106,7 @@ impl Group {
 /// Which shards must be locked while the command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// No data is touched.
+    /// None: no data is touched, or the command locks the shards itself, as MIGRATE does.
     None,
     /// The shards of the command's keys.
     Keys,

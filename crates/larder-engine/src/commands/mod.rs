@@ -1,4 +1,5 @@
-//! The commands, by family: what `command::tables` declares is implemented here, and found by its name.
+//! The commands, by family: what `command::tables` declares is implemented here. Each family has its handlers
+//! by name; [`handlers`] has them in the order of the ids, by which a worker finds them.
 
 pub(crate) mod acl;
 pub(crate) mod bitmap;

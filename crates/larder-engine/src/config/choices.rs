@@ -159,7 +159,7 @@ choices! {
         Local = 2: "local",
     }
 
-    /// `propagation-error-behavior`: what becomes of a command of a file that fails.
+    /// `propagation-error-behavior`: what happens when a command of a file or of the primary fails.
     PropagationErrorBehavior {
         /// It is noted in the log.
         Ignore = 0: "ignore",

@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// The number after a canonical text, where there is one.
+    /// The number that a canonical text stands for, if it does.
     pub(crate) fn value(self, canonical: &str) -> Option<i128> {
         match self {
             Kind::Bool => Some(i128::from(canonical == "yes")),

@@ -1,7 +1,7 @@
 //! Configuration: every option, its value, and the ways to read and change it. Pure: no files, no sockets; what
 //! changes in the world when an option changes is the caller's business (`apply`).
 //!
-//! A value is kept as one canonical text, what CONFIG GET shows (230 short strings behind a lock). Options that
+//! A value is kept as one canonical text, what CONFIG GET shows (230 short strings under a lock). Options that
 //! commands read all the time are also published as atomics in [`Hot`], so that no command takes the lock.
 //!
 //! Invariants:
@@ -316,8 +316,8 @@ fn push_new(found: &mut Vec<(String, usize)>, name: String, index: usize) {
     }
 }
 
-/// The checks that come before any value is looked at: the first unknown name wins over everything, then the first
-/// option that may not be set or occurs twice.
+/// The checks that come before any value is looked at. The error is of the first name, in the order given,
+/// that is unknown, may not be set, or occurs a second time.
 fn check_names(pairs: &[(String, String)], protected_allowed: bool) -> Result<Vec<Change<'_>>, ConfigError> {
     let mut changes: Vec<Change> = Vec::with_capacity(pairs.len());
     for (spelled, value) in pairs {

@@ -15,7 +15,7 @@ pub enum Received {
 
 /// The event loop, as a script sees it. Without a client that debugs, it is a function which makes a round.
 pub trait Beside {
-    /// Looks after other clients once, and waits for something to do, at most so long.
+    /// Looks after other clients once, and waits for something to do, at most this long.
     fn round(&mut self, patience: Duration);
 
     /// Sends to the client that debugs as much as it takes; the rest goes out with the next call of this or of `receive`.
@@ -23,7 +23,7 @@ pub trait Beside {
         let _ = bytes;
     }
 
-    /// Waits for the client that debugs, at most so long, and appends what it sends.
+    /// Waits for the client that debugs, at most this long, and appends what it sends.
     fn receive(&mut self, into: &mut Vec<u8>, patience: Duration) -> Received {
         let _ = (into, patience);
         Received::Gone

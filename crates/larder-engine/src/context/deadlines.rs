@@ -32,8 +32,8 @@ impl Context<'_> {
         self.engine.waits_for_others_to_expire()
     }
 
-    /// A key whose time is over has been looked up: it is deleted, unless data is imported and the command only reads the
-    /// key, as GETEX does first.
+    /// A key whose time is over has been looked up: it is deleted, unless another server says what expires
+    /// (on a replica, in `import-mode`) and the command only reads the key, as GETEX does first.
     pub(crate) fn found_overdue(&mut self, key: &Key<'_>) {
         if !self.keeps_all() || self.found.command.has(flags::WRITE) && self.found.command.name != "getex" {
             self.expire(key);

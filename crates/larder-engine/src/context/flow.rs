@@ -16,7 +16,8 @@ pub enum Flow {
     },
     /// The client is a replica from now on, or its state as one has changed.
     Replica,
-    /// The command was not executed: clients are paused. It stays in the input buffer and is tried again.
+    /// The command was not executed: clients are paused, a script runs for long, data is loaded, or its keys
+    /// are being moved. It stays in the input buffer and is tried again.
     Retry,
     /// The command was not executed: it may run a script, and is to be given to `Worker::execute_script`.
     Script,

@@ -419,7 +419,7 @@ impl<'a> Context<'a> {
     }
 
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
-        // While data is imported, what is overdue is there until somebody deletes it.
+        // On a replica, and in `import-mode`, what is overdue is there until another server has it deleted.
         let is_kept = self.keeps_all() && self.is_stored(key);
         if !is_kept && !self.peek_exists(key) {
             return false;
@@ -587,7 +587,7 @@ impl<'a> Context<'a> {
     }
 
     /// Keeps scripts from running until the turn is dropped, for a command that waits for shards later. The error is that a
-    /// script runs for too long, or that this command is run by one.
+    /// script runs for too long, or that a transaction or a script runs this command.
     pub(crate) fn take_turn(&self) -> CommandResult<ScriptTurn<'a>> {
         if self.in_exec {
             return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));

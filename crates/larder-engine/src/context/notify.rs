@@ -11,7 +11,7 @@ impl Context<'_> {
         self.engine.notify(Some(self.worker.index), class, event, self.db, key.bytes);
     }
 
-    /// A reading command has found no such key, in a look that does not count hits and misses.
+    /// A command that reads has found no such key.
     pub(crate) fn notify_miss(&self, key: &Key<'_>) {
         self.notify(class::KEY_MISS, "keymiss", key);
     }

@@ -1,5 +1,5 @@
-//! What happened in consumer groups, as commands that do the same at any time: for the append-only file. And whether a
-//! consumer came to be, for those who listen to events.
+//! What happened in consumer groups, as commands that do the same at any time: for the append-only file and
+//! replicas. And whether a consumer came to be, for those who listen to events.
 
 use crate::context::Context;
 use crate::engine::notify::class;

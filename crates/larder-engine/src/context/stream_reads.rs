@@ -28,7 +28,8 @@ pub(crate) fn open_pair(reply: &mut Reply<'_>, name: &[u8]) {
     reply.bulk(name);
 }
 
-/// Writes up to `count` entries after `after`.
+/// Writes up to `count` entries after `after`, all if `count` is 0. False if there are none: nothing is
+/// written then.
 pub(crate) fn write_after(
     context: &mut Context<'_>,
     key: &Key<'_>,

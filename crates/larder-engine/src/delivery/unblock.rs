@@ -25,7 +25,8 @@ pub(crate) fn stream_is_gone(
     refuse_group_readers(errors, mailboxes, waiting, db, key, None);
 }
 
-/// Tells the consumers that wait for a stream why they wait in vain: this, or that there is no such key.
+/// Tells the consumers that wait for a stream why they wait in vain: `error`, or else that the key or its
+/// group is gone.
 pub(crate) fn refuse_group_readers(
     errors: &ErrorStats,
     mailboxes: &Mailboxes,

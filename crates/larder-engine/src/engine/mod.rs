@@ -53,7 +53,8 @@ pub struct EngineOptions {
     pub names: Names,
 }
 
-/// What the threads share. There is one a process, but nothing depends on that.
+/// What the threads share. A server has one that clients see, and for a while others beside it: data that is
+/// being loaded, and copies that scripts are debugged on. Programs with the library may have several.
 pub struct Engine {
     pub(crate) config: Arc<Config>,
     pub(crate) host: Arc<dyn Host>,

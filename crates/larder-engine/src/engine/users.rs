@@ -28,7 +28,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether connections that say nothing of themselves are anybody's.
+    /// Whether a connection is served without a password: the default user has none.
     pub fn needs_no_password(&self) -> bool {
         self.acl.default_user().rights().nopass()
     }

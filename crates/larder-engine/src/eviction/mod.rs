@@ -6,10 +6,11 @@
 //! that, the best candidates wait in a [`pool`] for their turn. Every worker sweeps and evicts for itself before its commands,
 //! with no shard held but the one of the keys that go.
 //!
-//! - How much memory is in use: [`memory_meter`](crate::stats::memory_meter). Not counted are keys that were evicted but which a snapshot still needs, values on
-//!   their way to the thread that frees them, and what grows with every eviction: the buffers of the append-only file, and
-//!   messages on their way to those who are told of it. Else eviction would go on until nothing is left: a message may be
-//!   larger than the key of which it tells.
+//! - How much memory is in use: [`memory_meter`](crate::stats::memory_meter). Not counted are keys that were
+//!   evicted but which a snapshot still needs, values on their way to the thread that frees them, copies that
+//!   scripts are debugged on, what connections are about to let go, and what grows with every eviction: the
+//!   buffers of the append-only file, and messages on their way to those who are told of it. Else eviction
+//!   would go on until nothing is left: a message may be larger than the key of which it tells.
 //! - A command evicts for `maxmemory-eviction-tenacity`'s time at most and is then executed though there is too much in use:
 //!   the next commands and the timer go on. It is refused only if nothing can be evicted.
 //!
@@ -34,7 +35,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use sweep::{Look, Sweep};
 use turn::{cost, free, tell};
 
-/// Who evicts makes so much more room than it must: several evictions in a row cost less than one at a time.
+/// Who evicts makes this much more room than it must: several evictions in a row cost less than one at a
+/// time.
 const AHEAD_BYTES: u64 = 4 << 10;
 /// Evictions between two looks at the clock.
 const EVICTIONS_PER_LOOK: usize = 16;
@@ -44,7 +46,7 @@ const EVICTIONS_PER_LOOK: usize = 16;
 pub(crate) struct Evictor {
     pub(crate) growth: Growth,
     pool: Pool,
-    /// The policy, behind the choice of the configuration that it follows.
+    /// The choice of the configuration, and the policy that follows from it.
     policy: Option<(MaxmemoryPolicy, Option<Policy>)>,
     rng: fastrand::Rng,
     sweep: Sweep,

@@ -90,7 +90,8 @@ impl Candidate {
     }
 }
 
-/// Candidates, the best last. Buffers of names are used again.
+/// Candidates, the best last, at most [`POOL_MAX`]: noting one is O([`POOL_MAX`]). Buffers of names are used
+/// again.
 #[derive(Default)]
 pub(crate) struct Pool {
     sorted: Vec<Candidate>,

@@ -1,4 +1,6 @@
-//! Commands that must not run now: while data is loaded, the disk fails, clients are paused, or keys are on their way.
+//! Commands that must not run now. Refused are: what may not run while data is loaded, writes on a replica
+//! that only reads, reads of stale data, and writes while the disk fails or too few replicas follow. What
+//! waits instead: commands while clients are paused, and those on keys that MIGRATE is moving.
 
 use crate::clients::pause::may_write;
 use crate::clients::session::{Session, client_flags};
@@ -95,7 +97,8 @@ fn concerns_departures(engine: &Engine, session: &Session, command: &Command, ar
         return false;
     }
     match command.scope {
-        // It takes the turn of the scripts first.
+        // A second MIGRATE waits for the turn of the scripts. What CLUSTER FLUSHSLOT deletes meanwhile, the first one
+        // finds to have changed.
         Scope::None | Scope::Walk => false,
         Scope::Keys => engine.departures.concern(session.db, &keys::collect(command, args)),
         // It may touch any key.

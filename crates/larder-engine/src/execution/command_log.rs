@@ -15,7 +15,7 @@ const ARGS_MAX: usize = 32;
 /// Bytes kept of an argument; the rest is counted.
 const ARG_BYTES_MAX: usize = 128;
 
-/// Logs the command if it took long.
+/// Logs the command if it took long, and notes an event for LATENCY.
 #[inline]
 pub(crate) fn consider_time(
     engine: &Engine,

@@ -397,7 +397,7 @@ fn run(
     if engine.gate.is_loading_for(found.command) && !session.replays {
         return Flow::Retry;
     }
-    // See R1 there.
+    // Rule R1 of `redirection.rs`.
     if engine.cluster.is_on() {
         if engine.pause.is_for_failover()
             && session.import.is_none()
@@ -467,6 +467,7 @@ fn run(
 }
 
 /// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.
+/// False: the command has failed. A command whose client waits from now on has not.
 pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let mark = context.reply.mark();
     let dirty = context.worker.stats.dirty.get();

@@ -54,7 +54,7 @@ fn acquire_queued<'e>(engine: &'e Engine, session: &Session) -> Result<Held<'e>,
     engine.shards.try_lock_many(wanted)
 }
 
-/// Whether a command needs all shards, when it runs inside of something.
+/// Whether a command that runs inside a transaction or a script needs all shards.
 pub(crate) fn needs_all(command: &Command, args: Args<'_>) -> bool {
     match command.scope {
         Scope::All | Scope::Walk => true,

@@ -26,8 +26,8 @@ pub(crate) fn make_room(engine: &Engine, worker: &mut WorkerState) -> Result<(),
     make_room_now(engine, worker)
 }
 
-/// [`make_room`] before a command of a client, which is refused if it might use more memory and there is none. Inside MULTI
-/// everything is that is not the end of it, since queues grow.
+/// [`make_room`] before a command of a client, which is refused if it might use more memory and there is
+/// none. Commands that MULTI queues are judged likewise, and EXEC by what is queued.
 #[inline]
 pub(crate) fn before_command(
     engine: &Engine,

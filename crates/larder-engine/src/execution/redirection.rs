@@ -1,10 +1,11 @@
 //! Which node executes a command: this one, or the client is told another.
 //!
-//! The question is asked twice. Before anything else is refused, so that errors take precedence as in Valkey; and again while the shards of
-//! the keys are held. The second answer counts, by this rule (R1): *a command is executed only under the map that is current while it holds
-//! the shards of its keys*. Whoever hands out a map in which a slot is another's locks the shard of that slot once afterwards
-//! (`Engine::use_slot_map`): what was decided by the map before is over then. A slot that is open is judged by the keys that
-//! are there, which is certain under the lock alone.
+//! The question is asked twice. Before anything else is refused, so that errors take precedence as in Valkey;
+//! and again while the shards of the keys are held. The second answer counts, by this rule (R1): *a command
+//! is executed only under the map that is current while it holds the shards of its keys*. Whoever hands out a
+//! map in which a slot is another's locks the shard of that slot once afterwards (`Engine::settle_slot_map`):
+//! what was decided by the map before is over then. A slot that is open is judged by the keys that are there,
+//! which is certain under the lock alone.
 //!
 //! The commands of a primary, and those of a file, are never redirected. A script is judged by its declared keys; what it calls is judged again
 //! by the keys of that.
@@ -33,7 +34,8 @@ use std::sync::Arc;
 /// Why a command is not executed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The slot is on its way to this node, by its place in the map.
+    /// The key is not here, and its slot is being moved: the slot, and the place of the other node in the
+    /// map.
     Ask(u16, u16),
     /// Its keys are of several slots.
     CrossSlot,
@@ -41,7 +43,7 @@ pub(crate) enum Refusal {
     Down,
     /// The cluster is down for writes.
     DownForWrites,
-    /// The slot is that of this node, by its place in the map.
+    /// Another node has the slot: the slot, and that node's place in the map.
     Moved(u16, u16),
     /// The slot is on its way, and not all keys are here.
     TryAgain,

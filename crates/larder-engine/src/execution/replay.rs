@@ -1,4 +1,5 @@
-//! Commands that nobody waits for: they are read from an append-only file, or come from the primary.
+//! Commands that nobody waits for: they are read from an append-only file, or come from the primary
+//! or from the source of a slot migration.
 
 use crate::clients::session::Session;
 use crate::command::spec::Found;
@@ -35,7 +36,7 @@ pub(crate) fn note_failure(engine: &Engine, session: &Session, found: Option<Fou
     );
 }
 
-/// An error without the code that says nothing.
+/// The text of an error, without the code if that is `ERR`.
 pub(crate) fn text_of(error: &CommandError) -> String {
     let wire = error.wire();
     String::from_utf8_lossy(wire.strip_prefix(b"ERR ").unwrap_or(&wire)).into_owned()

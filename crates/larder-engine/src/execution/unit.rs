@@ -4,7 +4,7 @@
 //! and nothing is queued: the shards of all keys are locked once, and the commands run one after the other.
 //! Replies are written and thrown away.
 //!
-//! A unit costs a lookup of its shards and, for each command, what [`dispatch::call`] does.
+//! A unit costs the locks of its shards and, for each command, what [`dispatch::call`] does.
 
 use crate::clients::session::Session;
 use crate::command::spec::Found;

@@ -35,7 +35,7 @@ pub(crate) struct Thresholds {
     pub sorted_set: Small,
     /// Members up to which a set of integers is an intset.
     pub intset_count_max: u64,
-    /// A node of a stream.
+    /// A node of a stream: its entries, and its bytes in all (not those of one entry).
     stream_node: Small,
 }
 

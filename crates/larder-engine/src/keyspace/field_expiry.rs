@@ -1,7 +1,10 @@
 //! Which hashes of a shard have fields that expire, and when the first of each does.
 //!
-//! One ordered set for the shard: what is due stands in front, so a cycle that finds nothing costs one look. An entry may
-//! outlive its hash (a key that expires, a swap of databases by other means): then it is dropped when its time comes.
+//! One ordered set for the shard: what is due stands in front, so a cycle that finds nothing costs one look.
+//! An entry has a copy of the name. A change is O(log n), with n hashes that have such fields.
+//!
+//! An entry may outlive its hash (a key that active expiry removes, one that is replaced while a file is
+//! loaded): it is dropped when its time comes.
 
 use larder_collections::value::Value;
 use std::collections::BTreeSet;
@@ -32,7 +35,7 @@ impl FieldExpiries {
         }
     }
 
-    /// Hashes of a database with such fields.
+    /// Entries of a database. Those that outlived their hash count as well.
     pub(crate) fn len(&self, db: usize) -> usize {
         self.counts.get(db).copied().unwrap_or(0)
     }

@@ -3,7 +3,8 @@
 //! A key is known by where its bytes are, so that finding it compares two numbers. That holds as long as the buffer in which it lies is
 //! there and not changed: whoever fills in the hashes borrows the buffer until it has had them forgotten.
 //!
-//! The keys are in the order of their commands, and a command asks for its own key only: finding is O(1) over a pipeline.
+//! The keys are in the order of their commands, and a command asks for its own key only: finding is O(1),
+//! amortized over a pipeline.
 
 use crate::keyspace::hash::hash;
 use crate::keyspace::key::Key;

@@ -7,13 +7,15 @@
 //!   locks are there (or walk: they hold one shard at a time).
 //! - L3: a script that runs for too long makes the shards *busy* ([`Shards::set_busy`]). Threads that serve clients give up then:
 //!   the methods `try_lock_*` return [`Busy`].
-//! - L4: the methods `lock_*` do not give up. They ask for a proof that the wait holds up no client or ends soon:
-//!   [`MayWait`], which only threads that serve no clients have, or the [`ScriptTurn`], since no script runs while somebody else holds it.
+//! - L4: the methods `lock_*` do not give up, but for `lock_now` and `lock_soon`. They ask for a proof that
+//!   the wait holds up no client or ends soon: [`MayWait`], which only threads that serve no clients have, or
+//!   the [`ScriptTurn`], since no script runs while somebody else holds it.
 //! - L5: a thread that waits for a shard without giving way holds none. `lock_now` and `lock_soon` wait at most a moment and suit
 //!   everybody.
-//! - L6: what an applier has done in a batch is in the stream only at the batch's end ([`Shards::begin_batch`]). Whoever locks all shards
-//!   waits for that first, holding none, and keeps the next batch from beginning: what they see and change is of one place in the stream.
-//!   Within a batch nobody takes the turn.
+//! - L6: what an applier has done in a batch is in the stream only at the batch's end
+//!   ([`Shards::begin_batch`]). Whoever locks all shards waits for that first, holding none, and keeps the
+//!   next batch from beginning: what they see and change is of one place in the stream. Within a batch nobody
+//!   takes the turn. A script that widens to all shards holds the turn and does not wait for a batch.
 //!
 //! There is no other way to a shard than the methods here. In debug builds every thread keeps a list of what it holds, and L1,
 //! L2 and L5 are checked.
@@ -43,7 +45,7 @@ const LOOK_FOR_BUSY: Duration = Duration::from_millis(20);
 /// How long [`Shards::lock_soon`] waits.
 const SOON: Duration = Duration::from_micros(500);
 
-/// One that holds this many shards locks all of them when it needs more.
+/// A script that would hold more shards than this locks all of them instead.
 const WIDEN_ALL_FROM: usize = 32;
 
 /// A shard, alone on its cache lines.

@@ -1,14 +1,17 @@
 //! Which keys of a shard were read by which clients that cache them.
 //!
-//! A packed key table (the one of the keyspace) from key to a run of readers: 8 bytes each, ascending, inside the segment
-//! of the table as long as they are few. There is no allocation for a key, nor for a reader.
+//! A packed key table (the one of the keyspace) from key to a run of readers: 8 bytes each, ascending. Up to
+//! 16 readers are inside the segment of the table, without an allocation for the key or a reader. A longer
+//! run is a shared string.
 //!
 //! ```text
 //! value of a key:  | reader 0 | reader 1 | ...     each: client << 16 | worker, 8 bytes, big-endian
 //! ```
 //!
-//! Cost: a key takes its name, about 4 bytes and 8 for each reader. Reading a key that is known already is one lookup
-//! and a binary search; taking the readers of a key is one removal.
+//! Cost: a key takes its name, what the key table adds (about 8 bytes, and free space of the segment), and 8
+//! for each reader. Reading a key that the reader is noted for already is one lookup and a binary search;
+//! another reader copies the run, so adding one is O(readers of the key). Taking the readers of a key is one
+//! removal.
 //!
 //! A client that disconnects stays in the table until its keys change: its id is not used again, and mail to it is
 //! dropped.

@@ -1,8 +1,10 @@
 //! The shards of the keyspace: each holds a slice of every database behind one lock.
 //!
-//! A key belongs to the shard that bits 16..24 of its hash name; within the shard's tables those bits are constant,
-//! so the tables use the others. With the data of a shard live the transactions that watch its keys and the clients
-//! that wait for them: the thread that changes a key holds the lock that both need. How shards are locked: [`locks`](crate::keyspace::locks).
+//! A key belongs to the shard that bits 16..24 of its hash name; within the shard's tables those bits are
+//! constant, so the tables use the others. With the data of a shard are kept the transactions that watch its
+//! keys, the clients that wait for them, the clients that cache them, and when fields of its hashes expire:
+//! the thread that changes a key holds the lock that all of these need. How shards are locked:
+//! [`locks`](crate::keyspace::locks).
 
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::field_expiry::FieldExpiries;

@@ -5,8 +5,9 @@
 //! nobody can come between. The reply travels to the owner's worker as mail. A waiter is taken exactly once, by the thread that
 //! changes its state first: a server of keys, the timeout, CLIENT UNBLOCK, or the end of the connection.
 //!
-//! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard has such
-//! waiters, every command that touches the shard locks all shards (`execution/locking.rs`): rare, and free of deadlocks.
+//! A waiter that moves an element to another list needs the lock of that list's shard as well. While a shard
+//! has such waiters, every command on the shard that may write locks all shards (`execution/locking.rs`):
+//! rare, and free of deadlocks.
 
 use crate::keyspace::kind::Kind;
 use larder_collections::keyed_hash::KeyedState;
@@ -72,7 +73,7 @@ pub enum BlockedOp {
     PopManyScored(Extreme, u64),
     /// XREAD: entries of a stream, with the key.
     Read {
-        /// Behind this id in each of the streams waited for.
+        /// After this id in each of the streams waited for.
         after: Vec<StreamId>,
         /// At most this many; 0 for no limit.
         count: u64,
@@ -91,7 +92,7 @@ impl BlockedOp {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             BlockedOp::Pop(_) | BlockedOp::PopMany(..) | BlockedOp::Move { .. } => Kind::List,
-            // Stands in no key's line.
+            // Is in no key's queue.
             BlockedOp::Anatomy
             | BlockedOp::Cluster
             | BlockedOp::OnDisk { .. }
@@ -186,7 +187,7 @@ impl WaitMap {
             .collect()
     }
 
-    /// Puts a waiter at the end of the line for a key.
+    /// Puts a waiter at the end of the queue of a key. O(databases in which the name is waited for).
     pub(crate) fn add(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
         let lines = self.keys.entry(key.into()).or_default();
         let at = lines.iter().position(|line| line.db == waiter.db).unwrap_or_else(|| {
@@ -197,7 +198,8 @@ impl WaitMap {
         self.cross_shard += usize::from(waiter.moves());
     }
 
-    /// The first in the line for a key of this type that nobody has claimed; those claimed before it leave the line.
+    /// The first in the queue of a key of this type that nobody has claimed. Those before it that are claimed
+    /// are taken out.
     pub(crate) fn first(&mut self, db: usize, key: &[u8], kind: Kind) -> Option<Arc<Waiter>> {
         let lines = self.keys.get_mut(key)?;
         let line = lines.iter_mut().find(|line| line.db == db)?;
@@ -216,14 +218,14 @@ impl WaitMap {
         None
     }
 
-    /// All in the line for a key of this type that nobody has claimed.
+    /// All in the queue of a key of this type that nobody has claimed.
     pub(crate) fn all(&self, db: usize, key: &[u8], kind: Kind) -> Vec<Arc<Waiter>> {
         let line = self.keys.get(key).and_then(|lines| lines.iter().find(|line| line.db == db));
         let waiters = line.into_iter().flat_map(|line| &line.waiters);
         waiters.filter(|waiter| waiter.op.kind() == kind && !waiter.is_taken()).cloned().collect()
     }
 
-    /// Takes a waiter out of the line for a key.
+    /// Takes a waiter out of the queue of a key. O(waiters in it).
     pub(crate) fn remove(&mut self, key: &[u8], waiter: &Arc<Waiter>) {
         let Some(lines) = self.keys.get_mut(key) else { return };
         let Some(line) = lines.iter_mut().find(|line| line.db == waiter.db) else { return };
@@ -235,7 +237,7 @@ impl WaitMap {
         self.tidy(waiter.db, key);
     }
 
-    /// Forgets empty lines.
+    /// Forgets empty queues.
     fn tidy(&mut self, db: usize, key: &[u8]) {
         let Some(lines) = self.keys.get_mut(key) else { return };
         lines.retain(|line| line.db != db || !line.waiters.is_empty());

@@ -1,4 +1,8 @@
 //! WATCH: which transactions depend on which keys.
+//!
+//! A map of the shard, from a key to those who watch it, in any database. A change of a key costs O(those who
+//! watch it), a change of a whole database O(what is watched in the shard). Marks are set and looked at while
+//! the shard is held.
 
 use larder_collections::keyed_hash::KeyedState;
 use std::collections::HashMap;

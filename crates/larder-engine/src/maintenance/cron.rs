@@ -1,4 +1,5 @@
-//! What happens ten times a second, whatever the clients do: expiry, rates, peaks.
+//! What happens ten times a second, whatever the clients do: expiry, eviction, clients, replication, the
+//! limit of keys that clients cache, rates, peaks, memory that goes back to the allocator.
 
 use crate::delivery::invalidations::Invalidations;
 use crate::engine::Engine;
@@ -154,7 +155,8 @@ impl Engine {
         self.rates.loop_us.store(took_us.checked_div(loops).unwrap_or(0), Relaxed);
     }
 
-    /// Removes keys whose time is over, for a bounded share of the time.
+    /// Removes keys whose time is over, for a share of the time. When that is used up, each shard that
+    /// remains has one batch a database all the same.
     fn expire_cycle(&self) {
         let start = crate::clock::instant();
         let effort = self.config.hot.active_expire_effort.load(Relaxed).clamp(1, 10) as u64;

@@ -1,4 +1,6 @@
-//! What threads of the engine do beside commands: active expiry, freeing, compressing, measuring.
+//! What threads of the engine do beside commands: active expiry, eviction, freeing, compressing, measuring;
+//! the memory of connections; what time brings to replication; what the bus of the cluster does to the
+//! engine, and the keys of slots.
 
 pub(crate) mod background;
 pub(crate) mod client_eviction;

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::replication::replica::Phase;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What the last look found. To be used about every 100 ms.
+/// When it last looked, and when it last sent PING. To be used about every 100 ms.
 #[derive(Default)]
 pub(crate) struct ReplicationCron {
     looked_at_s: u64,
@@ -13,7 +13,7 @@ pub(crate) struct ReplicationCron {
 }
 
 impl ReplicationCron {
-    /// Looks once a second.
+    /// Looks at a failover each time, and at everything else once a second.
     pub(crate) fn tick(&mut self, engine: &Engine) {
         let now_ms = wall_ms();
         engine.look_at_failover();

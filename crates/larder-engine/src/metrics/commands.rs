@@ -5,8 +5,9 @@ use crate::command::table::table;
 use crate::engine::Engine;
 use crate::stats::histogram::Summary;
 
-/// Upper limits of the buckets, in microseconds: powers of two from one to 2^24 (16.8 s). They are limits of the histogram that each thread
-/// records into, so nothing is interpolated.
+/// Upper limits of the buckets, in microseconds: powers of two from one to 2^24 (16.8 s). The buckets of the
+/// histogram that each thread records into end elsewhere: a value counts as the end of its bucket there,
+/// which is at most a sixteenth more.
 const BUCKETS_US: [u64; 25] = {
     let mut limits = [1; 25];
     let mut at = 1;

@@ -31,7 +31,8 @@ impl Gate {
         self.0.load(Relaxed) == CLUSTER
     }
 
-    /// Whether writes wait for the server to end, or not to. Set and read while all shards, or those concerned, are held.
+    /// Whether writes are put off, since the server is about to end: until it has, or has given up. Set while
+    /// all shards are held, read while those of the write are.
     #[inline]
     pub(crate) fn is_closing(&self) -> bool {
         self.has(CLOSING)

@@ -4,16 +4,18 @@
 //! others do. Patterns stand apart: every message is matched with all of them, under a lock that readers share, and not
 //! at all while there is none.
 //!
-//! A message is encoded once ([`Message`]) and sent once to each worker that owns subscribers, with the list of these
-//! clients, which is shared and not copied ([`audience::Audience`]). It is sent while the lock of the channel's map is
-//! held: all subscribers of a channel hear its messages in the same order, and those of one publisher in his. Locks are
-//! taken in this order: shard, map of channels or patterns, mailbox.
+//! A message is encoded once ([`Message`]) and sent once to each worker that owns subscribers, with the list
+//! of these clients, which is shared and not copied ([`audience::Audience`]). It is sent while the lock of
+//! the channel's map is held: all subscribers of a channel hear its messages in the same order, and those of
+//! one publisher in his. (Who listens by a pattern may hear messages of two publishers in another order.)
+//! Locks are taken in this order: shard, map of channels or patterns, mailbox.
 //!
 //! A message may still be in the mail when its receiver leaves the channel. The owner of the connection looks again
 //! when it arrives, see [`Session::hears`](crate::clients::session::Session::hears).
 //!
-//! Cost: PUBLISH is O(1) + O(patterns) + O(workers that own subscribers), and a copy of the message into the output of
-//! each subscriber. A subscription takes 8 bytes in the audience, and one reference to the name at its client.
+//! Cost: PUBLISH is O(1) + O(patterns) + O(workers that own subscribers), and for each subscriber a copy of
+//! the message into its output, or a reference to one that is long (`SHARED_BYTES_MIN` of the server). A
+//! subscription takes 8 bytes in the audience, and one reference to the name at its client.
 
 mod audience;
 mod message;

@@ -105,7 +105,8 @@ pub struct Replication {
     pub replicas: Replicas,
     pub(crate) ack_waiters: AckWaiters,
     pub(crate) failover: Mutex<Option<Failover>>,
-    /// Whether there is a stream: a primary has one since its first replica, a replica always.
+    /// Whether there is a stream. A replica always has one. A primary has one from its first replica, or its
+    /// first export of slots, on, until nobody has followed it for `repl-backlog-ttl`.
     pub(crate) has_stream: AtomicBool,
     /// The server waits for replicas, to end.
     ends: AtomicBool,

@@ -1,5 +1,6 @@
-//! A thread's Lua state: made when the thread runs its first script, gone with the thread or with a script that had to
-//! be killed.
+//! A thread's Lua state: made when the thread runs its first script, gone with the thread, with a script that
+//! had to be killed, after a script was debugged, or when the thread runs one for another engine or under
+//! another value of `lua-enable-insecure-api`.
 
 use super::api;
 use super::caller::{TICK_INSTRUCTIONS, tick};
@@ -20,7 +21,8 @@ thread_local! {
     static MINE: RefCell<Option<Rc<Interpreter>>> = const { RefCell::new(None) };
 }
 
-/// More compiled scripts than this many times those that the server keeps are looked through.
+/// What has been compiled is looked through when there are more scripts than twice `TRANSIENT_MAX` and this
+/// many.
 const COMPILED_SLACK: usize = 64;
 
 /// Scripts between two looks at how much memory the state holds.

@@ -370,7 +370,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether the script may go on. Looks after other clients, if they have waited for too long, and waits for something
-    /// to do, at most so long.
+    /// to do, at most this long.
     fn look_up(&mut self, patience: Duration) -> bool {
         let engine = self.context.engine;
         if !self.is_long && !engine.is_copy {

@@ -78,7 +78,7 @@ impl ScriptCache {
         self.scripts.contains_key(sha)
     }
 
-    /// Keeps a script. O(1), but O([`TRANSIENT_MAX`]) when one that does not stay takes another's place.
+    /// Keeps a script. O(1), but O(scripts) when one that does not stay takes another's place.
     pub(crate) fn add(&mut self, script: Script, stays: bool) -> Arc<Script> {
         if let Some((known, stayed)) = self.scripts.get_mut(&script.sha) {
             self.transient -= usize::from(stays && !*stayed);

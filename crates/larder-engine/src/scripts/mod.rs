@@ -22,7 +22,8 @@ pub(crate) struct Scripts {
     libraries: RwLock<Arc<Libraries>>,
     /// What `math.random` draws from, in every thread's interpreter.
     pub generator: larder_lua::Generator,
-    /// Goes up whenever a script or a library goes away: threads then look at what they have compiled.
+    /// Goes up when all scripts go, or a library does: threads then look at what they have compiled. It does
+    /// not when one script makes room for another.
     generation: AtomicU64,
     /// Bytes that the interpreters of all threads hold.
     pub vm_bytes: AtomicU64,
@@ -103,7 +104,7 @@ impl Scripts {
         self.generation.fetch_add(1, Relaxed);
     }
 
-    /// Goes up when something that threads may have compiled goes away.
+    /// Goes up when all scripts go, or a library does.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Relaxed)
     }

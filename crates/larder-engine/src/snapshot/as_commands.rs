@@ -1,4 +1,5 @@
-//! Keys as the commands that make them: for append-only files without an RDB preamble.
+//! Keys as the commands that make them: for append-only files without an RDB preamble, and for slot
+//! migrations.
 
 use crate::context::replies::element_bytes;
 use crate::context::stream_effects::claim;

@@ -129,7 +129,7 @@ impl<'e> Loader<'e> {
         }
     }
 
-    /// Puts what has been gathered; what is dropped does so as well.
+    /// Puts what has been gathered. Dropping the loader does so as well.
     pub fn put_staged(&mut self) {
         self.staged.put(self.engine, &self.options.list, self.may_wait);
     }

@@ -75,7 +75,7 @@ pub struct Record<'a> {
     pub content: Content<'a>,
     /// When it expires, in ms since 1970.
     pub expire_at_ms: Option<u64>,
-    /// Its access word: the low 24 bits of the second when it was last used.
+    /// Its access word: `keyspace/access.rs` has the two forms.
     pub access: u32,
 }
 

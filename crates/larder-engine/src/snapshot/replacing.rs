@@ -32,8 +32,10 @@ impl Engine {
         self.tell_trackers();
     }
 
-    /// Takes the data and the functions of an engine [of its own](Engine::without_data), which nobody works with any more, in the place of
-    /// what is there. The memory of that is freed in the background. All shards are held for a moment: O(databases ever used).
+    /// Takes the data and the functions of an engine [of its own](Engine::without_data), which nobody works
+    /// with any more, in the place of what is there. The memory of that is freed in the background. All
+    /// shards are held for a moment: O(databases ever used), and what was noted of the old keys (who reads
+    /// them, which fields expire) is dropped meanwhile.
     pub fn take_data(&self, from: &Engine, turn: &ScriptTurn<'_>) {
         // Lists that wait for it are known by name to the other engine only.
         while from.background.compressing() > 0 {

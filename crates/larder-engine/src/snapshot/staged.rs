@@ -7,7 +7,7 @@
 //! Cost: a key costs a copy of its name and, of a short string, its value, and 56 bytes meanwhile. Loading 5M strings of 16 + 20 bytes took half
 //! the processor time that putting them one by one took.
 //!
-//! Tested by the tests of `load` in this folder, and by all tests that load files.
+//! Tested by all tests that load files.
 
 use crate::context::inline;
 use crate::engine::Engine;

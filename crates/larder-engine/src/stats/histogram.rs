@@ -77,7 +77,7 @@ impl Summary {
         0
     }
 
-    /// How many values are at most `nanos`, rounded up to the end of a bucket of the histogram.
+    /// How many values are at most `nanos`, when each counts as the end of its bucket.
     pub fn up_to(&self, nanos: u64) -> u64 {
         self.counts
             .iter()

@@ -1,4 +1,8 @@
 //! Prefixes whose keys are told to those who asked, read or not.
+//!
+//! A thread gathers the keys that it changes in one iteration, in order, and then each prefix takes its range
+//! of them: O(prefixes) an iteration in which something has changed, and O(keys) for each prefix that they
+//! have.
 
 use crate::keyspace::address::Address;
 use parking_lot::RwLock;

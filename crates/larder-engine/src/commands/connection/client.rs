@@ -121,7 +121,7 @@ pub(super) fn import_source(context: &mut Context<'_>, args: Args<'_>) -> Comman
 }
 
 /// Notes what the client says it can do. Unknown capabilities are ignored by definition; the server makes no use of the
-/// known one, as it never redirects anybody.
+/// known one: outside of a cluster it redirects nobody.
 pub(super) fn capa(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if args.from(2).iter().any(|word| is_word(word, "redirect")) {
         context.session.shared.set_flag(client_flags::CAPA_REDIRECT, true);

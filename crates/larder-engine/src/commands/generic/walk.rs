@@ -14,7 +14,8 @@ use crate::text::glob;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply};
 
-/// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (`import-mode`), or that have gone meanwhile.
+/// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (on a replica, in
+/// `import-mode`), are of a hidden slot, or have gone meanwhile.
 const RANDOM_TRIES: usize = 100;
 
 pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

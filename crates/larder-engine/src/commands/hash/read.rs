@@ -41,7 +41,8 @@ pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    // While data is imported, fields are there until somebody deletes them, though they are not shown.
+    // On a replica, and in `import-mode`, overdue fields are there until another server has them deleted,
+    // though they are not shown.
     let counts_all = context.keeps_all();
     read(context, args, |hash, due_ms, reply| {
         let len = |hash: &Hash| if counts_all { hash.len() } else { hash.live(due_ms) };

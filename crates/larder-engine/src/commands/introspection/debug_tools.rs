@@ -213,7 +213,8 @@ pub(super) fn refused(_context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     )))
 }
 
-/// What steers a mechanism that is not there: replies are one buffer, tables neither shrink at once nor fork anything.
+/// What steers a mechanism that is not there: a reply is one buffer, tables are not resized as a whole,
+/// nothing forks.
 pub(super) fn nothing_to_switch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.reply.ok();
     Ok(())
@@ -279,7 +280,7 @@ pub(super) fn out_of_memory(_context: &mut Context<'_>, _args: Args<'_>) -> Comm
     Ok(())
 }
 
-/// `REPLICATE`: there are no replicas to send it to.
+/// `REPLICATE`: accepted, and nothing is sent.
 pub(super) fn replicate(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.reply.ok();
     Ok(())
@@ -299,7 +300,7 @@ pub(super) fn reply_buffer(context: &mut Context<'_>, args: Args<'_>) -> Command
     Ok(())
 }
 
-/// `SDSLEN key`: lengths of the key and of its value, and what is kept free behind the value.
+/// `SDSLEN key`: lengths of the key and of its value, and how much is kept free after the value.
 pub(super) fn string_lengths(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     const OTHER: CommandError = CommandError::Fixed("ERR Not an sds encoded string.");
     let name = args.at(2);

@@ -16,7 +16,7 @@ pub(in crate::scripting) struct Debugger {
     pub(super) state: RefCell<State>,
     /// Of the interpreter that runs the script.
     pub(super) eyes: OnceCell<Eyes>,
-    /// A script that has run for so long without stopping is stopped.
+    /// A script that has run for this long without stopping is stopped.
     pub(super) patience: Option<Duration>,
 }
 

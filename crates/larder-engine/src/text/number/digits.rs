@@ -7,7 +7,8 @@
 //! method is followed with all its inaccuracies: which power of ten it takes, how products are rounded, and when it
 //! stops moving the last digit towards the number.
 //!
-//! Constant time: two products of 64 bits, and at most 18 divisions.
+//! Constant time: three products of 64 bits, at most 10 divisions, and a multiplication for each digit after
+//! those.
 
 /// A number `fraction * 2^exponent`.
 #[derive(Clone, Copy)]

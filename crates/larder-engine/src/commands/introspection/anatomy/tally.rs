@@ -126,7 +126,8 @@ const EXACT: u64 = 8;
 const STEP_BITS: u32 = 2;
 const BUCKETS: usize = EXACT as usize + ((32 - 3) << STEP_BITS);
 
-/// How numbers below 2^32 are spread: 4 steps from one power of two to the next, so that a quartile is right to an eighth. 496 bytes.
+/// How numbers below 2^32 are spread: 4 steps from one power of two to the next, so that a quartile is right
+/// to an eighth. 504 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
     count: u64,
