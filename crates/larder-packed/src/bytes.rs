@@ -4,7 +4,8 @@
 //! length and the bytes are one allocation behind 8 bytes.
 //!
 //! Cost: 24 bytes a string, plus the step of the allocator's class. Clone and drop O(1); reading O(1); the first
-//! change of a shared string copies it; appending is amortised O(1) a byte.
+//! change of a shared string copies it; appending is amortised O(1) a byte up to 4 MB. Room grows by a quarter, and by
+//! 1 MB at most: a longer string is copied once for each MB that is appended.
 //!
 //! ```text
 //!  0      4      8        16       24                 24 + cap
