@@ -123,7 +123,8 @@ fn integer(bytes: &[u8], len: usize) -> Result<(Element<'_>, usize), Damaged> {
     Ok((Element::Int(i64::from_le_bytes(wide) >> (64 - 8 * len)), 1 + len))
 }
 
-/// The entry at `at` of a listpack that is known to be whole, and where the next one starts. Panics if it is damaged.
+/// The entry at `at` of a listpack that is known to be whole, and where the next one starts. Panics if it is
+/// damaged.
 #[inline]
 pub fn entry_at(bytes: &[u8], at: usize) -> (Element<'_>, usize) {
     let rest = &bytes[at..];

@@ -39,8 +39,8 @@
 //! - I5: an anchor is the sum of the footprints before its group, modulo 2^16, and a group holds less than 2^16 bytes;
 //!   so anchors of a segment that has outgrown 64 KB (equal hashes can do that) unroll from the first one.
 //!
-//! Tested by `page/tests.rs` against a vector of byte strings, `records/tests.rs`, `rows/tests.rs`, and by the tables on
-//! top.
+//! Tested by `page/tests.rs` against a vector of byte strings, `records/tests.rs`, `rows/tests.rs`, and by
+//! the tables on top.
 
 mod directory;
 mod entries;

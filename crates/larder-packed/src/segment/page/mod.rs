@@ -360,9 +360,9 @@ impl Page {
     }
 }
 
-/// The capacity that a segment of this many bytes gets: one of eight per doubling (of four up to 1 KB, where the
-/// allocator has no more), whatever finer sizes the heap has. Each size in use leaves some free blocks, and segments pass
-/// through many: finer steps cost more than they save.
+/// The capacity that a segment of this many bytes gets: one of eight per doubling (of four up to 1 KB, where
+/// the allocator has no more), whatever finer sizes the heap has. Each size in use leaves some free blocks,
+/// and segments pass through many: finer steps cost more than they save.
 #[inline]
 pub(super) fn capacity_for(bytes: usize) -> usize {
     let step = 1 << ((bytes.max(STEPS_FROM) - 1).ilog2() - 3);
