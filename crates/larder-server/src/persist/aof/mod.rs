@@ -149,7 +149,7 @@ impl AppendFile {
         }
     }
 
-    /// Ten times a second: has the file rewritten when it has grown enough.
+    /// Called `hz` times a second: has the file rewritten when it has grown enough.
     pub fn cron(&self, persist: &Persist) {
         let config = &persist.shared.config;
         let percentage = config.number("auto-aof-rewrite-percentage") as u64;

@@ -41,7 +41,7 @@ struct Inner {
     left: Vec<Arc<File>>,
     /// What was taken from the log.
     chunk: Chunk,
-    /// So much of it is in files.
+    /// Bytes of it that are in files.
     done: usize,
     /// This many of its cuts have been passed.
     cuts_passed: usize,
