@@ -1,4 +1,5 @@
-//! Pushes and pops at every fill: no fill may make the head dearer than the tail, or a large block dearer than a small.
+//! Pushes and pops at both ends, at ten fills. At the head, they may cost with the largest blocks no more
+//! than 1.15 times what they do with those of the default fill.
 
 use super::operations::{CONNECTIONS, Turns, timed};
 use crate::context::Context;
