@@ -1,6 +1,7 @@
 //! The cluster bus as a state machine: no I/O, no clock, no threads.
 //!
-//! A [`Cluster`] is one node. Whoever has the sockets, the files and the data gives it inputs, and does what it wants done:
+//! A [`Cluster`] is one node. The program that has the sockets, the files and the data gives it inputs, and
+//! does what it wants done:
 //!
 //! ```text
 //!             inputs, each with the time and the Facts          actions(), in the order in which they are to be done

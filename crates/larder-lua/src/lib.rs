@@ -11,8 +11,9 @@
 //!
 //! # Errors
 //!
-//! A Rust function that scripts call returns [`fail`] or [`throw`] as its error. Whoever catches it in Lua (`pcall`,
-//! `xpcall`, `coroutine.resume`, `load`) gets the string or table meant; [`thrown`] gives the same to the host.
+//! A Rust function that scripts call returns [`fail`] or [`throw`] as its error. A script that catches it
+//! (`pcall`, `xpcall`, `coroutine.resume`, `load`) gets the string or table meant; [`thrown`] gives the same
+//! to the host.
 //!
 //! # Limits
 //!

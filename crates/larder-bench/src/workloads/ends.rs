@@ -16,7 +16,7 @@ const LISTS: usize = 4;
 /// Pushes before pops, so that as many pops find an element.
 pub const VERBS: [&str; 4] = ["LPUSH", "LPOP", "RPUSH", "RPOP"];
 
-/// Measures all fills in turn on one server, so that they share its moods, and takes medians.
+/// Measures all fills in turn on one server, so that what disturbs one disturbs all, and takes medians.
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
     let mut pool = session.pool(CONNECTIONS)?;

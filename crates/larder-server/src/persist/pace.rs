@@ -35,7 +35,7 @@ pub struct Pace<'e> {
 }
 
 impl<'e> Pace<'e> {
-    /// Makes room for whoever serves clients of `engine`.
+    /// Makes room for the threads that serve clients of `engine`.
     pub fn of(engine: &'e Engine) -> Self {
         let now = Instant::now();
         let commands = engine.commands_processed();

@@ -256,7 +256,7 @@ pub(super) trait Rehash {
 }
 
 /// Tag of a member in its leaf: the first bits of its hash. So all members of one segment share their tag, or its first
-/// bits, and whoever looks for them in a leaf need not hash the others.
+/// bits, and a search for them in a leaf need not hash the others.
 #[inline]
 pub(super) fn tag_of(hash: u64) -> u8 {
     (hash >> 56) as u8
