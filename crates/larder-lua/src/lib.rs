@@ -17,8 +17,10 @@
 //!
 //! # Limits
 //!
-//! Memory: [`MEMORY_BYTES_MAX`], after which scripts fail with `not enough memory`. Stack: pattern matching in Lua
-//! recurses for each item of a pattern; run scripts on threads with [`STACK_BYTES_MIN`].
+//! Memory: [`MEMORY_BYTES_MAX`] of Lua's own values, after which scripts fail with `not enough memory`. What
+//! Rust functions put together before it becomes such a value (`cjson.encode`, `cmsgpack.pack`,
+//! `struct.pack`, the arguments of a call) is not counted. Stack: pattern matching in Lua recurses for each
+//! item of a pattern; run scripts on threads with [`STACK_BYTES_MIN`].
 //!
 //! Tested against Valkey: `tests/`.
 
