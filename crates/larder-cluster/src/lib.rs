@@ -4,15 +4,15 @@
 //! does what it wants done:
 //!
 //! ```text
-//!             inputs, each with the time and the Facts          actions(), in the order in which they are to be done
+//!  inputs, each with the time and the Facts                actions(), in the order in which they are done
 //!
-//!  accepted, connected, closed, receive  ---+             +--->  Save, Write               before what it promises
-//!  tick, ten times a second              ---+-> Cluster --+--->  BecomeReplicaOf, Promote, FlushAll
-//!  command, publish, configure           ---+             +--->  UseSlotMap                for those who serve clients
-//!  writes_paused, offset_reached         ---+             +--->  DropSlotKeys
-//!  take_slots                            ---+             +--->  in the order in which they arose: PauseWrites,
-//!                                                                ResumeWrites, WaitForOffset, Dial, Send,
-//!                                                                Close, Deliver
+//!  accepted, connected, closed, receive  --+           +-->  Save, Write        before what it promises
+//!  tick, ten times a second              --+- Cluster -+-->  BecomeReplicaOf, Promote, FlushAll
+//!  command, publish, configure           --+           +-->  UseSlotMap         for those that serve clients
+//!  writes_paused, offset_reached         --+           +-->  DropSlotKeys
+//!  take_slots                            --+           +-->  in the order in which they arose: PauseWrites,
+//!                                                            ResumeWrites, WaitForOffset, Dial, Send,
+//!                                                            Close, Deliver
 //! ```
 //!
 //! The loop of a driver: wait for sockets and the tick; give every input; call [`Cluster::actions`] and do them; answer the commands. Inputs

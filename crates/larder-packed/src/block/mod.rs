@@ -26,9 +26,9 @@
 //!
 //!  Str:        aux = element length (low half, width 0 only) | lgap << 32; length of element i at cap - (lgap+i+1)*width
 //!  Int:        aux = base; element i at start + i*width is (value - base), both wrapping
-//!  Compressed: width = codec, inner = what the image is (see `packed`): a body of this kind and width, a listpack, or
-//!              one element; start = bytes of the plain image, end = bytes of the payload at 32, aux = base
-//!              or element length of the plain block
+//!  Compressed: width = codec, inner = what the image is (see `packed`): a body of this kind and width, a
+//!              listpack, or one element; start = bytes of the plain image, end = bytes of the payload at 32,
+//!              aux = base or element length of the plain block
 //! ```
 //!
 //! Elements are stored in *physical* order. A block that was opened by a push at the front has the flag REVERSED: its

@@ -8,7 +8,7 @@
 //!
 //! | | cost |
 //! |---|---|
-//! | memory per member | 4 bytes and an eighth (5 above 65,536 leaves), 12 bytes of directory per 256-512 members |
+//! | memory per member | 4 bytes and an eighth (5 above 65,536 leaves), 12 of directory per 256-512 members |
 //! | find | O(1): directory, segment, then the leaf; one foreign leaf is looked at per about 100 finds |
 //! | insert, remove | O(1), a move inside the segment |
 //! | split of a segment | its pairs; every sixth time the hashes of its members are made again |
