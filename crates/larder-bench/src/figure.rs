@@ -34,7 +34,7 @@ pub enum Target {
 pub struct Cost {
     /// Of the whole process.
     pub whole: f64,
-    /// Of the threads that serve clients.
+    /// Of all threads but those that work in the background.
     pub worker: f64,
 }
 

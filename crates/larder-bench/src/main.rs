@@ -1,7 +1,9 @@
-//! Larder measured beside other servers: memory and server CPU, the same bytes to each, one server at a time.
+//! Larder measured beside other servers: memory, server CPU and times, the same bytes to each, one server at
+//! a time.
 //!
-//! The loader and the server are pinned to cores of their own where there are two. Only what the server spends
-//! counts, so a slow loader does not spoil a figure; and ratios within one run cancel the machine's noise.
+//! The loader and the server are pinned to cores of their own where there are two, but for workloads that say
+//! otherwise. Of processor time only what the server spends counts, so a slow loader does not spoil a figure;
+//! and ratios within one run cancel the machine's noise.
 
 #![forbid(unsafe_code)]
 

@@ -10,10 +10,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Threads that work in the background: freeing, compressing, returning memory.
+/// Beginnings of the names of threads that work in the background: freeing, compressing, saving, logging,
+/// returning memory. All others count as those that serve clients.
 const BACKGROUND: [&str; 6] =
     ["larder-free", "larder-pack", "larder-save", "larder-log", "jemalloc_bg", "bio_"];
-/// A thread that waits has its time accounted for; so long after the last reply all of them wait.
+/// A thread that waits has its time accounted for; this long after the last reply all of them wait.
 const SETTLED_AFTER: Duration = Duration::from_millis(2);
 /// The longest wait for memory to settle.
 const QUIET_AT_MOST: Duration = Duration::from_secs(30);

@@ -30,7 +30,7 @@ pub enum Action {
     Promote,
     /// Deletes all data.
     FlushAll,
-    /// Hands this map to whoever serves clients, in place of the one before.
+    /// Hands this map to those that serve clients, in place of the one before.
     UseSlotMap(Arc<SlotMap>),
     /// Deletes the keys of slots that this node has lost.
     DropSlotKeys(SlotSet),

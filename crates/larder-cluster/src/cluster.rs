@@ -258,7 +258,7 @@ impl Cluster {
         config_file::print(&self.table, &self.open, epochs, self.settings.tls_cluster, now)
     }
 
-    /// The change of role, if whom this node has to follow is not whom it follows.
+    /// The change of role, if this node has to follow another node than the one that it follows, or none.
     fn take_role(&mut self) -> Option<Action> {
         let wanted = self.me().primary.map(|primary| &self.table[primary]);
         if wanted.is_some_and(|primary| primary.address.ip.is_empty()) {

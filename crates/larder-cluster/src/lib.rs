@@ -1,15 +1,18 @@
 //! The cluster bus as a state machine: no I/O, no clock, no threads.
 //!
-//! A [`Cluster`] is one node. Whoever has the sockets, the files and the data gives it inputs, and does what it wants done:
+//! A [`Cluster`] is one node. The program that has the sockets, the files and the data gives it inputs, and
+//! does what it wants done:
 //!
 //! ```text
-//!             inputs, each with the time and the Facts          actions(), in the order in which they are to be done
+//!  inputs, each with the time and the Facts                actions(), in the order in which they are done
 //!
-//!  accepted, connected, closed, receive  ---+             +--->  Save                      before anything that it promises
-//!  tick, ten times a second              ---+-> Cluster --+--->  BecomeReplicaOf, Promote, FlushAll
-//!  command, publish, configure           ---+             +--->  UseSlotMap                for those who serve clients
-//!  writes_paused, offset_reached         ---+             +--->  DropSlotKeys, PauseWrites, ResumeWrites, WaitForOffset
-//!                                                         +--->  Dial, Send, Close, Deliver
+//!  accepted, connected, closed, receive  --+           +-->  Save, Write        before what it promises
+//!  tick, ten times a second              --+- Cluster -+-->  BecomeReplicaOf, Promote, FlushAll
+//!  command, publish, configure           --+           +-->  UseSlotMap         for those that serve clients
+//!  writes_paused, offset_reached         --+           +-->  DropSlotKeys
+//!  take_slots                            --+           +-->  in the order in which they arose: PauseWrites,
+//!                                                            ResumeWrites, WaitForOffset, Dial, Send,
+//!                                                            Close, Deliver
 //! ```
 //!
 //! The loop of a driver: wait for sockets and the tick; give every input; call [`Cluster::actions`] and do them; answer the commands. Inputs
@@ -18,14 +21,15 @@
 //!
 //! Layers, each of which uses only those above it:
 //!
-//! - `id`, `slot_set`, `key_slot`, `moment`, `packet`: values and bytes.
+//! - `id`, `node_key`, `slot_set`, `key_slot`, `moment`, `packet`: values and bytes.
 //! - `node`, `link`, `reports`, `table`, `open_slots`, `describe`, `config_file`, `slot_map`: what is known, and its texts.
 //! - `settings`, `facts`, `action`, `outbox`, `stats`, `election`, `manual`: what goes in and out, and what is remembered.
 //! - `cluster`: the state, its beginning and its end. On top of it, each a part of its methods: `send`, `members`, `claims`, `failure`,
 //!   `failover`, `manual_failover`, `replica_migration`, `receive`, `tick`, `commands`, `views`.
 //!
 //! Invariants:
-//! - C1: a vote, an epoch that is begun, and slots that are claimed are in the text of a `Save` before they are in a packet.
+//! - C1: a vote, an epoch that is begun, and slots that are claimed are in the text of a `Save` before they
+//!   are in a packet; slots that an operator moves without a new epoch in that of a `Write`.
 //! - C2: a node votes once in an epoch, over all its lives.
 //! - C3: a slot goes to another primary only under a later epoch, or if its owner has ceased to claim it.
 //! - C4: any bytes on any link leave a state that is consistent (`check_invariants`, those of `table` among it), and cost memory in

@@ -13,13 +13,14 @@ use crate::packet::{Extensions, Gossip, Greeting, Header, NodeFlags};
 const STRANGE_LINKS_MAX: usize = 512;
 /// Nodes that strangers ask this one to meet, at a time: each is dialled.
 const STRANGE_HANDSHAKES_MAX: usize = 256;
-/// A PONG of this much in the future, by the wall clock of whoever saw it, is believed.
+/// A PONG of this much in the future, by the wall clock of the node that saw it, is believed.
 const CLOCKS_DIFFER_MS: u64 = 500;
 
 impl Cluster {
     /// A connection came in: from and to these addresses, as the socket says. Names the link.
     ///
-    /// Whoever connects may say nothing, and there is no password: a link that none of the nodes has makes place for newer ones.
+    /// A peer that connects may say nothing, and there is no password: a link that none of the nodes has
+    /// makes place for newer ones.
     pub fn accepted(&mut self, peer_ip: &str, local_ip: &str, env: &Env<'_>) -> LinkId {
         let oldest = self.links.of_strangers().map(|(id, _)| id).nth_back(STRANGE_LINKS_MAX - 1);
         if let Some(oldest) = oldest {

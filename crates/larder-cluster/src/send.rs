@@ -1,4 +1,4 @@
-//! Packets of this node: headers, gossip, whom they go to.
+//! Packets of this node: headers, gossip, the nodes that they go to.
 
 use crate::cluster::Cluster;
 use crate::facts::Env;

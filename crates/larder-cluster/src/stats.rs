@@ -36,6 +36,6 @@ pub struct Stats {
     pub sent: Traffic,
     /// Received and understood.
     pub received: Traffic,
-    /// Packets that were none.
+    /// Received bytes that were no packet, each lot counted once.
     pub malformed: u64,
 }

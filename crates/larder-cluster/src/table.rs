@@ -148,7 +148,7 @@ impl Table {
         self.assigned
     }
 
-    /// Gives a slot to a node, from whoever has it.
+    /// Gives a slot to a node, and takes it from the one that has it.
     pub fn assign(&mut self, slot: u16, key: NodeKey) {
         self.unassign(slot);
         self.owners[usize::from(slot)] = key.0;

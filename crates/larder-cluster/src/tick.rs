@@ -42,7 +42,7 @@ impl Cluster {
         }
     }
 
-    /// Gives up a handshake that lasts too long, and dials whoever has no link.
+    /// Gives up a handshake that lasts too long, and dials the nodes to which there is no link.
     fn keep_link(&mut self, key: NodeKey, env: &Env<'_>) {
         let node = &self.table[key];
         if node.flags.has(NodeFlags::MYSELF | NodeFlags::NOADDR) {

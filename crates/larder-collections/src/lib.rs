@@ -1,5 +1,6 @@
-//! The collections: `Hash`, `List`, `Set`, `SortedSet`, `Stream` and the packed tables. They know nothing of RESP, time,
-//! configuration or keys.
+//! The collections: `Hash`, `List`, `Set`, `SortedSet`, `Stream`, the format of HyperLogLogs, the packed
+//! table of hashes and sets, and the table of the keyspace. They know nothing of RESP or configuration, and
+//! never read the time.
 
 #![deny(unsafe_code)]
 

@@ -25,7 +25,7 @@ pub enum Error {
     Protocol,
     /// The command gives a reply of another form than this method returns.
     Form,
-    /// The system starts no further thread.
+    /// The system starts no further thread, or one of the store has ended.
     Thread(io::Error),
     /// It did not come about in time. A write has been executed nevertheless.
     Timeout(&'static str),

@@ -45,7 +45,7 @@ pub enum Wait {
 /// What a link does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkStatus {
-    /// There is none; the next attempt comes within a second.
+    /// There is none, or it is being set up. After one that failed the next attempt comes within a second.
     Down,
     /// A snapshot comes, or is waited for.
     Synchronizing,
@@ -140,8 +140,9 @@ impl Replica {
     /// Executes a command on the primary. Writes of several threads go one after the other.
     ///
     /// # Errors
-    /// [`Error::Command`]: the primary refuses. [`Error::Connection`]: it may have been executed, or not. [`Error::Timeout`]: it was
-    /// executed, and has not come back in time.
+    /// [`Error::Command`]: the primary refuses it, or with [`Wait::Own`] the question where its stream ends,
+    /// which may come after a write that was executed. [`Error::Connection`]: it may have been executed, or
+    /// not. [`Error::Timeout`]: it was executed, and has not come back in time.
     pub fn write<A: AsRef<[u8]>>(&self, words: &[A], wait: Wait) -> Result<Reply> {
         let words: Vec<&[u8]> = words.iter().map(AsRef::as_ref).collect();
         let name = words.first().copied().unwrap_or_default();

@@ -29,7 +29,8 @@ const NOTE_PERIOD: Duration = Duration::from_secs(1);
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Follows whom the engine's role names, until the process ends; sleeps while that is nobody. For a thread of its own.
+/// Follows the primary that the engine's role names, until the process ends; sleeps while there is none. For
+/// a thread of its own.
 pub fn run<A>(around: &Arc<A>, engine: &Arc<Engine>, may_wait: &MayWait)
 where
     A: Process + TakeSnapshot + 'static,

@@ -1,9 +1,9 @@
 //! Following a primary: the link of a replica, for whatever process the replica lives in.
 //!
 //! A [`Link`] connects, introduces itself, takes the snapshot if it needs one, and follows the stream. What depends on the
-//! process around it (TLS, where a snapshot is put, the log) it asks of a [`Process`] and of who is to
-//! [`TakeSnapshot`]. The other end of compressed links is
-//! here as well ([`compression`]), and so is reading RDB files into an engine ([`load`]).
+//! process around it (TLS, where a snapshot is put, the log) it asks of a [`Process`] and of a
+//! [`TakeSnapshot`]. The other end of compressed links is here as well ([`compression`]), and so is reading
+//! RDB files into an engine ([`load`]).
 //!
 //! Tested by `larder-server/tests/replication`.
 

@@ -6,9 +6,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// No reply takes longer than this.
+/// Reading or writing for longer than this is an error.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// Payloads have at most 512 MB, and arrays are not deep.
+/// Payloads and keys are shorter than a gigabyte, and arrays are not deep.
 const LIMITS: ValueLimits = ValueLimits { depth: 8, len_max: 1 << 30 };
 /// The reply to most commands.
 const OK: &[u8] = b"+OK\r\n";

@@ -6,11 +6,12 @@ use std::io;
 /// What ends a load.
 #[derive(Debug)]
 pub enum Error {
-    /// The command line or the mapping says something that cannot be done.
+    /// The command line or the mapping says something that cannot be done, or the state is that of another
+    /// load.
     Usage(String),
     /// A file cannot be read or written, or is not what it should be.
     File(String),
-    /// The target cannot be reached, or refuses all that it is sent.
+    /// The target, or the server that is read, cannot be reached, or refuses what it is sent.
     Target(String),
 }
 

@@ -1,7 +1,7 @@
 //! Files of commands: RESP files, and append-only files, which are several and may begin with an RDB file.
 //!
 //! Before anything is sent, files are read to their ends: one that is not what it says, or breaks off, is an error with its offset then, and
-//! nothing is loaded. Only the standard input, which cannot be read twice, is loaded as it comes.
+//! nothing is loaded. Only the standard input and pipes, which cannot be read twice, are loaded as they come.
 
 use crate::commands::Commands;
 use crate::error::{Error, Result};
@@ -115,8 +115,8 @@ pub fn open_commands(path: &Path, has_notes: bool) -> Result<Commands> {
     Ok(Commands::new(source, path.display().to_string(), has_notes, (0, Vec::new())))
 }
 
-/// Reads all files to their ends, but for tables, of which a line that is broken is a reject. Returns how often keys come in the commands of
-/// the first one, if that is of use.
+/// Reads all files to their ends, but for pipes, and for tables, of which a line that is broken is a reject.
+/// Returns how often keys come in the commands of the first one, if that is of use.
 ///
 /// # Errors
 /// One cannot be read, or is not what it says; a command that is not gathered, with a state file.

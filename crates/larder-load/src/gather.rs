@@ -1,4 +1,5 @@
-//! Files of commands: those at the start that build values are gathered by key; what comes after the first other command is sent as it is.
+//! Files of commands: those at the start that build values are gathered by key; the first other command and
+//! all after it are sent as they are.
 
 use crate::commands::Commands;
 use crate::cutter::{Cutter, Gatherer};

@@ -1,5 +1,6 @@
 //! Loads keys into servers of the Redis protocol, fast: what rows, commands, RDB files and other servers hold becomes keys on the client,
-//! each packed as a payload, and the server is sent one RESTORE a key.
+//! and the server is sent one command a key: `SET` with a string, `RESTORE` with the payload that all else is
+//! packed as.
 //!
 //! ```text
 //!  table --reader--> rows --mapping--\
@@ -10,8 +11,9 @@
 //!                 '--- what is not understood, and all after it, when the workers are done: as it is -'
 //! ```
 //!
-//! One thread reads and gathers; several build payloads and send them. What a target is sent is chosen by asking it: Larder gets
-//! the blocks of lists and sorted sets as they lie in its memory, other servers the form of DUMP that they know.
+//! One thread reads and gathers; several build payloads and send them. What a target is sent is chosen by
+//! asking it: a Larder of the same version gets the blocks of lists and sorted sets as they lie in its
+//! memory, other servers the form of DUMP that they know.
 
 #![forbid(unsafe_code)]
 

@@ -29,7 +29,8 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Loads. What was done before a failure is in the report.
 ///
 /// # Errors
-/// Nothing could be begun: the input cannot be opened or is broken, the target not reached, or the state is that of another load.
+/// Nothing could be begun: the input cannot be opened or is broken, the target not reached, the state is that
+/// of another load, or the file of rejects cannot be made. Or that file could not be written to its end.
 pub fn load(options: &Options) -> Result<Report> {
     let (files, size) = files::parts(options)?;
     let survey = files::verify(options, &files)?;

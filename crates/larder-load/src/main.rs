@@ -1,6 +1,7 @@
 //! The program: loads what the command line says, and says what it has done.
 //!
-//! It ends with 0 when all was loaded, 1 when it broke off or something was rejected, 2 when the command line is wrong.
+//! It ends with 0 when all was loaded, 1 when it broke off or something was rejected, 2 when the command line
+//! or the mapping is wrong, or the state file is that of another load.
 
 use larder_load::cli::{self, Parsed};
 use larder_load::load::load;

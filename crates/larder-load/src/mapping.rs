@@ -6,7 +6,8 @@
 //!  key = "user:{id}"              required
 //!  type = "hash"                  string, hash, list, set, zset or stream
 //!  value = "{name}"               string, list, set, zset: the value, element or member
-//!  fields = ["name", "age"]       hash, stream: these columns; without it all but that of the expiry
+//!  fields = ["name", "age"]       hash, stream: these columns; without it all but those of the expiry and
+//!                                 of the ID
 //!  score = "points"               zset: the column of the score
 //!  id = "time"                    stream: the column of the entry's ID; without it rows are numbered, 1-1, 2-1, ..
 //!  expire = 3600                  seconds from the load on

@@ -1,5 +1,5 @@
-//! The table of options: the summary, the manual page and the completions of shells are made from it, and the command line is checked
-//! against it.
+//! The table of options: the summary, the manual page and the completions of shells are made from it. A test
+//! checks that the command line takes each of them.
 
 /// What an option is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -54,10 +54,11 @@ pub struct Options {
     pub source: Source,
     /// Who is loaded.
     pub target: Target,
-    /// The database that was asked for: of tables and commands the one that they are loaded into, of RDB files and servers also the only
-    /// one that is loaded.
+    /// The database that was asked for: of tables the one that they are loaded into, of commands the one in
+    /// which they begin, of an RDB file the only one that is loaded, of a server the one that its named
+    /// database is loaded into.
     pub db: Option<u32>,
-    /// Threads that build and send, each with a connection.
+    /// Threads that build and send, each with connections of its own.
     pub workers: usize,
     /// Memory for groups, in bytes; what is more goes to disk.
     pub budget_bytes: usize,

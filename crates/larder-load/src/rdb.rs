@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What is checked: all but that the version is one of Redis and Valkey that is known whole; a type that is not is an error.
+/// What is checked: the sum, but not the version. What a newer file has that is not known is an error when it
+/// comes.
 const CHECKS: Checks = Checks { sum: true, version: false };
 
 /// The rest of a source: what has been read of it, and where that begins.

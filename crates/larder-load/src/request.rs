@@ -1,4 +1,4 @@
-//! Keys as requests: `SET` for strings, `RESTORE` for all else.
+//! Keys as requests: `SET` for strings, `RESTORE` for all else and for what another server has dumped.
 
 use crate::build::{Built, of_payload, of_replayed, of_rows, of_value};
 use crate::connection::command;
@@ -12,7 +12,7 @@ use larder_rdb::read::{Content as Read, KeyRecord, Options as ReadOptions};
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a string takes beside key and value, about.
+/// What a key takes beside its name and its value, about.
 const STRING_BYTES: u64 = 8;
 
 /// Requests, one after the other.

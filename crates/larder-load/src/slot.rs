@@ -1,4 +1,5 @@
-//! The slot of a key in a cluster: CRC-16 (XMODEM) of the key, or of what stands between its first braces.
+//! The slot of a key in a cluster: CRC-16 (XMODEM) of the key, or of what stands between its first braces, if
+//! anything does.
 
 /// Number of slots.
 pub const SLOTS: usize = 16384;

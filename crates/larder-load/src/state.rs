@@ -1,7 +1,8 @@
 //! The state file: which batches are loaded, so that a load that broke off goes on where it was.
 //!
 //! ```text
-//!  larder-load 1 <fingerprint>     of the input (name, size, time of change), the mapping and what decides about batches
+//!  larder-load 1 <fingerprint>     of the input (name, size, time of change), the mapping, the target, and
+//!                                  what decides about batches
 //!  start 0                         the batch was about to be sent
 //!  done 0                          all its keys were answered
 //! ```

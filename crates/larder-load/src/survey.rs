@@ -1,7 +1,8 @@
 //! How often each key comes in a file of commands: with the last time a key is complete and can be sent, while others are still gathered.
 //! Keys of one command, as most strings are, need not be gathered at all.
 //!
-//! Keys are known by hashes of 64 bits, 16 bytes each with slack. Two of the same hash count together: both are complete later, never too soon.
+//! Keys are known by hashes of 64 bits: 16 bytes each, and about as much slack. Two of the same hash count
+//! together: both are complete later, never too soon.
 
 use crate::commands::{Command, Commands, Transaction};
 use crate::error::Result;

@@ -12,7 +12,7 @@ use std::str::from_utf8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
-    /// Adds entries: ID as twice eight bytes, then fields with values.
+    /// Adds an entry to a stream: ID as twice eight bytes, then fields with values.
     AddEntry,
     /// Adds members to a set.
     AddMembers,
@@ -159,7 +159,7 @@ fn positive(text: &[u8]) -> bool {
     integer(text).is_some_and(|number| number > 0)
 }
 
-/// The milliseconds of a time in units of so many of them, from another time on.
+/// A time in milliseconds: this number of units, each of `unit_ms`, after `from_ms`.
 fn expiry(text: &[u8], unit_ms: i64, from_ms: u64) -> Option<i64> {
     integer(text)?.checked_mul(unit_ms)?.checked_add(i64::try_from(from_ms).ok()?)
 }

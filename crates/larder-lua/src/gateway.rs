@@ -1,8 +1,8 @@
 //! The way from scripts to the server and back: `redis.call`, by Lua's own interface in C.
 //!
-//! A script may call commands a thousand times; through handles to Lua values each call would cost more than the command
-//! does. So arguments are copied from Lua's stack into one buffer, the server leaves its reply as it would send it
-//! (RESP) in another, and that is pushed as Lua values:
+//! A script may call commands a thousand times. Through handles to Lua values each call would cost more than
+//! the command does. So arguments are copied from Lua's stack into one buffer, the server leaves its reply as
+//! it would send it (RESP) in another, and that is pushed as Lua values:
 //!
 //! | RESP | in Lua |
 //! |---|---|

@@ -69,7 +69,7 @@ impl Inspector {
         Ok(name.map(|name| (name.as_bytes().to_vec(), value)))
     }
 
-    /// Where a value lies in memory, as a number; 0 for those that lie nowhere.
+    /// Where a table, function, thread or userdata lies in memory, as a number; 0 for other values.
     ///
     /// # Errors
     /// Only when memory runs out.

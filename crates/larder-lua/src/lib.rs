@@ -11,13 +11,16 @@
 //!
 //! # Errors
 //!
-//! A Rust function that scripts call returns [`fail`] or [`throw`] as its error. Whoever catches it in Lua (`pcall`,
-//! `xpcall`, `coroutine.resume`, `load`) gets the string or table meant; [`thrown`] gives the same to the host.
+//! A Rust function that scripts call returns [`fail`] or [`throw`] as its error. A script that catches it
+//! (`pcall`, `xpcall`, `coroutine.resume`, `load`) gets the string or table meant; [`thrown`] gives the same
+//! to the host.
 //!
 //! # Limits
 //!
-//! Memory: [`MEMORY_BYTES_MAX`], after which scripts fail with `not enough memory`. Stack: pattern matching in Lua
-//! recurses for each item of a pattern; run scripts on threads with [`STACK_BYTES_MIN`].
+//! Memory: [`MEMORY_BYTES_MAX`] of Lua's own values, after which scripts fail with `not enough memory`. What
+//! Rust functions put together before it becomes such a value (`cjson.encode`, `cmsgpack.pack`,
+//! `struct.pack`, the arguments of a call) is not counted. Stack: pattern matching in Lua recurses for each
+//! item of a pattern; run scripts on threads with [`STACK_BYTES_MIN`].
 //!
 //! Tested against Valkey: `tests/`.
 

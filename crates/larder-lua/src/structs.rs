@@ -1,8 +1,8 @@
 //! `struct`: values in the binary layout that a format describes, both ways.
 //!
 //! A format is read up to its first zero byte. Options: `b B h H l L T i I` (integers, small letters signed, `i` and `I`
-//! with a size), `f d`, `s` (ends with a zero), `c` (fixed size; `c0` takes its size from the value before), `x` (a zero),
-//! `< > !` (order of bytes, alignment).
+//! with a size), `f d`, `s` (ends with a zero), `c` (fixed size; `c0` writes the whole string, and reads as
+//! many bytes as the value before says), `x` (a zero), `< > !` (order of bytes, alignment).
 
 use crate::arguments::{Arguments, STACK_SLOTS_MAX, truncate, truncate_unsigned};
 use crate::errors::fail;
@@ -160,7 +160,7 @@ fn pack(arguments: &Arguments) -> mlua::Result<mlua::LuaString> {
     arguments.lua.create_string(out)
 }
 
-/// Behind the last argument the original finds a nil of its own.
+/// After the last argument the original finds a nil of its own.
 fn present(arguments: &Arguments, position: usize, expected: &str) -> mlua::Result<()> {
     if position > arguments.len() {
         return Err(arguments.bad(position, &format!("{expected} expected, got nil")));

@@ -3,8 +3,9 @@
 //! `Arc<Vec<u8>>` would cost two allocations and `Arc<[u8]>` two words in the keyspace entry; here the count, the
 //! length and the bytes are one allocation behind 8 bytes.
 //!
-//! Cost: 24 bytes a string, plus the step of the allocator's class. Clone and drop O(1); reading O(1); the first
-//! change of a shared string copies it; appending is amortised O(1) a byte.
+//! Cost: 24 bytes a string, plus the step of the allocator's class. Clone and drop O(1); reading O(1); the
+//! first change of a shared string copies it; appending is amortised O(1) a byte up to 4 MB. Room grows by a
+//! quarter, and by 1 MB at most: a longer string is copied once for each MB that is appended.
 //!
 //! ```text
 //!  0      4      8        16       24                 24 + cap
@@ -13,8 +14,8 @@
 //!  +------+------+--------+--------+------------------+
 //! ```
 //!
-//! Invariants: I1 `len <= cap`; I2 the allocation is `heap::class_size(24 + cap)` bytes; I3 the first `len` bytes are
-//! initialised; I4 only the holder of the single reference writes.
+//! Invariants: I1 `len <= cap`; I2 the allocation is `24 + cap` bytes, a class of the heap; I3 the first
+//! `len` bytes are initialised; I4 only the holder of the single reference writes.
 //!
 //! Tested at the foot of this file and by the string commands' tests.
 

@@ -44,7 +44,7 @@ impl Codec {
         }
     }
 
-    /// The codec of this name.
+    /// The codec of this name, in upper or lower case.
     pub fn from_name(name: &str) -> Option<Codec> {
         [Codec::Lzf, Codec::Lz4, Codec::Zstd]
             .into_iter()

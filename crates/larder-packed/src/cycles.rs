@@ -1,7 +1,9 @@
-//! The processor's cycle counter: a third of the price of the system's clock, for who has to look at it at every command.
+//! The processor's cycle counter, for code that reads the time at every command: it costs a third of a call
+//! of the system's clock.
 //!
-//! It counts in a unit of its own and says nothing about its rate; who reads it measures that against a real clock and
-//! goes on comparing the two. x86-64 has it (Intel SDM 3B, 19.17); elsewhere nothing is steady, and nothing is read.
+//! It counts in a unit of its own and does not tell its rate: the reader measures the rate against a real
+//! clock, and keeps comparing the two. x86-64 has it (Intel SDM 3B, 19.17). Elsewhere [`is_steady`] is false
+//! and [`read`] gives 0.
 
 /// Whether the counter runs at one rate whatever the processor does ("invariant TSC").
 pub fn is_steady() -> bool {

@@ -22,7 +22,8 @@ const HASH_BITS: u32 = 13;
 const OFFSET_MAX: usize = 1 << 13;
 const LITERALS_MAX: usize = 32;
 const COPY_MAX: usize = 264;
-/// Positions have 32 bits, and a table that is shared by strings.
+/// Longer sources are not compressed: positions have 32 bits, and [`Seen`] goes on counting from string to
+/// string.
 const SOURCE_BYTES_MAX: usize = i32::MAX as usize;
 /// The step grows by one after this many positions without a match.
 const PATIENCE: usize = 1 << 6;

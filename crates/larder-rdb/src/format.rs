@@ -1,4 +1,15 @@
 //! The numbers of the format.
+//!
+//! ```text
+//!  file     REDIS and 4 digits, or VALKEY and 3 | part .. | END | checksum u64 (since version 5; 0: none)
+//!  part     AUX name value | FUNCTION_2 source | SELECT_DB length | RESIZE_DB keys expiring | key;
+//!           passed over: SLOT_INFO length length length, MODULE_AUX of a module that says nothing
+//!  key      EXPIRE_MS i64, EXPIRE_S i32, IDLE length, FREQ u8: none or some | type u8 | name | value
+//!  length   00llllll | 01llllll llllllll | 0x80 u32 | 0x81 u64                          big endian
+//!  string   length and bytes | 0xC0 i8 | 0xC1 i16 | 0xC2 i32 | 0xC3 length, length of the plain one, LZF
+//! ```
+//! What is not a length is little endian. Names and sources are strings, counts are lengths. The modules of
+//! [`read`](crate::read) have the values of each type.
 
 /// A version to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,7 +13,8 @@
 //! - I2: `args_left > 0` or `bulk_len.is_some()` only between a multibulk header and the command's last byte.
 //! - I3: `buf[at..searched]` does not hold what ends the current line, as far as its search goes.
 //!
-//! Tested below, by mutation in `tests/mutation.rs`, and side by side with Valkey in `tests/differential.rs`.
+//! Tested in `parse/tests.rs`, by mutation in `tests/mutation.rs`, and side by side with Valkey in
+//! `tests/differential.rs`.
 
 mod inline;
 mod number;

@@ -42,7 +42,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The bytes of a string or status.
+    /// The bytes of a string or a status, and the digits of a big number.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Bytes(bytes) => Some(bytes),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The number.
+    /// The number; 1 and 0 for yes and no.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int(number) => Some(*number),

@@ -39,7 +39,7 @@ pub fn keep_for_background(config: &Config, log: &Log) {
     }
 }
 
-/// Binds the calling thread, one in the background, as `bio-cpulist` says.
+/// Binds the calling thread, one that works in the background, as `bio-cpulist` says.
 pub fn bind_background() {
     // It works elsewhere, too.
     let _ = BACKGROUND.get().map(Cpus::bind_this_thread);

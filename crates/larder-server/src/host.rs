@@ -58,7 +58,7 @@ impl ServerHost {
         self.listen_again(&[Security::Tls], ApplyError::Port)
     }
 
-    /// There before the first command.
+    /// Saving and loading, which are there before the first command.
     fn persist(&self) -> &Arc<Persist> {
         self.server.persist().expect("made with the engine")
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// This many connections are kept.
 const KEPT_MAX: usize = 64;
-/// A connection is kept for so long after its last use.
+/// A connection is kept for this long after its last use.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Connections that are kept, the one that was used last at the end.
@@ -28,7 +28,7 @@ pub struct Peers {
 
 struct Kept {
     address: String,
-    /// What was sent with AUTH. Who does not say the same must not speak as this user.
+    /// What was sent with AUTH. An exchange with other credentials must not speak as this user.
     credentials: Vec<Vec<u8>>,
     tls: bool,
     link: PeerLink,

@@ -1,4 +1,4 @@
-//! The process: pidfile, limits, scores, signals.
+//! The process: pidfile, limit of open files, score of the OOM killer, and what is taken away at the end.
 
 use crate::log::Log;
 use crate::settings::system_text;

@@ -1,4 +1,5 @@
-//! The server as those see it who are there before its engine is: the thread that catches signals, and the engine's host.
+//! The server as far as it is known before it has an engine. The thread that catches signals and the engine's
+//! host hold it: both are made first.
 
 use crate::persist::Persist;
 use crate::shared::Shared;

@@ -39,7 +39,7 @@ pub struct Shared {
     pub peers: Peers,
     /// Who supervises the process; told before anything is served.
     pub supervisor: OnceLock<Supervisor>,
-    /// Held by whoever shuts the server down.
+    /// Held by the thread that shuts the server down.
     pub shutdown_turn: Mutex<()>,
     /// A signal has asked for the end, and a thread is at it.
     pub shutdown_asked: AtomicBool,

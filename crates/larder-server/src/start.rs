@@ -289,7 +289,7 @@ fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()
     )
 }
 
-/// Does what is due ten times a second or so, until the server stops.
+/// Does what is due `hz` times a second, until the server stops.
 fn cron(shared: &Shared, engine: &Arc<Engine>, persist: &Persist) {
     let mut cron = Cron::new(engine);
     loop {

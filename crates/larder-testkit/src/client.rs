@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a client reads and writes.
 pub trait ClientStream: Read + Write + Send {
-    /// Gives up on reads after so long.
+    /// Gives up on reads after this long.
     fn set_timeout(&self, timeout: Duration) -> io::Result<()>;
     /// Tells the server that nothing more comes.
     fn end_writing(&self) -> io::Result<()>;
@@ -73,7 +73,7 @@ impl Client {
         let _ = ended.and_then(|()| io::copy(&mut self.stream, &mut io::sink()));
     }
 
-    /// Gives up on replies after so long.
+    /// Gives up on replies after this long.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.stream.get_mut().set_timeout(timeout).expect("the socket takes a timeout");
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles a source to a library that `LD_PRELOAD` can name, in a folder of the test's own.
+/// Compiles a source to a library that `LD_PRELOAD` can name, in this folder.
 pub fn library(source: &Path, folder: &Path) -> PathBuf {
     let name = source.file_stem().expect("a source has a name").to_string_lossy();
     let library = folder.join(format!("{name}-{}.so", std::process::id()));

@@ -50,7 +50,8 @@ impl Server {
         Self::of(Kind::Valkey, args)
     }
 
-    /// Starts a server from a command, adding a free port, no save points, and `args`; waits until it answers.
+    /// Starts a server from a command, adding a free port, no save points, a directory of its own, and
+    /// `args`; waits until it answers.
     pub fn start(command: &[&str], args: &[&str]) -> Self {
         for _ in 0..5 {
             if let Some(server) = Self::try_start(command, args) {
@@ -118,7 +119,8 @@ impl Server {
         panic!("the server does not end");
     }
 
-    /// Retries until the server answers; false when it has ended, as it does when somebody else took the port.
+    /// Retries until the server answers; false when it has ended, as it does when somebody else took the
+    /// port, or when it has not answered in time.
     fn wait_ready(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {

@@ -1,6 +1,7 @@
 //! Lines of text as commands.
 
-/// Splits a line as redis-cli does: blanks separate, double quotes take escapes.
+/// Splits a line much as redis-cli does: blanks separate, and in double quotes there are the escapes `\n`,
+/// `\r`, `\0` and `\xNN`. Single quotes mean nothing.
 pub fn words(line: &str) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();

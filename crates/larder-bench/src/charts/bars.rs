@@ -1,4 +1,5 @@
-//! Groups of horizontal bars: a group a row, a bar a server, from one zero on. The longest bar takes the whole width.
+//! Groups of horizontal bars: a group a row, a bar a server, from one zero on. The longest bar of each group
+//! takes the whole width.
 
 use super::report::Values;
 use super::svg::{Picture, TOP, WIDTH, number};
@@ -8,8 +9,8 @@ const RIGHT: f64 = 110.0;
 const BAR: f64 = 15.0;
 const GAP: f64 = 14.0;
 
-/// Draws rows with their labels. Each group is drawn to its own scale, as what counts is the servers' ratio: the first server's share of
-/// the next one's value stands after its number.
+/// Draws rows with their labels. Each group is drawn to its own scale, as what counts is the servers' ratio:
+/// how many times the first server's value another one's is stands after the number of that one.
 pub fn draw(title: &str, servers: &[String], groups: &[(&str, Values)]) -> String {
     let mut picture = Picture::new(title, servers);
     let mut y = TOP;

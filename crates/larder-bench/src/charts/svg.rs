@@ -100,7 +100,7 @@ fn style() -> String {
     css + &shapes(&COLOURS_DARK) + "}\n"
 }
 
-/// A number with three digits or more, and commas.
+/// A number: below ten with one digit after the point, else whole, with commas.
 pub fn number(value: f64) -> String {
     if value.abs() < 10.0 && value != 0.0 {
         return format!("{value:.1}");

@@ -4,7 +4,7 @@ use super::parts::{Group, Row};
 use crate::figure::Target;
 use crate::peer::LARDER;
 
-/// Renders a group: a column a server, the worker threads' part behind a stroke, Larder's ratio to each peer.
+/// Renders a group: a column a server, the worker threads' part after a stroke, Larder's ratio to each peer.
 pub fn render(group: &Group, servers: &[&str]) -> String {
     let mut lines = vec![head(servers)];
     lines.extend(group.rows.iter().map(|row| line(group, row, servers)));

@@ -105,7 +105,7 @@ fn commands(verb: &str) -> impl FnMut(&mut Vec<u8>) {
     }
 }
 
-/// A primary is killed: how long until a write to its slots is answered by whoever takes its place.
+/// A primary is killed: how long until a write to its slots is answered by the node that takes its place.
 pub fn failover(context: &mut Context) -> io::Result<()> {
     let mut group = Group::start(context)?;
     let mut gaps = Vec::new();

@@ -76,7 +76,7 @@ fn by_copy(context: &mut Context, session: &mut Session, length: usize) -> io::R
     Ok(())
 }
 
-/// Both ends and the length agree with the source's.
+/// Both ends, the middle and the length agree with the source's.
 fn check_and_drop(session: &mut Session, length: usize) -> io::Result<()> {
     for key in ["from", "to"] {
         if session.ask(&format!("LLEN {key}"))?.int() != length as i64 {

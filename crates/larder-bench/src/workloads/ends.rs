@@ -1,4 +1,5 @@
-//! Pushes and pops at every fill: no fill may make the head dearer than the tail, or a large block dearer than a small.
+//! Pushes and pops at both ends, at ten fills. At the head, they may cost with the largest blocks no more
+//! than 1.15 times what they do with those of the default fill.
 
 use super::operations::{CONNECTIONS, Turns, timed};
 use crate::context::Context;
@@ -15,7 +16,7 @@ const LISTS: usize = 4;
 /// Pushes before pops, so that as many pops find an element.
 pub const VERBS: [&str; 4] = ["LPUSH", "LPOP", "RPUSH", "RPOP"];
 
-/// Measures all fills in turn on one server, so that they share its moods, and takes medians.
+/// Measures all fills in turn on one server, so that what disturbs one disturbs all, and takes medians.
 pub fn run(context: &mut Context, size: usize, pipeline: usize) -> io::Result<()> {
     let mut session = context.start()?;
     let mut pool = session.pool(CONNECTIONS)?;

@@ -13,7 +13,8 @@ const SLOW_US: i64 = 200;
 /// Row, command, and the arguments after the key for a number.
 type GrowthCase = (&'static str, &'static [u8], fn(u64) -> [String; 2]);
 
-/// Grows a hash, a set of strings, a set of integers and a sorted set, one element per command.
+/// Grows a hash, a set of strings, a set of integers and a sorted set. A command adds one field or member; to
+/// sets it adds two.
 pub fn run(context: &mut Context) -> io::Result<()> {
     let count = context.scaled(5_000_000, 5000);
     let cases: [GrowthCase; 4] = [

@@ -1,6 +1,7 @@
 //! Saving, loading, snapshots under load, and the append-only file.
 //!
-//! Servers are not pinned here: their background threads, or children, may use every core, as they would.
+//! Servers are not pinned here, but for [`everysec`]: their background threads, or children, may use every
+//! core, as they would.
 
 use super::memory::{self, Dataset};
 use crate::connect::connect;

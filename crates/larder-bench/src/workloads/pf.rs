@@ -10,7 +10,7 @@ use std::io;
 
 const PIPELINE: usize = 16;
 
-/// Measures the commands on this many HyperLogLogs, to which as many elements each are added first.
+/// Measures the commands on this many HyperLogLogs, to each of which this many elements are added first.
 pub fn run(context: &mut Context, keys: usize, elements: usize) -> io::Result<()> {
     let mut session = context.start()?;
     let keys = if keys == 1 { 1 } else { context.scaled(keys, 10) };

@@ -11,7 +11,7 @@ use std::io;
 const KEYS: usize = 10_000;
 const CALLS: usize = 200_000;
 
-/// Five lines, two keys: counts, and notes under another key what was counted last.
+/// Five lines, two keys: counts, and at every second call sets the other key.
 const BODY: &str = "local count = redis.call('INCR', KEYS[1])
 if count % 2 == 0 then
   redis.call('SET', KEYS[2], ARGV[1])

@@ -76,7 +76,7 @@ fn run_kind(context: &mut Context, kind: Kind, sets: usize, members: usize) -> i
     Ok(())
 }
 
-/// SINTER of two sets that have half of their members in common.
+/// SINTER, SINTERCARD, SUNIONSTORE and SDIFFSTORE of two sets that have half of their members in common.
 pub fn intersect(context: &mut Context) -> io::Result<()> {
     let count = context.scaled(100_000, 1000);
     for kind in [Kind::Strings, Kind::Integers] {

@@ -23,7 +23,7 @@ pub enum Kind {
     List,
     /// Members of 16 bytes.
     Set,
-    /// Members of 16 bytes, random scores below a million.
+    /// Members of 16 bytes, scattered scores below a million.
     SortedSet,
 }
 

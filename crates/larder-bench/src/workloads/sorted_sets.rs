@@ -159,7 +159,7 @@ pub fn run(context: &mut Context, sizes: &SetSizes) -> io::Result<()> {
     })
 }
 
-/// Many sets of one band of sizes, loaded with one ZADD each, then asked for ranges of scores.
+/// For each of two bands of sizes: many sets, loaded with one ZADD each, then asked for ranges of scores.
 pub fn bands(context: &mut Context) -> io::Result<()> {
     for (sets, least, most) in [(100_000, 10, 128), (80_000, 129, 200)] {
         let mut session = context.start()?;

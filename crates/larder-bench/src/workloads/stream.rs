@@ -88,7 +88,7 @@ pub fn run(context: &mut Context, streams: usize, each: usize) -> io::Result<()>
                     let from = id(rng.u64(..each));
                     resp::command(out, &[b"XREAD", b"COUNT", b"10", b"STREAMS", key, from.as_bytes()]);
                 }
-                // A new entry, its delivery, and an acknowledgement in turns.
+                // A delivery and an acknowledgement in turns.
                 _ => consume(out, key, next, each),
             }
         };

@@ -1,7 +1,7 @@
 //! Latency of GET beside a client that asks metrics and console as fast as it can.
 //!
-//! Whoever asks takes processor time itself, from the client that is timed among others. What the server has to do with it is told by a row
-//! beside another server that is asked the same.
+//! The client that asks takes processor time itself, some of it from the client that is timed. What the
+//! server has to do with it is told by a row beside another server that is asked the same.
 
 use super::idle::{latencies, percentile};
 use crate::context::Context;

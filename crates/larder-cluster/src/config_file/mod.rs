@@ -7,7 +7,9 @@
 //! <id> <ip>:<port>@<bus port>,<hostname>,<name>=<value>,.. <flags> <primary or -> <ping ms> <pong ms> <epoch> <link> <slots>..
 //! vars currentEpoch <n> lastVoteEpoch <n>
 //! ```
-//! A file is taken as a whole or not at all: what is lost of it could be a vote. Tested below and in `tests/nodes_conf.rs`.
+//!
+//! A file is taken as a whole or not at all: what is lost of it could be a vote. Tested by
+//! `tests/nodes_conf.rs`.
 
 mod parse;
 mod print;

@@ -9,10 +9,10 @@ use super::start::{LIGHT, SIGNATURE, Start};
 use super::wire::Reader;
 use crate::id::{ID_BYTES, NodeId};
 
-/// The length of the packet with which bytes begin; `None` when that takes more than the 8 bytes or less that there are. An
-/// error means that nothing more of the connection can be understood.
+/// The length of the packet with which bytes begin; `None` while there are fewer than the 8 bytes that say
+/// it. An error means that nothing more of the connection can be understood.
 ///
-/// A length is what the sender says: whoever collects the packet should make room as its bytes come.
+/// A length is what the sender says: the caller that collects the packet should make room as its bytes come.
 pub fn packet_len(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     let seen = bytes.len().min(SIGNATURE.len());
     if bytes[..seen] != SIGNATURE[..seen] {

@@ -49,7 +49,8 @@ pub struct Extensions<'a> {
 }
 
 impl<'a> Extensions<'a> {
-    /// Reads this many extensions, which must fill what is left. What is forgotten takes 1.2 times the bytes that say it.
+    /// Reads this many extensions, which must fill what is left. The list of forgotten nodes takes at most
+    /// twice the bytes that say it.
     pub(super) fn read(reader: &mut Reader<'a>, count: u16) -> Result<Self, Malformed> {
         let mut extensions = Extensions::default();
         for _ in 0..count {

@@ -136,7 +136,8 @@ impl<'a> Sketch<'a> {
         View(self.0)
     }
 
-    /// Adds an element; true if a register has grown. A sparse string that would exceed `sparse_bytes_max` becomes dense.
+    /// Adds an element; true if a register has grown, and then the caller calls [`Sketch::mark_stale`]. A
+    /// sparse string that would exceed `sparse_bytes_max` becomes dense.
     pub fn add(&mut self, element: &[u8], sparse_bytes_max: usize) -> Result<bool, Corrupted> {
         let (index, rank) = hash::register_of(element);
         self.raise(index, rank, sparse_bytes_max)

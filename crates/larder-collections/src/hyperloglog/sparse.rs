@@ -181,7 +181,7 @@ fn find(bytes: &[u8], index: usize) -> Result<Found, Corrupted> {
     Err(Corrupted)
 }
 
-/// The bytes of a run with one register of it set: what is left of it before and behind keeps its value.
+/// The bytes of a run with one register of it set: what is left of it before and after keeps its value.
 fn split(found: &Found, index: usize, rank: u8) -> ([u8; 5], usize) {
     let (before, behind) = (index - found.first, found.first + found.run.len() - index - 1);
     let (mut parts, mut len) = ([0; 5], 0);

@@ -1,9 +1,9 @@
 //! What a table remembers while a snapshot of it is taken, so that the snapshot shows it as it was at the start.
 //!
-//! Someone walks the table by position, a segment at a time, and takes what it sees. Whoever is the first to change a key
-//! that the walk has not reached puts the old value aside, or notes that there was none; the walk leaves such keys out
-//! and gets them at the end. Records are ordered by position, so "reached" is one comparison, and splits and merges
-//! do not disturb it.
+//! The one that takes the snapshot walks the table by position, a segment at a time. The first change of a
+//! key that the walk has not reached puts the old value aside, or notes that there was none; the walk leaves
+//! such keys out and gets them at the end. Records are ordered by position, so "reached" is one comparison,
+//! and splits and merges do not disturb it.
 //!
 //! Cost: nothing but a test of a null pointer in every change while no snapshot is taken. Meanwhile, for each key changed
 //! before the walk comes by: an entry of a table like this one, and what the change copies of its blocks.

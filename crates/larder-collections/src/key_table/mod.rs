@@ -27,8 +27,8 @@
 //!
 //! Invariants:
 //! - K1: each record's position lies in its segment's positions, and its slot has the tag of its hash. No key is twice.
-//! - K2: `len` counts the records, `expires_len` those with an expiry, `expires_sum_ms` is the sum of these; a table without
-//!   records holds no memory but the expiry's.
+//! - K2: `len` counts the records, `expires_len` those with an expiry, `expires_sum_ms` is the sum of these;
+//!   a table without records holds no memory but a snapshot's.
 //! - K3: the minimum of a segment is at most its earliest expiry, `soonest` at most the least minimum.
 //! - K4: no segment has more than `2^sample_bits` slots.
 //! - K5: see `capture`.

@@ -4,8 +4,8 @@ use super::hash::KeyHash;
 use super::{DEPTH_SLACK, KeyTable, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
 use larder_packed::segment::{IntoRaw, NewValue, Page, Records};
 
-/// Buddies are merged when they fill at most this share of a full segment together. Less, and sparse segments stay
-/// after after a mass deletion; more, and the next insert splits them again.
+/// Buddies are merged when they fill at most this share of a full segment together. With less, sparse
+/// segments stay after a mass deletion; with more, the next insert splits them again.
 const MERGE_PERCENT: usize = 85;
 /// Content below this share of a full segment makes a delete look at the buddy, which costs a cache miss.
 const LOOK_PERCENT: usize = 40;

@@ -47,7 +47,7 @@ impl Share {
 }
 
 impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
-    /// Bytes that the table holds beyond its own 64: segments, directory, expiries and long keys, but not the
+    /// Bytes that the table holds beyond its own 72: segments, directory, expiries and long keys, but not the
     /// values of their own.
     pub fn memory_bytes(&self) -> usize {
         let expiry =

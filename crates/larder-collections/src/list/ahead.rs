@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Blocks that are decompressed ahead of pops at an end, to begin with.
 const AHEAD_MIN: u32 = 4;
-/// So much is decompressed ahead of pops that are faster than the background: about what the second cache holds. With more,
-/// pops wait less often for the background and longer for memory (`docs/design/list.md`).
+/// At most this much is decompressed ahead of pops that are faster than the background: about what the second
+/// cache holds. With more, pops wait less often for the background and longer for memory
+/// (`docs/design/list.md`).
 const AHEAD_BYTES_MAX: usize = 2 << 20;
 
 /// How many blocks are kept plain at either end beyond the depth, see the module's comment.

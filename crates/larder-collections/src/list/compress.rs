@@ -88,8 +88,8 @@ impl List {
         }
     }
 
-    /// As [`List::wants_compression`], but true only once until the list opens or closes a block: whoever asks after every
-    /// write passes the news on once. O(1) mostly.
+    /// As [`List::wants_compression`], but true only once until the list opens or closes a block: a caller
+    /// that asks after every write passes the news on once. O(1) mostly.
     #[inline]
     pub fn news_of_compression(&self, options: &ListOptions) -> bool {
         match self {

@@ -1,8 +1,9 @@
 //! Sorted sets as the images of their leaves: how they travel between two Larders.
 //!
-//! A leaf travels as it lies in memory (see `larder_packed::leaf`), a kilobyte of entries with one copy. Who reads it hashes
-//! each member, for the tags and for the index, and looks at the order of the entries: no search, no insert, no division of
-//! a leaf. What comes in may be hostile, and gives a set that satisfies all invariants, or an error.
+//! A leaf travels as it lies in memory but for its tags (see `larder_packed::leaf`), a kilobyte of entries
+//! with one copy. The reader hashes each member, for the tags and for the index, and looks at the order of
+//! the entries: no search, no insert, no division of a leaf. What comes in may be hostile, and gives a set
+//! that satisfies all invariants, or an error.
 
 use super::index::{self, tag_of};
 use super::limits::{Limits, MEMBER_LEN_MAX, PACKED_BYTES_MAX};

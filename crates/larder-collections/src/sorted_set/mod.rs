@@ -7,7 +7,7 @@
 //!
 //! | | cost |
 //! |---|---|
-//! | memory, small | 32 bytes + the entries packed: 1 + score 0-8 + length 0-1 + what members do not share |
+//! | memory, small | 32 bytes + the entries packed: 1 + score 0-8 + length 0-4 + what members do not share |
 //! | memory, large | the same, 8 % for room in the leaves, half a byte of inner nodes and 4.5 bytes of index a member |
 //! | score of a member | a scan of tags; O(1) above 8 leaves |
 //! | rank of a member or a score, entry at a rank, insert, remove | O(log n) |

@@ -46,7 +46,7 @@ pub(super) enum Child {
 }
 
 impl Bound {
-    /// The bound between two leaves, or two entries given as (key, member).
+    /// The bound between two leaves that follow each other.
     pub(super) fn between(left: &Leaf, right: &Leaf) -> Bound {
         let key = right.key(0);
         if left.key(left.len() - 1) < key {

@@ -25,13 +25,13 @@ pub enum Bound<'a> {
     Start,
     /// Before the entries of this score.
     BeforeScore(f64),
-    /// Behind the entries of this score.
+    /// After the entries of this score.
     AfterScore(f64),
     /// Before this member; all entries should have the same score.
     BeforeMember(&'a [u8]),
-    /// Behind this member; all entries should have the same score.
+    /// After this member; all entries should have the same score.
     AfterMember(&'a [u8]),
-    /// Behind all entries.
+    /// After all entries.
     End,
 }
 

@@ -1,7 +1,8 @@
 //! Walking over a sorted set while it changes: a cursor is a place in the order of hashes.
 //!
-//! A member's hash never changes, so whoever is in the set during a whole walk is returned, wherever its score moves it, and
-//! exactly once. Cursors are the first 52 bits of a hash, which every client can hold in a double.
+//! A member's hash never changes, so each that is in the set during a whole walk is returned, wherever its
+//! score moves it, and exactly once. Cursors are the first 52 bits of a hash, which every client can hold in
+//! a double.
 
 use larder_packed::leaf::Leaf;
 

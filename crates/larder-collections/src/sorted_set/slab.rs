@@ -3,7 +3,8 @@
 //! What it is: an array in chunks of 64 slots, each chunk shared by count. Why not a plain vector: the first write after a
 //! clone would count up everything in it; here it counts up the chunks and what lies in one of them.
 //!
-//! Cost: 8 bytes a slot and 16 bytes a chunk; get O(1), two loads; insert amortised O(1).
+//! Cost: 8 bytes a slot, 4 more while it is free, and 32 bytes a chunk; get O(1), two loads; insert amortised
+//! O(1).
 //!
 //! Invariants: S1 `free` names exactly the empty slots; S2 every chunk but the first has 64 slots.
 //!

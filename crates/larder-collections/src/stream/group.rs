@@ -171,7 +171,7 @@ impl Group {
         self.pending.get(id).map(|delivery| Pending::of(id, delivery))
     }
 
-    /// Gives an entry to a consumer that exists, whoever had it before.
+    /// Gives an entry to a consumer that exists, whichever had it before.
     pub fn put(&mut self, pending: Pending) {
         let Pending { id, consumer, time_ms, count } = pending;
         let delivery = Delivery { consumer: consumer.0, time_ms, count };

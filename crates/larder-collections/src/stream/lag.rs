@@ -1,4 +1,5 @@
-//! How far behind a group is: exact where that can be known from a few ids and counts, else unknown.
+//! The lag of a group, the entries that it has not read: exact where that can be known from a few ids and
+//! counts, else unknown.
 
 use super::{Group, Stream, StreamId};
 

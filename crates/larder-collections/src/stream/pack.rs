@@ -6,7 +6,7 @@
 //!
 //! | | cost |
 //! |---|---|
-//! | memory | 52 bytes, of up to 128 records; a record: 1-10 + 1-10 for the id; delivery 1-5 + 1-10 + 1-10 |
+//! | memory | 24 + 52 bytes for up to 128 records; a record: id 1-10 + 1-10, delivery 1-5 + 1-10 + 1-10 |
 //! | append | O(1) |
 //! | find, insert, change, remove | a scan of up to 128 records |
 //!

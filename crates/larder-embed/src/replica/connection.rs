@@ -14,7 +14,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects. Nothing waits longer than `timeout`.
+    /// Connects. No address, no read and no write is waited for longer than `timeout`; looking the name up
+    /// may take longer.
     pub fn open(address: &Address, timeout: Duration) -> Result<Connection> {
         let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
         for place in (address.host.as_str(), address.port).to_socket_addrs()? {

@@ -1,7 +1,7 @@
 //! Writing JSON.
 //!
 //! Objects are walked by the interpreter itself, which is fast but takes a call within a call; Lua allows 200 of those,
-//! so that below [`CALLS_MAX`] levels they are walked from outside.
+//! so that those deeper than [`CALLS_MAX`] levels are walked from outside.
 
 use super::number;
 use super::settings::{DEPTH_MAX, Invalid, Settings};

@@ -1,8 +1,8 @@
 //! Writing MessagePack.
 //!
 //! Numbers take the shortest form that keeps them: integers by size, others 4 bytes when a single-precision number is
-//! the same, 8 otherwise. A table whose keys are 1 to n is an array, an empty one too. Tables in more than 16 others are
-//! written as nil, so that circles end.
+//! the same, 8 otherwise. A table whose keys are 1 to n is an array, an empty one too. A table in 16 others
+//! or more is written as nil, so that circles end.
 
 use crate::arguments::Arguments;
 use mlua::{Error, Table, Value};

@@ -1,9 +1,9 @@
 //! Combining whole strings into a new one, in one pass over memory.
 //!
 //! What costs here is memory and not the processor: a megabyte that is written passes through the caches, throws the
-//! sources out of them, and what it replaces is fetched before. So long results are written past the caches: 71 us for two
-//! strings of 1 MB, against 92 us through them. Of more than two sources all but the last come together in a buffer that
-//! stays in the first cache.
+//! sources out of them, and what it replaces is fetched before. Therefore long results are written past the
+//! caches: 71 us for two strings of 1 MB, against 92 us through them. Of more than two sources all but the
+//! last come together in a buffer that stays in the first cache.
 //!
 //! ```text
 //!   sources  |.......|.......|.......|.......|      pieces of 8 KB, the first one shorter: then

@@ -1,7 +1,8 @@
 //! The loops over whole strings, 32 bytes at a time.
 //!
-//! Each loop is written once as plain code over groups of four words, which the compiler turns into vector
-//! instructions, and compiled twice: for every processor, and for those with AVX2, chosen when it runs.
+//! Each loop is written once as plain code, over single bytes or over steps of four words, which the compiler
+//! turns into vector instructions, and compiled twice: for every processor, and for those with AVX2, chosen
+//! when it runs.
 
 use std::mem::MaybeUninit;
 

@@ -11,8 +11,9 @@
 //!   compressed  the body is the bytes of the plain image (4), then the payload
 //! ```
 //!
-//! What comes in is checked whole, compressed or not: a block that passes satisfies the invariants of [`super`]. Cost:
-//! O(1) a block to write; to read, O(1) for each length and each byte that is decompressed.
+//! What comes in is checked whole, compressed or not: a block that passes satisfies the invariants of
+//! [`super`]. Cost: to write, a copy of the bytes as they are; to read, O(1) for each length and each byte
+//! that is decompressed.
 
 use super::packed::{Body, IMAGE_LISTPACK, IMAGE_RAW};
 use super::{Block, HEADER, INCOMPRESSIBLE, Kind, REVERSED};
@@ -21,9 +22,11 @@ use crate::codec::{Codec, Damaged};
 const HEAD_BYTES: usize = 14;
 const CODEC: u8 = 0x0F;
 const FLAGS_SHIFT: u32 = 4;
-/// A payload that holds more than this for each of its bytes is not sent, and not taken: memory is to be earned.
+/// A payload that decompresses to more than this for each of its bytes is neither sent nor taken: the bytes
+/// that a sender sends bound what the reader allocates.
 const RATIO_MAX: usize = 256;
-/// This many elements may be empty; lists begin another block long before.
+/// A block may have this many more elements than its image has bytes, as elements may be empty; lists begin
+/// another block long before.
 const EMPTY_MAX: usize = 1 << 16;
 
 impl Block {

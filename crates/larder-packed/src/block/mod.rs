@@ -11,9 +11,10 @@
 //! | `Str`, width 0 | its data | amortised O(1) at both ends | O(1) |
 //! | `Str`, width 1, 2, 4 | its data + width | amortised O(1) at both ends | sums at most n/2 lengths |
 //! | `Int`, width 1, 2, 4, 8 (while smaller than as text) | width | amortised O(1) at both ends | O(1) |
-//! | `Compressed` | its share of the payload | decompress first | decompress to scratch |
+//! | `Compressed` | its share of the payload | decompress first | decompress first |
 //!
-//! plus 32 bytes of header per block. Replacing, inserting or removing in the middle copies the block.
+//! plus 32 bytes of header per block. A value of the old one's size is replaced in place; any other change in
+//! the middle copies the block.
 //!
 //! ```text
 //!  header, native byte order                              31 32                                              cap
@@ -25,8 +26,9 @@
 //!
 //!  Str:        aux = element length (low half, width 0 only) | lgap << 32; length of element i at cap - (lgap+i+1)*width
 //!  Int:        aux = base; element i at start + i*width is (value - base), both wrapping
-//!  Compressed: width = codec, inner = kind and width of the plain block, start = bytes of the plain image,
-//!              end = bytes of the payload at 32, aux = base or element length of the plain block
+//!  Compressed: width = codec, inner = what the image is (see `packed`): a body of this kind and width, a
+//!              listpack, or one element; start = bytes of the plain image, end = bytes of the payload at 32,
+//!              aux = base or element length of the plain block
 //! ```
 //!
 //! Elements are stored in *physical* order. A block that was opened by a push at the front has the flag REVERSED: its

@@ -36,6 +36,8 @@
 //! - H3: the partial slab of the lowest address serves first, so that high slabs run empty and are given back.
 //! - H4: a free block's link is never given back: pages are only if they lie wholly after it.
 //! - H5: spare (empty, kept) slabs hold at most [`SPARE_BYTES_MAX`] in all, one per class, until [`trim`].
+//!   (Threads that keep a slab at the same moment may exceed that by one each: classes share nothing but a
+//!   counter.)
 //!
 //! Tested at the foot of this file, and by every structure on top.
 
@@ -147,7 +149,7 @@ fn is_shared(size: usize) -> bool {
     size <= SHARED_MAX && small_class(size) == size
 }
 
-/// Sums up all slabs. Walks the classes (a few hundred locks): for INFO, not for every command.
+/// Sums up all slabs. Locks each of the classes, about three hundred: for INFO, not for every command.
 pub fn stats() -> HeapStats {
     let mut stats = HeapStats::default();
     for index in 0..CLASS_COUNT {
@@ -336,9 +338,10 @@ unsafe fn give_slab_back(base: usize, bytes: usize) {
     grow(given as i64);
 }
 
-/// Gives empty slabs back to the global allocator, and the pages of free blocks to the system. Meant for a timer: at
-/// once they are worth keeping. Holds a class's lock for one slab at a time, some 0.1 ms. When it returns everything is given back that was
-/// free when it was called: it waits for another thread that is about it.
+/// Gives empty slabs back to the global allocator, and the pages of free blocks to the system. Meant for a
+/// timer: what has just become free is worth keeping for a while. Holds a class's lock for one slab at a
+/// time, some 0.1 ms. When it returns, all is given back that was free when it was called: it waits for
+/// another thread that does the same.
 pub fn trim() {
     static TRIMMING: Mutex<()> = Mutex::new(());
     let _alone = TRIMMING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -92,7 +92,7 @@ impl IntBlock {
     }
 
     /// One block of the values of two neighbours, `left` the lower one; `None` when it would be more than
-    /// three quarters full.
+    /// three quarters full, or wider than `left` with more than 64 values.
     pub fn join(left: &IntBlock, right: &IntBlock) -> Option<IntBlock> {
         let (Some(first), Some(last)) = (left.first().or(right.first()), right.last().or(left.last())) else {
             return Some(IntBlock::empty());

@@ -6,7 +6,7 @@ use super::{Draft, Form, HEADER, Leaf};
 use crate::buffer::{self, Buffer};
 use crate::heap;
 
-/// A leaf keeps this share of its content free before it is moved to a smaller class.
+/// A leaf moves to a smaller class if that has room for its content and for this part of it more.
 const SHRINK_SPARE: usize = 24;
 
 impl Leaf {

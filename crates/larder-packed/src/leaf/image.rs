@@ -1,7 +1,7 @@
 //! Leaves as bytes: how a sorted set travels between two Larders, without a look at its entries.
 //!
 //! An image is the leaf's body up to its end, without the tags: those are of a hash that each server keys for itself.
-//! Whoever reads one gives the tags again, and sees each entry as he does so.
+//! The reader computes them again, and sees each entry as it does so.
 
 use super::{Form, HEADER, Leaf};
 use crate::buffer::Buffer;

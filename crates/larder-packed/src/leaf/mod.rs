@@ -8,7 +8,7 @@
 //! | bytes per entry | |
 //! |---|---|
 //! | tag | 1 |
-//! | score | 0 if all are equal, 1-2 for integers that are close, 5-7 for random doubles, at most 8 |
+//! | score | 0 if all are equal, 1-2 for integers that are close, 4-7 for random doubles, at most 8 |
 //! | length | 0 if all suffixes are equally long, else 1, 2 or 4 |
 //! | member | what follows the prefix that all members share |
 //!

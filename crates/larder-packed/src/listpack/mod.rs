@@ -1,6 +1,7 @@
 //! Redis's listpack: the form in which packed collections travel in dumps.
 //!
-//! Not used in memory (see `block`), except as the plain image under an LZF payload.
+//! In memory the nodes of streams are listpacks (`stream_node`), and so are the plain images of list blocks
+//! that LZF has compressed; all else is packed in other forms (`block`, `leaf`, `segment`).
 //!
 //! ```text
 //!  +-------------+------------+---------+- - - -+---------+------+
@@ -19,8 +20,10 @@
 //!  11110001 .. 11110100     signed integer of 2, 3, 4, 8 bytes, little endian
 //! ```
 //!
-//! The reader trusts nothing: lengths stay inside the bytes, back lengths must be exactly what a writer makes, the
-//! entry count must agree. Tested in `tests.rs` beside this file.
+//! [`Reader`] trusts nothing: lengths stay inside the bytes, back lengths must be exactly what a writer
+//! makes, the entry count must agree. [`entry_at`] and [`start_of_entry_before`] are for listpacks that have
+//! passed it. Tested in
+//! `tests.rs` beside this file.
 
 mod read;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reading listpacks from anywhere, including from enemies.
+//! Reading listpacks from any source, hostile ones included; and, faster, those that have been checked.
 
 use super::{COUNT_UNKNOWN, END, HEADER, backlen};
 use crate::block::{Block, Element, Shape};
@@ -123,11 +123,12 @@ fn integer(bytes: &[u8], len: usize) -> Result<(Element<'_>, usize), Damaged> {
     Ok((Element::Int(i64::from_le_bytes(wide) >> (64 - 8 * len)), 1 + len))
 }
 
-/// The entry at `at` of a listpack that is known to be whole, and where the next one starts.
+/// The entry at `at` of a listpack that is known to be whole, and where the next one starts. Panics if it is
+/// damaged.
 #[inline]
 pub fn entry_at(bytes: &[u8], at: usize) -> (Element<'_>, usize) {
     let rest = &bytes[at..];
-    // Small integers and short strings, which most entries are, without the long way round.
+    // Small integers and short strings, which most entries are, do not need the whole decoder.
     match rest[0] {
         small @ 0..=0x7f => (Element::Int(i64::from(small)), at + 2),
         short @ 0x80..=0xbf => {

@@ -49,7 +49,7 @@ impl Writer {
     }
 }
 
-/// Appends one entry, back length and all; text that is a canonical integer is stored as one.
+/// Appends one entry with its back length; text that is a canonical integer is stored as one.
 pub fn push_element(out: &mut Vec<u8>, element: Element<'_>) {
     match element {
         Element::Int(value) => push_int(out, value),

@@ -3,7 +3,8 @@
 //! Extendible hashing: the top `bits` bits of a position number a slot; a segment of depth `d` is named by a run of
 //! `2^(bits - d)` slots. A flat array and not a tree, as a shard's table is never shared and its directory is small.
 //!
-//! Cost: 8 bytes per slot, about 20 per segment. Lookup O(1); split and merge O(run), doubling O(slots).
+//! Cost: 8 bytes per slot, about 20 per segment. Lookup O(1); split and merge O(run) besides copying the
+//! entries; doubling and halving O(slots).
 //!
 //! ```text
 //!  bits = 3   slot   0    1    2    3    4    5    6    7

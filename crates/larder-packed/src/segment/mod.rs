@@ -16,10 +16,10 @@
 //!  | header | group  | group  |  free   | e[n-1] | ..  | e1  | e0  |
 //!  +--------+--------+--------+-- - - --+--------+-----+-----+-----+
 //!
-//!  header  0          4            8             12         15          16
+//!  header  0          4            8             12         13          16
 //!          +----------+------------+-------------+----------+-----------+
-//!          | refs u32 | used u32   | capacity u32| slots u24| depth u8  |  depth's top bits: holes, mark
-//!          +----------+------------+-------------+----------+-----------+  (bytes 12..16 are one u32: slots << 8 | depth)
+//!          | refs u32 | used u32   | capacity u32| depth u8 | slots u24 |  depth's top bits: holes, mark
+//!          +----------+------------+-------------+----------+-----------+  (12..16: u32, slots << 8 | depth)
 //!  group   0          16           32           34
 //!          +----------+------------+------------+
 //!          | 16 tags  | 16 lengths | anchor u16 |  tag 0: an empty slot; anchor: bytes in the groups before
@@ -39,7 +39,8 @@
 //! - I5: an anchor is the sum of the footprints before its group, modulo 2^16, and a group holds less than 2^16 bytes;
 //!   so anchors of a segment that has outgrown 64 KB (equal hashes can do that) unroll from the first one.
 //!
-//! Tested by `page/tests.rs` against a vector of byte strings, `records/tests.rs`, and by the tables on top.
+//! Tested by `page/tests.rs` against a vector of byte strings, `records/tests.rs`, `rows/tests.rs`, and by
+//! the tables on top.
 
 mod directory;
 mod entries;

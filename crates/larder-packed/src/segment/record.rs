@@ -6,7 +6,7 @@
 //!  | flags | access | expiry   | klen | key         | value                     |
 //!  | 1     | u24    | u48 or - | 1    | klen bytes  | rest of the entry, or ptr |
 //!  +-------+--------+----------+------+-------------+---------------------------+
-//!  flags: bits 0..5 kind | 0x20 the value is a pointer | 0x40 has an expiry | 0x80 the key is a pointer
+//!  flags: bits 0 to 4 kind | 0x20 the value is a pointer | 0x40 has an expiry | 0x80 the key is a pointer
 //!  long key, its own block: | length u32 | bytes |
 //! ```
 //! A key of 16 bytes with a value of 20 takes 41 bytes, 47 with an expiry.
@@ -350,7 +350,7 @@ pub(super) fn set_out(entry: &mut [u8], kind: u8, ptr: NonNull<u8>) {
     set_out_at(entry, value_at(entry), kind, ptr);
 }
 
-/// The same for who knows where the value starts.
+/// The same for callers that know where the value starts.
 #[inline]
 pub(super) fn set_out_at(entry: &mut [u8], at: usize, kind: u8, ptr: NonNull<u8>) {
     assert!(kind < KINDS_MAX, "kind {kind}");

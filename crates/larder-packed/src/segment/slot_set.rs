@@ -1,4 +1,5 @@
-//! A set of slots of one segment, in two words: those up to [`SlotSet::END`], which are all but of segments that overflow.
+//! A set of slots of one segment, in two words. It can hold the slots below [`SlotSet::END`]: all of them,
+//! unless the segment overflows.
 
 /// Some of the first [`SlotSet::END`] slots of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

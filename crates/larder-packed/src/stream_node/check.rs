@@ -1,4 +1,4 @@
-//! Checking nodes from anywhere, including from enemies.
+//! Checking nodes from any source, hostile ones included.
 
 use super::{DELETED, SAME_FIELDS, StreamId, StreamNode};
 use crate::block::Element;
@@ -35,8 +35,8 @@ impl<'a> Walk<'a> {
 }
 
 impl StreamNode {
-    /// The node with the id `base` that a dump has as these bytes, every one of them checked, and the id of its last entry,
-    /// be it deleted or not.
+    /// The node with the id `base` that a dump has as these bytes, every one of them checked, and the id of
+    /// its last entry, be it deleted or not. A node without entries counts as damaged.
     pub fn from_bytes(bytes: &[u8], base: StreamId) -> Result<(StreamNode, StreamId), Damaged> {
         let mut walk = Walk { elements: Reader::new(bytes)?, read: 0 };
         let (live, deleted, fields) = (walk.count()?, walk.count()?, walk.count()?);

@@ -7,8 +7,9 @@
 //!
 //! | | cost |
 //! |---|---|
-//! | memory | 24 + 7 bytes, the fields once; an entry: 2 for flags, 2-10 and 2-10 for the id, 2 for its length, its values + 2 each |
-//! | append | O(fields) |
+//! | memory of the node | 24 + 7 bytes, 8 for four counts, the fields + 2 each, once |
+//! | memory of an entry | 2 for flags, 2-10 and 2-10 for the id, 2 for its length, its values + 2 each |
+//! | append | O(fields); O(bytes of the node) while a count is above 127 and takes more than a byte |
 //! | find an entry, the first or next one; delete | O(entries before it) |
 //! | the last one | O(fields) |
 //! | clone | O(1), copied on write |
@@ -60,7 +61,7 @@ pub struct StreamNode {
 struct Master {
     live: u64,
     deleted: u64,
-    /// Behind `deleted`.
+    /// Where the count of deleted entries ends.
     counts_end: usize,
     fields: usize,
     fields_at: usize,

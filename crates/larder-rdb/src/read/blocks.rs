@@ -1,4 +1,5 @@
-//! Collections as the blocks that they lie in: see [`crate::write`] for the layout. Nothing in them is taken on trust.
+//! Collections as the blocks that they lie in: `write/blocks.rs` has the layout. Nothing in them is taken on
+//! trust.
 
 use super::input::Input;
 use crate::error::{Error, Result};

@@ -1,4 +1,11 @@
 //! Hashes: every form that they were ever saved in.
+//!
+//! ```text
+//!  HASH                                       count | ( field | value ) ..
+//!  HASH_2                                     count | ( field | value | expiry i64 ) ..
+//!  HASH_ZIPMAP, HASH_ZIPLIST, HASH_LISTPACK   a string that holds fields and values by turns
+//! ```
+//! An expiry is in ms since 1970; -1 is none.
 
 use super::input::Input;
 use super::{listpack_elements, ziplist, zipmap};

@@ -6,7 +6,7 @@ use crate::format::length;
 use larder_packed::lzf;
 use std::io::{self, BufRead, Read};
 
-/// So much memory is taken on a length's word; for more the bytes must have come.
+/// At most this much memory is taken because of a length alone; for more the bytes must have come.
 const TRUST_BYTES: usize = 1 << 20;
 /// What is read from the source at once.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -1,5 +1,12 @@
 //! Lists: every form that they were ever saved in.
 //!
+//! ```text
+//!  LIST               count | element ..
+//!  LIST_ZIPLIST       a string that is a ziplist
+//!  LIST_QUICKLIST     count | ziplist ..
+//!  LIST_QUICKLIST_2   count | ( 1, element | 2, listpack ) ..
+//! ```
+//!
 //! Blocks are taken as they are in the file once every byte of them is checked; no element is pushed again. A block
 //! that was saved compressed with LZF stays so while the list is to be compressed with that.
 

@@ -1,4 +1,9 @@
 //! Sets: every form that they were ever saved in.
+//!
+//! ```text
+//!  SET                        count | member ..
+//!  SET_INTSET, SET_LISTPACK   a string that holds the members
+//! ```
 
 use super::input::Input;
 use super::{intset, listpack_elements};

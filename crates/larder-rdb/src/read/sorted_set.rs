@@ -1,4 +1,11 @@
 //! Sorted sets: every form that they were ever saved in.
+//!
+//! ```text
+//!  ZSET                          count | ( member | length u8 and score as text ) ..
+//!  ZSET_2                        count | ( member | score f64 ) ..
+//!  ZSET_ZIPLIST, ZSET_LISTPACK   a string that holds members and scores by turns
+//! ```
+//! In place of the length of a text stand 253 for NaN (which is refused), 254 for inf, 255 for -inf.
 
 use super::input::Input;
 use super::{listpack_elements, ziplist};

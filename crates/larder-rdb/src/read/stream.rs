@@ -1,5 +1,14 @@
 //! Streams: every form that they were ever saved in.
 //!
+//! ```text
+//!  stream     nodes | ( base id, a string of 16 bytes | listpack ) .. | entries | last id
+//!             | since STREAM_2: first id, highest deleted id, entries ever added | groups | group ..
+//!  group      name | last id | since STREAM_2: entries read
+//!             | pending ones | ( raw id | time i64 | deliveries ) .. | consumers | consumer ..
+//!  consumer   name | seen i64 | since STREAM_3: active i64 | pending ones | raw id ..
+//! ```
+//! An id is two lengths; a raw one is 16 bytes, big endian. Times are in ms since 1970.
+//!
 //! Nodes are taken as they are in the file once every byte of them is checked, and so are the lists of pending entries,
 //! which must fit each other.
 

@@ -14,7 +14,7 @@ use std::io::BufRead;
 /// A value that was read.
 #[derive(Clone)]
 pub enum Loaded {
-    /// A string: whoever keeps it decides how.
+    /// A string: the caller decides how it is kept.
     String(Vec<u8>),
     /// A collection with at least one element.
     Value(Value),

@@ -1,4 +1,6 @@
-//! The loop of the bus.
+//! The loop of the bus: waits for events, gives the state machine its inputs, and does what that wants done.
+//! The file is written, and the role and the map are handed to the engine, before packets tell of them
+//! ([`Bus::act`]).
 
 use super::deeds::{Deeds, Role};
 use super::export::Exports;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Keys are deleted for so long at a time.
+/// How long keys are deleted at a time.
 const DELETING: Duration = Duration::from_millis(10);
 
 /// The role that a node is to have.

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_micros(500);
 const PIECE_BYTES: usize = 256 << 10;
 /// A line of the target is not longer.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// A target that still deletes keys of these slots is asked again for so long.
+/// How long a target that still deletes keys of these slots is asked again.
 const ESTABLISH_PATIENCE: Duration = Duration::from_secs(10);
 /// Migrations that are done at the same time; others wait.
 const THREADS_MAX: usize = 16;

@@ -1,8 +1,8 @@
 //! The sockets of the bus, which are plain or TLS as `tls-cluster` says when they are made. None of them is ever waited for.
 //!
 //! Bytes that come are cut into packets by their lengths; what is not of this protocol closes its link. What goes out waits in a queue of packets,
-//! which several links may share. A queue beyond `cluster-link-sendbuf-limit` closes its link. From a link that says more and more, only so much is
-//! read at once ([`READS_MAX`]): the others have their turn, and the clock.
+//! which several links may share. A queue beyond `cluster-link-sendbuf-limit` closes its link. From one link
+//! no more than [`READS_MAX`] reads are made in a row: then the others have their turn, and the clock.
 
 use crate::tls::{self, NodeStream};
 use larder_cluster::LinkId;
@@ -23,9 +23,9 @@ pub const FIRST_LINK: usize = 1 << 16;
 const READ_BYTES: usize = 16 << 10;
 /// Reads of a link before others have their turn.
 const READS_MAX: usize = 16;
-/// Bytes of a packet of somebody who is not known as a node, and of what waits for him.
+/// Most bytes of a packet from somebody who is not known as a node, and of what waits to be sent to him.
 pub const STRANGE_BYTES_MAX: usize = 128 << 10;
-/// A connection that says nothing is probed after so long.
+/// A connection on which nothing comes is probed after this long.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// A link with a socket.

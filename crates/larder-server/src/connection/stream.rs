@@ -102,7 +102,7 @@ impl Stream {
         }
     }
 
-    /// Adds a duplicate to an event loop of its own.
+    /// Adds the socket, or a duplicate, to an event loop, for events of these kinds.
     pub fn watch(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
         match self {
             Stream::Tcp(socket) => registry.register(socket, token, interests),

@@ -14,7 +14,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// How long until the next look; None while there is nothing to look after.
+    /// How long until the next look.
     pub fn period_ms(&self, shared: &Shared) -> Option<u32> {
         // Without a period the option is looked at again now and then: it may be set at any time.
         let period = period_ms(shared);

@@ -178,7 +178,7 @@ impl Persist {
         written.map(|()| changes)
     }
 
-    /// What is due: called ten times a second.
+    /// What is due: called `hz` times a second.
     pub fn cron(&self) {
         self.start_scheduled();
         self.save_when_due();

@@ -1,9 +1,10 @@
 //! How work in the background leaves the processor to the threads that serve clients.
 //!
-//! The kernel preempts a thread that has the processor when another wakes, mostly; when it does not, the other waits for
-//! the next tick, which comes every 4 ms with many kernels. A thread that sleeps now and then is not in the way of anybody
-//! for longer than it works at a time. With nobody to make room for it works on. A low priority does worse: it does
-//! not help who waits for the tick, and beside busy threads the work takes many times as long.
+//! When a thread wakes, the kernel mostly preempts the one that has the processor; when it does not, the one
+//! that woke waits for the next tick, which comes every 4 ms with many kernels. A thread that sleeps now and
+//! then is in nobody's way for longer than it works at a time. While no clients are served it works on. A low
+//! priority does worse: it does not help a thread that waits for the tick, and beside busy threads the work
+//! takes many times as long.
 //!
 //! What it brings: `docs/design/persistence.md`.
 
@@ -11,9 +12,9 @@ use larder_engine::Engine;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long it works at a time.
+/// How long it works at a time.
 const TURN: Duration = Duration::from_micros(100);
-/// So long it sleeps between turns, and as much longer as the kernel's timers are late.
+/// How long it sleeps between turns; the kernel's timers add to that as much as they are late.
 const PAUSE: Duration = Duration::from_micros(50);
 /// Clients are being served if one was within this time.
 const RECENTLY: Duration = Duration::from_secs(1);
@@ -34,7 +35,7 @@ pub struct Pace<'e> {
 }
 
 impl<'e> Pace<'e> {
-    /// Makes room for whoever serves clients of `engine`.
+    /// Makes room for the threads that serve clients of `engine`.
     pub fn of(engine: &'e Engine) -> Self {
         let now = Instant::now();
         let commands = engine.commands_processed();

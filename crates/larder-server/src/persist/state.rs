@@ -66,7 +66,7 @@ pub struct Persist {
     pub(super) shared: Arc<Shared>,
     pub(super) engine: Arc<Engine>,
     pub(super) jobs: Mutex<Sender<Job>>,
-    /// Held by whoever reads a snapshot: there is one at a time.
+    /// Held by the thread that reads a snapshot: there is one at a time.
     pub(super) snapshot_turn: Mutex<()>,
     pub(super) log: AppendFile,
     /// Files that are not whole yet.

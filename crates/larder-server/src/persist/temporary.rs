@@ -1,5 +1,6 @@
-//! Files that are written under another name until they are whole. None of them outlives the server: who ends the process takes
-//! away those that there are, and a server that starts those of one that was killed.
+//! Files that are written under another name until they are whole. None of them outlives the server: the
+//! thread that ends the process takes away those that there are, and a server that starts takes away those of
+//! one that was killed.
 //!
 //! Tested by `tests/persistence/states.rs`.
 

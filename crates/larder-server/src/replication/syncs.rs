@@ -129,7 +129,7 @@ impl Syncs {
         };
         let is_marked =
             replica.info.knows_end_mark && self.persist.engine().config().is_yes("repl-diskless-sync");
-        // Whoever asks by SYNC is not told how it is sent.
+        // A replica that asks by SYNC is not told how it is sent.
         let compression = if replica.is_old { LinkCompression::No } else { replica.info.compression };
         let blocks = replica.info.takes_blocks && BLOCKS_TRAVEL;
         Wanted { version, filter: replica.info.filter, blocks, compression, is_marked }

@@ -27,7 +27,7 @@ pub struct LocalTime {
     pub offset_s: i64,
 }
 
-/// Seconds since 1970 in the local time zone.
+/// A time, in seconds since 1970, as it is in the local time zone.
 pub fn local_time(unix_seconds: i64) -> LocalTime {
     let mut tm = MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both pointers are to live locals; an all-zero `tm` is valid, so it may be read whatever the call does.

@@ -41,7 +41,7 @@ impl Context {
         Ok(())
     }
 
-    /// Looks whether files have changed, if that is due, and follows them. Called about once a second or more often.
+    /// Looks whether files have changed, if that is due, and follows them. Called `hz` times a second.
     pub fn reload_if_due(&self, config: &Config, log: &Log) {
         let interval = Duration::from_secs(config.number("tls-auto-reload-interval") as u64);
         if interval.is_zero() || !Options::is_in_use(config) {

@@ -34,7 +34,7 @@ impl SessionCache {
         let mut kept = self.kept.lock();
         kept.order.push_back((now, key.clone()));
         kept.by_key.insert(key, (now, value));
-        // Each call takes away what it adds, or more.
+        // Those at the front go that have been taken or replaced, that are old, or that are too many.
         while let Some((time, key)) = kept.order.front() {
             let is_current = kept.by_key.get(key).is_some_and(|(current, _)| current == time);
             let is_old = now.duration_since(*time) >= self.age_max;

@@ -12,9 +12,9 @@
 //! encrypted, but of which the socket has not taken everything, are not written yet: they are `owed`, and the caller, who offers them
 //! again because it must, has them skipped. So outputs and limits count plaintext, and a call that falls short has found the socket full.
 //!
-//! Cost: rustls's state, about 1 KB a connection (see docs/design/tls.md); while something waits also `incoming` (at most a record, or a
-//! handshake's message, 64 KiB), `plain` (at most [`WIRE_BYTES`]) and `outgoing` (at most [`CHUNK_BYTES`] and what encryption adds, and
-//! [`UNSENT_BYTES_MAX`] of other messages).
+//! Cost: rustls's state, about 1 KB a connection; while something waits also `incoming` (at most a record, or
+//! a handshake's message, 64 KiB), `plain` (at most [`WIRE_BYTES`]) and `outgoing` (at most [`CHUNK_BYTES`]
+//! and what encryption adds, and [`UNSENT_BYTES_MAX`] of other messages).
 //!
 //! Invariants:
 //! - I1: `incoming` is what rustls has been shown last and not used: it is always shown again as the beginning of what comes next.

@@ -66,7 +66,8 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// Listens where the options say. To be called before clients are served: whoever is answered by the server finds the sites.
+    /// Listens where the options say. To be called before clients are served: those that the server answers
+    /// find the sites.
     ///
     /// # Errors
     /// What the system says when it cannot listen there.

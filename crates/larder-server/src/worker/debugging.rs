@@ -62,7 +62,7 @@ impl<S: BorrowMut<Stream>> Dialogue<S> {
         self.is_gone |= self.unsent.len() > UNSENT_BYTES_MAX;
     }
 
-    /// Waits for bytes, at most so long.
+    /// Waits for bytes, at most this long.
     pub(super) fn receive(&mut self, into: &mut Vec<u8>, patience: Duration) -> Received {
         if !self.early.is_empty() {
             into.append(&mut self.early);

@@ -7,8 +7,8 @@ use larder_engine::config::AppendFsync;
 use mio::Token;
 use std::sync::atomic::Ordering::{self, Relaxed};
 
-/// Unsent output that a client may have who must authenticate and never has. Without a bound, whoever can connect could
-/// have errors pile up here (CVE-2025-21605).
+/// Unsent output that a client may have that must authenticate and never has. Without a bound, every client
+/// that can connect could have errors pile up here (CVE-2025-21605).
 const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
 
 impl EventLoop {

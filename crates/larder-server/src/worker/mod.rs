@@ -1,13 +1,14 @@
 //! The event loop of one worker thread.
 //!
-//! An iteration: wait for events; take mail and new connections; serve every connection on the list (one read, then
-//! every whole command in it); send all replies, one write each. Sockets are registered once, edge-triggered; what an
-//! edge said is remembered in the connection's flags:
+//! An iteration: wait for events; take new connections and mail; serve every connection on the list (one
+//! read, then every whole command in it); do what is due; write the log; send all replies, one write each;
+//! send replicas the stream. Sockets are registered once, edge-triggered; what an edge said is remembered in
+//! the connection's flags:
 //! - after a read that did not fill the buffer the socket is empty, and the read that would say so is left out;
 //! - a connection whose socket or input is not exhausted stays on the list, and the next wait does not wait.
 //!
-//! The work for one connection in one iteration is bounded (one buffer of input, [`OUTPUT_TURN_BYTES`] of output), so
-//! that nobody waits for one client's pipeline.
+//! The work for one connection in one iteration is bounded (one read, commands of four times [`READ_BYTES`],
+//! [`OUTPUT_TURN_BYTES`] of output), so that nobody waits for one client's pipeline.
 //!
 //! Invariants:
 //! - I1: `flags.listed` holds exactly for the connections on `list` or `serving`, `flags.dirty` for those on `dirty`.

@@ -1,4 +1,4 @@
-//! A replica as its worker sees it.
+//! What a worker knows of a connection that is a replica: where it is, and what is compressed for it.
 
 use crate::connection::Connection;
 use larder_link::compression::Encoder;

@@ -1,4 +1,5 @@
-//! Serving a connection: one read, then every whole command that has arrived.
+//! Serving a connection: one read, then the whole commands that have arrived, until the connection's turn is
+//! over.
 
 use super::{EventLoop, Hangup, OUTPUT_LOOK_BYTES, OUTPUT_TURN_BYTES, READ_BYTES};
 use crate::connection::Connection;

@@ -10,7 +10,8 @@ use super::{Argument, Kind, Source};
 pub struct Vocabulary {
     /// Whether an argument is used where it may be left out, or is one of several.
     pub allows: fn(&Argument) -> bool,
-    /// For servers whose clock the test moves: deadlines come within a second, and blocking commands wait long.
+    /// For servers whose clock the test moves: most deadlines are at most 500 seconds or milliseconds away,
+    /// and blocking commands wait for 50 seconds or more.
     pub near: bool,
 }
 

@@ -8,7 +8,7 @@
 //!
 //! | | cost |
 //! |---|---|
-//! | memory per member | 4 bytes and an eighth (5 above 65,536 leaves), 8 bytes of directory per 256-512 members |
+//! | memory per member | 4 bytes and an eighth (5 above 65,536 leaves), 12 of directory per 256-512 members |
 //! | find | O(1): directory, segment, then the leaf; one foreign leaf is looked at per about 100 finds |
 //! | insert, remove | O(1), a move inside the segment |
 //! | split of a segment | its pairs; every sixth time the hashes of its members are made again |
@@ -256,7 +256,7 @@ pub(super) trait Rehash {
 }
 
 /// Tag of a member in its leaf: the first bits of its hash. So all members of one segment share their tag, or its first
-/// bits, and whoever looks for them in a leaf need not hash the others.
+/// bits, and a search for them in a leaf need not hash the others.
 #[inline]
 pub(super) fn tag_of(hash: u64) -> u8 {
     (hash >> 56) as u8

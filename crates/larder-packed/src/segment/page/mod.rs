@@ -138,7 +138,7 @@ impl Page {
     /// Whether the content is so small that [`shrink`](super::Segment::shrink) would give memory back.
     pub fn is_sparse(&self) -> bool {
         let needed = self.content_bytes() + self.content_bytes() / SHRINK_SPARE;
-        // The next smaller capacity is at most 7/8 of this one: mostly there is no need to look closer.
+        // To save less than an eighth is not worth a copy. Tested first, as it mostly says no.
         needed <= self.capacity_bytes() / 8 * 7 && capacity_for(needed) < self.capacity_bytes()
     }
 
@@ -360,8 +360,9 @@ impl Page {
     }
 }
 
-/// The capacity that a segment of this many bytes gets: one of eight per doubling, whatever finer sizes the heap has. Each
-/// size in use leaves some free blocks behind, and segments pass through many: finer steps cost more than they save.
+/// The capacity that a segment of this many bytes gets: one of eight per doubling (of four up to 1 KB, where
+/// the allocator has no more), whatever finer sizes the heap has. Each size in use leaves some free blocks,
+/// and segments pass through many: finer steps cost more than they save.
 #[inline]
 pub(super) fn capacity_for(bytes: usize) -> usize {
     let step = 1 << ((bytes.max(STEPS_FROM) - 1).ilog2() - 3);

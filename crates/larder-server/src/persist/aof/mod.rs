@@ -1,9 +1,9 @@
 //! The append-only file: a snapshot, and what was done since, in files that a manifest lists.
 //!
 //! Workers write what is in the log of effects before their replies leave, and a thread syncs it as `appendfsync` says.
-//! With `always` that thread writes it too, and the event loops hold replies back until the sync that covers them; whoever
-//! comes while one is under way shares the next. Rewriting makes a new base from a snapshot; in the instant that it shows,
-//! the log goes over to a new file.
+//! With `always` that thread writes it too, and the event loops hold replies back until the sync that covers
+//! them; those that come while one is under way share the next. Rewriting makes a new base from a snapshot;
+//! in the instant that it shows, the log goes over to a new file.
 
 pub mod file;
 pub mod load;
@@ -149,7 +149,7 @@ impl AppendFile {
         }
     }
 
-    /// Ten times a second: has the file rewritten when it has grown enough.
+    /// Called `hz` times a second: has the file rewritten when it has grown enough.
     pub fn cron(&self, persist: &Persist) {
         let config = &persist.shared.config;
         let percentage = config.number("auto-aof-rewrite-percentage") as u64;

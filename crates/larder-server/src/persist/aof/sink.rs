@@ -1,14 +1,15 @@
 //! The file at the end of the log, and how what has gathered gets into it.
 //!
-//! Whoever has a reason writes what there is, in the log's order, under one lock: a worker at the end of a round of its
-//! event loop, before its replies leave, so that what was acknowledged is in the kernel's hands and survives the end of the
-//! process; or the log's thread, with `always`, and for what no round writes. Whoever finds that another has written for
-//! him does nothing.
+//! Several threads write what there is, in the log's order, under one lock: a worker at the end of a round of
+//! its event loop, before its replies leave, so that what was acknowledged is in the kernel's hands and
+//! survives the end of the process; or the log's thread, with `always`, and for what no round writes. A
+//! thread that finds that another has written its part does nothing.
 //!
 //! A write that fails is undone, as far as the file goes, and its bytes wait; the log's thread tries again.
 //!
 //! Invariants:
-//! - S1: bytes are taken from the log, and written, by whoever holds `inner`: the file's order is the log's.
+//! - S1: bytes are taken from the log, and written, by the thread that holds `inner`: the file's order is the
+//!   log's.
 //! - S2: `written` is the position up to which everything is in `inner.file` or in `inner.left`.
 //!
 //! Tested by `tests/persistence/crash.rs` (kill -9) and `tests/persistence/disk.rs` (disks that fail).
@@ -41,7 +42,7 @@ struct Inner {
     left: Vec<Arc<File>>,
     /// What was taken from the log.
     chunk: Chunk,
-    /// So much of it is in files.
+    /// Bytes of it that are in files.
     done: usize,
     /// This many of its cuts have been passed.
     cuts_passed: usize,

@@ -43,8 +43,8 @@ impl Writer {
         }
     }
 
-    /// When to look again, if nobody stirs before. With `everysec` that is once a second at the least: workers write without
-    /// a word.
+    /// When to look again, if nobody wakes the thread before. With `everysec` that is once a second at the
+    /// least, as workers write without waking it.
     fn patience(&self) -> Duration {
         let fails = self.sync_fails || self.persist.log.sink().fails();
         match self.persist.sync_policy() {
@@ -57,8 +57,8 @@ impl Writer {
     fn is_sync_due(&self) -> bool {
         let asked = self.persist.engine.append_log().take_sync_request();
         match self.persist.sync_policy() {
-            // Somebody else writes much to the disk, and a sync could take long.
             AppendFsync::Always => true,
+            // Somebody else writes much to the disk, and a sync could take long.
             _ if !asked && self.persist.spares_syncs() => false,
             AppendFsync::Never => asked || self.sync_fails,
             _ => asked || self.sync_fails || self.last_sync.elapsed() >= SYNC_EVERY,

@@ -1,4 +1,4 @@
-//! How long those wait who have failed to log in: twice as long after each failure, by their address.
+//! How long an address has to wait after a login from it has failed: twice as long after each failure.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
