@@ -241,7 +241,8 @@ impl Acks {
         self.sent = Instant::now();
         let log = self.engine.append_log();
         let end_text = end.to_string();
-        if !log.is_on() {
+        // Without its base, a start finds nothing of the file.
+        if !log.is_on() || self.engine.persistence().log.lock().waits_for_base {
             return send(socket, &["REPLCONF", "ACK", &end_text]);
         }
         // What was applied before is in the log by now.

@@ -18,9 +18,12 @@ impl Engine {
         self.replication.replicas.count_online(|replica| replica.synced() >= position)
     }
 
-    /// Whether the append-only file has the log up to a position on the disk.
+    /// Whether the append-only file has the log up to a position on the disk: not before it has its base, without which a
+    /// start does not find the rest.
     fn has_on_disk(&self, position: u64) -> bool {
-        self.append_log.is_on() && self.append_log.synced() >= position
+        self.append_log.is_on()
+            && self.append_log.synced() >= position
+            && !self.persistence.log.lock().waits_for_base
     }
 
     /// Whether what WAIT or WAITAOF waits for is so.

@@ -412,3 +412,26 @@ fn the_first_write_is_saved_at_the_end() {
         assert_eq!(server.client().ask("EXISTS first").int(), 1, "{}", server.log());
     }
 }
+
+/// A log that is switched on is no place for what was written until its base is whole: WAITAOF waits for that, and what it acknowledges
+/// is there after a kill.
+#[test]
+fn a_log_that_waits_for_its_base_acknowledges_nothing() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let mut server = Server::of(kind, &[]);
+        let mut client = server.client();
+        fill(&mut client);
+        client.cmd(&["CONFIG", "SET", "rdb-key-save-delay", SLOW]);
+        assert_eq!(client.ask("CONFIG SET appendonly yes"), crate::ok());
+        crate::wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:1");
+        assert_eq!(client.ask("SET last 1"), crate::ok());
+        let waited = client.ask("WAITAOF 1 0 300");
+        let still = client.ask("INFO persistence").text().contains("aof_rewrite_in_progress:1");
+        assert!(still && waited.items()[0].int() == 0, "{kind:?}: {waited}, in progress: {still}");
+        client.cmd(&["CONFIG", "SET", "rdb-key-save-delay", "0"]);
+        assert_eq!(client.ask("WAITAOF 1 0 30000").items()[0].int(), 1, "{kind:?}");
+        server.kill();
+        assert!(server.start_again(&["--appendonly", "yes"]));
+        assert_eq!(server.client().ask("GET last").text(), "1", "{kind:?}");
+    }
+}

@@ -33,6 +33,7 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
         (log.size, log.base_size) = (size, size);
     }
     drop(log);
+    persist.engine.serve_ack_waiters();
     match outcome {
         Ok(()) => persist.say(LogLevel::Notice, "Background AOF rewrite finished successfully"),
         Err(error) => persist.say(LogLevel::Warning, &format!("Background AOF rewrite failed: {error}")),
