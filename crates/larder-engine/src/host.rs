@@ -139,6 +139,9 @@ pub trait ConfigHost: Send + Sync {
 pub trait LogHost: Send + Sync {
     /// Writes to the log.
     fn log(&self, level: LogLevel, text: &str);
+
+    /// Lines of the log say from now on whether they are a replica's.
+    fn set_log_role(&self, _is_replica: bool) {}
 }
 
 /// The memory of the process.

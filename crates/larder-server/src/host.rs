@@ -1,6 +1,7 @@
 //! What the engine asks of the process.
 
 use crate::listen::{self, CannotListen, Place, Security};
+use crate::log::Role;
 use crate::persist::Persist;
 use crate::server::Server;
 use crate::settings;
@@ -147,6 +148,10 @@ impl ConfigHost for ServerHost {
 impl LogHost for ServerHost {
     fn log(&self, level: LogLevel, text: &str) {
         self.server.shared.log.write(level, text);
+    }
+
+    fn set_log_role(&self, is_replica: bool) {
+        self.server.shared.log.set_role(if is_replica { Role::Replica } else { Role::Primary });
     }
 }
 

@@ -287,6 +287,7 @@ impl Engine {
             .upstream
             .as_ref()
             .is_none_or(|upstream| upstream.link == LinkState::Connected);
+        self.host.set_log_role(is_replica);
         self.gate.set_read_only(is_replica && self.config.is_yes("replica-read-only"));
         self.gate.set_stale(!is_linked && !self.config.is_yes("replica-serve-stale-data"));
         self.check_replicas();

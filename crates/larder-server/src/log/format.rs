@@ -36,11 +36,23 @@ fn time_text(format: LogTimestampFormat, since: Duration, t: &LocalTime) -> Stri
     }
 }
 
+/// Who writes a line, as the letter in it says.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub enum Role {
+    /// A server that is not set up yet.
+    Starting = b'C',
+    /// A primary.
+    Primary = b'M',
+    /// A replica.
+    Replica = b'S',
+}
+
 /// What the formats say beside the message.
 pub struct Line<'a> {
     /// The process.
     pub pid: u32,
-    /// `C` or `M`.
+    /// The letter of the [`Role`].
     pub role: char,
     /// The time, already written.
     pub stamp: &'a str,
@@ -54,17 +66,18 @@ impl Line<'_> {
     /// The line with its end.
     pub fn write(&self, form: LogFormat) -> String {
         let Line { pid, role, stamp, level, text } = self;
+        let who = if *role == Role::Replica as u8 as char { "replica" } else { "primary" };
         match form {
             LogFormat::Legacy => format!("{pid}:{role} {stamp} {} {text}\n", mark(*level)),
             LogFormat::Logfmt => {
                 let text = text.replace('"', "'").replace(['\n', '\r'], " ");
                 format!(
-                    "pid={pid} role=primary timestamp=\"{stamp}\" level={} message=\"{text}\"\n",
+                    "pid={pid} role={who} timestamp=\"{stamp}\" level={} message=\"{text}\"\n",
                     name(*level)
                 )
             }
             LogFormat::Json => format!(
-                "{{\"pid\":{pid},\"role\":\"primary\",\"timestamp\":\"{stamp}\",\"level\":\"{}\",\"message\":\"{}\"}}\n",
+                "{{\"pid\":{pid},\"role\":\"{who}\",\"timestamp\":\"{stamp}\",\"level\":\"{}\",\"message\":\"{}\"}}\n",
                 name(*level),
                 escape(text)
             ),
@@ -134,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             line.write(LogFormat::Json),
-            "{\"pid\":7,\"role\":\"primary\",\"timestamp\":\"now\",\"level\":\"info\",\
+            "{\"pid\":7,\"role\":\"{who}\",\"timestamp\":\"now\",\"level\":\"info\",\
              \"message\":\"a \\\"b\\\" \\\\ c\\nd\\te\\u0001é\"}\n"
         );
     }

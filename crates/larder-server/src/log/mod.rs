@@ -2,6 +2,7 @@
 
 mod format;
 
+pub use format::Role;
 use format::{Line, time_now};
 use larder_engine::LogLevel;
 use larder_engine::config::{Choice, LogFormat, LogThreshold, LogTimestampFormat};
@@ -24,16 +25,6 @@ pub struct Log {
     timestamp: AtomicU8,
     /// Whether lines go to the system's log as well.
     syslog: AtomicBool,
-}
-
-/// Who writes a line, as the letter in it says.
-#[derive(Clone, Copy, Debug)]
-#[repr(u8)]
-pub enum Role {
-    /// A server that is not set up yet.
-    Starting = b'C',
-    /// A primary.
-    Primary = b'M',
 }
 
 impl Log {

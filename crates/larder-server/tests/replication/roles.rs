@@ -384,6 +384,12 @@ fn the_link_is_a_client_of_the_replica() {
     assert!(figure("total_net_repl_input_bytes", &replica) > 100);
     client.ask("REPLICAOF NO ONE");
     wait_until("the link is gone", || client.ask("CLIENT LIST TYPE master").text().is_empty());
+    // Lines of the log say what the server was.
+    let log = replica.wait_for_log("PRIMARY MODE enabled");
+    let said_by = |text: &str, role: &str| {
+        log.lines().filter(|line| line.contains(text)).all(|line| line.contains(&format!(":{role} ")))
+    };
+    assert!(said_by("a client has closed it", "S") && said_by("PRIMARY MODE enabled", "M"), "{log}");
 }
 
 /// `propagation-error-behavior` on a replica: a command of the primary that fails ends it, or is counted.
