@@ -5,8 +5,9 @@ use larder_engine::SystemError;
 use larder_engine::config::{CommandLine, Config, FatalConfig, FatalHeading};
 use larder_engine::config_file::{DirectiveError, Loaded};
 use std::fmt;
-use std::fs;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// What the start needs to know.
@@ -102,7 +103,8 @@ pub fn rewrite(config: &Config, path: &Path, users: &[String], all: bool) -> io:
     replace(path, config.rewrite_with(&old, users, all).as_bytes())
 }
 
-/// Writes a file again: next to the old one first, then in its place.
+/// Writes a file again: next to the old one first, then in its place. It stays readable for those who could read it before; a new one is
+/// as files are that others may read, but for the umask.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -115,10 +117,26 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
-    fs::write(temporary, bytes)?;
-    crate::sys::set_permissions(temporary, 0o644)?;
-    fs::File::open(temporary)?.sync_all()?;
-    fs::rename(temporary, path)
+    let old_mode = match fs::metadata(path) {
+        Ok(meta) => Some(meta.permissions().mode() & 0o777),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    // There may be passwords in it: nobody can read it before it has its mode.
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(old_mode.map_or(0o644, |_| 0o600))
+        .open(temporary)?;
+    file.write_all(bytes)?;
+    if let Some(mode) = old_mode {
+        crate::sys::set_permissions(temporary, mode)?;
+    }
+    file.sync_all()?;
+    fs::rename(temporary, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn read_text(path: &str) -> Result<String, FatalConfig<DirectiveError>> {

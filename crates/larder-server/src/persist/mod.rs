@@ -14,7 +14,7 @@ pub mod snapshot;
 mod start;
 mod state;
 mod synced_file;
-mod temporary;
+pub mod temporary;
 mod turn;
 
 pub use error::{CloseError, WriteError};

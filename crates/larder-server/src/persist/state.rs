@@ -86,6 +86,11 @@ pub(super) enum Job {
 }
 
 impl Persist {
+    /// Files that are not whole yet.
+    pub fn temporaries(&self) -> &Temporaries {
+        &self.temporaries
+    }
+
     /// The engine whose data it keeps.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine

@@ -11,10 +11,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files of this process that are not whole.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Temporaries(Mutex<State>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     paths: Vec<PathBuf>,
     /// The process ends.
@@ -81,7 +81,11 @@ pub fn sweep(dir: &Path) {
 /// The process whose temporary file has this name.
 fn process_of(name: &str) -> Option<u32> {
     let number = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok();
-    number("temp-", ".rdb").or_else(|| number("temp-rewriteaof-bg-", ".aof"))
+    let received = || {
+        let (second, process) = name.strip_prefix("temp-")?.strip_suffix(".rdb")?.split_once('.')?;
+        second.parse::<u64>().ok().and(process.parse().ok())
+    };
+    number("temp-", ".rdb").or_else(|| number("temp-rewriteaof-bg-", ".aof")).or_else(received)
 }
 
 /// Whether no other process has this number. (This one has not begun to write.)
@@ -98,7 +102,15 @@ mod tests {
     fn names_of_temporary_files_are_recognised() {
         assert_eq!(process_of("temp-12.rdb"), Some(12));
         assert_eq!(process_of("temp-rewriteaof-bg-7.aof"), Some(7));
-        for other in ["temp-x.rdb", "dump.rdb", "temp-.rdb", "temp-appendonly.aof.manifest"] {
+        assert_eq!(process_of("temp-1795612345.7.rdb"), Some(7));
+        for other in [
+            "temp-x.rdb",
+            "temp-x.7.rdb",
+            "temp-1.rdb.7",
+            "dump.rdb",
+            "temp-.rdb",
+            "temp-appendonly.aof.manifest",
+        ] {
             assert_eq!(process_of(other), None, "{other}");
         }
     }

@@ -3,6 +3,7 @@
 //! A server that has no keys has nothing to keep until the snapshot has come whole. So where a file is wanted it is written beside loading, which
 //! takes as long as the longer of both and not as the sum.
 
+use crate::persist::temporary::{self, Temporaries};
 use crate::persist::{Persist, Placing, Received, SyncedFile};
 use larder_engine::config::DisklessLoad;
 use larder_engine::{MayWait, wall_s};
@@ -48,8 +49,8 @@ impl Target<'_, '_> {
     fn by_file(&mut self, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
         let link = self.transfer.link();
         link.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
-        let path = Unfinished::new()?;
-        let mut file = path.create()?;
+        let path = Unfinished::new(self.persist)?;
+        let mut file = path.open()?;
         self.transfer.write_to(&mut file)?;
         file.finish()?;
         let target = path.put_in_place(self.persist)?;
@@ -65,8 +66,8 @@ impl Target<'_, '_> {
     fn beside_file(&mut self, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
         let link = self.transfer.link();
         link.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
-        let path = Unfinished::new()?;
-        let mut file = path.create()?;
+        let path = Unfinished::new(self.persist)?;
+        let mut file = path.open()?;
         let bytes = self.directly(Placing::Instead, Some(&mut file), on_loaded)?;
         file.truncate(bytes)?;
         file.finish()?;
@@ -101,30 +102,35 @@ fn delete_unless_wanted(link: &Link, target: &Path) -> Result<(), LinkError> {
 }
 
 /// A file that goes unless it is moved.
-struct Unfinished(PathBuf);
+struct Unfinished<'p> {
+    path: PathBuf,
+    temporaries: &'p Temporaries,
+}
 
-impl Unfinished {
-    /// One of this moment, which is not there yet.
-    fn new() -> io::Result<Unfinished> {
+impl Unfinished<'_> {
+    /// One of this moment, empty.
+    fn new(persist: &Persist) -> io::Result<Unfinished<'_>> {
         let name = format!("temp-{}.{}.rdb", wall_s(), std::process::id());
-        Ok(Unfinished(std::path::absolute(name)?))
+        let (path, temporaries) = (std::path::absolute(name)?, persist.temporaries());
+        temporaries.add(&path)?;
+        Ok(Unfinished { path, temporaries })
     }
 
-    fn create(&self) -> io::Result<SyncedFile> {
-        let file = File::options().write(true).create_new(true).open(&self.0)?;
-        Ok(SyncedFile::new(file, true))
+    fn open(&self) -> io::Result<SyncedFile> {
+        Ok(SyncedFile::new(temporary::open(&self.path)?, true))
     }
 
     /// Gives it the name of the server's own snapshot; returns that.
     fn put_in_place(self, persist: &Persist) -> io::Result<PathBuf> {
         let target = std::path::absolute(persist.rdb_path())?;
-        fs::rename(&self.0, &target)?;
+        fs::rename(&self.path, &target)?;
         Ok(target)
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.path);
+        self.temporaries.keep(&self.path);
     }
 }

@@ -9,6 +9,9 @@ use rustls::server::StoresServerSessions;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+/// Keys that are gone may be in the order besides as many as there are sessions.
+const ORDER_SLACK: usize = 64;
+
 /// The sessions.
 #[derive(Debug)]
 pub struct SessionCache {
@@ -34,6 +37,11 @@ impl SessionCache {
         let mut kept = self.kept.lock();
         kept.order.push_back((now, key.clone()));
         kept.by_key.insert(key, (now, value));
+        // Keys that are gone from the map may stand after one that stays: they must not pile up.
+        if kept.order.len() > 2 * (kept.by_key.len() + ORDER_SLACK) {
+            let Kept { by_key, order } = &mut *kept;
+            order.retain(|(time, key)| by_key.get(key).is_some_and(|(current, _)| current == time));
+        }
         // Those at the front go that have been taken or replaced, that are old, or that are too many.
         while let Some((time, key)) = kept.order.front() {
             let is_current = kept.by_key.get(key).is_some_and(|(current, _)| current == time);
@@ -79,6 +87,18 @@ impl StoresServerSessions for SessionCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_are_taken_do_not_pile_up_after_one_that_stays() {
+        let cache = SessionCache::new(1000, Duration::from_secs(10));
+        cache.put(b"stays".to_vec(), vec![1]);
+        for n in 0..10_000_u32 {
+            cache.put(n.to_le_bytes().to_vec(), vec![2]);
+            assert_eq!(cache.take(&n.to_le_bytes()), Some(vec![2]));
+        }
+        assert!(cache.kept.lock().order.len() <= 2 * (2 + ORDER_SLACK) + 1);
+        assert_eq!(cache.get(b"stays"), Some(vec![1]));
+    }
 
     #[test]
     fn sessions_go_by_age_and_by_number() {
