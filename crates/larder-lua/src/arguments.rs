@@ -6,6 +6,10 @@ use mlua::{Lua, LuaString, MultiValue, Value};
 /// Slots of the Lua stack that one call may use; what needs more fails with `stack overflow (...)`.
 pub(crate) const STACK_SLOTS_MAX: usize = 8000;
 
+/// Bytes of a text that a library builds. It is built outside of the interpreter, whose limit of memory does
+/// not hold there; a longer one could be no value of a key.
+pub(crate) const BUILT_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 512 << 20 };
+
 /// The arguments of a call.
 pub(crate) struct Arguments<'a> {
     pub(crate) lua: &'a Lua,

@@ -32,6 +32,18 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+/// Why the arguments of a call are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// One is neither a string nor a number.
+    Type,
+    /// They are longer than [`BYTES_MAX`] together.
+    TooLong,
+}
+
+/// Bytes of the arguments of a call: as many as may wait of a client's request.
+pub const BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 1 << 30 };
+
 /// What goes to the server and comes back.
 #[derive(Default)]
 pub struct Exchange {
@@ -39,8 +51,8 @@ pub struct Exchange {
     pub bytes: Vec<u8>,
     /// Where each ends in `bytes`.
     pub ends: Vec<usize>,
-    /// Whether all of them were strings or numbers; if not, the others are missing.
-    pub is_valid: bool,
+    /// Why not all of them are there, if so.
+    pub refusal: Option<Refusal>,
     /// The reply, for the server to write: one or several values in RESP.
     pub reply: Vec<u8>,
 }
@@ -157,7 +169,7 @@ unsafe fn gather(state: *mut lua_State, number: fn(f64, &mut Vec<u8>), exchange:
     exchange.bytes.shrink_to(KEEP_BYTES_MAX);
     exchange.reply.shrink_to(KEEP_BYTES_MAX);
     exchange.ends.clear();
-    exchange.is_valid = true;
+    exchange.refusal = None;
     // SAFETY: these read the stack within its top. A string is read as one only where it is one, so that nothing is
     // converted and nothing raised; its bytes are valid as long as it stands on the stack.
     unsafe {
@@ -166,11 +178,15 @@ unsafe fn gather(state: *mut lua_State, number: fn(f64, &mut Vec<u8>), exchange:
                 ffi::LUA_TSTRING => {
                     let mut len = 0;
                     let text = ffi::lua_tolstring(state, at, &raw mut len);
+                    if len > BYTES_MAX - exchange.bytes.len().min(BYTES_MAX) {
+                        exchange.refusal = Some(Refusal::TooLong);
+                        return;
+                    }
                     exchange.bytes.extend_from_slice(std::slice::from_raw_parts(text.cast(), len));
                 }
                 ffi::LUA_TNUMBER => number(ffi::lua_tonumber(state, at), &mut exchange.bytes),
                 _ => {
-                    exchange.is_valid = false;
+                    exchange.refusal = Some(Refusal::Type);
                     return;
                 }
             }
@@ -484,7 +500,7 @@ mod tests {
     use mlua::Value;
 
     fn echo(exchange: &mut Exchange) -> bool {
-        if !exchange.is_valid {
+        if exchange.refusal.is_some() {
             exchange.reply.extend_from_slice(b"-ERR invalid\r\n");
             return false;
         }
@@ -518,6 +534,24 @@ mod tests {
         match lua.load(code).eval::<Value>().unwrap() {
             Value::String(text) => text.to_string_lossy(),
             other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_built_outside_of_the_interpreter_is_bounded() {
+        let lua = lua();
+        let tree = "local t = {} for i = 1, 45 do t = {t, t} end ";
+        for (code, error) in [
+            (format!("{tree} return select(2, pcall(cjson.encode, t))"), "Cannot serialise, the text is too long"),
+            ("local t = {} for i = 1, 12 do t = {t, t, t, t} end return select(2, pcall(cmsgpack.pack, t))".to_owned(),
+             "MessagePack: the text is too long"),
+            ("local s = string.rep('x', 70000) return select(2, pcall(struct.pack, string.rep('s', 20), s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s))".to_owned(),
+             "the text is too long"),
+            ("local s = string.rep('x', 70000) return pcall_(s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s).err".to_owned(),
+             "invalid"),
+        ] {
+            let said = show(&lua, &code);
+            assert!(said.contains(error), "{code}: {said}");
         }
     }
 

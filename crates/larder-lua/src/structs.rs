@@ -4,7 +4,7 @@
 //! with a size), `f d`, `s` (ends with a zero), `c` (fixed size; `c0` writes the whole string, and reads as
 //! many bytes as the value before says), `x` (a zero), `< > !` (order of bytes, alignment).
 
-use crate::arguments::{Arguments, STACK_SLOTS_MAX, truncate, truncate_unsigned};
+use crate::arguments::{Arguments, BUILT_BYTES_MAX, STACK_SLOTS_MAX, truncate, truncate_unsigned};
 use crate::errors::fail;
 use mlua::{Lua, MultiValue, Value};
 
@@ -133,6 +133,9 @@ fn pack(arguments: &Arguments) -> mlua::Result<mlua::LuaString> {
     let mut out = Vec::new();
     let mut position = 2;
     while let Some(item) = format.next()? {
+        if out.len() > BUILT_BYTES_MAX {
+            return Err(fail(arguments.lua, "the text is too long"));
+        }
         out.resize(out.len() + format.padding(out.len(), &item), 0);
         match item.option {
             b'b' | b'B' | b'h' | b'H' | b'l' | b'L' | b'T' | b'i' | b'I' => {

@@ -21,7 +21,7 @@ use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
 use crate::scripts::header::ScriptFlags;
 use crate::scripts::library::Library;
-use larder_lua::gateway::{Exchange, resume_panic};
+use larder_lua::gateway::{Exchange, Refusal, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
 use mlua::{Result, Table, Value};
 use std::rc::Rc;
@@ -501,13 +501,16 @@ impl Caller for Run<'_, '_> {
         spans
             .extend(exchange.ends.iter().map(|&end| Span { start: std::mem::replace(&mut start, end), end }));
         let args = Args::new(&exchange.bytes, &spans);
-        let done = match (exchange.is_valid, spans.is_empty()) {
-            (false, _) => Err(self.misused("ERR Command arguments must be strings or integers")),
-            (true, true) => Err(self.misused("ERR Please specify at least one argument for this call")),
-            (true, false) => self.execute(args),
+        let done = match (exchange.refusal, spans.is_empty()) {
+            (Some(Refusal::Type), _) => {
+                Err(self.misused("ERR Command arguments must be strings or integers"))
+            }
+            (Some(Refusal::TooLong), _) => Err(self.misused("ERR Command arguments are too long")),
+            (None, true) => Err(self.misused("ERR Please specify at least one argument for this call")),
+            (None, false) => self.execute(args),
         };
         if let Some(debugger) = self.debugger.clone().filter(|debugger| debugger.steps()) {
-            self.show(&debugger, args, exchange.is_valid, &done);
+            self.show(&debugger, args, exchange.refusal.is_none(), &done);
         }
         spans.shrink_to(SPANS_MAX);
         self.interpreter.spans.replace(spans);
@@ -595,7 +598,7 @@ impl Caller for Run<'_, '_> {
     }
 
     fn call_for_client(&mut self, args: &[Vec<u8>]) {
-        let mut exchange = Exchange { is_valid: true, ..Exchange::default() };
+        let mut exchange = Exchange::default();
         for arg in args {
             exchange.bytes.extend_from_slice(arg);
             exchange.ends.push(exchange.bytes.len());

@@ -5,7 +5,7 @@
 
 use super::number;
 use super::settings::{DEPTH_MAX, Invalid, Settings};
-use crate::arguments::{Arguments, type_name};
+use crate::arguments::{Arguments, BUILT_BYTES_MAX, type_name};
 use crate::errors::fail;
 use mlua::{Error, LuaString, Table, Value};
 use std::cell::Cell;
@@ -41,6 +41,9 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> mlua::Result<()> {
+        if self.out.len() > BUILT_BYTES_MAX {
+            return Err(self.refuse("Cannot serialise, the text is too long".to_owned()));
+        }
         match value {
             Value::String(string) => self.string(&string.as_bytes()),
             Value::Integer(number) => self.integer(*number),

@@ -4,7 +4,7 @@
 //! the same, 8 otherwise. A table whose keys are 1 to n is an array, an empty one too. A table in 16 others
 //! or more is written as nil, so that circles end.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, BUILT_BYTES_MAX};
 use mlua::{Error, Table, Value};
 
 const NESTING_MAX: usize = 16;
@@ -21,6 +21,9 @@ pub(super) fn pack(arguments: &Arguments) -> mlua::Result<mlua::LuaString> {
 }
 
 fn put(out: &mut Vec<u8>, value: &Value, level: usize) -> mlua::Result<()> {
+    if out.len() > BUILT_BYTES_MAX {
+        return Err(Error::runtime("MessagePack: the text is too long"));
+    }
     match value {
         Value::String(string) => put_string(out, &string.as_bytes()),
         Value::Boolean(value) => out.push(if *value { 0xC3 } else { 0xC2 }),

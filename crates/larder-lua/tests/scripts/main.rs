@@ -139,7 +139,7 @@ impl Interpreter {
 
 /// Answers with what the script has given as its first argument.
 fn echo(exchange: &mut Exchange) -> bool {
-    if !exchange.is_valid {
+    if exchange.refusal.is_some() {
         exchange.reply.extend_from_slice(b"-ERR invalid\r\n");
         return false;
     }
