@@ -192,6 +192,7 @@ complete -c larder-server -l cluster-announce-port -x -d 'The port that others a
 complete -c larder-server -l cluster-announce-tls-port -x -d 'The port for TLS that others are told'
 complete -c larder-server -l cluster-announce-bus-port -x -d 'The port for other nodes that others are told'
 complete -c larder-server -l cluster-slot-migration-log-max-len -x -d 'Migrations of slots that are over and still shown'
+complete -c larder-server -l cluster-slot-stats-enabled -xa 'yes no' -d 'Counts times and bytes by slot, for CLUSTER SLOT-STATS'
 complete -c larder-server -l slot-migration-max-failover-repl-bytes -x -d 'Bytes of changes that the target of a migration of slots may lack when writes are paused for it; -1 is any'
 complete -c larder-server -l tls-port -x -d 'Port for TLS; 0 is none'
 complete -c larder-server -l tls-cluster -xa 'yes no' -d 'Nodes of a cluster, and MIGRATE, talk TLS to other servers'

@@ -21,7 +21,7 @@ use crate::eviction::Evictor;
 use crate::execution::authorization;
 use crate::execution::dispatch::{self, Outcome};
 use crate::execution::tracking as execution_tracking;
-use crate::execution::{blocking, transaction};
+use crate::execution::{blocking, slot_stats, transaction};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::key::Key;
@@ -316,6 +316,11 @@ impl Worker {
                 true => Outcome::Failed,
                 false => Outcome::Done,
             };
+            if let Some(suspended) = &session.suspended
+                && slot_stats::is_on(&self.engine)
+            {
+                slot_stats::note_served(&self.state, suspended.found, suspended.args.as_args(), reply.len());
+            }
             self.record_suspended(session, outcome);
         }
     }

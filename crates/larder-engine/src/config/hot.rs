@@ -119,6 +119,8 @@ hot! {
     latency_monitor_threshold: AtomicI64,
     /// Whether commands keep latency histograms.
     latency_tracking: AtomicBool,
+    /// Whether commands are counted by slot.
+    cluster_slot_stats_enabled: AtomicBool,
     /// Bytes; 0 is no limit.
     maxmemory: AtomicU64,
     /// Connections accepted in one turn of the event loop.
@@ -209,6 +211,29 @@ impl Slot {
 }
 
 impl OutputLimit {
+    /// Whether a client must be closed because this many bytes wait for it: at once above the hard limit, after some seconds above the soft
+    /// one. The hard limit counts as `hard_bytes_min` if it is less. `soft_since_ms` is the caller's to keep from one call to the next.
+    pub fn is_exceeded(
+        &self,
+        bytes: u64,
+        hard_bytes_min: u64,
+        soft_since_ms: &mut Option<u64>,
+        now_ms: u64,
+    ) -> bool {
+        let soft = self.soft_bytes.load(Relaxed);
+        let hard = match self.hard_bytes.load(Relaxed) {
+            0 => 0,
+            hard => hard.max(hard_bytes_min),
+        };
+        if soft == 0 || bytes <= soft {
+            *soft_since_ms = None;
+        } else if soft_since_ms.is_none() {
+            *soft_since_ms = Some(now_ms);
+        }
+        let soft_ms = self.soft_seconds.load(Relaxed).saturating_mul(1000);
+        hard > 0 && bytes > hard || soft_since_ms.is_some_and(|since| now_ms.saturating_sub(since) > soft_ms)
+    }
+
     pub(crate) fn store(&self, [hard, soft, seconds]: [u64; 3]) {
         self.hard_bytes.store(hard, Relaxed);
         self.soft_bytes.store(soft, Relaxed);

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::locking::{acquire, runs_scripts, take_turn};
 use crate::execution::lookup::{find, subcommand, unknown_command};
-use crate::execution::{admission, authorization, redirection};
+use crate::execution::{admission, authorization, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
@@ -82,6 +82,9 @@ fn execute_with(
             let writes = pause::writes(&engine.scripts, found.command, args);
             transaction::queue(session, found, args, writes);
             out.extend_from_slice(b"+QUEUED\r\n");
+            if slot_stats::is_on(engine) {
+                slot_stats::note_queued(worker, found, args);
+            }
             Flow::Next
         }
         Ok(found) if rounds.is_none() && wants_copy(session, found.command) => return Flow::Debug,
@@ -419,6 +422,8 @@ fn run(
         return Flow::CloseNow;
     }
     worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
+    let counted =
+        if slot_stats::is_on(engine) { slot_stats::begin(worker, session, found, args) } else { None };
     let reply = Reply::new(out, session.protocol);
     let mut context = Context {
         engine,
@@ -444,6 +449,12 @@ fn run(
     if !context.ready.is_empty() {
         blocking::serve_ready(&mut context);
     }
+    if let Some(counted) = counted
+        && !context.worker.effects.is_empty()
+        && engine.append_log.streams()
+    {
+        counted.note_sent_to_replicas(engine, context.worker);
+    }
     if !context.worker.effects.is_empty()
         || context.worker.unit.as_ref().is_some_and(|unit| !unit.is_passed_on)
     {
@@ -453,6 +464,9 @@ fn run(
     drop(context);
     if std::mem::take(&mut worker.flushed) {
         engine.host.flushed();
+    }
+    if let Some(counted) = counted {
+        counted.end(worker, session, &flow, out.len() - start);
     }
     crate::clients::tracking::end_caching(session, found);
     crate::execution::command_log::consider_sizes(

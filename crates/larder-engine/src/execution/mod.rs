@@ -11,6 +11,7 @@ pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod redirection;
 pub(crate) mod replay;
+pub(crate) mod slot_stats;
 pub(crate) mod tracking;
 pub(crate) mod transaction;
 pub(crate) mod unit;

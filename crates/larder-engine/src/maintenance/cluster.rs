@@ -82,7 +82,11 @@ impl Engine {
     /// Has clients be served by another map from now on. What is returned is to be given to [`Engine::settle_slot_map`].
     pub fn use_slot_map(&self, map: &Arc<SlotMap>) -> BTreeSet<usize> {
         let before = self.cluster.set_map(Arc::clone(map));
-        before.map_or_else(BTreeSet::new, |before| shards_of_changes(&before, map))
+        let Some(before) = before else { return BTreeSet::new() };
+        for slot in (0..SLOTS).filter(|&slot| is_of_shard(&before, slot) && !is_of_shard(map, slot)) {
+            self.each_stats(|stats| stats.slots.reset_slot(slot));
+        }
+        shards_of_changes(&before, map)
     }
 
     /// Waits until nothing is under way that was decided by an older map: in these shards, which are taken out one by one. Then tells the
@@ -309,6 +313,11 @@ impl Engine {
 }
 
 /// The shards of slots that clients are served differently by two maps.
+/// Whether this node or its primary has a slot.
+fn is_of_shard(map: &SlotMap, slot: u16) -> bool {
+    map.is_mine(slot) || map.is_my_primarys(slot)
+}
+
 fn shards_of_changes(before: &SlotMap, after: &SlotMap) -> BTreeSet<usize> {
     let serves = |map: &SlotMap, slot: u16| {
         let is_open = map.migrating.contains_key(&slot) || map.importing.contains_key(&slot);

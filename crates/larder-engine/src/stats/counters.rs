@@ -1,32 +1,12 @@
 //! Counters. Each worker has its own, written by it alone without locked instructions, and summed when somebody asks.
 
 use crate::command::table::table;
+pub use crate::stats::counter::Counter;
 use crate::stats::histogram::Histogram;
+use crate::stats::slots::SlotStats;
 use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-
-/// A counter with one writer: an addition is a load and a store.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds `n`. Only the thread that owns the counter may call it; a concurrent reset may be lost.
-    #[inline]
-    pub fn add(&self, n: u64) {
-        self.0.store(self.0.load(Relaxed) + n, Relaxed);
-    }
-
-    /// The sum so far.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-
-    /// Starts again at zero.
-    pub fn reset(&self) {
-        self.0.store(0, Relaxed);
-    }
-}
 
 /// What one thread counts for one command.
 #[derive(Default)]
@@ -72,8 +52,12 @@ macro_rules! thread_stats {
         #[repr(align(128))]
         pub struct ThreadStats {
             $(#[doc = $doc] pub $name: Counter,)*
+            /// Changes to the data, which save points count: never reset.
+            pub dirty: Counter,
             /// By command id.
             pub commands: Box<[CommandStats]>,
+            /// By slot, if they are counted.
+            pub slots: SlotStats,
             /// What the thread is executing.
             pub current: Current,
         }
@@ -81,15 +65,22 @@ macro_rules! thread_stats {
         impl Default for ThreadStats {
             fn default() -> Self {
                 let commands = (0..table().len()).map(|_| CommandStats::default()).collect();
-                ThreadStats { $($name: Counter::default(),)* commands, current: Current::default() }
+                ThreadStats {
+                    $($name: Counter::default(),)*
+                    dirty: Counter::default(),
+                    commands,
+                    slots: SlotStats::default(),
+                    current: Current::default(),
+                }
             }
         }
 
         impl ThreadStats {
-            /// Starts all counters again at zero.
+            /// Starts all counters again at zero but that of changes.
             pub fn reset(&self) {
                 $(self.$name.reset();)*
                 self.commands.iter().for_each(CommandStats::reset);
+                self.slots.reset();
             }
         }
     };
@@ -154,7 +145,6 @@ thread_stats! {
     expired_fields: "Fields of hashes removed because their time was over.",
     loops: "Iterations of the event loop.",
     loop_ns: "Nanoseconds that they took, without waiting for events.",
-    dirty: "Changes to the data.",
 }
 
 /// The counters of all threads.

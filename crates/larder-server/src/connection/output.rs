@@ -13,7 +13,6 @@ use larder_engine::config::OutputLimit;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The tail joins the chain from this size on.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -216,20 +215,8 @@ impl Output {
     /// Whether the client must be closed because it does not read: at once above the hard limit, after some seconds
     /// above the soft one. A replica has part of the stream to take besides.
     pub fn over_limit(&mut self, limit: &OutputLimit, stream: Unsent, now_ms: u64) -> bool {
-        let soft = limit.soft_bytes.load(Relaxed);
-        let hard = match limit.hard_bytes.load(Relaxed) {
-            0 => 0,
-            bytes => bytes.max(stream.hard_bytes_min),
-        };
         let len = self.len() as u64 + stream.bytes;
-        if soft == 0 || len <= soft {
-            self.soft_since_ms = None;
-        } else if self.soft_since_ms.is_none() {
-            self.soft_since_ms = Some(now_ms);
-        }
-        let soft_ms = limit.soft_seconds.load(Relaxed).saturating_mul(1000);
-        hard > 0 && len > hard
-            || self.soft_since_ms.is_some_and(|since| now_ms.saturating_sub(since) > soft_ms)
+        limit.is_exceeded(len, stream.hard_bytes_min, &mut self.soft_since_ms, now_ms)
     }
 }
 

@@ -13,6 +13,7 @@ mod node;
 mod nodes;
 mod redirects;
 mod scan;
+mod slot_stats;
 mod slots;
 mod tls;
 mod tools;

@@ -41,7 +41,6 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[test]
 fn what_is_missing_is_refused_by_name() {
     let cases = [
-        ("cluster-slot-stats-enabled", "yes", "Times and bytes of slots"),
         ("dual-channel-replication-enabled", "yes", "A second connection for the snapshot"),
         ("tls-dh-params-file", "/x", "Diffie-Hellman over finite fields"),
         ("rdma-port", "7001", "RDMA"),

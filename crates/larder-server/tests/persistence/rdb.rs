@@ -60,6 +60,33 @@ fn snapshots_are_counted_as_valkey_counts_them() {
     assert_eq!(ours, theirs);
 }
 
+/// Changes since the last snapshot, by which save points go, are no statistics that are reset.
+#[test]
+fn changes_are_counted_on_when_statistics_are_reset() {
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &["--save", "3600 1000000"]);
+        let mut client = server.client();
+        let mut counts = Vec::new();
+        for line in [
+            "SET a 1",
+            "RPUSH l a b c",
+            "CONFIG RESETSTAT",
+            "SET a 2",
+            "BGSAVE",
+            "CONFIG RESETSTAT",
+            "SET a 3",
+        ] {
+            client.ask(line);
+            wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
+            let info = client.ask("INFO persistence").text();
+            let changes = info.lines().find(|line| line.starts_with("rdb_changes_since")).map(str::to_owned);
+            counts.push((line, changes));
+        }
+        counts
+    });
+    assert_eq!(ours, theirs);
+}
+
 #[test]
 fn files_go_both_ways() {
     for args in ROUNDS {

@@ -1,16 +1,22 @@
-//! CLUSTER SLOT-STATS: how many keys the slots of this shard have. Times and bytes are not counted by slot: `cluster-slot-stats-enabled` is
-//! refused.
+//! CLUSTER SLOT-STATS: how many keys the slots of this shard have, and what commands on them have cost.
+//!
+//! O(threads) for each slot, beside counting its keys.
 
 use super::keys::count_all;
 use super::{map, misused, slot};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::slot_stats;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_cluster::SLOTS;
 use larder_resp::Args;
 
+/// The first is always told, the others while they are counted.
 const METRICS: [&str; 4] = ["key-count", "cpu-usec", "network-bytes-in", "network-bytes-out"];
+
+/// A slot with what is told of it, in the order of [`METRICS`].
+type Counted = (u16, [u64; METRICS.len()]);
 
 pub(super) fn slot_stats(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let map = map(context)?;
@@ -28,21 +34,40 @@ pub(super) fn slot_stats(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         word if is_word(word, "orderby") && args.len() >= 4 => return order_by(context, args, is_own),
         _ => return Err(misused(args)),
     };
-    let counted = slots.into_iter().map(|slot| Ok((slot, count_all(context, slot)?)));
-    let counted = counted.collect::<CommandResult<Vec<_>>>()?;
+    let counted = slots.into_iter().map(|slot| count(context, slot)).collect::<CommandResult<Vec<_>>>()?;
     write(context, &counted);
     Ok(())
 }
 
+/// What is told when all is.
+fn count(context: &mut Context<'_>, slot: u16) -> CommandResult<Counted> {
+    let mut figures = [count_all(context, slot)? as u64, 0, 0, 0];
+    let [_, nanos, bytes_in, bytes_out] = &mut figures;
+    context.engine.each_stats(|stats| {
+        if let Some(counters) = stats.slots.peek(slot) {
+            *nanos += counters.nanos.get();
+            *bytes_in += counters.bytes_in.get();
+            *bytes_out += counters.bytes_out.get();
+        }
+    });
+    *nanos /= 1000;
+    Ok((slot, figures))
+}
+
+/// How many of the metrics are told.
+fn told(context: &Context<'_>) -> usize {
+    if slot_stats::is_on(context.engine) { METRICS.len() } else { 1 }
+}
+
 fn order_by(context: &mut Context<'_>, args: Args<'_>, is_own: impl Fn(u16) -> bool) -> CommandResult {
-    let order = Order::parse(args)?;
+    let order = Order::parse(args, told(context))?;
     let slots = (0..SLOTS).filter(|&slot| is_own(slot));
-    let counted = slots.map(|slot| Ok((slot, count_all(context, slot)?)));
-    let mut counted = counted.collect::<CommandResult<Vec<_>>>()?;
+    let mut counted = slots.map(|slot| count(context, slot)).collect::<CommandResult<Vec<_>>>()?;
     // Where slots are alike, the lower one comes first.
+    let figure = |(_, figures): &Counted| figures[order.metric];
     match order.ascends {
-        true => counted.sort_by_key(|&(_, count)| count),
-        false => counted.sort_by_key(|&(_, count)| std::cmp::Reverse(count)),
+        true => counted.sort_by_key(figure),
+        false => counted.sort_by_key(|counted| std::cmp::Reverse(figure(counted))),
     }
     counted.truncate(order.limit);
     write(context, &counted);
@@ -50,17 +75,17 @@ fn order_by(context: &mut Context<'_>, args: Args<'_>, is_own: impl Fn(u16) -> b
 }
 
 struct Order {
+    /// Its place in [`METRICS`].
+    metric: usize,
     limit: usize,
     ascends: bool,
 }
 
 impl Order {
-    fn parse(args: Args<'_>) -> CommandResult<Order> {
-        let is_counted = is_word(args.at(3), METRICS[0]);
-        if !is_counted {
-            return Err(CommandError::Fixed("ERR Unrecognized sort metric for ORDERBY."));
-        }
-        let mut order = Order { limit: usize::from(SLOTS), ascends: false };
+    fn parse(args: Args<'_>, told: usize) -> CommandResult<Order> {
+        let metric = METRICS[..told].iter().position(|metric| is_word(args.at(3), metric));
+        let metric = metric.ok_or(CommandError::Fixed("ERR Unrecognized sort metric for ORDERBY."))?;
+        let mut order = Order { metric, limit: usize::from(SLOTS), ascends: false };
         let (mut limits, mut directions) = (0, 0);
         let mut at = 4;
         while let Some(word) = args.get(at) {
@@ -91,14 +116,17 @@ fn limit_of(arg: &[u8]) -> CommandResult<usize> {
     limit.ok_or(CommandError::Fixed("ERR Limit has to lie in between 1 and 16384 (maximum number of slots)."))
 }
 
-fn write(context: &mut Context<'_>, counted: &[(u16, usize)]) {
+fn write(context: &mut Context<'_>, counted: &[Counted]) {
+    let told = told(context);
     let reply = &mut context.reply;
     reply.array(counted.len());
-    for &(slot, count) in counted {
+    for (slot, figures) in counted {
         reply.array(2);
-        reply.int(i64::from(slot));
-        reply.map(1);
-        reply.bulk(METRICS[0].as_bytes());
-        reply.count(count);
+        reply.int(i64::from(*slot));
+        reply.map(told);
+        for (metric, figure) in METRICS[..told].iter().zip(figures) {
+            reply.bulk(metric.as_bytes());
+            reply.count(*figure as usize);
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::cluster::ForBus;
 use crate::context::Context;
 use crate::delivery;
 use crate::error::CommandResult;
+use crate::execution::slot_stats;
 use larder_resp::Args;
 
 fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -49,6 +50,7 @@ fn spublish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         &args[2],
     );
     context.reply.count(heard);
+    slot_stats::note_heard(context.engine, context.worker, (&args[1], &args[2]), heard);
     pass_on(context, args, true);
     Ok(())
 }

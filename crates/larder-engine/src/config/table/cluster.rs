@@ -76,7 +76,9 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("The port for other nodes that others are told.", NODES),
     int("cluster-slot-migration-log-max-len", 0, LONG_MAX, "1000")
         .does("Migrations of slots that are over and still shown.", MIGRATION),
-    yes_no("cluster-slot-stats-enabled", "no").absent("Times and bytes of slots"),
+    yes_no("cluster-slot-stats-enabled", "no")
+        .hot_bool(|h| &h.cluster_slot_stats_enabled)
+        .does("Counts times and bytes by slot, for `CLUSTER SLOT-STATS`.", "cluster/slot_stats.rs"),
     option(
         "slot-migration-max-failover-repl-bytes",
         Kind::Int { bounds: (-1, LONG_MAX), unit: Unit::MemoryOrNone },

@@ -1,0 +1,137 @@
+//! Counting times and bytes by slot, while `cluster-slot-stats-enabled` says so: what a client's command on keys of a slot costs belongs
+//! to that slot. A transaction's commands count when they are queued, with what they bring, and EXEC counts for all of them with its time
+//! and its reply. A command that waits counts when it is served.
+
+use crate::clients::session::{ReplyMode, Session};
+use crate::command::spec::{Found, Scope};
+use crate::context::WorkerState;
+use crate::context::flow::Flow;
+use crate::engine::Engine;
+use crate::execution::redirection::declared_slot;
+use crate::keyspace::hash::slot_of;
+use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A command that is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted {
+    slot: u16,
+    request_bytes: usize,
+    begun_ns: u64,
+}
+
+/// Whether commands are counted by slot.
+#[inline]
+pub(crate) fn is_on(engine: &Engine) -> bool {
+    engine.config.hot.cluster_slot_stats_enabled.load(Relaxed) && engine.cluster.is_on()
+}
+
+/// A command that is about to be executed, if it is one of a client and has a slot.
+#[cold]
+pub(crate) fn begin(
+    worker: &WorkerState,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+) -> Option<Counted> {
+    if session.replays || session.in_batch || session.reply_mode == ReplyMode::Import {
+        return None;
+    }
+    let (slot, frame_bytes) = match (found.command.scope, &session.multi) {
+        (Scope::Exec, Some(queue)) if queue.poisoned => return None,
+        (Scope::Exec, Some(queue)) => (
+            queue.commands.iter().find_map(|(found, args)| declared_slot(*found, args.as_args()))?,
+            MULTI_BYTES,
+        ),
+        _ => (declared_slot(found, args)?, 0),
+    };
+    let request_bytes = request_bytes(args) + frame_bytes;
+    Some(Counted { slot, request_bytes, begun_ns: worker.clock.mono_ns() })
+}
+
+/// MULTI, whose slot is known only later.
+const MULTI_BYTES: usize = b"*1\r\n$5\r\nmulti\r\n".len();
+
+impl Counted {
+    /// What it has done is about to be sent to replicas.
+    #[cold]
+    pub(crate) fn note_sent_to_replicas(self, engine: &Engine, worker: &WorkerState) {
+        let bytes: usize = worker.effects.iter().map(|(_, command)| command.len()).sum();
+        let replicas = engine.replication.replicas.list().len();
+        worker.stats.slots.of(self.slot).bytes_out.add((bytes * replicas) as u64);
+    }
+
+    /// It has been executed, or waits now.
+    #[cold]
+    pub(crate) fn end(self, worker: &WorkerState, session: &Session, flow: &Flow, reply_bytes: usize) {
+        let counters = worker.stats.slots.of(self.slot);
+        counters.nanos.add(worker.clock.mono_ns().saturating_sub(self.begun_ns));
+        if matches!(flow, Flow::Blocked { .. }) {
+            return;
+        }
+        counters.bytes_in.add(self.request_bytes as u64);
+        if session.reply_mode == ReplyMode::On {
+            counters.bytes_out.add(reply_bytes as u64);
+        }
+    }
+}
+
+/// A command is put into the queue of a transaction.
+#[cold]
+pub(crate) fn note_queued(worker: &WorkerState, found: Found, args: Args<'_>) {
+    if let Some(slot) = declared_slot(found, args) {
+        worker.stats.slots.of(slot).bytes_in.add(request_bytes(args) as u64);
+    }
+}
+
+/// A command that waited has been answered.
+#[cold]
+pub(crate) fn note_served(worker: &WorkerState, found: Found, args: Args<'_>, reply_bytes: usize) {
+    if let Some(slot) = declared_slot(found, args) {
+        let counters = worker.stats.slots.of(slot);
+        counters.bytes_in.add(request_bytes(args) as u64);
+        counters.bytes_out.add(reply_bytes as u64);
+    }
+}
+
+/// A message has been handed to this many subscribers of a shard channel.
+pub(crate) fn note_heard(
+    engine: &Engine,
+    worker: &WorkerState,
+    (channel, payload): (&[u8], &[u8]),
+    heard: usize,
+) {
+    if heard > 0 && is_on(engine) {
+        let bytes = array_bytes([b"smessage", channel, payload].into_iter());
+        worker.stats.slots.of(slot_of(engine.key(channel).hash)).bytes_out.add((heard * bytes) as u64);
+    }
+}
+
+/// Bytes of a request, if it is sent as an array: what inline commands and other ways to write a length save or add is not known here.
+fn request_bytes(args: Args<'_>) -> usize {
+    array_bytes(args.iter())
+}
+
+fn array_bytes<'a>(items: impl Iterator<Item = &'a [u8]>) -> usize {
+    let line = |number: usize| itoa::Buffer::new().format(number).len() + "$\r\n".len();
+    let (count, bytes) = items.fold((0, 0), |(count, bytes), item| {
+        (count + 1, bytes + line(item.len()) + item.len() + "\r\n".len())
+    });
+    line(count) + bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_resp::encode_command;
+
+    #[test]
+    fn bytes_are_those_on_the_wire() {
+        let long = vec![b'x'; 12_345];
+        for words in [&[b"GET".as_slice(), b"k"][..], &[b"SET", b"", &long], &[b"X".as_slice(); 10]] {
+            let mut wire = Vec::new();
+            encode_command(&mut wire, words.iter().copied());
+            assert_eq!(array_bytes(words.iter().copied()), wire.len());
+        }
+    }
+}
