@@ -3,26 +3,26 @@
 //! ```text
 //!  ESTABLISH > keys, slot by slot, and what changes > SNAPSHOT-EOF > changes > (writes pause) rest, PAUSED > FAILOVER-GRANTED > wait for the map
 //! ```
-//! The socket does not block: while the target takes nothing the thread still sees that the migration has been cancelled, and what the target
-//! says. Whatever ends the thread ends the pause, after the slot map that the bus has handed out by then.
+//! The socket does not block: while the target takes nothing the thread still sees that the migration has been cancelled, what the target
+//! says, and how much waits for it: the limits for the output of replicas hold here too. Whatever ends the thread ends the pause, after the slot map that the bus has handed out by then.
 
+use super::target;
 use crate::shared::Shared;
+use crate::tls::NodeStream;
 use larder_engine::{
-    Engine, ExportError, MayWait, Migration, MigrationState, SlotExport, spawn_background, wall_ms,
+    ClientClass, Engine, ExportError, MayWait, Migration, MigrationState, SlotExport, spawn_background,
+    wall_ms,
 };
 use larder_resp::{Limits, Parsed, Parser};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long the target may take to be connected to.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A sign of life for the target.
 const ACK_PERIOD: Duration = Duration::from_secs(1);
 /// Between two looks when there is nothing to do.
-const LOOK: Duration = Duration::from_micros(500);
+pub(super) const LOOK: Duration = Duration::from_micros(500);
 /// Bytes sent at once.
 const PIECE_BYTES: usize = 256 << 10;
 /// A line of the target is not longer.
@@ -32,6 +32,7 @@ const ESTABLISH_PATIENCE: Duration = Duration::from_secs(10);
 /// Migrations that are done at the same time; others wait.
 const THREADS_MAX: usize = 16;
 
+const ROLE_CHANGED: &str = "The role has changed";
 const TARGET_LOST: &str =
     "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more information.";
 
@@ -114,7 +115,11 @@ struct Export<'e> {
     shared: &'e Shared,
     engine: &'e Arc<Engine>,
     job: &'e Migration,
-    socket: TcpStream,
+    stream: NodeStream,
+    /// What is read of the keys, once that has begun.
+    slots: Option<SlotExport>,
+    /// Since when more waits for the target than the soft limit.
+    soft_since_ms: Option<u64>,
     /// To be sent.
     out: Vec<u8>,
     /// What the target has said and has not been looked at.
@@ -129,16 +134,14 @@ struct Export<'e> {
 
 impl<'e> Export<'e> {
     fn connect(shared: &'e Shared, engine: &'e Arc<Engine>, job: &'e Migration) -> Result<Export<'e>, Ended> {
-        let address = address_of(engine, job)?;
-        let socket = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
-            .map_err(|error| Ended::failed(format!("Unable to connect to target node: {error}")))?;
-        let set = socket.set_nodelay(true).and_then(|()| socket.set_nonblocking(true));
-        set.map_err(|error| Ended::failed(error.to_string()))?;
+        let stream = target::dial(shared, engine, job).map_err(Ended::Failed)?;
         Ok(Export {
             shared,
             engine,
             job,
-            socket,
+            stream,
+            slots: None,
+            soft_since_ms: None,
             out: Vec::new(),
             input: Vec::new(),
             parser: Parser::new(),
@@ -150,17 +153,36 @@ impl<'e> Export<'e> {
     }
 
     fn run(&mut self, may_wait: &MayWait) -> Result<(), Ended> {
+        self.greet()?;
         self.introduce()?;
         self.go_on(MigrationState::Snapshotting)?;
-        let mut slots =
-            SlotExport::begin(self.engine).ok_or_else(|| Ended::failed("The role has changed"))?;
-        self.send_keys(&mut slots, may_wait)?;
+        self.slots = SlotExport::begin(self.engine);
+        self.send_keys(may_wait)?;
         self.go_on(MigrationState::WaitingToPause)?;
-        let pause = self.catch_up(&mut slots)?;
-        self.hand_over(&mut slots, &pause)?;
+        let pause = self.catch_up()?;
+        self.hand_over(&pause)?;
         drop(pause);
         self.job.go_on(MigrationState::Success);
         Ok(())
+    }
+
+    /// Waits for the end of TLS's handshake, if there is one.
+    fn greet(&mut self) -> Result<(), Ended> {
+        let begun = Instant::now();
+        while !self.stream.greet().map_err(|error| Ended::Failed(target::unreachable(&error)))? {
+            if begun.elapsed() > target::CONNECT_TIMEOUT {
+                return Err(Ended::Failed(target::unreachable(&ErrorKind::TimedOut.into())));
+            }
+            self.check()?;
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// What is read of the keys.
+    fn slots(&mut self) -> Result<(&mut SlotExport, &mut Vec<u8>), Ended> {
+        let slots = self.slots.as_mut().ok_or_else(|| Ended::failed(ROLE_CHANGED))?;
+        Ok((slots, &mut self.out))
     }
 
     /// Says who this is and which slots are to go.
@@ -220,11 +242,12 @@ impl<'e> Export<'e> {
     }
 
     /// Sends all keys, and meanwhile what changes of those that are sent.
-    fn send_keys(&mut self, slots: &mut SlotExport, may_wait: &MayWait) -> Result<(), Ended> {
+    fn send_keys(&mut self, may_wait: &MayWait) -> Result<(), Ended> {
         let job = self.job;
         for slot in job.slots.iter() {
-            slots.read_slot(slot, may_wait, &mut self.out);
-            self.read_changes(slots)?;
+            let (slots, out) = self.slots()?;
+            slots.read_slot(slot, may_wait, out);
+            self.read_changes()?;
             if self.out.len() >= PIECE_BYTES {
                 self.flush()?;
             }
@@ -236,9 +259,9 @@ impl<'e> Export<'e> {
 
     /// Sends changes until the target wants a pause and lacks little enough. Writes are paused then, and the target is told so after all
     /// that came before.
-    fn catch_up(&mut self, slots: &mut SlotExport) -> Result<Pause<'e>, Ended> {
+    fn catch_up(&mut self) -> Result<Pause<'e>, Ended> {
         loop {
-            let changed = self.read_changes(slots)?;
+            let changed = self.read_changes()?;
             self.flush()?;
             self.look()?;
             let limit = self.shared.config.number("slot-migration-max-failover-repl-bytes");
@@ -256,7 +279,7 @@ impl<'e> Export<'e> {
             self.check_pause(&pause)?;
             std::thread::sleep(LOOK);
         }
-        self.read_changes(slots)?;
+        self.read_changes()?;
         self.say(&[b"CLUSTER", b"SYNCSLOTS", b"PAUSED"]);
         self.flush()?;
         self.go_on(MigrationState::FailoverPaused)?;
@@ -264,11 +287,11 @@ impl<'e> Export<'e> {
     }
 
     /// Grants the takeover when the target asks for it, and waits until the slot map shows it.
-    fn hand_over(&mut self, slots: &mut SlotExport, pause: &Pause<'_>) -> Result<(), Ended> {
+    fn hand_over(&mut self, pause: &Pause<'_>) -> Result<(), Ended> {
         loop {
             // Keys that expire, and the like.
             if !self.is_closed {
-                self.read_changes(slots)?;
+                self.read_changes()?;
                 self.flush()?;
             }
             if self.job.state() == MigrationState::FailoverGranted {
@@ -319,7 +342,7 @@ impl<'e> Export<'e> {
         if self.job.state() == MigrationState::FailoverGranted {
             return Ok(());
         }
-        let Some(map) = self.engine.slot_map() else { return Err(Ended::failed("The role has changed")) };
+        let map = self.engine.slot_map().ok_or_else(|| Ended::failed(ROLE_CHANGED))?;
         if map.me().primary.is_some() || !self.job.slots.iter().all(|slot| map.is_mine(slot)) {
             return Err(Ended::failed("Slots are no longer owned by this node"));
         }
@@ -330,14 +353,32 @@ impl<'e> Export<'e> {
         if self.job.go_on(state) { Ok(()) } else { Err(Ended::Cancelled) }
     }
 
-    fn read_changes(&mut self, slots: &mut SlotExport) -> Result<usize, Ended> {
-        let changed = slots.read_changes(&mut self.out).map_err(|error| match error {
+    fn read_changes(&mut self) -> Result<usize, Ended> {
+        let (slots, out) = self.slots()?;
+        let changed = slots.read_changes(out).map_err(|error| match error {
             ExportError::Flushed => Ended::failed("Data was flushed"),
-            ExportError::StreamLost => Ended::failed("The role has changed"),
+            ExportError::StreamLost => Ended::failed(ROLE_CHANGED),
         })?;
-        let unsent = slots.unread_bytes() + self.out.len() as u64;
-        self.job.unsent_bytes.store(unsent, Relaxed);
+        self.note_unsent(0)?;
         Ok(changed)
+    }
+
+    /// Notes how much waits for the target, of which this many bytes of `out` do not any more.
+    fn note_unsent(&mut self, sent: usize) -> Result<(), Ended> {
+        let unread = self.slots.as_ref().map_or(0, SlotExport::unread_bytes);
+        let out = (self.out.len() - sent) as u64;
+        self.job.unsent_bytes.store(unread + out, Relaxed);
+        // The keys of a slot are not changes, however many they are.
+        let changes = if self.job.state() == MigrationState::Snapshotting { unread } else { unread + out };
+        let config = &self.shared.config;
+        let limit = &config.hot.output_limits[ClientClass::Replica as usize];
+        let hard_bytes_min = config.number("repl-backlog-size") as u64;
+        if limit.is_exceeded(changes, hard_bytes_min, &mut self.soft_since_ms, wall_ms()) {
+            return Err(Ended::failed(
+                "Target does not keep up: more waits for it than output limits of replicas allow",
+            ));
+        }
+        Ok(())
     }
 
     /// Looks at what the target says, gives a sign of life, and whether it may go on.
@@ -370,13 +411,14 @@ impl<'e> Export<'e> {
     fn flush(&mut self) -> Result<(), Ended> {
         let mut sent = 0;
         while sent < self.out.len() {
-            match self.socket.write(&self.out[sent..]) {
+            match self.stream.write(&self.out[sent..]) {
                 Ok(0) => return Err(Ended::failed(TARGET_LOST)),
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.read()?;
                     self.check()?;
+                    self.note_unsent(sent)?;
                     std::thread::sleep(LOOK);
                 }
                 Err(_) => return Err(Ended::failed(TARGET_LOST)),
@@ -405,7 +447,7 @@ impl<'e> Export<'e> {
     fn receive(&mut self) -> Result<(), Ended> {
         let mut piece = [0; 4096];
         loop {
-            match self.socket.read(&mut piece) {
+            match self.stream.read(&mut piece) {
                 Ok(0) => return Err(Ended::failed(TARGET_LOST)),
                 Ok(count) => self.input.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -444,14 +486,4 @@ impl<'e> Export<'e> {
         }
         received
     }
-}
-
-/// Where the target is reached by clients.
-fn address_of(engine: &Engine, job: &Migration) -> Result<SocketAddr, Ended> {
-    let map = engine.slot_map().ok_or_else(|| Ended::failed("The role has changed"))?;
-    let node = map.nodes.iter().find(|node| node.id == job.target);
-    let node = node.ok_or_else(|| Ended::failed("The target node is unknown"))?;
-    let unreachable = |error: io::Error| Ended::failed(format!("Unable to connect to target node: {error}"));
-    let mut addresses = (&*node.address.ip, node.address.port).to_socket_addrs().map_err(unreachable)?;
-    addresses.next().ok_or_else(|| Ended::failed("The target node has no address"))
 }

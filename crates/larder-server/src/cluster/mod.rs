@@ -12,7 +12,7 @@
 //!
 //! `settings`: the options. `file`: `nodes.conf` and its lock. `links`: sockets. `facts`: what the state
 //! machine asks of the engine. `deeds`: what is done to the engine. `export`: slots that go to another node,
-//! with a thread for each migration. `imports`: slots that come. `replies`: what subcommands show.
+//! with a thread for each migration; `target`: the way there. `imports`: slots that come. `replies`: what subcommands show.
 //! `set_slot`: changes of a slot that the replicas must have first. `bus`: the loop.
 //!
 //! Tested by `tests/cluster`.
@@ -27,5 +27,6 @@ mod links;
 mod replies;
 mod set_slot;
 mod settings;
+mod target;
 
 pub use bus::{Bus, CannotStart};

@@ -1,5 +1,6 @@
 //! Clusters whose bus is TLS (`tls-cluster yes`).
 
+use crate::migration::{migrate, newest};
 use crate::node::{Node, join, meet, replicate, routed, settle, tag, text, until};
 use larder_testkit::tls::{Authority, Identity};
 use larder_testkit::{Client, Kind};
@@ -67,6 +68,51 @@ fn a_cluster_of_larder_and_valkey_that_speaks_nothing_but_tls() {
     }
     assert!(v.start_again());
     until("it follows its heir", || v.replication("master_link_status") == "up");
+}
+
+/// Migrations go to the port for TLS where replication does.
+#[test]
+fn slots_move_over_tls() {
+    let authority = Authority::new("authority");
+    let identity = authority.issue("everybody");
+    for (first, second) in
+        [(Kind::Larder, Kind::Larder), (Kind::Larder, Kind::Valkey), (Kind::Valkey, Kind::Larder)]
+    {
+        let [a, b] = [first, second].map(|kind| tls_alone(kind, &authority, &identity));
+        join(&[&a, &b]);
+        let keys: Vec<String> =
+            (0..40).map(|number| tag(&format!("k{number}"), |slot| slot < 4000)).collect();
+        for key in &keys {
+            assert_eq!(text(&a.client().cmd(&["SET", key, &key.repeat(5000)])), "OK");
+        }
+        migrate(&a, &b, 0, 4000);
+        for key in &keys {
+            assert_eq!(text(&routed(&a, &["GET", key])), key.repeat(5000), "{first:?} to {second:?}");
+        }
+    }
+}
+
+/// A certificate that the source does not trust is told as the reason.
+#[test]
+fn a_migration_to_a_stranger_fails() {
+    let (authority, other) = (Authority::new("authority"), Authority::new("other"));
+    let (identity, stranger) = (authority.issue("everybody"), other.issue("stranger"));
+    let plain_bus = ["--tls-cluster", "no"];
+    let a = Node::over_tls(Kind::Larder, &authority, &identity, &plain_bus);
+    let b = Node::over_tls(Kind::Larder, &other, &stranger, &plain_bus);
+    for (at, node) in [&a, &b].into_iter().enumerate() {
+        node.must(&format!("CLUSTER ADDSLOTSRANGE {} {}", at * 8192, at * 8192 + 8191));
+        node.must(&format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1));
+    }
+    a.must(&format!("CLUSTER MEET 127.0.0.1 {} {}", b.server.port(), b.bus_port()));
+    settle(&[&a, &b]);
+    a.must(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 10 NODE {}", b.id()));
+    until("it has failed", || newest(&a, "state") == "failed");
+    let message = newest(&a, "message");
+    assert!(
+        message.starts_with("Unable to connect to target node: ") && message.contains("ertificate"),
+        "{message}"
+    );
 }
 
 #[test]
