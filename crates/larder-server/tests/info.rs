@@ -107,4 +107,10 @@ fn figures_move() {
     }
     client.ask("CONFIG RESETSTAT");
     assert_eq!(figure(&mut client, "expired_fields"), "0");
+    // A hash that expires before its fields do is not remembered for them.
+    client.ask("SET stays v");
+    client.ask("HSETEX h EX 100 FIELDS 1 f v");
+    client.ask("PEXPIRE h 1");
+    while figure(&mut client, "expired_keys") != "1" {}
+    assert!(figure(&mut client, "db0").ends_with(",keys_with_volatile_items=0"));
 }

@@ -321,6 +321,13 @@ fn functions_are_everywhere() {
                 assert_eq!(client.ask("FCALL version 0").text(), version);
             }
         }
+        let code = "#!lua name=lib\nredis.log(redis.LOG_NOTICE, 'it is loaded')\n\
+                    redis.register_function('version', function() return 'three' end)";
+        assert_eq!(clients[0].cmd(&["FUNCTION", "LOAD", "REPLACE", code]).text(), "lib");
+        for client in &mut clients {
+            assert_eq!(client.ask("FCALL version 0").text(), "three");
+        }
+        server.wait_for_log("it is loaded");
         clients[1].ask("FUNCTION FLUSH");
         for client in &mut clients {
             assert_eq!(client.ask("FCALL version 0").text(), "ERR Function not found");

@@ -59,8 +59,11 @@ impl Pause {
     }
 
     /// Whether a pause has just run out; true once a pause.
-    pub(crate) fn expired(&self) -> bool {
-        self.until_ms.swap(0, Relaxed) != 0
+    pub(crate) fn expired(&self, now_ms: u64) -> bool {
+        let until_ms = self.until_ms.load(Relaxed);
+        // One that begins at this moment is another.
+        (1..=now_ms).contains(&until_ms)
+            && self.until_ms.compare_exchange(until_ms, 0, Relaxed, Relaxed).is_ok()
     }
 
     /// What CLIENT PAUSE has paused now, and for how many ms more.

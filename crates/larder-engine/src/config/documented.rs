@@ -35,6 +35,7 @@ fn is_read(name: &str, sources: &str) -> bool {
     let fields = match name {
         // One option, a field for each class of clients.
         "client-output-buffer-limit" => vec![".output_limits".to_owned()],
+        "proto-max-bulk-len" => vec![".string_bytes_max".to_owned()],
         _ => vec![format!(".{field}"), format!(".{field}_s")],
     };
     let goes_on =

@@ -3,8 +3,7 @@
 //! One ordered set for the shard: what is due stands in front, so a cycle that finds nothing costs one look.
 //! An entry has a copy of the name. A change is O(log n), with n hashes that have such fields.
 //!
-//! An entry may outlive its hash (a key that active expiry removes, one that is replaced while a file is
-//! loaded): it is dropped when its time comes.
+//! An entry may outlive its hash (one that is replaced while a file is loaded): it is dropped when its time comes.
 
 use larder_collections::value::Value;
 use std::collections::BTreeSet;

@@ -9,11 +9,12 @@ use crate::eviction::{Evictor, Turn};
 use crate::execution::tracking::limit_keys;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::deadlines::due_at;
-use crate::keyspace::field_expiry::NEVER;
+use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::shard::ShardData;
 use crate::maintenance::replication::ReplicationCron;
 use crate::stats::rates::Sample;
+use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -123,7 +124,7 @@ impl Engine {
     }
 
     fn pause_check(&self) {
-        if self.pause.state(crate::clock::wall_ms()).is_none() && self.pause.expired() {
+        if self.pause.expired(crate::clock::wall_ms()) {
             self.retry_put_off();
         }
     }
@@ -224,13 +225,18 @@ impl Engine {
             if table.next_expiry_ms().is_none_or(|at| at > due_ms) {
                 continue;
             }
-            let mut names: Vec<Box<[u8]>> = Vec::new();
+            let mut gone: Vec<(Box<[u8]>, u64)> = Vec::new();
             let lazily = self.expires_lazily();
             let removed = table.take_expired(due_ms, EXPIRE_BATCH, |key, value| {
-                names.push(key.into());
+                let first_field = match &value {
+                    OwnedValue::Out(value) => earliest_field_expiry(value),
+                    _ => NEVER,
+                };
+                gone.push((key.into(), first_field));
                 self.background.discard_owned(value, lazily);
             });
-            for name in &names {
+            for (name, first_field) in &gone {
+                data.field_expiry.note(db, name, *first_field, NEVER);
                 let removal = Removal { cause: Cause::Expired, db, key: self.key(name), from: None };
                 self.removed_by_itself(data, &removal, due_ms, invalidations);
             }

@@ -65,6 +65,8 @@ pub(super) struct Interpreter {
     is_insecure: bool,
     /// The engine that it belongs to: tests have several.
     engine: String,
+    /// Compiled scripts that stayed when those were last looked through.
+    kept: Cell<usize>,
     uses: Cell<u32>,
     /// Bytes that it has accounted for.
     accounted: Cell<u64>,
@@ -125,6 +127,7 @@ impl Interpreter {
             libraries: RefCell::default(),
             generation: Cell::new(engine.scripts.generation()),
             engine: engine.run_id.clone(),
+            kept: Cell::new(0),
             uses: Cell::new(0),
             accounted: Cell::new(0),
             scripts_of: engine.weak(),
@@ -134,9 +137,11 @@ impl Interpreter {
     /// Forgets what the server does not keep any more.
     fn catch_up(&self, scripts: &Scripts) {
         let now = scripts.generation();
-        let many = self.scripts.borrow().len() > 2 * crate::scripts::cache::TRANSIENT_MAX + COMPILED_SLACK;
+        let compiled = self.scripts.borrow().len();
+        let many = compiled > self.kept.get().max(2 * crate::scripts::cache::TRANSIENT_MAX) + COMPILED_SLACK;
         if self.generation.replace(now) != now || many {
             scripts.with_cache(|cache| self.scripts.borrow_mut().retain(|sha, _| cache.contains(sha)));
+            self.kept.set(self.scripts.borrow().len());
             let libraries: HashSet<u64, KeyedState> =
                 scripts.libraries().iter().map(|library| library.id).collect();
             self.libraries.borrow_mut().retain(|id, compiled| {
@@ -159,6 +164,11 @@ impl Interpreter {
     fn account(&self, scripts: &Scripts, bytes: u64) {
         let before = self.accounted.replace(bytes);
         scripts.vm_bytes.fetch_add(bytes.wrapping_sub(before), Relaxed);
+    }
+
+    /// The engine for which it runs scripts, unless that is about to end.
+    pub(super) fn engine(&self) -> Option<std::sync::Arc<Engine>> {
+        self.scripts_of.upgrade()
     }
 
     /// A script, compiled.

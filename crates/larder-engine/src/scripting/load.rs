@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How long the code of a library may run.
 const TIME_MAX: Duration = Duration::from_millis(500);
+/// The same when a thread runs the code of one that has been loaded already.
+const TIME_MAX_AGAIN: Duration = Duration::from_secs(5);
 
 /// What the code of a library can ask for.
 struct Loading<'e> {
@@ -118,7 +120,15 @@ pub(super) fn function(interpreter: &Interpreter, library: &Library, name: &[u8]
 /// The functions of a library that another thread has loaded.
 fn functions_of(interpreter: &Interpreter, library: &Library) -> Result<Functions> {
     let code_at = header::of_library(&library.text).map_or(0, |(_, at)| at);
-    match register(interpreter, &library.text[code_at..]) {
+    let engine = interpreter.engine().ok_or_else(|| mlua::Error::runtime("the server is about to end"))?;
+    let until = Some(crate::clock::instant() + TIME_MAX_AGAIN);
+    let mut loading = Loading { engine: &engine, until, timed_out: false };
+    let outcome = execute(interpreter, &library.text[code_at..], &mut loading);
+    if loading.timed_out {
+        Interpreter::discard();
+        return Err(mlua::Error::runtime("the code of the library takes too long"));
+    }
+    match outcome {
         Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect()),
         Err(Failure::Compiling(text) | Failure::Running(text)) => {
             Err(mlua::Error::runtime(String::from_utf8_lossy(&text)))

@@ -82,7 +82,7 @@ pub(crate) const TABLE: &[Command] = &[
                 scope: Scope::Walk,
                 since: "3.0.0",
                 summary: "Returns the number of keys in a hash slot.",
-                complexity: "O(1)",
+                complexity: "O(n) with n keys in the slot",
                 args: "slot:integer",
                 ..CLUSTER
             },

@@ -257,7 +257,7 @@ pub(crate) const TABLE: &[Command] = &[
                 keys: &[],
                 group: Group::Scripting,
                 since: "3.2.0",
-                summary: "Refused: there is no debugger.",
+                summary: "Has the next script of the connection run in the debugger.",
                 complexity: "O(1)",
                 args: "mode:oneof(yes:pure-token=YES sync:pure-token=SYNC no:pure-token=NO) engine:string?@9.1.0",
                 ..Command::DEFAULT

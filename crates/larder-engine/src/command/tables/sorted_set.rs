@@ -434,7 +434,7 @@ pub(crate) const TABLE: &[Command] = &[
         keys: &[KeySpec::one(1, "RO ACCESS")],
         group: Group::SortedSet,
         since: "2.0.0",
-        summary: "Returns how many entries come behind a member.",
+        summary: "Returns how many entries come after a member.",
         complexity: "O(log n)",
         args: "key:key#0 member:string withscore:pure-token=WITHSCORE?",
         ..Command::DEFAULT

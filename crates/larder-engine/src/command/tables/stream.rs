@@ -300,7 +300,7 @@ pub(crate) const TABLE: &[Command] = &[
         find_keys: Some(key_finders::xread),
         group: Group::Stream,
         since: "5.0.0",
-        summary: "Returns the entries behind the ids given of several streams, waiting for them if need be.",
+        summary: "Returns the entries after the ids given of several streams, waiting for them if need be.",
         complexity: "O(log n + m) for each stream and m entries returned",
         args: "count:integer=COUNT? milliseconds:integer=BLOCK? streams:block=STREAMS(key:key*#0 id:string*)",
         ..Command::DEFAULT

@@ -12,7 +12,6 @@ pub(crate) use handlers::HANDLERS;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The offset of a bit. With `width`, `#n` is the offset of the n-th integer of that width.
 fn bit_offset(context: &Context<'_>, arg: &[u8], width: Option<u32>) -> CommandResult<u64> {
@@ -22,7 +21,7 @@ fn bit_offset(context: &Context<'_>, arg: &[u8], width: Option<u32>) -> CommandR
         }
         _ => number::parse_i64(arg),
     };
-    let bytes_max = context.engine.config.hot.proto_max_bulk_len.load(Relaxed);
+    let bytes_max = context.engine.config.hot.string_bytes_max();
     parsed
         .and_then(|offset| u64::try_from(offset).ok())
         .filter(|offset| offset >> 3 < bytes_max)

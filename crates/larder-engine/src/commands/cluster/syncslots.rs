@@ -223,12 +223,11 @@ fn follow_primary(context: &mut Context<'_>, wanted: Wanted) -> CommandResult {
     let job = Migration::new(wanted.name, Operation::Import, wanted.slots, (wanted.source, target), None);
     job.go_on(MigrationState::OnPrimary);
     // One that overlaps is over on the primary; what it says of that may have been lost.
-    let mut job = Arc::new(job);
+    let job = Arc::new(job);
     while let Err((_, other)) = begin(context, vec![Arc::clone(&job)]) {
         context.engine.cluster.migrations.reveal(&other);
         other.go_on(MigrationState::Failed);
         other.finish_cleanup();
-        job = Arc::clone(&job);
     }
     Ok(())
 }

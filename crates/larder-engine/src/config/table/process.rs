@@ -119,7 +119,6 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Milliseconds after which the stack of a thread that hangs is logged.", "crashes.rs"),
     yes_no("use-exit-on-panic", "no")
         .hidden()
-        .does("Threads that serve clients; the default is the number of cores.", "options/main.rs")
         .does("A panic ends the process by exit code 1 and not by a signal.", "options/main.rs"),
 ];
 

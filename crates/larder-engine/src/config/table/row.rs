@@ -108,6 +108,7 @@ impl Opt {
 
     /// What an option of the effect [`Effect::Read`] does, and which file tests it.
     pub(super) const fn does(mut self, summary: &'static str, tested_in: &'static str) -> Opt {
+        assert!(self.summary.is_empty(), "it has been said already");
         self.summary = summary;
         self.tested_in = tested_in;
         self
