@@ -23,6 +23,8 @@ pub enum Target {
     Most(f64),
     /// This times the value of redis-server in the same run.
     OfRedis(f64),
+    /// This times the value of another peer, by its name, in the same run.
+    OfPeer(f64, &'static str),
     /// This times Larder's own value in another row of the group.
     OfRow(f64, String),
     /// The same, comparing the worker threads alone.

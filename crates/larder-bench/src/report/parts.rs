@@ -89,6 +89,7 @@ impl Group {
             Target::None => None,
             Target::Most(most) => Some(own <= *most),
             Target::OfRedis(share) => Some(own <= share * row.value(REDIS)?),
+            Target::OfPeer(share, peer) => Some(own <= share * row.value(peer)?),
             Target::OfRow(share, name) => Some(own <= share * self.find(name)?.value(LARDER)?),
             Target::WorkerOfRow(share, name) => {
                 Some(row.worker(LARDER)? <= share * self.find(name)?.worker(LARDER)?)
@@ -102,6 +103,7 @@ impl Group {
             Target::None => None,
             Target::Most(most) => Some(row.value(LARDER)? / most),
             Target::OfRedis(_) => row.ratio(REDIS),
+            Target::OfPeer(_, peer) => row.ratio(peer),
             Target::OfRow(_, name) => Some(row.value(LARDER)? / self.find(name)?.value(LARDER)?),
             Target::WorkerOfRow(_, name) => Some(row.worker(LARDER)? / self.find(name)?.worker(LARDER)?),
         }

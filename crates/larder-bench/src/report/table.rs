@@ -55,6 +55,7 @@ pub fn target(target: &Target) -> String {
         Target::None => String::new(),
         Target::Most(most) => format!("<= {}", number(*most)),
         Target::OfRedis(share) => format!("<= {share} of redis"),
+        Target::OfPeer(share, peer) => format!("<= {share} of {peer}"),
         Target::OfRow(share, row) => format!("<= {share} of {}", short(row)),
         Target::WorkerOfRow(share, row) => format!("<= {share} of {}, workers", short(row)),
     }

@@ -22,7 +22,7 @@ const NODE_MOST: f64 = 1.03;
 /// The timeout of the nodes that fail, in ms.
 const NODE_TIMEOUT_MS: &str = "2000";
 /// Primaries, and replicas.
-const PRIMARIES: usize = 3;
+pub(super) const PRIMARIES: usize = 3;
 /// How long a cluster may take for anything.
 const AT_MOST: Duration = Duration::from_secs(120);
 
@@ -124,13 +124,13 @@ pub fn failover(context: &mut Context) -> io::Result<()> {
 }
 
 /// Six nodes: the first three are primaries at the beginning, each with the replica three places after it.
-struct Group {
+pub(super) struct Group {
     nodes: Vec<Member>,
     /// Those that lead now, by their places.
     leaders: [usize; PRIMARIES],
 }
 
-struct Member {
+pub(super) struct Member {
     server: Server,
     args: Vec<String>,
     bus: Port,
@@ -152,7 +152,15 @@ impl Member {
         Ok(Member { server, args: args.collect(), bus })
     }
 
-    fn ask(&self, line: &str) -> io::Result<String> {
+    pub(super) fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    pub(super) fn ask(&self, line: &str) -> io::Result<String> {
         match self.server.client().ask(line) {
             Value::Error(text) => Err(io::Error::other(format!("{line}: {text}"))),
             reply => Ok(reply.text()),
@@ -170,12 +178,22 @@ impl Member {
     }
 }
 
+/// The first slot of a primary, by its place, at the beginning.
+pub(super) fn first_slot(primary: usize) -> usize {
+    primary * 5462
+}
+
 impl Group {
-    fn start(context: &Context) -> io::Result<Group> {
+    /// A node by its place.
+    pub(super) fn node(&self, at: usize) -> &Member {
+        &self.nodes[at]
+    }
+
+    pub(super) fn start(context: &Context) -> io::Result<Group> {
         let nodes = (0..2 * PRIMARIES).map(|_| Member::start(context)).collect::<io::Result<Vec<_>>>()?;
         for (at, node) in nodes.iter().enumerate() {
             if at < PRIMARIES {
-                let (from, to) = (at * 5462, (at * 5462 + 5461).min(16_383));
+                let (from, to) = (first_slot(at), first_slot(at + 1).min(16_384) - 1);
                 node.ask(&format!("CLUSTER ADDSLOTSRANGE {from} {to}"))?;
                 node.ask(&format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
             }
@@ -236,7 +254,7 @@ fn is_written(client: &mut Client, key: &str) -> bool {
 }
 
 /// Asks every millisecond until something holds.
-fn wait(what: &str, mut holds: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+pub(super) fn wait(what: &str, mut holds: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     let deadline = Instant::now() + AT_MOST;
     while !holds()? {
         if Instant::now() > deadline {

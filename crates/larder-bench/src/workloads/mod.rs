@@ -19,6 +19,7 @@ mod persistence;
 mod pf;
 mod pubsub;
 mod replication;
+mod reshard;
 mod rotate;
 mod script;
 mod set;
@@ -116,6 +117,7 @@ const TABLE: &[Entry] = &[
     ("cluster/p1", "SET and GET of a node of a cluster, and of a server alone, 50 connections, no pipeline", |c| cluster::run(c, 1)),
     ("cluster/p16", "the same with a pipeline of 16", |c| cluster::run(c, 16)),
     ("cluster/failover", "how long nobody can write after a primary was killed, cluster-node-timeout 2000", cluster::failover),
+    ("cluster/reshard", "4,096 slots of a cluster of six with 1M keys change hands under load", reshard::run),
     ("load/hashes", "10,000 hashes of 800 fields: by HSET, by larder-load, by redis-cli --pipe", |c| load::run(c, &load::HASHES)),
     ("load/zset", "1 sorted set of 2M members, by ZADD and so on", |c| load::run(c, &load::ZSET)),
     ("load/lists", "20 lists of 1M integers, by RPUSH and so on", |c| load::run(c, &load::LISTS)),
