@@ -1,6 +1,6 @@
 //! What clients do to the server: badly formed, slow, greedy, many, silent.
 
-use larder_testkit::{Client, Server, encode, rss_bytes};
+use larder_testkit::{Client, Kind, Server, encode, rss_bytes};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -395,4 +395,37 @@ fn filters_find_the_clients_that_they_mean() {
     assert_eq!(me.ask("CLIENT KILL CAPA r LIB-NAME lib").int(), 1);
     assert_eq!(me.ask("CLIENT KILL NOT-NAME me").int(), 1);
     assert_eq!(list(&mut me, ""), ["me"]);
+}
+
+/// What CLIENT LIST says of a client in a transaction, as Valkey says it.
+#[test]
+fn a_client_whose_watched_key_was_changed_has_its_letter() {
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &[]);
+        let (mut client, mut other) = (server.client(), server.client());
+        let id = client.ask("CLIENT ID").int();
+        let mut seen = Vec::new();
+        for line in [
+            "0 WATCH k",
+            "1 SET k v",
+            "0 MULTI",
+            "0 GET k",
+            "0 EXEC",
+            "0 WATCH k",
+            "0 WATCH j",
+            "1 SET j v",
+            "0 UNWATCH",
+            "0 WATCH k",
+            "1 SET j w",
+            "0 RESET",
+        ] {
+            let (who, line) = line.split_at(2);
+            (if who == "0 " { &mut client } else { &mut other }).ask(line);
+            let list = other.ask(&format!("CLIENT LIST ID {id}")).text();
+            let field = |name: &str| list.split(' ').find(|field| field.starts_with(name)).map(str::to_owned);
+            seen.push((line, field("flags="), field("watch=")));
+        }
+        seen
+    });
+    assert_eq!(ours, theirs);
 }

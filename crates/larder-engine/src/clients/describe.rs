@@ -5,6 +5,9 @@ use crate::acl;
 use crate::command::table::table;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// No flag of its own: a key that the client watches was changed.
+const TOUCHED: u32 = 0;
+
 /// The letters of a client's flags.
 pub(crate) fn flag_letters(client: &ClientShared) -> String {
     let letters = [
@@ -17,7 +20,7 @@ pub(crate) fn flag_letters(client: &ClientShared) -> String {
         (client_flags::TRACKING, 't'),
         (client_flags::BROKEN_REDIRECT, 'R'),
         (client_flags::BROADCAST, 'B'),
-        (client_flags::DIRTY, 'd'),
+        (TOUCHED, 'd'),
         (client_flags::CLOSING, 'c'),
         (client_flags::UNIX, 'U'),
         (client_flags::READS_REPLICA, 'r'),
@@ -25,8 +28,11 @@ pub(crate) fn flag_letters(client: &ClientShared) -> String {
         (client_flags::NO_TOUCH, 'T'),
         (client_flags::IMPORT_SOURCE, 'I'),
     ];
-    let set: String =
-        letters.iter().filter(|(flag, _)| client.has(*flag)).map(|(_, letter)| *letter).collect();
+    let set: String = letters
+        .iter()
+        .filter(|(flag, _)| if *flag == TOUCHED { client.is_touched() } else { client.has(*flag) })
+        .map(|(_, letter)| *letter)
+        .collect();
     if set.is_empty() { "N".to_owned() } else { set }
 }
 
@@ -74,7 +80,7 @@ pub(crate) fn describe_with(client: &ClientShared, now_ms: u64, names: &ClientNa
         client.patterns.load(Relaxed),
         client.shard_channels.load(Relaxed),
         client.multi.load(Relaxed),
-        client.watching.load(Relaxed),
+        client.watched(),
         query_cap.saturating_sub(query_len),
         client.output_chain.load(Relaxed),
         if output > 0 { "rw" } else { "r" },

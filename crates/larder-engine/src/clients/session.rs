@@ -6,6 +6,7 @@ use crate::clients::queue::{Queue, Watched};
 use crate::cluster::migration::Migration;
 use crate::command::spec::Found;
 use crate::keyspace::waiting::Waiter;
+use crate::keyspace::watch::Touched;
 use crate::pubsub::{Message, Subscriptions};
 use crate::replication::replica::{Replica, ReplicaInfo};
 use crate::tracking::Tracking;
@@ -60,8 +61,6 @@ pub mod client_flags {
     pub const BLOCKED: u32 = 1;
     /// `x`: in a transaction.
     pub const MULTI: u32 = 1 << 1;
-    /// `d`: a watched key was changed.
-    pub const DIRTY: u32 = 1 << 2;
     /// `O`: a monitor.
     pub const MONITOR: u32 = 1 << 3;
     /// `U`: connected by a unix socket.
@@ -124,6 +123,8 @@ pub struct ClientShared {
     pub multi: AtomicI32,
     /// Number of watched keys.
     pub watching: AtomicU32,
+    /// What says whether one of them was changed.
+    pub touched: Mutex<Option<Arc<Touched>>>,
     /// Bytes held by the queue of the transaction.
     pub multi_bytes: AtomicU32,
     /// Number of channels subscribed to.
@@ -180,6 +181,18 @@ pub struct ClientNames {
 }
 
 impl ClientShared {
+    /// Whether a key that it watches was changed. Who panics may hold what says so: then it counts as not.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched
+            .try_lock()
+            .is_some_and(|touched| touched.as_ref().is_some_and(|touched| touched.is_set()))
+    }
+
+    /// Number of keys whose change matters to its next transaction: none once one was changed.
+    pub(crate) fn watched(&self) -> u32 {
+        if self.is_touched() { 0 } else { self.watching.load(Relaxed) }
+    }
+
     pub(crate) fn new(info: ConnInfo, worker: usize, now_ms: u64) -> Self {
         let flags = if info.kind == ConnKind::Unix { client_flags::UNIX } else { 0 };
         let viewer = Viewer { is_ipv6: info.addr.starts_with('['), is_tls: info.kind == ConnKind::Tls };
@@ -198,6 +211,7 @@ impl ClientShared {
             resp: AtomicU16::new(2),
             multi: AtomicI32::new(-1),
             watching: AtomicU32::new(0),
+            touched: Mutex::default(),
             multi_bytes: AtomicU32::new(0),
             channels: AtomicU32::new(0),
             patterns: AtomicU32::new(0),

@@ -70,7 +70,9 @@ pub(crate) fn unwatch_held(engine: &Engine, held: &mut Held<'_>, session: &mut S
         let data = held.shard_mut(shard).expect("the shards of watched keys are held");
         data.watched.remove(w.db, &w.key, &w.touched);
     }
-    session.shared.watching.store(0, Relaxed);
+    if session.shared.watching.swap(0, Relaxed) > 0 {
+        *session.shared.touched.lock() = None;
+    }
     session.shared.watched_bytes.store(0, Relaxed);
 }
 
@@ -79,7 +81,9 @@ pub(crate) fn unwatch(engine: &Engine, session: &mut Session) {
     for w in std::mem::take(&mut session.watched) {
         engine.stale.forget(&engine.shards, Registration::Watched(w));
     }
-    session.shared.watching.store(0, Relaxed);
+    if session.shared.watching.swap(0, Relaxed) > 0 {
+        *session.shared.touched.lock() = None;
+    }
     session.shared.watched_bytes.store(0, Relaxed);
 }
 

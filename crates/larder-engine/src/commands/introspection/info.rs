@@ -179,7 +179,7 @@ fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "blocked_clients": engine.clients.count(|client| client.has(client_flags::BLOCKED)),
         "tracking_clients": engine.trackers.clients.load(Relaxed),
         "pubsub_clients": engine.clients.count(|client| client.has(client_flags::PUBSUB)),
-        "watching_clients": engine.clients.count(|client| client.watching.load(Relaxed) > 0),
+        "watching_clients": engine.clients.count(|client| client.watched() > 0),
         "clients_in_timeout_table": 0,
         "total_watched_keys": watched,
         "total_blocking_keys": waited,

@@ -35,7 +35,11 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
     let overdue = context.table(&key).get(key.hash, key.bytes).is_some_and(|entry| is_due(&entry, due_ms));
     let touched = match context.session.watched.first() {
         Some(first) => Arc::clone(&first.touched),
-        None => Arc::new(Touched::default()),
+        None => {
+            let touched = Arc::new(Touched::default());
+            *context.session.shared.touched.lock() = Some(Arc::clone(&touched));
+            touched
+        }
     };
     context.shard(&key).watched.add(db, name, &touched, overdue);
     context.session.watched.push(Watched { db, key: name.into(), touched });
