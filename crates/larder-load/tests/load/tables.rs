@@ -175,6 +175,24 @@ fn what_is_not_loaded_is_named() {
 }
 
 #[test]
+fn a_file_of_rejects_that_cannot_be_written_leaves_the_report() {
+    let folder = temp_dir();
+    let path = folder.join("rows");
+    fs::write(&path, "{\"k\":\"a\",\"v\":1}\nnonsense\n{\"k\":\"b\",\"v\":2}\n").unwrap();
+    let server = Server::larder(DEBUG);
+    let string = "key = '{k}'\ntype = 'string'\nvalue = '{v}'";
+    let options = Options {
+        rejects: Some("/dev/full".into()),
+        ..options(&path, Format::Ndjson, string, server.port())
+    };
+    let report = load(&options).unwrap();
+    assert_eq!((report.keys, report.rows, report.rejected), (2, 2, 1));
+    let failure = report.failure.unwrap();
+    assert!(failure.starts_with("the file of rejects: "), "{failure}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_target_without_rights_or_memory_ends_the_load() {
     let folder = temp_dir();
     let path = folder.join("rows");
