@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
-/// How often a key is sent on to another node.
+/// How often a request is sent on to another node.
 const REDIRECTIONS_MAX: u32 = 5;
 
 /// Works until no batch is left.
@@ -94,61 +94,71 @@ impl Worker<'_> {
     }
 
     /// Does what a reply asks for.
-    fn settle(&mut self, requests: &Requests, sent: &Sent, address: &str, mut reply: Value) -> Result<()> {
+    fn settle(&self, requests: &Requests, sent: &Sent, address: &str, reply: Value) -> Result<()> {
         let key = requests.key(sent);
-        for _ in 0..=REDIRECTIONS_MAX {
-            let error = match reply {
-                Value::Bytes(_) | Value::Status(_) => {
-                    self.count(std::slice::from_ref(sent));
-                    return Ok(());
-                }
-                Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
-                Value::Error(error) => error,
-                other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
-            };
-            match error.split(' ').collect::<Vec<_>>()[..] {
-                [kind @ ("MOVED" | "ASK"), slot, to] => {
-                    reply = self.redirect(requests, sent, address, kind, slot, to)?;
-                }
-                ["BUSYKEY", ..] => return self.shared.reject(sent.place, "the key exists", key),
-                ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
-                    return self.shared.reject(sent.place, &error, key);
-                }
-                _ => {
-                    let (unit, place) = (self.shared.source.place_unit(), sent.place);
-                    let key = key.escape_ascii();
-                    return Err(Error::Target(format!("{address}: {error} ({unit} {place}, key '{key}')")));
-                }
+        let (address, reply) = self
+            .follow(requests.request(sent), sent.db, address, reply)
+            .map_err(|error| self.about(requests, sent, &error.to_string()))?;
+        let error = match reply {
+            Value::Bytes(_) | Value::Status(_) => {
+                self.count(std::slice::from_ref(sent));
+                return Ok(());
             }
+            Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
+            Value::Error(error) => error,
+            other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
+        };
+        match error.split(' ').collect::<Vec<_>>()[..] {
+            ["BUSYKEY", ..] => self.shared.reject(sent.place, "the key exists", key),
+            ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
+                self.shared.reject(sent.place, &error, key)
+            }
+            ["MOVED" | "ASK", ..] => {
+                let what = format!("{address}: {error}, after {REDIRECTIONS_MAX} redirections");
+                Err(self.about(requests, sent, &what))
+            }
+            _ => Err(self.about(requests, sent, &format!("{address}: {error}"))),
         }
-        Err(Error::Target(format!("{address}: sent from node to node without end")))
     }
 
-    fn redirect(
-        &mut self,
-        requests: &Requests,
-        sent: &Sent,
-        from: &str,
-        kind: &str,
-        slot: &str,
-        to: &str,
-    ) -> Result<Value> {
-        // Without a name it is where the one is who says so.
-        let host = from.rsplit_once(':').map_or("", |(host, _)| host);
-        let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };
-        if kind == "MOVED" {
-            let mut owners = self.shared.owners.write().unwrap_or_else(PoisonError::into_inner);
-            if let Some(owner) = slot.parse().ok().and_then(|slot: usize| owners.get_mut(slot)) {
-                owner.clone_from(&to);
+    /// An error that names the key it is about.
+    fn about(&self, requests: &Requests, sent: &Sent, what: &str) -> Error {
+        let (unit, place) = (self.shared.source.place_unit(), sent.place);
+        let key = requests.key(sent).escape_ascii();
+        Error::Target(format!("{what} ({unit} {place}, key '{key}')"))
+    }
+
+    /// Goes where replies to a request send it, as often as is allowed; returns the last reply, and who gave it.
+    fn follow(
+        &self,
+        request: &[u8],
+        db: u32,
+        address: &str,
+        mut reply: Value,
+    ) -> Result<(String, Value)> {
+        let mut address = address.to_owned();
+        for _ in 0..REDIRECTIONS_MAX {
+            let Value::Error(error) = &reply else { break };
+            let [kind @ ("MOVED" | "ASK"), slot, to] = error.split(' ').collect::<Vec<_>>()[..] else { break };
+            // Without a name it is where the one is who says so.
+            let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+            let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };
+            if kind == "MOVED" {
+                let mut owners = self.shared.owners.write().unwrap_or_else(PoisonError::into_inner);
+                if let Some(owner) = slot.parse().ok().and_then(|slot: usize| owners.get_mut(slot)) {
+                    owner.clone_from(&to);
+                }
             }
+            // A connection of its own: the replies to the rest of a batch may be on the way on the others.
+            let mut connection = self.shared.target.connect(&to, db)?;
+            if kind == "ASK" {
+                connection.ask(&[b"ASKING"])?;
+            }
+            connection.send(request)?;
+            reply = connection.reply()?;
+            address = to;
         }
-        // A connection of its own: the replies to the rest of a batch may be on the way on the others.
-        let mut connection = self.shared.target.connect(&to, sent.db)?;
-        if kind == "ASK" {
-            connection.ask(&[b"ASKING"])?;
-        }
-        connection.send(requests.request(sent))?;
-        connection.reply()
+        Ok((address, reply))
     }
 
     fn connection(&mut self, place: &Place) -> Result<&mut Connection> {

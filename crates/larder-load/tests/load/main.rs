@@ -2,6 +2,7 @@
 
 mod commands;
 mod files;
+mod redirections;
 mod servers;
 mod support;
 mod tables;
