@@ -191,7 +191,9 @@ impl Unfinished {
                 }
                 Source::Server(from, db)
             }
-            Input::Table(format) => Source::Table(format, self.draft.over(self.file.unwrap_or_default())?.finish()?),
+            Input::Table(format) => {
+                Source::Table(format, self.draft.over(self.file.unwrap_or_default())?.finish()?)
+            }
         };
         let is_file = input != Input::Server && path.as_os_str() != "-";
         Ok(Options {

@@ -7,6 +7,7 @@ use crate::group::Group;
 use crate::mapping::VALUE_BYTES_MAX;
 use crate::options::Source;
 use crate::replay::replay;
+use crate::same;
 use crate::shared::{Content, Records, Shared};
 use larder_rdb::read::{Content as Read, KeyRecord, Options as ReadOptions};
 use std::ops::Range;
@@ -34,6 +35,8 @@ pub struct Sent {
     request: Range<usize>,
     /// Where the key is there.
     key: Range<usize>,
+    /// Whether the key expires.
+    pub expires: bool,
     /// Elements of the value.
     pub elements: u64,
     /// Bytes of the value or payload.
@@ -52,14 +55,36 @@ impl Requests {
     pub fn key(&self, sent: &Sent) -> &[u8] {
         &self.bytes[sent.key.clone()]
     }
+
+    /// Its value.
+    pub fn value(&self, sent: &Sent) -> same::Sent<'_> {
+        let request = self.request(sent);
+        let mut words = words(request).skip(2);
+        if request.get(4..).is_some_and(|rest| rest.starts_with(b"$3\r\nSET")) {
+            same::Sent::String(words.next().unwrap_or_default())
+        } else {
+            same::Sent::Payload(words.nth(1).unwrap_or_default())
+        }
+    }
+}
+
+/// The words of a command that [`command`] has written.
+fn words(request: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let line_end = |bytes: &[u8]| bytes.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
+    let mut rest = &request[line_end(request).unwrap_or(request.len())..];
+    std::iter::from_fn(move || {
+        let start = line_end(rest)?;
+        let len: usize = std::str::from_utf8(rest.get(1..start)?).ok()?.trim_end().parse().ok()?;
+        let word = rest.get(start..start + len)?;
+        rest = rest.get(start + len + 2..)?;
+        Some(word)
+    })
 }
 
 /// Makes requests.
 pub struct Maker<'a> {
     /// What is loaded, and how.
     pub shared: &'a Shared<'a>,
-    /// Keys that are there are replaced.
-    pub replace: bool,
 }
 
 /// A key, and what is known of it beside its value.
@@ -177,7 +202,7 @@ impl Maker<'_> {
             Built::String(value) => {
                 let at = expiry.as_deref().unwrap_or_default().as_bytes();
                 let words: [&[u8]; 6] = [b"SET", head.key, value, b"PXAT", at, b"NX"];
-                let words: &[&[u8]] = match (self.replace, expiry.is_some()) {
+                let words: &[&[u8]] = match (self.shared.replace, expiry.is_some()) {
                     (true, false) => &words[..3],
                     (true, true) => &words[..5],
                     (false, true) => &words,
@@ -195,7 +220,7 @@ impl Maker<'_> {
                 }
                 let at = expiry.as_deref().unwrap_or("0").as_bytes();
                 let mut words: Vec<&[u8]> = vec![b"RESTORE", head.key, at, &payload, b"ABSTTL"];
-                if self.replace {
+                if self.shared.replace {
                     words.push(b"REPLACE");
                 }
                 let (idle, frequency) = (text(head.idle_s), text(head.frequency.map(u64::from)));
@@ -212,7 +237,8 @@ impl Maker<'_> {
         let &Head { db, place, key, .. } = head;
         let key = key_at(&to.bytes, start, key.len());
         let request = start..to.bytes.len();
-        to.all.push(Sent { db, place, request, key, elements, payload_bytes, memory_bytes });
+        let expires = expiry.is_some();
+        to.all.push(Sent { db, place, request, key, expires, elements, payload_bytes, memory_bytes });
         Ok(())
     }
 }

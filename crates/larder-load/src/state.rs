@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Batches are the same in every run, as keys come in the order of the file. Of a batch that was started and not done nobody
-//! knows which keys have arrived: it is sent again, and replaces what is there.
+//! knows which keys have arrived: it is sent again, and the worker compares what is there already.
 
 use crate::error::{Error, Result};
 use std::collections::HashSet;

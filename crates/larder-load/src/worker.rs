@@ -1,8 +1,9 @@
 //! The threads that build payloads and send them: a batch at a time, each with connections of its own.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, command};
 use crate::error::{Error, Result};
 use crate::request::{Maker, Requests, Sent};
+use crate::same::is_same;
 use crate::shared::{Batch, Shared, lock};
 use crate::slot;
 use crate::state::Past;
@@ -14,6 +15,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// How often a request is sent on to another node.
 const REDIRECTIONS_MAX: u32 = 5;
+
+/// Keys that are compared with what they are sent at once: their payloads come at once.
+const JUDGED_MAX: usize = 16;
 
 /// Works until no batch is left.
 pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
@@ -28,6 +32,14 @@ pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> 
 /// A node, and a database of it.
 type Place = (String, u32);
 
+/// A key that exists.
+struct Existing {
+    /// The number of its request.
+    at: usize,
+    /// Who says so.
+    place: Place,
+}
+
 struct Worker<'a> {
     shared: &'a Shared<'a>,
     connections: HashMap<Place, Connection>,
@@ -36,15 +48,16 @@ struct Worker<'a> {
 impl Worker<'_> {
     fn load(&mut self, batch: Batch) -> Result<()> {
         let shared = self.shared;
-        let maker = Maker { shared, replace: shared.replace || batch.past == Past::Started };
-        let requests = maker.make(batch.content)?;
+        let requests = Maker { shared }.make(batch.content)?;
         if shared.dry_run {
             self.count(&requests.all);
             return Ok(());
         }
         lock(&shared.state).start(batch.number)?;
         let nodes = self.nodes(&requests);
-        self.send(&requests, &nodes).map_err(|error| match error {
+        let mut existing = Vec::new();
+        let sent = self.send(&requests, &nodes, &mut existing);
+        sent.and_then(|()| self.judge(&requests, &existing, batch.past)).map_err(|error| match error {
             Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(&requests, batch.number))),
             other => other,
         })?;
@@ -68,7 +81,12 @@ impl Worker<'_> {
     }
 
     /// Sends to all nodes before it waits for the replies of any.
-    fn send(&mut self, requests: &Requests, nodes: &[(Place, Vec<usize>)]) -> Result<()> {
+    fn send(
+        &mut self,
+        requests: &Requests,
+        nodes: &[(Place, Vec<usize>)],
+        existing: &mut Vec<Existing>,
+    ) -> Result<()> {
         for (place, all) in nodes {
             let connection = self.connection(place)?;
             if nodes.len() == 1 {
@@ -86,15 +104,23 @@ impl Worker<'_> {
                     self.count(std::slice::from_ref(sent));
                 } else {
                     let reply = connection.reply()?;
-                    self.settle(requests, sent, &place.0, reply)?;
+                    if let Some(address) = self.settle(requests, sent, &place.0, reply)? {
+                        existing.push(Existing { at, place: (address, sent.db) });
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Does what a reply asks for.
-    fn settle(&self, requests: &Requests, sent: &Sent, address: &str, reply: Value) -> Result<()> {
+    /// Does what a reply asks for. If the key exists it returns who said so.
+    fn settle(
+        &self,
+        requests: &Requests,
+        sent: &Sent,
+        address: &str,
+        reply: Value,
+    ) -> Result<Option<String>> {
         let key = requests.key(sent);
         let (address, reply) = self
             .follow(requests.request(sent), sent.db, address, reply)
@@ -102,16 +128,16 @@ impl Worker<'_> {
         let error = match reply {
             Value::Bytes(_) | Value::Status(_) => {
                 self.count(std::slice::from_ref(sent));
-                return Ok(());
+                return Ok(None);
             }
             Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
             Value::Error(error) => error,
             other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
         };
         match error.split(' ').collect::<Vec<_>>()[..] {
-            ["BUSYKEY", ..] => self.shared.reject(sent.place, "the key exists", key),
+            ["BUSYKEY", ..] => Ok(Some(address)),
             ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
-                self.shared.reject(sent.place, &error, key)
+                self.shared.reject(sent.place, &error, key).map(|()| None)
             }
             ["MOVED" | "ASK", ..] => {
                 let what = format!("{address}: {error}, after {REDIRECTIONS_MAX} redirections");
@@ -119,6 +145,65 @@ impl Worker<'_> {
             }
             _ => Err(self.about(requests, sent, &format!("{address}: {error}"))),
         }
+    }
+
+    /// Says of keys that exist what they are: rejects, or loaded already.
+    ///
+    /// A batch that was begun before may be there in parts, and nobody has noted which: the load was killed. Nothing is replaced then either,
+    /// as any key may be one that was there before the load, or that somebody has made or changed since. A key that holds just what it is
+    /// sent has arrived. This costs nothing unless a load is gone on with, and then a look at the keys of a few batches.
+    fn judge(&mut self, requests: &Requests, existing: &[Existing], past: Past) -> Result<()> {
+        for together in existing.chunk_by(|a, b| a.place == b.place).flat_map(|all| all.chunks(JUDGED_MAX)) {
+            let have_arrived = match past {
+                Past::Started => self.have_arrived(requests, together)?,
+                Past::Done | Past::New => vec![false; together.len()],
+            };
+            for (Existing { at, .. }, has_arrived) in together.iter().zip(have_arrived) {
+                let sent = &requests.all[*at];
+                if has_arrived {
+                    self.count(std::slice::from_ref(sent));
+                } else {
+                    self.shared.reject(sent.place, "the key exists", requests.key(sent))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether keys at one place hold what they are sent. When a key expires is not compared, only whether: a load that is gone on with
+    /// counts from its own beginning.
+    fn have_arrived(&mut self, requests: &Requests, together: &[Existing]) -> Result<Vec<bool>> {
+        let Some(Existing { place, .. }) = together.first() else { return Ok(Vec::new()) };
+        let questions = |existing: &Existing| {
+            let key = requests.key(&requests.all[existing.at]);
+            [&b"DUMP"[..], b"PTTL"].map(|name| {
+                let mut question = Vec::new();
+                command(&mut question, &[name, key]);
+                question
+            })
+        };
+        let questions: Vec<_> = together.iter().map(questions).collect();
+        self.connection(place)?.send(&questions.as_flattened().concat())?;
+        let mut have_arrived = Vec::new();
+        for (existing, asked) in together.iter().zip(&questions) {
+            let sent = &requests.all[existing.at];
+            let mut answers = Vec::new();
+            for question in asked {
+                let reply = self.connection(place)?.reply()?;
+                let (address, reply) = self.follow(question, place.1, &place.0, reply)?;
+                if let Value::Error(error) = &reply {
+                    return Err(self.about(requests, sent, &format!("{address}: {error}")));
+                }
+                answers.push(reply);
+            }
+            have_arrived.push(match &answers[..] {
+                [Value::Bytes(found), Value::Int(ttl)] => {
+                    (*ttl != -1) == sent.expires && is_same(requests.value(sent), found)
+                }
+                _ => false,
+            });
+        }
+        Ok(have_arrived)
     }
 
     /// An error that names the key it is about.
@@ -129,17 +214,13 @@ impl Worker<'_> {
     }
 
     /// Goes where replies to a request send it, as often as is allowed; returns the last reply, and who gave it.
-    fn follow(
-        &self,
-        request: &[u8],
-        db: u32,
-        address: &str,
-        mut reply: Value,
-    ) -> Result<(String, Value)> {
+    fn follow(&self, request: &[u8], db: u32, address: &str, mut reply: Value) -> Result<(String, Value)> {
         let mut address = address.to_owned();
         for _ in 0..REDIRECTIONS_MAX {
             let Value::Error(error) = &reply else { break };
-            let [kind @ ("MOVED" | "ASK"), slot, to] = error.split(' ').collect::<Vec<_>>()[..] else { break };
+            let [kind @ ("MOVED" | "ASK"), slot, to] = error.split(' ').collect::<Vec<_>>()[..] else {
+                break;
+            };
             // Without a name it is where the one is who says so.
             let host = address.rsplit_once(':').map_or("", |(host, _)| host);
             let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };

@@ -3,6 +3,7 @@
 mod commands;
 mod files;
 mod redirections;
+mod resumed;
 mod servers;
 mod support;
 mod tables;

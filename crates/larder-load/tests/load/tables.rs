@@ -276,8 +276,17 @@ fn clusters_get_each_key_where_it_belongs() {
             std::thread::yield_now();
         }
     }
-    let report = load(&options(&path, Format::Csv, MAPPINGS[0], nodes[1].port())).unwrap();
+    let state = folder.join("state");
+    let mut options = options(&path, Format::Csv, MAPPINGS[0], nodes[1].port());
+    options.state = Some(state.clone());
+    let report = load(&options).unwrap();
     complete(&report);
+    // Gone on with, keys are compared where they are.
+    let text = fs::read_to_string(&state).unwrap();
+    fs::write(&state, text.replace("done 0\n", "")).unwrap();
+    let again = load(&options).unwrap();
+    complete(&again);
+    assert_eq!((again.keys, again.skipped_batches), (report.keys, 0));
     let sizes = [a.ask("DBSIZE").int() as u64, b.ask("DBSIZE").int() as u64];
     assert!(sizes.iter().all(|&size| size > 0) && sizes.iter().sum::<u64>() == report.keys, "{sizes:?}");
     fs::remove_dir_all(&folder).unwrap();
