@@ -35,8 +35,13 @@ pub fn load(options: &Options) -> Result<Report> {
     let (files, size) = files::parts(options)?;
     let survey = files::verify(options, &files)?;
     let facts = facts(options)?;
-    let state = State::open(options.state.as_deref(), fingerprint(options)?)?;
-    let unit = options.source.place_unit();
+    let mut state = State::open(options.state.as_deref(), fingerprint(options)?)?;
+    let mut rejects = Rejects::new(options.rejects.as_deref(), options.source.place_unit())?;
+    let earlier = state.take_rejects();
+    earlier.iter().try_for_each(|reject| rejects.add(reject))?;
+    if !earlier.is_empty() {
+        rejects.flush()?;
+    }
     let shared = Shared {
         source: &options.source,
         target: &options.target,
@@ -46,7 +51,7 @@ pub fn load(options: &Options) -> Result<Report> {
         dry_run: options.dry_run,
         now_ms: now_ms(),
         counts: Counts::default(),
-        rejects: Mutex::new(Rejects::new(options.rejects.as_deref(), unit)?),
+        rejects: Mutex::new(rejects),
         notes: Mutex::default(),
         state: Mutex::new(state),
     };

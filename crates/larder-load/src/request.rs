@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::mapping::VALUE_BYTES_MAX;
 use crate::options::Source;
+use crate::reject::Reject;
 use crate::replay::replay;
 use crate::same;
 use crate::shared::{Content, Records, Shared};
@@ -23,6 +24,8 @@ pub struct Requests {
     pub bytes: Vec<u8>,
     /// What is known of each.
     pub all: Vec<Sent>,
+    /// What there is no request for.
+    pub rejects: Vec<Reject>,
 }
 
 /// A command that waits for its reply.
@@ -98,21 +101,22 @@ struct Head<'a> {
 }
 
 impl Maker<'_> {
-    /// The requests for the keys of a batch.
+    /// Appends the requests for the keys of a batch.
     ///
     /// # Errors
     /// A value of an RDB file is damaged.
-    pub fn make(&self, content: Content) -> Result<Requests> {
-        let mut requests = Requests::default();
+    pub fn make(&self, content: Content, to: &mut Requests) -> Result<()> {
         match content {
-            Content::Groups(groups) => self.groups(&groups, &mut requests)?,
-            Content::Records(records) => self.records(records, &mut requests)?,
+            Content::Groups(groups) => {
+                self.groups(&groups, to);
+                Ok(())
+            }
+            Content::Records(records) => self.records(records, to),
         }
-        Ok(requests)
     }
 
     /// The requests for groups; those for which there is none are rejects.
-    fn groups(&self, groups: &[Group], to: &mut Requests) -> Result<()> {
+    fn groups(&self, groups: &[Group], to: &mut Requests) {
         for group in groups {
             let head = Head {
                 db: group.db,
@@ -123,10 +127,9 @@ impl Maker<'_> {
                 frequency: None,
             };
             if let Err(reason) = self.group(group, head, to) {
-                self.shared.reject(group.place, &reason, group.key())?;
+                to.rejects.push(Reject::new(group.place, &reason, group.key()));
             }
         }
-        Ok(())
     }
 
     fn group(&self, group: &Group, mut head: Head<'_>, to: &mut Requests) -> std::result::Result<(), String> {
@@ -136,9 +139,8 @@ impl Maker<'_> {
             Source::Server(..) | Source::Rdb => self.request(&head, of_payload(group.elements(), form)?, to),
             Source::Aof | Source::Resp => {
                 let replayed = replay(group.elements(), self.shared.now_ms);
-                for (offset, fault) in &replayed.faults {
-                    self.shared.reject(*offset, fault, group.key()).map_err(|error| error.to_string())?;
-                }
+                let faults = replayed.faults.iter();
+                to.rejects.extend(faults.map(|(offset, fault)| Reject::new(*offset, fault, group.key())));
                 head.expire_at_ms = replayed.expire_at_ms;
                 self.shared.counts.expired.fetch_add(u64::from(replayed.has_expired), Relaxed);
                 of_replayed(&replayed, form).map_or(Ok(()), |built| self.request(&head, built, to))
@@ -149,19 +151,16 @@ impl Maker<'_> {
     /// The requests for the keys of a file. A value that is damaged ends the load.
     fn records(&self, records: Records, to: &mut Requests) -> Result<()> {
         let Records { db, keys, places } = records;
-        let (mut read, mut failed) = (0, Ok(()));
+        let mut read = 0;
         let made = keys.read(&ReadOptions::default(), |record| {
             let place = places.get(read).copied().unwrap_or(0);
             read += 1;
-            if let Err(reason) = self.record(&record, db, place, to)
-                && failed.is_ok()
-            {
-                failed = self.shared.reject(place, &reason, record.key);
+            if let Err(reason) = self.record(&record, db, place, to) {
+                to.rejects.push(Reject::new(place, &reason, record.key));
             }
         });
         let place = places.get(read).copied().unwrap_or(0);
-        made.map_err(|error| Error::File(format!("offset {place}: {error}")))?;
-        failed
+        made.map_err(|error| Error::File(format!("offset {place}: {error}")))
     }
 
     fn record(

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, command};
 use crate::error::{Error, Result};
+use crate::reject::Reject;
 use crate::request::{Maker, Requests, Sent};
 use crate::same::is_same;
 use crate::shared::{Batch, Shared, lock};
@@ -40,6 +41,16 @@ struct Existing {
     place: Place,
 }
 
+/// What the reply to a request says of its key.
+enum Settled {
+    /// It exists: who says so.
+    Exists(String),
+    /// It is loaded.
+    Loaded,
+    /// It cannot be, and why.
+    Refused(String),
+}
+
 struct Worker<'a> {
     shared: &'a Shared<'a>,
     connections: HashMap<Place, Connection>,
@@ -47,8 +58,25 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn load(&mut self, batch: Batch) -> Result<()> {
+        let (shared, number, mut rejects) = (self.shared, batch.number, Vec::new());
+        let loaded = self.batch(batch, &mut rejects);
+        let told = {
+            let mut all = lock(&shared.rejects);
+            let added = rejects.iter().try_for_each(|reject| all.add(reject));
+            // What the state says is done has all its rejects in the file, even if the load is killed then.
+            if rejects.is_empty() { added } else { added.and(all.flush()) }
+        };
+        loaded.and(told)?;
+        if shared.dry_run { Ok(()) } else { lock(&shared.state).done(number, &rejects) }
+    }
+
+    /// Loads a batch; those of its keys that are not loaded are added to `rejects`.
+    fn batch(&mut self, batch: Batch, rejects: &mut Vec<Reject>) -> Result<()> {
         let shared = self.shared;
-        let requests = Maker { shared }.make(batch.content)?;
+        let mut requests = Requests::default();
+        let made = Maker { shared }.make(batch.content, &mut requests);
+        rejects.append(&mut requests.rejects);
+        made?;
         if shared.dry_run {
             self.count(&requests.all);
             return Ok(());
@@ -56,12 +84,14 @@ impl Worker<'_> {
         lock(&shared.state).start(batch.number)?;
         let nodes = self.nodes(&requests);
         let mut existing = Vec::new();
-        let sent = self.send(&requests, &nodes, &mut existing);
-        sent.and_then(|()| self.judge(&requests, &existing, batch.past)).map_err(|error| match error {
+        let sent = self.send(&requests, &nodes, &mut existing, rejects);
+        // If the link is broken nothing can be compared; the load that goes on then does.
+        let is_over = sent.is_err() && batch.past == Past::Started;
+        let judged = if is_over { Ok(()) } else { self.judge(&requests, &existing, batch.past, rejects) };
+        sent.and(judged).map_err(|error| match error {
             Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(&requests, batch.number))),
             other => other,
-        })?;
-        lock(&shared.state).done(batch.number)
+        })
     }
 
     /// The requests by the nodes and databases that they are for, in their order.
@@ -86,6 +116,7 @@ impl Worker<'_> {
         requests: &Requests,
         nodes: &[(Place, Vec<usize>)],
         existing: &mut Vec<Existing>,
+        rejects: &mut Vec<Reject>,
     ) -> Result<()> {
         for (place, all) in nodes {
             let connection = self.connection(place)?;
@@ -104,8 +135,14 @@ impl Worker<'_> {
                     self.count(std::slice::from_ref(sent));
                 } else {
                     let reply = connection.reply()?;
-                    if let Some(address) = self.settle(requests, sent, &place.0, reply)? {
-                        existing.push(Existing { at, place: (address, sent.db) });
+                    match self.settle(requests, sent, &place.0, reply)? {
+                        Settled::Exists(address) => {
+                            existing.push(Existing { at, place: (address, sent.db) });
+                        }
+                        Settled::Loaded => self.count(std::slice::from_ref(sent)),
+                        Settled::Refused(reason) => {
+                            rejects.push(Reject::new(sent.place, &reason, requests.key(sent)));
+                        }
                     }
                 }
             }
@@ -113,32 +150,20 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Does what a reply asks for. If the key exists it returns who said so.
-    fn settle(
-        &self,
-        requests: &Requests,
-        sent: &Sent,
-        address: &str,
-        reply: Value,
-    ) -> Result<Option<String>> {
-        let key = requests.key(sent);
+    /// What a reply says, after it was followed to where it sends.
+    fn settle(&self, requests: &Requests, sent: &Sent, address: &str, reply: Value) -> Result<Settled> {
         let (address, reply) = self
             .follow(requests.request(sent), sent.db, address, reply)
             .map_err(|error| self.about(requests, sent, &error.to_string()))?;
         let error = match reply {
-            Value::Bytes(_) | Value::Status(_) => {
-                self.count(std::slice::from_ref(sent));
-                return Ok(None);
-            }
+            Value::Bytes(_) | Value::Status(_) => return Ok(Settled::Loaded),
             Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
             Value::Error(error) => error,
             other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
         };
         match error.split(' ').collect::<Vec<_>>()[..] {
-            ["BUSYKEY", ..] => Ok(Some(address)),
-            ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
-                self.shared.reject(sent.place, &error, key).map(|()| None)
-            }
+            ["BUSYKEY", ..] => Ok(Settled::Exists(address)),
+            ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => Ok(Settled::Refused(error)),
             ["MOVED" | "ASK", ..] => {
                 let what = format!("{address}: {error}, after {REDIRECTIONS_MAX} redirections");
                 Err(self.about(requests, sent, &what))
@@ -152,7 +177,13 @@ impl Worker<'_> {
     /// A batch that was begun before may be there in parts, and nobody has noted which: the load was killed. Nothing is replaced then either,
     /// as any key may be one that was there before the load, or that somebody has made or changed since. A key that holds just what it is
     /// sent has arrived. This costs nothing unless a load is gone on with, and then a look at the keys of a few batches.
-    fn judge(&mut self, requests: &Requests, existing: &[Existing], past: Past) -> Result<()> {
+    fn judge(
+        &mut self,
+        requests: &Requests,
+        existing: &[Existing],
+        past: Past,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<()> {
         for together in existing.chunk_by(|a, b| a.place == b.place).flat_map(|all| all.chunks(JUDGED_MAX)) {
             let have_arrived = match past {
                 Past::Started => self.have_arrived(requests, together)?,
@@ -163,7 +194,7 @@ impl Worker<'_> {
                 if has_arrived {
                     self.count(std::slice::from_ref(sent));
                 } else {
-                    self.shared.reject(sent.place, "the key exists", requests.key(sent))?;
+                    rejects.push(Reject::new(sent.place, "the key exists", requests.key(sent)));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod files;
+mod killed;
 mod redirections;
 mod resumed;
 mod servers;
