@@ -73,7 +73,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, left: Option<&AtomicI64>) {
 #[test]
 fn a_cut_link_goes_on_without_a_snapshot() {
     for kind in KINDS {
-        let server = start(kind, &[]);
+        // Much may be written before the proxy has its turn, and none of it may be lost.
+        let server = start(kind, &["--repl-backlog-size", "256mb"]);
         let mut client = server.client();
         let proxy = Proxy::to(server.port());
         let replica = Replica::connect(&proxy.url()).expect("it connects");
