@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use crate::replica::url::UrlError;
+use crate::reply::Reply;
 use std::fmt;
 use std::io;
 
@@ -14,6 +15,14 @@ pub enum Error {
     Command(String),
     /// The connection to the primary broke, or there is none. A command that was sent may have been executed.
     Connection(io::Error),
+    /// The write was executed, but cannot be waited for: the primary has not said where its stream ends. Done again it would be executed twice.
+    Executed {
+        /// What the primary has answered to the write.
+        reply: Reply,
+        /// Why it cannot be waited for: the question was refused, as a user without the right for `INFO` is; or the link broke, or something else
+        /// than an answer came.
+        reason: Box<Error>,
+    },
     /// An option is unknown, has a wrong value, or is about something that is not there in a library.
     Option {
         /// Its name.
@@ -38,6 +47,9 @@ impl fmt::Display for Error {
         match self {
             Error::Command(text) => f.write_str(text),
             Error::Connection(error) => write!(f, "connection to the primary: {error}"),
+            Error::Executed { reason, .. } => {
+                write!(f, "the write was executed, but cannot be waited for: {reason}")
+            }
             Error::Option { name, reason } => write!(f, "option '{name}': {reason}"),
             Error::Protocol => f.write_str("what came is no reply of the protocol"),
             Error::Form => f.write_str("the reply has another form than this call returns"),
@@ -48,7 +60,14 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Executed { reason, .. } => Some(reason.as_ref()),
+            _ => None,
+        }
+    }
+}
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {

@@ -140,9 +140,8 @@ impl Replica {
     /// Executes a command on the primary. Writes of several threads go one after the other.
     ///
     /// # Errors
-    /// [`Error::Command`]: the primary refuses it, or with [`Wait::Own`] the question where its stream ends,
-    /// which may come after a write that was executed. [`Error::Connection`]: it may have been executed, or
-    /// not. [`Error::Timeout`]: it was executed, and has not come back in time.
+    /// [`Error::Command`]: the primary refuses it. [`Error::Connection`]: it may have been executed, or not. [`Error::Executed`]: it was
+    /// executed, but the primary has not said where its stream ends. [`Error::Timeout`]: it was executed, and has not come back in time.
     pub fn write<A: AsRef<[u8]>>(&self, words: &[A], wait: Wait) -> Result<Reply> {
         let words: Vec<&[u8]> = words.iter().map(AsRef::as_ref).collect();
         let name = words.first().copied().unwrap_or_default();
@@ -157,28 +156,33 @@ impl Replica {
             Wait::Own(_) => &[&words, asked],
             Wait::Primary => &[&words],
         };
-        let mut replies = self.ask(commands)?.into_iter();
-        let (Some(reply), info) = (replies.next(), replies.next()) else { return Err(Error::Protocol) };
+        let (reply, info) = self.ask(commands)?;
         if let Reply::Error(text) = reply {
             return Err(Error::Command(text));
         }
-        if let (Wait::Own(patience), Some(info)) = (wait, info) {
-            self.wait_for(&place_of(&info)?, patience)?;
+        let Wait::Own(patience) = wait else { return Ok(reply) };
+        match info.unwrap_or(Err(Error::Protocol)).and_then(|info| place_of(&info)) {
+            Ok(place) => self.wait_for(&place, patience).map(|()| reply),
+            Err(reason) => Err(Error::Executed { reply, reason: Box::new(reason) }),
         }
-        Ok(reply)
     }
 
-    /// Sends commands to the primary on the connection that is kept for that.
-    fn ask(&self, commands: &[&[&[u8]]]) -> Result<Vec<Reply>> {
+    /// Sends commands to the primary on the connection that is kept for that. Returns the first reply, and the second if there is to be one: what
+    /// happens after the first does not make it undone.
+    fn ask(&self, commands: &[&[&[u8]]]) -> Result<(Reply, Option<Result<Reply>>)> {
         let mut writer = self.writer.lock();
         // One that has failed is not kept.
         let mut connection = match writer.take().filter(Connection::is_quiet) {
             Some(connection) => connection,
             None => Connection::open(&self.address, self.timeout)?,
         };
-        let replies = connection.ask(commands)?;
-        *writer = Some(connection);
-        Ok(replies)
+        connection.send(commands)?;
+        let first = connection.reply()?;
+        let second = commands.get(1).map(|_| connection.reply());
+        if !matches!(second, Some(Err(_))) {
+            *writer = Some(connection);
+        }
+        Ok((first, second))
     }
 
     fn wait_for(&self, (history, offset): &(String, u64), patience: Duration) -> Result<()> {

@@ -56,6 +56,8 @@ enum Input {
 struct Unfinished {
     input: Option<(Input, PathBuf)>,
     draft: Draft,
+    /// What the file of the mapping has.
+    file: Option<Draft>,
     /// The first option of the mapping that was given.
     mapping: Option<String>,
     host: Option<String>,
@@ -105,7 +107,9 @@ impl Unfinished {
                 let path = path(parser, name)?;
                 let text =
                     std::fs::read_to_string(&path).map_err(|error| Error::file(path.display(), &error))?;
-                self.draft = Draft::parse(&text)?;
+                if self.file.replace(Draft::parse(&text)?).is_some() {
+                    return Err(Error::Usage("more than one mapping is given".to_owned()));
+                }
             }
             "host" => self.host = Some(text(parser, name)?),
             "port" => self.port = Some(number(parser, name)?),
@@ -187,7 +191,9 @@ impl Unfinished {
                 }
                 Source::Server(from, db)
             }
-            Input::Table(format) => Source::Table(format, self.draft.finish()?),
+            Input::Table(format) => {
+                Source::Table(format, self.draft.over(self.file.unwrap_or_default())?.finish()?)
+            }
         };
         let is_file = input != Input::Server && path.as_os_str() != "-";
         Ok(Options {
@@ -278,6 +284,43 @@ mod tests {
         assert!(matches!(from.source, Source::Server(Target { port: 7, .. }, Some(3))));
         assert!(matches!(options("--aof a").unwrap().source, Source::Aof));
         assert!(options("--resp - --adjacent --state s --db 2").unwrap().input.is_none());
+    }
+
+    #[test]
+    fn options_and_a_mapping_are_one_wherever_they_stand() {
+        let folder = larder_testkit::temp_dir();
+        let path = folder.join("mapping");
+        let shown = |line: &str| {
+            let line = line.replace("FILE", path.to_str().unwrap());
+            match options(&format!("--csv a {line}")) {
+                Ok(Options { source: Source::Table(_, mapping), .. }) => format!("{mapping:?}"),
+                Ok(_) => "no table".to_owned(),
+                Err(error) => error.to_string(),
+            }
+        };
+        std::fs::write(&path, "key = 'k:{id}'\ntype = 'zset'\nvalue = '{m}'\nscore = 's'\n").unwrap();
+        for (option, whole) in [
+            ("--expire 60", "--key k:{id} --zset {m} --score s --expire 60"),
+            ("--expire-at e", "--key k:{id} --zset {m} --score s --expire-at e"),
+            ("--key other:{id}", "--key other:{id} --zset {m} --score s"),
+            ("--score t", "--key k:{id} --zset {m} --score t"),
+        ] {
+            let expected = shown(whole);
+            assert!(expected.contains("SortedSet"), "{expected}");
+            assert_eq!(shown(&format!("{option} --mapping FILE")), expected, "{option}");
+            assert_eq!(shown(&format!("--mapping FILE {option}")), expected, "{option}");
+        }
+        for (option, reason) in [
+            ("--hash", "a type is given by --hash and by the mapping"),
+            ("--list {m}", "a type is given by --list and by the mapping"),
+            ("--id i", "the type 'zset' takes no id"),
+            ("--fields a", "the type 'zset' takes no fields"),
+            ("--mapping FILE", "more than one mapping is given"),
+        ] {
+            assert_eq!(shown(&format!("{option} --mapping FILE")), reason);
+            assert_eq!(shown(&format!("--mapping FILE {option}")), reason);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

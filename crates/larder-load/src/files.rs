@@ -135,6 +135,10 @@ pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Sur
             _ => is_rdb(source).map_err(|error| Error::file(&name, &error))?,
         };
         let mut rest = (source, (0, Vec::new()));
+        if is_rdb && number > 0 {
+            let what = "begins as an RDB file, which only the first of its files may";
+            return Err(Error::File(format!("{name}: offset 0: {what}")));
+        }
         if is_rdb {
             let after = rdb::verify(rest.0, &name)?;
             if matches!(options.source, Source::Rdb) {

@@ -37,6 +37,7 @@ pub mod reject;
 pub mod replay;
 pub mod request;
 pub mod row;
+pub mod same;
 pub mod server;
 pub mod shared;
 pub mod slot;

@@ -30,13 +30,18 @@ use std::time::{Duration, UNIX_EPOCH};
 ///
 /// # Errors
 /// Nothing could be begun: the input cannot be opened or is broken, the target not reached, the state is that
-/// of another load, or the file of rejects cannot be made. Or that file could not be written to its end.
+/// of another load, or the file of rejects cannot be made.
 pub fn load(options: &Options) -> Result<Report> {
     let (files, size) = files::parts(options)?;
     let survey = files::verify(options, &files)?;
     let facts = facts(options)?;
-    let state = State::open(options.state.as_deref(), fingerprint(options)?)?;
-    let unit = options.source.place_unit();
+    let mut state = State::open(options.state.as_deref(), fingerprint(options)?)?;
+    let mut rejects = Rejects::new(options.rejects.as_deref(), options.source.place_unit())?;
+    let earlier = state.take_rejects();
+    earlier.iter().try_for_each(|reject| rejects.add(reject))?;
+    if !earlier.is_empty() {
+        rejects.flush()?;
+    }
     let shared = Shared {
         source: &options.source,
         target: &options.target,
@@ -46,7 +51,7 @@ pub fn load(options: &Options) -> Result<Report> {
         dry_run: options.dry_run,
         now_ms: now_ms(),
         counts: Counts::default(),
-        rejects: Mutex::new(Rejects::new(options.rejects.as_deref(), unit)?),
+        rejects: Mutex::new(rejects),
         notes: Mutex::default(),
         state: Mutex::new(state),
     };
@@ -77,7 +82,7 @@ pub fn load(options: &Options) -> Result<Report> {
         failure = tail::send(tail, &shared).err();
     }
     bar.finish_and_clear();
-    report(&shared, &done, failure)
+    Ok(report(&shared, &done, failure))
 }
 
 /// What the reading side has done.
@@ -88,11 +93,12 @@ struct Done {
     tail: Option<Tail>,
 }
 
-fn report(shared: &Shared<'_>, done: &Done, failure: Option<Error>) -> Result<Report> {
+fn report(shared: &Shared<'_>, done: &Done, failure: Option<Error>) -> Report {
     let mut rejects = lock(&shared.rejects);
-    rejects.flush()?;
+    // What ended the load says more than what came of it in this file.
+    let failure = failure.or(rejects.flush().err());
     let counts = &shared.counts;
-    Ok(Report {
+    Report {
         target: shared.facts.name.clone(),
         rows: counts.rows.load(Relaxed),
         row_unit: shared.source.row_unit(),
@@ -108,7 +114,7 @@ fn report(shared: &Shared<'_>, done: &Done, failure: Option<Error>) -> Result<Re
         skipped_batches: done.skipped_batches,
         spilled: done.spilled,
         failure: failure.map(|error| error.to_string()),
-    })
+    }
 }
 
 /// Reads what there is, and hands it on; returns whether some of it was on disk, and what is to follow.

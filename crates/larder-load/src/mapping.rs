@@ -90,6 +90,23 @@ impl Draft {
         toml::from_str(text).map_err(|error| Error::Usage(format!("the mapping: {error}")))
     }
 
+    /// The draft of the options with what only a file has. A type comes with its value, so only one of both has it.
+    pub fn over(self, file: Draft) -> Result<Draft> {
+        if let (Some(kind), Some(_)) = (&self.kind, &file.kind) {
+            return Err(Error::Usage(format!("a type is given by --{kind} and by the mapping")));
+        }
+        Ok(Draft {
+            key: self.key.or(file.key),
+            kind: self.kind.or(file.kind),
+            value: self.value.or(file.value),
+            fields: self.fields.or(file.fields),
+            score: self.score.or(file.score),
+            id: self.id.or(file.id),
+            expire: self.expire.or(file.expire),
+            expire_at: self.expire_at.or(file.expire_at),
+        })
+    }
+
     /// Checks that what is there belongs together.
     pub fn finish(self) -> Result<Mapping> {
         let usage = |text: &str| Error::Usage(text.to_owned());
@@ -119,16 +136,13 @@ impl Draft {
             other => return Err(Error::Usage(format!("unknown type '{other}'"))),
         };
         let odd = [
-            ("a value", self.value.is_some() && !takes_value),
+            ("value", self.value.is_some() && !takes_value),
             ("fields", self.fields.is_some() && !takes_fields),
-            ("a score", self.score.is_some() && !takes_score),
-            ("an id", self.id.is_some() && !takes_id),
+            ("score", self.score.is_some() && !takes_score),
+            ("id", self.id.is_some() && !takes_id),
         ];
         if let Some((what, _)) = odd.iter().find(|(_, is_odd)| *is_odd) {
-            return Err(Error::Usage(format!(
-                "the type '{name}' takes no {}",
-                what.trim_start_matches("a ")
-            )));
+            return Err(Error::Usage(format!("the type '{name}' takes no {what}")));
         }
         let expire = match (self.expire, self.expire_at) {
             (Some(_), Some(_)) => return Err(usage("expire and expire-at exclude each other")),

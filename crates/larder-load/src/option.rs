@@ -70,7 +70,7 @@ pub const OPTIONS: &[Entry] = &[
     entry(Mapping, "fields", "A,B,..", "only these columns are fields of the hash or the entry"),
     entry(Mapping, "expire", "SECONDS", "keys expire so long after the load"),
     entry(Mapping, "expire-at", "COLUMN", "or at the time in this column (Unix seconds)"),
-    entry(Mapping, "mapping", "FILE", "all of that as TOML"),
+    entry(Mapping, "mapping", "FILE", "all of that as TOML; options add to it, or replace what it says"),
     entry(Target, "host", "NAME", "default 127.0.0.1"),
     entry(Target, "port", "N", "default 6379"),
     entry(Target, "user", "NAME", "the password is read from the environment: LARDER_LOAD_PASSWORD"),

@@ -1,12 +1,48 @@
 //! What was not loaded: counted, and written to a file, a line each: where, why, what. Where is a line, an offset, or the number of a key.
+//!
+//! The file is of the whole load: a load that goes on begins it with the rejects of the batches that are done, which the state has
+//! ([`crate::state`]); those that are found in reading, and those of batches that are sent again, come again by themselves.
 
 use crate::error::{Error, Result};
+use std::fmt;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// This many are told in the report.
 const TOLD: usize = 5;
+
+/// Something that was not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reject {
+    place: u64,
+    /// Why, without what would end a line or a column.
+    reason: String,
+    /// The text or the key, with escapes.
+    what: String,
+}
+
+impl Reject {
+    /// One with its place, a reason, and the text or the key.
+    pub fn new(place: u64, reason: &str, what: &[u8]) -> Self {
+        let plain =
+            |char: char| if char.is_control() { char.escape_default().to_string() } else { char.into() };
+        Reject { place, reason: reason.chars().map(plain).collect(), what: what.escape_ascii().to_string() }
+    }
+
+    /// One that was written as a line.
+    pub fn parse(line: &str) -> Option<Self> {
+        let [place, reason, what] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else { return None };
+        Some(Reject { place: place.parse().ok()?, reason: reason.to_owned(), what: what.to_owned() })
+    }
+}
+
+/// The line, without its end.
+impl fmt::Display for Reject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\t{}\t{}", self.place, self.reason, self.what)
+    }
+}
 
 /// Collects what was not loaded.
 #[derive(Default)]
@@ -25,16 +61,14 @@ impl Rejects {
         Ok(Rejects { unit, file: path.map(open).transpose()?.map(BufWriter::new), ..Rejects::default() })
     }
 
-    /// Adds one: its place, a reason, and the text or the key.
-    pub fn add(&mut self, place: u64, reason: &str, what: &[u8]) -> Result<()> {
+    /// Adds one.
+    pub fn add(&mut self, reject: &Reject) -> Result<()> {
         self.count += 1;
         if self.first.len() < TOLD {
-            self.first.push(format!("{} {place}: {reason}", self.unit));
+            self.first.push(format!("{} {}: {}", self.unit, reject.place, reject.reason));
         }
         let Some(file) = &mut self.file else { return Ok(()) };
-        let what = what.escape_ascii();
-        writeln!(file, "{place}\t{reason}\t{what}")
-            .map_err(|error| Error::file("the file of rejects", &error))
+        writeln!(file, "{reject}").map_err(|error| Error::file("the file of rejects", &error))
     }
 
     /// How many there are.
@@ -51,5 +85,23 @@ impl Rejects {
     pub fn flush(&mut self) -> Result<()> {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
         flushed.map_err(|error| Error::file("the file of rejects", &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reject_is_one_line_and_comes_back() {
+        for (reason, what) in
+            [("why", &b"a key"[..]), ("\u{e9} of\tthe column 'a\r\nb'", b"\t\n\xff"), ("", b"")]
+        {
+            let reject = Reject::new(7, reason, what);
+            let line = reject.to_string();
+            assert_eq!((line.lines().count(), line.split('\t').count()), (1, 3), "{line:?}");
+            assert_eq!(Reject::parse(&line), Some(reject));
+        }
+        assert_eq!(["", "7", "7\tx", "x\ty\tz"].map(Reject::parse), [const { None }; 4]);
     }
 }

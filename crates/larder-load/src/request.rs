@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::mapping::VALUE_BYTES_MAX;
 use crate::options::Source;
+use crate::reject::Reject;
 use crate::replay::replay;
+use crate::same;
 use crate::shared::{Content, Records, Shared};
 use larder_rdb::read::{Content as Read, KeyRecord, Options as ReadOptions};
 use std::ops::Range;
@@ -22,6 +24,8 @@ pub struct Requests {
     pub bytes: Vec<u8>,
     /// What is known of each.
     pub all: Vec<Sent>,
+    /// What there is no request for.
+    pub rejects: Vec<Reject>,
 }
 
 /// A command that waits for its reply.
@@ -34,6 +38,8 @@ pub struct Sent {
     request: Range<usize>,
     /// Where the key is there.
     key: Range<usize>,
+    /// Whether the key expires.
+    pub expires: bool,
     /// Elements of the value.
     pub elements: u64,
     /// Bytes of the value or payload.
@@ -52,14 +58,36 @@ impl Requests {
     pub fn key(&self, sent: &Sent) -> &[u8] {
         &self.bytes[sent.key.clone()]
     }
+
+    /// Its value.
+    pub fn value(&self, sent: &Sent) -> same::Sent<'_> {
+        let request = self.request(sent);
+        let mut words = words(request).skip(2);
+        if request.get(4..).is_some_and(|rest| rest.starts_with(b"$3\r\nSET")) {
+            same::Sent::String(words.next().unwrap_or_default())
+        } else {
+            same::Sent::Payload(words.nth(1).unwrap_or_default())
+        }
+    }
+}
+
+/// The words of a command that [`command`] has written.
+fn words(request: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let line_end = |bytes: &[u8]| bytes.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
+    let mut rest = &request[line_end(request).unwrap_or(request.len())..];
+    std::iter::from_fn(move || {
+        let start = line_end(rest)?;
+        let len: usize = std::str::from_utf8(rest.get(1..start)?).ok()?.trim_end().parse().ok()?;
+        let word = rest.get(start..start + len)?;
+        rest = rest.get(start + len + 2..)?;
+        Some(word)
+    })
 }
 
 /// Makes requests.
 pub struct Maker<'a> {
     /// What is loaded, and how.
     pub shared: &'a Shared<'a>,
-    /// Keys that are there are replaced.
-    pub replace: bool,
 }
 
 /// A key, and what is known of it beside its value.
@@ -73,21 +101,22 @@ struct Head<'a> {
 }
 
 impl Maker<'_> {
-    /// The requests for the keys of a batch.
+    /// Appends the requests for the keys of a batch.
     ///
     /// # Errors
     /// A value of an RDB file is damaged.
-    pub fn make(&self, content: Content) -> Result<Requests> {
-        let mut requests = Requests::default();
+    pub fn make(&self, content: Content, to: &mut Requests) -> Result<()> {
         match content {
-            Content::Groups(groups) => self.groups(&groups, &mut requests)?,
-            Content::Records(records) => self.records(records, &mut requests)?,
+            Content::Groups(groups) => {
+                self.groups(&groups, to);
+                Ok(())
+            }
+            Content::Records(records) => self.records(records, to),
         }
-        Ok(requests)
     }
 
     /// The requests for groups; those for which there is none are rejects.
-    fn groups(&self, groups: &[Group], to: &mut Requests) -> Result<()> {
+    fn groups(&self, groups: &[Group], to: &mut Requests) {
         for group in groups {
             let head = Head {
                 db: group.db,
@@ -98,10 +127,9 @@ impl Maker<'_> {
                 frequency: None,
             };
             if let Err(reason) = self.group(group, head, to) {
-                self.shared.reject(group.place, &reason, group.key())?;
+                to.rejects.push(Reject::new(group.place, &reason, group.key()));
             }
         }
-        Ok(())
     }
 
     fn group(&self, group: &Group, mut head: Head<'_>, to: &mut Requests) -> std::result::Result<(), String> {
@@ -111,9 +139,8 @@ impl Maker<'_> {
             Source::Server(..) | Source::Rdb => self.request(&head, of_payload(group.elements(), form)?, to),
             Source::Aof | Source::Resp => {
                 let replayed = replay(group.elements(), self.shared.now_ms);
-                for (offset, fault) in &replayed.faults {
-                    self.shared.reject(*offset, fault, group.key()).map_err(|error| error.to_string())?;
-                }
+                let faults = replayed.faults.iter();
+                to.rejects.extend(faults.map(|(offset, fault)| Reject::new(*offset, fault, group.key())));
                 head.expire_at_ms = replayed.expire_at_ms;
                 self.shared.counts.expired.fetch_add(u64::from(replayed.has_expired), Relaxed);
                 of_replayed(&replayed, form).map_or(Ok(()), |built| self.request(&head, built, to))
@@ -124,19 +151,16 @@ impl Maker<'_> {
     /// The requests for the keys of a file. A value that is damaged ends the load.
     fn records(&self, records: Records, to: &mut Requests) -> Result<()> {
         let Records { db, keys, places } = records;
-        let (mut read, mut failed) = (0, Ok(()));
+        let mut read = 0;
         let made = keys.read(&ReadOptions::default(), |record| {
             let place = places.get(read).copied().unwrap_or(0);
             read += 1;
-            if let Err(reason) = self.record(&record, db, place, to)
-                && failed.is_ok()
-            {
-                failed = self.shared.reject(place, &reason, record.key);
+            if let Err(reason) = self.record(&record, db, place, to) {
+                to.rejects.push(Reject::new(place, &reason, record.key));
             }
         });
         let place = places.get(read).copied().unwrap_or(0);
-        made.map_err(|error| Error::File(format!("offset {place}: {error}")))?;
-        failed
+        made.map_err(|error| Error::File(format!("offset {place}: {error}")))
     }
 
     fn record(
@@ -177,7 +201,7 @@ impl Maker<'_> {
             Built::String(value) => {
                 let at = expiry.as_deref().unwrap_or_default().as_bytes();
                 let words: [&[u8]; 6] = [b"SET", head.key, value, b"PXAT", at, b"NX"];
-                let words: &[&[u8]] = match (self.replace, expiry.is_some()) {
+                let words: &[&[u8]] = match (self.shared.replace, expiry.is_some()) {
                     (true, false) => &words[..3],
                     (true, true) => &words[..5],
                     (false, true) => &words,
@@ -195,7 +219,7 @@ impl Maker<'_> {
                 }
                 let at = expiry.as_deref().unwrap_or("0").as_bytes();
                 let mut words: Vec<&[u8]> = vec![b"RESTORE", head.key, at, &payload, b"ABSTTL"];
-                if self.replace {
+                if self.shared.replace {
                     words.push(b"REPLACE");
                 }
                 let (idle, frequency) = (text(head.idle_s), text(head.frequency.map(u64::from)));
@@ -212,7 +236,8 @@ impl Maker<'_> {
         let &Head { db, place, key, .. } = head;
         let key = key_at(&to.bytes, start, key.len());
         let request = start..to.bytes.len();
-        to.all.push(Sent { db, place, request, key, elements, payload_bytes, memory_bytes });
+        let expires = expiry.is_some();
+        to.all.push(Sent { db, place, request, key, expires, elements, payload_bytes, memory_bytes });
         Ok(())
     }
 }

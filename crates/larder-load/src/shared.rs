@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::group::Group;
 use crate::options::Source;
-use crate::reject::Rejects;
+use crate::reject::{Reject, Rejects};
 use crate::state::{Past, State};
 use crate::target::{Facts, Target};
 use larder_rdb::read::RawKeys;
@@ -88,7 +88,7 @@ pub struct Shared<'a> {
 impl Shared<'_> {
     /// Notes what was not loaded.
     pub fn reject(&self, place: u64, reason: &str, what: &[u8]) -> Result<()> {
-        lock(&self.rejects).add(place, reason, what)
+        lock(&self.rejects).add(&Reject::new(place, reason, what))
     }
 }
 

@@ -1,5 +1,8 @@
 //! Groups on disk, when they do not fit into memory: a file for each of [`PARTS`] parts of the keys.
 //!
+//! The files have no names: each loses its own as soon as it is open, so that nobody else can open it, and nothing stays when the program is
+//! killed. Until then the name is one that no other program takes, and the file is its owner's alone.
+//!
 //! Each time the memory is full, all groups are appended to the files of their keys' parts. At the end one part after the other
 //! is read and gathered again. Elements of a key keep their order. A part is about a 64th of the input.
 //!
@@ -10,11 +13,17 @@
 use crate::error::{Error, Result};
 use crate::group::{Group, Grouper};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Number of parts.
 const PARTS: usize = 64;
+/// The rights on a file: its owner reads and writes.
+const MODE: u32 = 0o600;
+/// How often another name is tried when one is taken.
+const NAMES_MAX: usize = 100;
 
 /// The files.
 pub struct Spill {
@@ -23,23 +32,16 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Makes a folder of its own in this one.
-    pub fn new(parent: &Path) -> Result<Self> {
-        let folder = parent.join(format!("larder-load-{}", std::process::id()));
-        let failed = |error: std::io::Error| Error::file(folder.display(), &error);
-        fs::create_dir(&folder).map_err(failed)?;
-        let mut spill = Spill { files: Vec::new(), folder: folder.clone() };
-        for part in 0..PARTS {
-            let mut options = File::options();
-            let file = options.read(true).write(true).create_new(true).open(folder.join(part.to_string()));
-            spill.files.push(file.map_err(failed)?);
-        }
-        Ok(spill)
+    /// Makes files in this folder.
+    pub fn new(folder: &Path) -> Result<Self> {
+        let files: io::Result<Vec<File>> = (0..PARTS).map(|_| nameless(folder)).collect();
+        let files = files.map_err(|error| Error::file(folder.display(), &error))?;
+        Ok(Spill { files, folder: folder.to_owned() })
     }
 
     /// Appends groups.
     pub fn write(&mut self, groups: &[Group]) -> Result<()> {
-        let failed = |error: std::io::Error| Error::file(self.folder.display(), &error);
+        let failed = |error: io::Error| Error::file(self.folder.display(), &error);
         let mut files: Vec<BufWriter<&File>> = self.files.iter().map(BufWriter::new).collect();
         for group in groups {
             write_group(&mut files[part_of(group.key())], group).map_err(failed)?;
@@ -50,7 +52,7 @@ impl Spill {
     /// Hands out all groups, a part at a time.
     pub fn read(mut self, replaces: bool, each: &mut dyn FnMut(Vec<Group>) -> Result<()>) -> Result<()> {
         let folder = self.folder.clone();
-        let failed = |error: std::io::Error| Error::file(folder.display(), &error);
+        let failed = |error: io::Error| Error::file(folder.display(), &error);
         for file in &mut self.files {
             file.rewind().map_err(failed)?;
             let (mut input, mut grouper) = (BufReader::new(&*file), Grouper::new(replaces));
@@ -64,11 +66,19 @@ impl Spill {
     }
 }
 
-impl Drop for Spill {
-    fn drop(&mut self) {
-        // What cannot be removed stays; there is nobody to tell.
-        let _ = fs::remove_dir_all(&self.folder);
+/// A new file in a folder, which has no name there any more.
+fn nameless(folder: &Path) -> io::Result<File> {
+    let mut taken = io::Error::from(ErrorKind::AlreadyExists);
+    for _ in 0..NAMES_MAX {
+        // The keys of this hasher are random. A process number would be the same in every container.
+        let path = folder.join(format!("larder-load-{:016x}", RandomState::new().hash_one(0)));
+        match File::options().read(true).write(true).create_new(true).mode(MODE).open(&path) {
+            Ok(file) => return fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = error,
+            Err(error) => return Err(error),
+        }
     }
+    Err(taken)
 }
 
 /// The part of a key, by FNV-1a.
@@ -76,7 +86,7 @@ fn part_of(key: &[u8]) -> usize {
     crate::state::fnv(key) as usize % PARTS
 }
 
-fn write_group(to: &mut impl Write, group: &Group) -> std::io::Result<()> {
+fn write_group(to: &mut impl Write, group: &Group) -> io::Result<()> {
     to.write_all(&(group.key().len() as u32).to_le_bytes())?;
     to.write_all(&group.db.to_le_bytes())?;
     to.write_all(&(group.elements().len() as u64).to_le_bytes())?;
@@ -86,7 +96,7 @@ fn write_group(to: &mut impl Write, group: &Group) -> std::io::Result<()> {
     to.write_all(group.elements())
 }
 
-fn read_group(from: &mut impl Read) -> std::io::Result<Option<Group>> {
+fn read_group(from: &mut impl Read) -> io::Result<Option<Group>> {
     let mut key_len = [0; 4];
     match from.read_exact(&mut key_len) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
@@ -109,10 +119,13 @@ fn read_group(from: &mut impl Read) -> std::io::Result<Option<Group>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn what_is_written_in_pieces_comes_back_whole() {
         let parent = larder_testkit::temp_dir();
+        // Another load in a process of the same number, as in another container, that has not ended.
+        let _other = Spill::new(&parent).unwrap();
         let mut spill = Spill::new(&parent).unwrap();
         for round in 0..3_u64 {
             let group = |n: u64| {
@@ -122,6 +135,11 @@ mod tests {
             };
             spill.write(&(0..300).map(group).collect::<Vec<_>>()).unwrap();
         }
+        // Nobody else can open them, nor would they stay if the program were killed now.
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
+        let facts: Vec<_> = spill.files.iter().map(|file| file.metadata().unwrap()).collect();
+        assert!(facts.iter().all(|file| file.mode() & 0o7777 == 0o600 && file.nlink() == 0));
+        assert!(facts.iter().any(|file| file.len() > 0));
         let mut all = Vec::new();
         spill
             .read(false, &mut |groups| {
@@ -135,7 +153,6 @@ mod tests {
             assert_eq!(group.elements(), [vec![0; n], vec![1; n], vec![2; n]].concat());
             assert_eq!((group.place, group.expire_at_ms), (n as u64, Some(n as u64 + 1)));
         }
-        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
         fs::remove_dir(&parent).unwrap();
     }
 }

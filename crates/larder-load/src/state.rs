@@ -1,16 +1,21 @@
 //! The state file: which batches are loaded, so that a load that broke off goes on where it was.
 //!
 //! ```text
-//!  larder-load 1 <fingerprint>     of the input (name, size, time of change), the mapping, the target, and
+//!  larder-load 2 <fingerprint>     of the input (name, size, time of change), the mapping, the target, and
 //!                                  what decides about batches
 //!  start 0                         the batch was about to be sent
+//!  reject 5<tab>reason<tab>key     it has a key that was not loaded, as in the file of rejects
 //!  done 0                          all its keys were answered
 //! ```
 //!
+//! The rejects of a batch stand just before its `done`, and are written with it at once: only what is before a `done` counts, and the rest of
+//! a write that was cut is removed. So each reject of the batches that are done is here once, whenever the load was killed.
+//!
 //! Batches are the same in every run, as keys come in the order of the file. Of a batch that was started and not done nobody
-//! knows which keys have arrived: it is sent again, and replaces what is there.
+//! knows which keys have arrived: it is sent again, and the worker compares what is there already.
 
 use crate::error::{Error, Result};
+use crate::reject::Reject;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Write;
@@ -33,6 +38,8 @@ pub struct State {
     file: Option<File>,
     started: HashSet<u64>,
     done: HashSet<u64>,
+    /// Of the batches that are done.
+    rejects: Vec<Reject>,
 }
 
 impl State {
@@ -40,41 +47,64 @@ impl State {
     pub fn open(path: Option<&Path>, fingerprint: u64) -> Result<State> {
         let Some(path) = path else { return Ok(State::default()) };
         let failed = |error: std::io::Error| Error::file(path.display(), &error);
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed(error)),
         };
-        let header = format!("larder-load 1 {fingerprint:016x}\n");
+        let header = format!("larder-load 2 {fingerprint:016x}\n");
         let mut state = State::default();
         // The end of a line says that it was written whole.
-        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        if !whole.is_empty() {
-            let Some(rest) = whole.strip_prefix(&header) else {
+        let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let odd = |what: &str| Error::File(format!("{}: {what} is no line of a state", path.display()));
+        let text = std::str::from_utf8(&bytes[..end]).map_err(|_| odd("what is not UTF-8"))?;
+        let mut kept = 0;
+        if !text.is_empty() {
+            let Some(rest) = text.strip_prefix(&header) else {
                 let what = "is the state of another load: of other input, another mapping or other options";
                 return Err(Error::Usage(format!("{} {what}", path.display())));
             };
-            for line in rest.lines() {
-                match line.split_once(' ').and_then(|(word, number)| Some((word, number.parse().ok()?))) {
-                    Some(("start", number)) => state.started.insert(number),
-                    Some(("done", number)) => state.done.insert(number),
-                    _ => {
-                        return Err(Error::File(format!(
-                            "{}: '{line}' is no line of a state",
-                            path.display()
-                        )));
-                    }
-                };
-            }
+            kept = header.len() + state.take_in(rest).map_err(|line| odd(&format!("'{line}'")))?;
         }
         let mut file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
-        file.set_len(whole.len() as u64).map_err(failed)?;
+        file.set_len(kept as u64).map_err(failed)?;
         std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).map_err(failed)?;
-        if whole.is_empty() {
+        if kept == 0 {
             file.write_all(header.as_bytes()).map_err(failed)?;
         }
         state.file = Some(file);
         Ok(state)
+    }
+
+    /// Takes in the lines after the first; returns how many bytes of them count. The error is a line that is none.
+    fn take_in<'a>(&mut self, text: &'a str) -> std::result::Result<usize, &'a str> {
+        let (mut at, mut kept, mut rejects) = (0, 0, Vec::new());
+        for line in text.split_terminator('\n') {
+            at += line.len() + 1;
+            let (word, rest) = line.split_once(' ').ok_or(line)?;
+            let number = || rest.parse().map_err(|_| line);
+            match word {
+                "start" => {
+                    self.started.insert(number()?);
+                }
+                "reject" => {
+                    rejects.push(Reject::parse(rest).ok_or(line)?);
+                    continue;
+                }
+                "done" => {
+                    self.done.insert(number()?);
+                    self.rejects.append(&mut rejects);
+                }
+                _ => return Err(line),
+            }
+            kept = at;
+        }
+        Ok(kept)
+    }
+
+    /// Takes out the rejects of the batches that are done.
+    pub fn take_rejects(&mut self) -> Vec<Reject> {
+        std::mem::take(&mut self.rejects)
     }
 
     /// What a batch is.
@@ -88,18 +118,19 @@ impl State {
 
     /// Notes that a batch is about to be sent.
     pub fn start(&mut self, batch: u64) -> Result<()> {
-        self.note("start", batch)
+        self.note(&format!("start {batch}\n"))
     }
 
-    /// Notes that a batch is loaded.
-    pub fn done(&mut self, batch: u64) -> Result<()> {
-        self.note("done", batch)
+    /// Notes that a batch is loaded, but for these.
+    pub fn done(&mut self, batch: u64, rejects: &[Reject]) -> Result<()> {
+        let mut lines: String = rejects.iter().map(|reject| format!("reject {reject}\n")).collect();
+        lines += &format!("done {batch}\n");
+        self.note(&lines)
     }
 
-    fn note(&mut self, word: &str, batch: u64) -> Result<()> {
+    fn note(&mut self, lines: &str) -> Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let written = file.write_all(format!("{word} {batch}\n").as_bytes());
-        written.map_err(|error| Error::file("the state file", &error))
+        file.write_all(lines.as_bytes()).map_err(|error| Error::file("the state file", &error))
     }
 }
 
@@ -121,22 +152,34 @@ mod tests {
         let mut state = State::open(Some(&path), 7).unwrap();
         state.start(0).unwrap();
         state.start(1).unwrap();
-        state.done(0).unwrap();
+        let rejects = [Reject::new(5, "caf\u{e9}", b"key"), Reject::new(6, "", b"")];
+        state.done(0, &rejects).unwrap();
         state.start(12).unwrap();
         let whole = fs::read(&path).unwrap();
         assert!(State::open(Some(&path), 8).is_err());
         for len in 0..=whole.len() {
             fs::write(&path, &whole[..len]).unwrap();
-            let state = State::open(Some(&path), 7).unwrap();
+            let mut state = State::open(Some(&path), 7).unwrap();
             let lines = whole[..len].iter().filter(|&&b| b == b'\n').count();
             let expected = match lines {
                 0 | 1 => [Past::New, Past::New, Past::New],
                 2 => [Past::Started, Past::New, Past::New],
-                3 => [Past::Started, Past::Started, Past::New],
-                4 => [Past::Done, Past::Started, Past::New],
+                3..=5 => [Past::Started, Past::Started, Past::New],
+                6 => [Past::Done, Past::Started, Past::New],
                 _ => [Past::Done, Past::Started, Past::Started],
             };
             assert_eq!([0, 1, 12].map(|batch| state.past(batch)), expected, "{len} bytes");
+            assert_eq!(state.take_rejects(), rejects[..if lines < 6 { 0 } else { 2 }], "{len} bytes");
+            // What a write that was cut has left is not taken for what comes then.
+            state.start(0).unwrap();
+            state.done(0, &rejects[1..]).unwrap();
+            let of_both = if lines < 6 { &rejects[1..] } else { &[&rejects[..], &rejects[1..]].concat() };
+            assert_eq!(State::open(Some(&path), 7).unwrap().take_rejects(), of_both, "{len} bytes");
+        }
+        for odd in ["odd 1", "start x", "done", "reject 1", "reject 1\t2", "reject x\ty\tz", ""] {
+            fs::write(&path, format!("larder-load 2 {:016x}\n{odd}\n", 7)).unwrap();
+            let error = State::open(Some(&path), 7).err().unwrap().to_string();
+            assert!(error.ends_with(&format!("'{odd}' is no line of a state")), "{error}");
         }
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::mapping::{Added, Mapping};
 use crate::options::Options;
 use crate::reader::{Format, Line, read};
+use crate::reject::Reject;
 use crate::row::Row;
 use crate::shared::{Shared, lock};
 use indicatif::ProgressBar;
@@ -39,7 +40,7 @@ pub fn load(
         };
         let mut rejects = lock(&shared.rejects);
         bar.set_message(format!("{} rejected", rejects.count() + 1));
-        rejects.add(line, &reason, &text)
+        rejects.add(&Reject::new(line, &reason, &text))
     })?;
     gatherer.finish(cutter)
 }

@@ -1,8 +1,10 @@
 //! The threads that build payloads and send them: a batch at a time, each with connections of its own.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, command};
 use crate::error::{Error, Result};
+use crate::reject::Reject;
 use crate::request::{Maker, Requests, Sent};
+use crate::same::is_same;
 use crate::shared::{Batch, Shared, lock};
 use crate::slot;
 use crate::state::Past;
@@ -12,8 +14,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
-/// How often a key is sent on to another node.
+/// How often a request is sent on to another node.
 const REDIRECTIONS_MAX: u32 = 5;
+
+/// Keys that are compared with what they are sent at once: their payloads come at once.
+const JUDGED_MAX: usize = 16;
 
 /// Works until no batch is left.
 pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
@@ -28,6 +33,24 @@ pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> 
 /// A node, and a database of it.
 type Place = (String, u32);
 
+/// A key that exists.
+struct Existing {
+    /// The number of its request.
+    at: usize,
+    /// Who says so.
+    place: Place,
+}
+
+/// What the reply to a request says of its key.
+enum Settled {
+    /// It exists: who says so.
+    Exists(String),
+    /// It is loaded.
+    Loaded,
+    /// It cannot be, and why.
+    Refused(String),
+}
+
 struct Worker<'a> {
     shared: &'a Shared<'a>,
     connections: HashMap<Place, Connection>,
@@ -35,20 +58,40 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn load(&mut self, batch: Batch) -> Result<()> {
+        let (shared, number, mut rejects) = (self.shared, batch.number, Vec::new());
+        let loaded = self.batch(batch, &mut rejects);
+        let told = {
+            let mut all = lock(&shared.rejects);
+            let added = rejects.iter().try_for_each(|reject| all.add(reject));
+            // What the state says is done has all its rejects in the file, even if the load is killed then.
+            if rejects.is_empty() { added } else { added.and(all.flush()) }
+        };
+        loaded.and(told)?;
+        if shared.dry_run { Ok(()) } else { lock(&shared.state).done(number, &rejects) }
+    }
+
+    /// Loads a batch; those of its keys that are not loaded are added to `rejects`.
+    fn batch(&mut self, batch: Batch, rejects: &mut Vec<Reject>) -> Result<()> {
         let shared = self.shared;
-        let maker = Maker { shared, replace: shared.replace || batch.past == Past::Started };
-        let requests = maker.make(batch.content)?;
+        let mut requests = Requests::default();
+        let made = Maker { shared }.make(batch.content, &mut requests);
+        rejects.append(&mut requests.rejects);
+        made?;
         if shared.dry_run {
             self.count(&requests.all);
             return Ok(());
         }
         lock(&shared.state).start(batch.number)?;
         let nodes = self.nodes(&requests);
-        self.send(&requests, &nodes).map_err(|error| match error {
+        let mut existing = Vec::new();
+        let sent = self.send(&requests, &nodes, &mut existing, rejects);
+        // If the link is broken nothing can be compared; the load that goes on then does.
+        let is_over = sent.is_err() && batch.past == Past::Started;
+        let judged = if is_over { Ok(()) } else { self.judge(&requests, &existing, batch.past, rejects) };
+        sent.and(judged).map_err(|error| match error {
             Error::Target(text) => Error::Target(format!("{text}; {}", whereabouts(&requests, batch.number))),
             other => other,
-        })?;
-        lock(&shared.state).done(batch.number)
+        })
     }
 
     /// The requests by the nodes and databases that they are for, in their order.
@@ -68,7 +111,13 @@ impl Worker<'_> {
     }
 
     /// Sends to all nodes before it waits for the replies of any.
-    fn send(&mut self, requests: &Requests, nodes: &[(Place, Vec<usize>)]) -> Result<()> {
+    fn send(
+        &mut self,
+        requests: &Requests,
+        nodes: &[(Place, Vec<usize>)],
+        existing: &mut Vec<Existing>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<()> {
         for (place, all) in nodes {
             let connection = self.connection(place)?;
             if nodes.len() == 1 {
@@ -86,69 +135,142 @@ impl Worker<'_> {
                     self.count(std::slice::from_ref(sent));
                 } else {
                     let reply = connection.reply()?;
-                    self.settle(requests, sent, &place.0, reply)?;
+                    match self.settle(requests, sent, &place.0, reply)? {
+                        Settled::Exists(address) => {
+                            existing.push(Existing { at, place: (address, sent.db) });
+                        }
+                        Settled::Loaded => self.count(std::slice::from_ref(sent)),
+                        Settled::Refused(reason) => {
+                            rejects.push(Reject::new(sent.place, &reason, requests.key(sent)));
+                        }
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Does what a reply asks for.
-    fn settle(&mut self, requests: &Requests, sent: &Sent, address: &str, mut reply: Value) -> Result<()> {
-        let key = requests.key(sent);
-        for _ in 0..=REDIRECTIONS_MAX {
-            let error = match reply {
-                Value::Bytes(_) | Value::Status(_) => {
-                    self.count(std::slice::from_ref(sent));
-                    return Ok(());
-                }
-                Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
-                Value::Error(error) => error,
-                other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
-            };
-            match error.split(' ').collect::<Vec<_>>()[..] {
-                [kind @ ("MOVED" | "ASK"), slot, to] => {
-                    reply = self.redirect(requests, sent, address, kind, slot, to)?;
-                }
-                ["BUSYKEY", ..] => return self.shared.reject(sent.place, "the key exists", key),
-                ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => {
-                    return self.shared.reject(sent.place, &error, key);
-                }
-                _ => {
-                    let (unit, place) = (self.shared.source.place_unit(), sent.place);
-                    let key = key.escape_ascii();
-                    return Err(Error::Target(format!("{address}: {error} ({unit} {place}, key '{key}')")));
-                }
+    /// What a reply says, after it was followed to where it sends.
+    fn settle(&self, requests: &Requests, sent: &Sent, address: &str, reply: Value) -> Result<Settled> {
+        let (address, reply) = self
+            .follow(requests.request(sent), sent.db, address, reply)
+            .map_err(|error| self.about(requests, sent, &error.to_string()))?;
+        let error = match reply {
+            Value::Bytes(_) | Value::Status(_) => return Ok(Settled::Loaded),
+            Value::Null => "BUSYKEY Target key name already exists.".to_owned(),
+            Value::Error(error) => error,
+            other => return Err(Error::Target(format!("{address}: {other:?} is no reply to RESTORE"))),
+        };
+        match error.split(' ').collect::<Vec<_>>()[..] {
+            ["BUSYKEY", ..] => Ok(Settled::Exists(address)),
+            ["ERR", "Bad", "data", "format"] | ["ERR", "DUMP", "payload", ..] => Ok(Settled::Refused(error)),
+            ["MOVED" | "ASK", ..] => {
+                let what = format!("{address}: {error}, after {REDIRECTIONS_MAX} redirections");
+                Err(self.about(requests, sent, &what))
             }
+            _ => Err(self.about(requests, sent, &format!("{address}: {error}"))),
         }
-        Err(Error::Target(format!("{address}: sent from node to node without end")))
     }
 
-    fn redirect(
+    /// Says of keys that exist what they are: rejects, or loaded already.
+    ///
+    /// A batch that was begun before may be there in parts, and nobody has noted which: the load was killed. Nothing is replaced then either,
+    /// as any key may be one that was there before the load, or that somebody has made or changed since. A key that holds just what it is
+    /// sent has arrived. This costs nothing unless a load is gone on with, and then a look at the keys of a few batches.
+    fn judge(
         &mut self,
         requests: &Requests,
-        sent: &Sent,
-        from: &str,
-        kind: &str,
-        slot: &str,
-        to: &str,
-    ) -> Result<Value> {
-        // Without a name it is where the one is who says so.
-        let host = from.rsplit_once(':').map_or("", |(host, _)| host);
-        let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };
-        if kind == "MOVED" {
-            let mut owners = self.shared.owners.write().unwrap_or_else(PoisonError::into_inner);
-            if let Some(owner) = slot.parse().ok().and_then(|slot: usize| owners.get_mut(slot)) {
-                owner.clone_from(&to);
+        existing: &[Existing],
+        past: Past,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<()> {
+        for together in existing.chunk_by(|a, b| a.place == b.place).flat_map(|all| all.chunks(JUDGED_MAX)) {
+            let have_arrived = match past {
+                Past::Started => self.have_arrived(requests, together)?,
+                Past::Done | Past::New => vec![false; together.len()],
+            };
+            for (Existing { at, .. }, has_arrived) in together.iter().zip(have_arrived) {
+                let sent = &requests.all[*at];
+                if has_arrived {
+                    self.count(std::slice::from_ref(sent));
+                } else {
+                    rejects.push(Reject::new(sent.place, "the key exists", requests.key(sent)));
+                }
             }
         }
-        // A connection of its own: the replies to the rest of a batch may be on the way on the others.
-        let mut connection = self.shared.target.connect(&to, sent.db)?;
-        if kind == "ASK" {
-            connection.ask(&[b"ASKING"])?;
+        Ok(())
+    }
+
+    /// Whether keys at one place hold what they are sent. When a key expires is not compared, only whether: a load that is gone on with
+    /// counts from its own beginning.
+    fn have_arrived(&mut self, requests: &Requests, together: &[Existing]) -> Result<Vec<bool>> {
+        let Some(Existing { place, .. }) = together.first() else { return Ok(Vec::new()) };
+        let questions = |existing: &Existing| {
+            let key = requests.key(&requests.all[existing.at]);
+            [&b"DUMP"[..], b"PTTL"].map(|name| {
+                let mut question = Vec::new();
+                command(&mut question, &[name, key]);
+                question
+            })
+        };
+        let questions: Vec<_> = together.iter().map(questions).collect();
+        self.connection(place)?.send(&questions.as_flattened().concat())?;
+        let mut have_arrived = Vec::new();
+        for (existing, asked) in together.iter().zip(&questions) {
+            let sent = &requests.all[existing.at];
+            let mut answers = Vec::new();
+            for question in asked {
+                let reply = self.connection(place)?.reply()?;
+                let (address, reply) = self.follow(question, place.1, &place.0, reply)?;
+                if let Value::Error(error) = &reply {
+                    return Err(self.about(requests, sent, &format!("{address}: {error}")));
+                }
+                answers.push(reply);
+            }
+            have_arrived.push(match &answers[..] {
+                [Value::Bytes(found), Value::Int(ttl)] => {
+                    (*ttl != -1) == sent.expires && is_same(requests.value(sent), found)
+                }
+                _ => false,
+            });
         }
-        connection.send(requests.request(sent))?;
-        connection.reply()
+        Ok(have_arrived)
+    }
+
+    /// An error that names the key it is about.
+    fn about(&self, requests: &Requests, sent: &Sent, what: &str) -> Error {
+        let (unit, place) = (self.shared.source.place_unit(), sent.place);
+        let key = requests.key(sent).escape_ascii();
+        Error::Target(format!("{what} ({unit} {place}, key '{key}')"))
+    }
+
+    /// Goes where replies to a request send it, as often as is allowed; returns the last reply, and who gave it.
+    fn follow(&self, request: &[u8], db: u32, address: &str, mut reply: Value) -> Result<(String, Value)> {
+        let mut address = address.to_owned();
+        for _ in 0..REDIRECTIONS_MAX {
+            let Value::Error(error) = &reply else { break };
+            let [kind @ ("MOVED" | "ASK"), slot, to] = error.split(' ').collect::<Vec<_>>()[..] else {
+                break;
+            };
+            // Without a name it is where the one is who says so.
+            let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+            let to = if to.starts_with(':') { format!("{host}{to}") } else { to.to_owned() };
+            if kind == "MOVED" {
+                let mut owners = self.shared.owners.write().unwrap_or_else(PoisonError::into_inner);
+                if let Some(owner) = slot.parse().ok().and_then(|slot: usize| owners.get_mut(slot)) {
+                    owner.clone_from(&to);
+                }
+            }
+            // A connection of its own: the replies to the rest of a batch may be on the way on the others.
+            let mut connection = self.shared.target.connect(&to, db)?;
+            if kind == "ASK" {
+                connection.ask(&[b"ASKING"])?;
+            }
+            connection.send(request)?;
+            reply = connection.reply()?;
+            address = to;
+        }
+        Ok((address, reply))
     }
 
     fn connection(&mut self, place: &Place) -> Result<&mut Connection> {

@@ -71,7 +71,7 @@ impl Value {
     /// Reads one value. Memory is taken as bytes come, whatever lengths are announced.
     ///
     /// # Errors
-    /// The source fails, ends, or holds what is no value or one beyond the limits (`InvalidData`).
+    /// The source fails, ends (`UnexpectedEof`, wherever that is), or holds what is no value or one beyond the limits (`InvalidData`).
     pub fn read(source: &mut impl BufRead, limits: ValueLimits) -> io::Result<Value> {
         read(source, limits)
     }
@@ -84,7 +84,7 @@ fn odd() -> io::Error {
 fn read(source: &mut impl BufRead, limits: ValueLimits) -> io::Result<Value> {
     let mut line = Vec::new();
     source.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-    if line.is_empty() {
+    if !line.ends_with(b"\n") && (line.len() as u64) < LINE_BYTES_MAX {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let line = line.strip_suffix(b"\r\n").ok_or_else(odd)?;
@@ -175,7 +175,10 @@ mod tests {
         ];
         for (text, wanted) in cases {
             assert_eq!(read_all(text).unwrap(), wanted, "{}", text.escape_ascii());
-            (0..text.len()).for_each(|len| assert!(read_all(&text[..len]).is_err(), "{len}"));
+            for len in 0..text.len() {
+                let kind = read_all(&text[..len]).unwrap_err().kind();
+                assert_eq!(kind, io::ErrorKind::UnexpectedEof, "{}", text[..len].escape_ascii());
+            }
         }
     }
 

@@ -38,8 +38,9 @@ impl Connection {
         let db = address.db.to_string();
         for words in [&[&["HELLO", "3"][..], login].concat()[..], &["SELECT", &db]] {
             let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-            if let [Reply::Error(text)] = &connection.ask(&[&words])?[..] {
-                return Err(Error::Command(text.clone()));
+            connection.send(&[&words])?;
+            if let Reply::Error(text) = connection.reply()? {
+                return Err(Error::Command(text));
             }
         }
         Ok(connection)
@@ -55,16 +56,23 @@ impl Connection {
         self.stream.buffer().is_empty() && is_silent() && socket.set_nonblocking(false).is_ok()
     }
 
-    /// Sends commands and returns the replies.
+    /// Sends commands.
     ///
     /// # Errors
     /// The connection is of no use any more.
-    pub fn ask(&mut self, commands: &[&[&[u8]]]) -> Result<Vec<Reply>> {
+    pub fn send(&mut self, commands: &[&[&[u8]]]) -> Result<()> {
         let mut bytes = Vec::new();
         for words in commands {
             encode_command(&mut bytes, words.iter().copied());
         }
-        self.stream.get_mut().write_all(&bytes)?;
-        commands.iter().map(|_| Ok(reply::read(&mut self.stream)?)).collect()
+        Ok(self.stream.get_mut().write_all(&bytes)?)
+    }
+
+    /// Waits for one reply.
+    ///
+    /// # Errors
+    /// The connection is of no use any more.
+    pub fn reply(&mut self) -> Result<Reply> {
+        Ok(reply::read(&mut self.stream)?)
     }
 }

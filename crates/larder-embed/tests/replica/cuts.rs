@@ -1,7 +1,7 @@
 //! Links that break: the replica goes on where it was, and serves what it has meanwhile.
 
 use super::{KINDS, PATIENCE, catch_up, compare, fill, start, url, wait_until};
-use larder_embed::{Event, LinkStatus, Replica, ReplicaOptions};
+use larder_embed::{Error, Event, LinkStatus, Replica, ReplicaOptions, Reply, Wait};
 use larder_testkit::{Kind, seed};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -73,7 +73,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, left: Option<&AtomicI64>) {
 #[test]
 fn a_cut_link_goes_on_without_a_snapshot() {
     for kind in KINDS {
-        let server = start(kind, &[]);
+        // Much may be written before the proxy has its turn, and none of it may be lost.
+        let server = start(kind, &["--repl-backlog-size", "256mb"]);
         let mut client = server.client();
         let proxy = Proxy::to(server.port());
         let replica = Replica::connect(&proxy.url()).expect("it connects");
@@ -158,4 +159,63 @@ fn a_replica_ends_while_there_is_no_primary() {
     let store = replica.data().clone();
     drop(replica);
     assert_eq!(store.dbsize().expect("it can be read on"), 0);
+}
+
+/// Passes connections on to a port; on one that asks for `INFO` the replies end after this many bytes.
+fn cut_at_info(port: u16, after: usize) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let own = listener.local_addr().expect("it has an address").port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().map_while(Result::ok) {
+            let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)) else { return };
+            let has_asked = Arc::new(AtomicBool::new(false));
+            let asks = Arc::clone(&has_asked);
+            let (mut from, mut to) =
+                (client.try_clone().expect("a copy"), server.try_clone().expect("a copy"));
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(read @ 1..) = from.read(&mut bytes) {
+                    // A write and the question come at once.
+                    asks.fetch_or(bytes[..read].windows(4).any(|word| word == b"INFO"), Relaxed);
+                    if to.write_all(&bytes[..read]).is_err() {
+                        break;
+                    }
+                }
+                let _ = to.shutdown(Shutdown::Both);
+            });
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(read @ 1..) = server.read(&mut bytes) {
+                    let passed = if has_asked.load(Relaxed) { after.min(read) } else { read };
+                    if client.write_all(&bytes[..passed]).is_err() || passed < read {
+                        break;
+                    }
+                }
+                let _ = client.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    own
+}
+
+#[test]
+fn a_link_that_breaks_between_a_write_and_the_question_has_executed_the_write() {
+    let server = start(Kind::Larder, &[]);
+    // The reply to the write has 4 bytes: `:1`, and the end of the line.
+    for after in 0..8 {
+        server.client().ask("SET n 0");
+        let url = format!("redis://127.0.0.1:{}", cut_at_info(server.port(), after));
+        let replica = Replica::connect(&url).expect("it connects");
+        let result = replica.write(&["INCR", "n"], Wait::Own(PATIENCE));
+        match &result {
+            Err(Error::Connection(_)) if after < 4 => {}
+            Err(Error::Executed { reply: Reply::Int(1), reason }) if after >= 4 => {
+                assert!(matches!(&**reason, Error::Connection(_)), "{reason}");
+            }
+            _ => panic!("{after}: {result:?}"),
+        }
+        assert_eq!(server.client().ask("GET n").text(), "1", "{after}");
+        // The next one gets a connection of its own.
+        assert_eq!(replica.write(&["INCR", "n"], Wait::Primary).expect("it is answered"), Reply::Int(2));
+    }
 }

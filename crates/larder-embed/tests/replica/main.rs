@@ -164,6 +164,34 @@ fn users_and_databases() {
 }
 
 #[test]
+fn a_write_that_was_executed_says_so_to_who_may_not_wait_for_it() {
+    for kind in KINDS {
+        let server = start(kind, &[]);
+        let mut client = server.client();
+        client.ask("ACL SETUSER blind on >p ~* +psync +replconf +ping +hello +select +incr");
+        let replica = Replica::connect(&format!("redis://blind:p@127.0.0.1:{}", server.port()));
+        let replica = replica.expect("it has the rights");
+        for number in 1..4 {
+            match replica.write(&["INCR", "n"], OWN) {
+                Err(Error::Executed { reply, reason }) => {
+                    assert_eq!(reply, Reply::Int(number));
+                    assert!(
+                        matches!(&*reason, Error::Command(text) if text.starts_with("NOPERM")),
+                        "{reason}"
+                    );
+                }
+                other => panic!("{}: {other:?}", kind.name()),
+            }
+            assert_eq!(client.ask("GET n").text(), number.to_string());
+        }
+        // What was not executed says that, and nobody has to wait.
+        let refused = replica.write(&["DECR", "n"], OWN);
+        assert!(matches!(&refused, Err(Error::Command(text)) if text.starts_with("NOPERM")), "{refused:?}");
+        assert_eq!(replica.write(&["INCR", "n"], Wait::Primary).expect("it is answered"), Reply::Int(4));
+    }
+}
+
+#[test]
 fn what_cannot_be_followed() {
     let options = ReplicaOptions::new().patience(Duration::from_millis(300));
     let connect = |url: &str| Replica::connect_with(url, &options).map(drop).expect_err("there is nobody");

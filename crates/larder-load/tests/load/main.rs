@@ -2,6 +2,9 @@
 
 mod commands;
 mod files;
+mod killed;
+mod redirections;
+mod resumed;
 mod servers;
 mod support;
 mod tables;

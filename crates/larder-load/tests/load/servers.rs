@@ -96,7 +96,8 @@ fn sources_without_rights_and_links_that_break_end_the_load() {
     // Nothing is half-loaded: what has come is whole.
     let port = proxy(server.port(), Arc::new(AtomicI64::new(20_000)));
     let report = load(&options(port, None, to.port())).unwrap();
-    assert!(report.failure.unwrap().contains("closed the connection"));
+    let failure = report.failure.unwrap();
+    assert!(failure.contains("closed the connection"), "{failure}");
     let expected = digests(&mut client, 0);
     let found = digests(&mut to.client(), 0);
     assert!(found.iter().all(|key| expected.contains(key)));

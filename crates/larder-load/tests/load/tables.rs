@@ -175,6 +175,24 @@ fn what_is_not_loaded_is_named() {
 }
 
 #[test]
+fn a_file_of_rejects_that_cannot_be_written_leaves_the_report() {
+    let folder = temp_dir();
+    let path = folder.join("rows");
+    fs::write(&path, "{\"k\":\"a\",\"v\":1}\nnonsense\n{\"k\":\"b\",\"v\":2}\n").unwrap();
+    let server = Server::larder(DEBUG);
+    let string = "key = '{k}'\ntype = 'string'\nvalue = '{v}'";
+    let options = Options {
+        rejects: Some("/dev/full".into()),
+        ..options(&path, Format::Ndjson, string, server.port())
+    };
+    let report = load(&options).unwrap();
+    assert_eq!((report.keys, report.rows, report.rejected), (2, 2, 1));
+    let failure = report.failure.unwrap();
+    assert!(failure.starts_with("the file of rejects: "), "{failure}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_target_without_rights_or_memory_ends_the_load() {
     let folder = temp_dir();
     let path = folder.join("rows");
@@ -258,8 +276,17 @@ fn clusters_get_each_key_where_it_belongs() {
             std::thread::yield_now();
         }
     }
-    let report = load(&options(&path, Format::Csv, MAPPINGS[0], nodes[1].port())).unwrap();
+    let state = folder.join("state");
+    let mut options = options(&path, Format::Csv, MAPPINGS[0], nodes[1].port());
+    options.state = Some(state.clone());
+    let report = load(&options).unwrap();
     complete(&report);
+    // Gone on with, keys are compared where they are.
+    let text = fs::read_to_string(&state).unwrap();
+    fs::write(&state, text.replace("done 0\n", "")).unwrap();
+    let again = load(&options).unwrap();
+    complete(&again);
+    assert_eq!((again.keys, again.skipped_batches), (report.keys, 0));
     let sizes = [a.ask("DBSIZE").int() as u64, b.ask("DBSIZE").int() as u64];
     assert!(sizes.iter().all(|&size| size > 0) && sizes.iter().sum::<u64>() == report.keys, "{sizes:?}");
     fs::remove_dir_all(&folder).unwrap();
