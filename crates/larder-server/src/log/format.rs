@@ -147,8 +147,13 @@ mod tests {
         );
         assert_eq!(
             line.write(LogFormat::Json),
-            "{\"pid\":7,\"role\":\"{who}\",\"timestamp\":\"now\",\"level\":\"info\",\
+            "{\"pid\":7,\"role\":\"primary\",\"timestamp\":\"now\",\"level\":\"info\",\
              \"message\":\"a \\\"b\\\" \\\\ c\\nd\\te\\u0001é\"}\n"
         );
+        let line = Line { role: Role::Replica as u8 as char, ..line };
+        assert!(line.write(LogFormat::Legacy).starts_with("7:S "));
+        for form in [LogFormat::Logfmt, LogFormat::Json] {
+            assert!(line.write(form).contains("replica"));
+        }
     }
 }
