@@ -21,7 +21,10 @@ mod convert;
 mod debug;
 mod interpreter;
 mod load;
+mod outcome;
+mod program;
 mod run;
 
 pub(crate) use load::{find_library, load_library};
-pub(crate) use run::{Invocation, Program, compile, debug_session, run};
+pub(crate) use program::{Invocation, Program};
+pub(crate) use run::{compile, debug_session, run};

@@ -1,11 +1,12 @@
-//! Running a script or a function: what it may do, what it asks for, and what becomes of its result.
+//! Running a script or a function: what it may do, and what it asks for.
 
 use super::caller::{self, Caller, Heard};
 use super::convert::compile_error;
-use super::convert::{Fields, Writer};
 use super::debug::{self, Debugger};
 use super::interpreter::Interpreter;
 use super::load;
+use super::outcome::{add_place, counted_as, finish, internal};
+use super::program::{Invocation, Program};
 use crate::acl;
 use crate::command::keys;
 use crate::command::spec::{Found, Scope, flags};
@@ -20,48 +21,15 @@ use crate::host::LogLevel;
 use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
 use crate::scripts::header::ScriptFlags;
-use crate::scripts::library::Library;
 use larder_lua::gateway::{Exchange, Refusal, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
-use mlua::{Result, Table, Value};
+use mlua::{Result, Value};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// What is to be run.
-pub(crate) enum Program {
-    /// A script.
-    Script(Arc<Script>),
-    /// A function of a library, by its number there.
-    Function(Arc<Library>, usize),
-}
-
-/// How it is called.
-pub(crate) struct Invocation<'a> {
-    pub program: Program,
-    /// The whole command; keys begin at its fourth argument.
-    pub args: Args<'a>,
-    pub key_count: usize,
-    /// By a command that ends in `_RO`.
-    pub read_only: bool,
-}
-
-impl Program {
-    fn name(&self) -> &[u8] {
-        match self {
-            Program::Script(script) => &script.sha,
-            Program::Function(library, at) => &library.functions[*at].name,
-        }
-    }
-
-    fn flags(&self) -> Option<ScriptFlags> {
-        match self {
-            Program::Script(script) => script.flags,
-            Program::Function(library, at) => Some(library.functions[*at].flags),
-        }
-    }
-}
+/// How long a debugged script waits for its client before it looks whether it has to end.
+const LISTEN_MAX: Duration = Duration::from_millis(100);
 
 /// Compiles a script, so that one with errors is not kept.
 pub(crate) fn compile(engine: &Engine, script: &Script) -> CommandResult {
@@ -605,100 +573,4 @@ impl Caller for Run<'_, '_> {
         }
         self.call(&mut exchange);
     }
-}
-
-/// How long a debugged script waits for its client before it looks whether it has to end.
-const LISTEN_MAX: Duration = Duration::from_millis(100);
-
-/// Writes the result, or returns the error.
-fn finish(
-    context: &mut Context<'_>,
-    fields: &Fields,
-    program: &Program,
-    outcome: Result<(bool, Value)>,
-    resp3: bool,
-) -> CommandResult {
-    let (worked, value) = outcome.map_err(|error| internal(&error))?;
-    match value {
-        Value::Table(error) if !worked => {
-            Err(raised(fields, &error).unwrap_or_else(|error| internal(&error)))
-        }
-        Value::Error(error) if !worked => Err(internal(&error)),
-        // Lua does not ask the handler of errors when memory runs out, or when the handler itself fails.
-        Value::String(message) if !worked => Err(unhandled(program, &message.as_bytes())),
-        _ if !worked => Err(CommandError::Fixed("ERR unknown error")),
-        value => {
-            if let Value::Table(table) = &value
-                && let Ok(Some(error)) = returned_error(fields, table)
-            {
-                return Err(error);
-            }
-            let (engine, worker) = (context.engine, &*context.worker);
-            let count = |text: &[u8]| dispatch::count_error(engine, worker, text);
-            let writer = Writer { fields, resp3, count: &count };
-            writer.write(&value, &mut context.reply, 0).map_err(|error| internal(&error))
-        }
-    }
-}
-
-/// The error that a script has returned, if it has.
-fn returned_error(fields: &Fields, table: &Table) -> Result<Option<CommandError>> {
-    let Value::String(text) = table.raw_get(&fields.err)? else { return Ok(None) };
-    Ok(Some(counted_or_not(fields, table, text.as_bytes().to_vec())?))
-}
-
-/// The error that a script has raised, with the place.
-fn raised(fields: &Fields, table: &Table) -> Result<CommandError> {
-    let mut text = match table.raw_get(&fields.err)? {
-        Value::String(text) => text.as_bytes().to_vec(),
-        Value::Integer(n) => n.to_string().into_bytes(),
-        Value::Number(n) => n.to_string().into_bytes(),
-        _ => b"ERR unknown error".to_vec(),
-    };
-    let part = |field| match table.raw_get(field) {
-        Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
-        Ok(Value::Integer(n)) => Some(n.to_string().into_bytes()),
-        _ => None,
-    };
-    if let (Some(source), Some(line)) = (part(&fields.source), part(&fields.line)) {
-        add_place(&mut text, &source, &line);
-    }
-    counted_or_not(fields, table, text)
-}
-
-/// What a refusal is counted as: for the lack of a right, the error that a client would get.
-fn counted_as(error: &CommandError) -> CommandError {
-    let wire = error.wire();
-    let lacks_right = wire.strip_prefix(b"ERR ").is_some_and(|text| text.starts_with(acl::FAILURE_IN_SCRIPT));
-    if lacks_right { CommandError::Fixed("NOPERM ") } else { error.clone() }
-}
-
-/// An error that is no table.
-fn unhandled(program: &Program, message: &[u8]) -> CommandError {
-    let mut text = b"ERR Error running script ".to_vec();
-    if matches!(program, Program::Script(_)) {
-        text.extend_from_slice(b"f_");
-    }
-    for part in [program.name(), b", ", &message[..message.len().min(100)]] {
-        text.extend_from_slice(part);
-    }
-    CommandError::Text(text)
-}
-
-/// An error that came from a command is in the statistics already.
-fn counted_or_not(fields: &Fields, table: &Table, text: Vec<u8>) -> Result<CommandError> {
-    let is_counted = table.raw_get::<Value>(&fields.ignore)? == Value::Boolean(true);
-    Ok(if is_counted { CommandError::Counted(text) } else { CommandError::Custom(text) })
-}
-
-fn add_place(text: &mut Vec<u8>, source: &[u8], line: &[u8]) {
-    for part in [b" script: on ", source, b":", line, b"."] {
-        text.extend_from_slice(part);
-    }
-}
-
-/// The interpreter itself failed: it is out of memory, or out of stack.
-fn internal(error: &mlua::Error) -> CommandError {
-    let text = error.to_string();
-    CommandError::text(format!("ERR {}", text.lines().next().unwrap_or("unknown error")))
 }
