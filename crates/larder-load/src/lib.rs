@@ -31,6 +31,7 @@ pub mod load;
 pub mod mapping;
 pub mod option;
 pub mod options;
+pub mod pace;
 pub mod rdb;
 pub mod reader;
 pub mod reject;

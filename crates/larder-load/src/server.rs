@@ -7,6 +7,7 @@ use crate::connection::{Connection, command, text_of};
 use crate::cutter::Cutter;
 use crate::error::{Error, Result};
 use crate::group::Group;
+use crate::pace::Pace;
 use crate::shared::{Shared, lock, now_ms};
 use crate::target::Target;
 use indicatif::ProgressBar;
@@ -18,12 +19,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// How many keys a step of a scan looks at.
 const STEP: &[u8] = b"500";
-/// Keys that are asked for at once, at first and at most: what the source has to keep for us grows with them.
-const ASKED_FIRST: usize = 16;
-const ASKED_MAX: usize = 500;
-/// Bytes of payloads at once, below which more keys are asked for the next time, and above which fewer.
-const FEW_BYTES: usize = 1 << 20;
-const MANY_BYTES: usize = 8 << 20;
 /// Most databases that a server may say it has.
 const DATABASES_MAX: usize = 1 << 20;
 
@@ -45,12 +40,12 @@ pub fn load(
         None => databases(&text_of(&source.ask(&mut connection, &[b"INFO", b"keyspace"])?)),
     };
     let seen = Seen { hashers: [RandomState::new(), RandomState::new()], keys: HashSet::new() };
-    let mut walk =
-        Walk { source, connection, shared, cutter, bar, seen, asked: ASKED_FIRST, number: 0, gone: 0 };
+    let mut walk = Walk { source, connection, shared, cutter, bar, seen, number: 0, gone: 0 };
+    let mut pace = Pace::default();
     for db in databases {
         source.ask(&mut walk.connection, &[b"SELECT", db.to_string().as_bytes()])?;
         walk.seen.keys.clear();
-        walk.database(into.unwrap_or(db))?;
+        walk.database(into.unwrap_or(db), &mut pace)?;
     }
     if walk.gone > 0 {
         let text = format!("{} keys went, or their time came, before their values could be read", walk.gone);
@@ -84,31 +79,20 @@ struct Walk<'a, 'b> {
     cutter: &'a mut Cutter<'b>,
     bar: &'a ProgressBar,
     seen: Seen,
-    /// Keys that are asked for at once.
-    asked: usize,
     /// Keys that were found so far.
     number: u64,
     gone: u64,
 }
 
 impl Walk<'_, '_> {
-    fn database(&mut self, into: u32) -> Result<()> {
+    fn database(&mut self, into: u32, pace: &mut Pace) -> Result<()> {
         let mut cursor = b"0".to_vec();
         loop {
             let words: [&[u8]; 4] = [b"SCAN", &cursor, b"COUNT", STEP];
             let reply = self.source.ask(&mut self.connection, &words)?;
             let (next, mut keys) = step_of(reply).ok_or_else(|| self.odd("SCAN"))?;
             keys.retain(|key| self.seen.is_new(key));
-            let mut rest = &keys[..];
-            while !rest.is_empty() {
-                let (now, later) = rest.split_at(self.asked.min(rest.len()));
-                match self.dump(now, into)? {
-                    0..FEW_BYTES => self.asked = ASKED_MAX.min(2 * self.asked),
-                    FEW_BYTES..MANY_BYTES => {}
-                    _ => self.asked = 1.max(self.asked / 4),
-                }
-                rest = later;
-            }
+            pace.each(&keys, |some| self.dump(some, into))?;
             if next == b"0" {
                 return Ok(());
             }

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, command};
 use crate::error::{Error, Result};
+use crate::pace::Pace;
 use crate::reject::Reject;
 use crate::request::{Maker, Requests, Sent};
 use crate::same::is_same;
@@ -16,9 +17,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// How often a request is sent on to another node.
 const REDIRECTIONS_MAX: u32 = 5;
-
-/// Keys that are compared with what they are sent at once: their payloads come at once.
-const JUDGED_MAX: usize = 16;
 
 /// Works until no batch is left.
 pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
@@ -184,27 +182,31 @@ impl Worker<'_> {
         past: Past,
         rejects: &mut Vec<Reject>,
     ) -> Result<()> {
-        for together in existing.chunk_by(|a, b| a.place == b.place).flat_map(|all| all.chunks(JUDGED_MAX)) {
-            let have_arrived = match past {
-                Past::Started => self.have_arrived(requests, together)?,
-                Past::Done | Past::New => vec![false; together.len()],
-            };
-            for (Existing { at, .. }, has_arrived) in together.iter().zip(have_arrived) {
-                let sent = &requests.all[*at];
-                if has_arrived {
-                    self.count(std::slice::from_ref(sent));
-                } else {
-                    rejects.push(Reject::new(sent.place, "the key exists", requests.key(sent)));
+        let mut pace = Pace::default();
+        for at_one_place in existing.chunk_by(|a, b| a.place == b.place) {
+            pace.each(at_one_place, |together| {
+                let (have_arrived, bytes) = match past {
+                    Past::Started => self.have_arrived(requests, together)?,
+                    Past::Done | Past::New => (vec![false; together.len()], 0),
+                };
+                for (Existing { at, .. }, has_arrived) in together.iter().zip(have_arrived) {
+                    let sent = &requests.all[*at];
+                    if has_arrived {
+                        self.count(std::slice::from_ref(sent));
+                    } else {
+                        rejects.push(Reject::new(sent.place, "the key exists", requests.key(sent)));
+                    }
                 }
-            }
+                Ok::<_, Error>(bytes)
+            })?;
         }
         Ok(())
     }
 
     /// Whether keys at one place hold what they are sent. When a key expires is not compared, only whether: a load that is gone on with
-    /// counts from its own beginning.
-    fn have_arrived(&mut self, requests: &Requests, together: &[Existing]) -> Result<Vec<bool>> {
-        let Some(Existing { place, .. }) = together.first() else { return Ok(Vec::new()) };
+    /// counts from its own beginning. Returns also how many bytes the values there are.
+    fn have_arrived(&mut self, requests: &Requests, together: &[Existing]) -> Result<(Vec<bool>, usize)> {
+        let Some(Existing { place, .. }) = together.first() else { return Ok((Vec::new(), 0)) };
         let questions = |existing: &Existing| {
             let key = requests.key(&requests.all[existing.at]);
             [&b"DUMP"[..], b"PTTL"].map(|name| {
@@ -215,7 +217,7 @@ impl Worker<'_> {
         };
         let questions: Vec<_> = together.iter().map(questions).collect();
         self.connection(place)?.send(&questions.as_flattened().concat())?;
-        let mut have_arrived = Vec::new();
+        let (mut have_arrived, mut bytes) = (Vec::new(), 0);
         for (existing, asked) in together.iter().zip(&questions) {
             let sent = &requests.all[existing.at];
             let mut answers = Vec::new();
@@ -229,12 +231,13 @@ impl Worker<'_> {
             }
             have_arrived.push(match &answers[..] {
                 [Value::Bytes(found), Value::Int(ttl)] => {
+                    bytes += found.len();
                     (*ttl != -1) == sent.expires && is_same(requests.value(sent), found)
                 }
                 _ => false,
             });
         }
-        Ok(have_arrived)
+        Ok((have_arrived, bytes))
     }
 
     /// An error that names the key it is about.
