@@ -135,8 +135,7 @@ fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.sync_all()?;
     fs::rename(temporary, path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    crate::sys::sync_dir(path)
 }
 
 fn read_text(path: &str) -> Result<String, FatalConfig<DirectiveError>> {

@@ -3,6 +3,7 @@
 //! A lock on it keeps a second node from using it as long as this one lives. The lock belongs to the file that has the name: a new text is locked
 //! before it takes the name, so that there is no moment at which nobody has it.
 
+use crate::sys::sync_dir;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -42,7 +43,7 @@ impl NodesFile {
     pub fn sync(&mut self) -> io::Result<()> {
         if !self.is_synced {
             self.locked.sync_all()?;
-            self.sync_folder()?;
+            sync_dir(&self.path)?;
             self.is_synced = true;
         }
         Ok(())
@@ -68,12 +69,7 @@ impl NodesFile {
         lock(&file)?;
         fs::rename(temporary, &self.path)?;
         (self.locked, self.is_synced) = (file, must_sync);
-        if must_sync { self.sync_folder() } else { Ok(()) }
-    }
-
-    fn sync_folder(&self) -> io::Result<()> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        if must_sync { sync_dir(&self.path) } else { Ok(()) }
     }
 }
 

@@ -18,7 +18,7 @@ pub fn put_in_place(from: &Path, to: &Path, pace: &mut Pace<'_>) -> io::Result<(
     // As long as it is open it is not gone.
     let old = File::open(to).ok();
     fs::rename(from, to)?;
-    sync_dir(to)?;
+    sys::sync_dir(to)?;
     if let Some(old) = old {
         forget_pages(&old, pace);
     }
@@ -42,10 +42,4 @@ pub fn forget_pages(file: &File, pace: &mut Pace<'_>) {
         sys::forget_pages(file, start..len.min(start + STEP_BYTES));
         pace.look();
     }
-}
-
-/// Has the directory of a path on the disk.
-pub fn sync_dir(path: &Path) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }

@@ -101,6 +101,12 @@ pub fn wait_for_socket(socket: &impl AsFd, writes: bool, patience: Duration) -> 
     poll(&mut [PollFd::new(socket, events)], timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
+/// Has the directory of a path on the disk.
+pub fn sync_dir(path: &Path) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(dir)?.sync_all()
+}
+
 /// Changes a file's permissions.
 pub fn set_permissions(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
