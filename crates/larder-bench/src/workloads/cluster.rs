@@ -23,6 +23,10 @@ const NODE_MOST: f64 = 1.03;
 const NODE_TIMEOUT_MS: &str = "2000";
 /// Primaries, and replicas.
 pub(super) const PRIMARIES: usize = 3;
+/// Slots of each primary at the beginning; the last one has fewer.
+pub(super) const SLOTS_EACH: usize = 16_384_usize.div_ceil(PRIMARIES);
+/// What keys are set to.
+pub(super) const VALUE: &str = "a value of 20 bytes.";
 /// How long a cluster may take for anything.
 const AT_MOST: Duration = Duration::from_secs(120);
 
@@ -81,7 +85,7 @@ impl Side {
     }
 }
 
-fn key(number: usize) -> String {
+pub(super) fn key(number: usize) -> String {
     format!("key:{number:012}")
 }
 
@@ -89,7 +93,7 @@ fn key(number: usize) -> String {
 fn sets() -> impl FnMut(&mut Vec<u8>) {
     let mut next = 0;
     move |out| {
-        resp::command(out, &[b"SET", key(next % KEYS).as_bytes(), b"a value of 20 bytes."]);
+        resp::command(out, &[b"SET", key(next % KEYS).as_bytes(), VALUE.as_bytes()]);
         next += 1;
     }
 }
@@ -99,7 +103,7 @@ fn commands(verb: &str) -> impl FnMut(&mut Vec<u8>) {
     move |out| {
         let key = key(rng.usize(..KEYS));
         match is_set {
-            true => resp::command(out, &[b"SET", key.as_bytes(), b"a value of 20 bytes."]),
+            true => resp::command(out, &[b"SET", key.as_bytes(), VALUE.as_bytes()]),
             false => resp::command(out, &[b"GET", key.as_bytes()]),
         }
     }
@@ -178,11 +182,6 @@ impl Member {
     }
 }
 
-/// The first slot of a primary, by its place, at the beginning.
-pub(super) fn first_slot(primary: usize) -> usize {
-    primary * 5462
-}
-
 impl Group {
     /// A node by its place.
     pub(super) fn node(&self, at: usize) -> &Member {
@@ -193,7 +192,7 @@ impl Group {
         let nodes = (0..2 * PRIMARIES).map(|_| Member::start(context)).collect::<io::Result<Vec<_>>>()?;
         for (at, node) in nodes.iter().enumerate() {
             if at < PRIMARIES {
-                let (from, to) = (first_slot(at), first_slot(at + 1).min(16_384) - 1);
+                let (from, to) = (at * SLOTS_EACH, ((at + 1) * SLOTS_EACH).min(16_384) - 1);
                 node.ask(&format!("CLUSTER ADDSLOTSRANGE {from} {to}"))?;
                 node.ask(&format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
             }

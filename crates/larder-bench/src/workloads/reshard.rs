@@ -2,7 +2,7 @@
 //!
 //! Servers that know no atomic migration are left out.
 
-use super::cluster::{Group, PRIMARIES, first_slot, wait};
+use super::cluster::{Group, PRIMARIES, SLOTS_EACH, VALUE, key, wait};
 use super::idle::percentile;
 use crate::context::Context;
 use crate::data::SEED;
@@ -71,14 +71,9 @@ pub fn run(context: &mut Context) -> io::Result<()> {
     Ok(())
 }
 
-fn key(number: usize) -> String {
-    format!("key:{number:012}")
-}
-
 /// Whose slots they are at the beginning.
 fn shard_of(key: &str) -> usize {
-    let slot = usize::from(key_slot(key.as_bytes()));
-    (0..PRIMARIES).rev().find(|&shard| first_slot(shard) <= slot).unwrap_or(0)
+    usize::from(key_slot(key.as_bytes())) / SLOTS_EACH
 }
 
 fn fill(group: &Group, keys: usize) -> io::Result<()> {
@@ -86,7 +81,7 @@ fn fill(group: &Group, keys: usize) -> io::Result<()> {
     let mut loaders = ports.map(Loader::connect).collect::<io::Result<Vec<_>>>()?;
     for number in 0..keys {
         let key = key(number);
-        loaders[shard_of(&key)].send(&[b"SET", key.as_bytes(), b"a value of 20 bytes."])?;
+        loaders[shard_of(&key)].send(&[b"SET", key.as_bytes(), VALUE.as_bytes()])?;
     }
     loaders.into_iter().try_for_each(Loader::finish)
 }
@@ -143,8 +138,7 @@ fn ask(group: &Group, keys: usize, seed: u64, ends: &AtomicBool) -> io::Result<V
     let (mut rng, mut latencies) = (Rng::with_seed(seed), Vec::new());
     while !ends.load(Relaxed) {
         let key = key(rng.usize(..keys));
-        let words: &[&str] =
-            if latencies.len() % 2 == 0 { &["GET", &key] } else { &["SET", &key, "a value of 20 bytes."] };
+        let words: &[&str] = if latencies.len() % 2 == 0 { &["GET", &key] } else { &["SET", &key, VALUE] };
         let slot = usize::from(key_slot(key.as_bytes()));
         let mut at = known[slot].unwrap_or_else(|| shard_of(&key));
         let begun = Instant::now();
