@@ -5,34 +5,27 @@ use crate::acl;
 use crate::command::table::table;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// No flag of its own: a key that the client watches was changed.
-const TOUCHED: u32 = 0;
-
 /// The letters of a client's flags.
 pub(crate) fn flag_letters(client: &ClientShared) -> String {
     let letters = [
-        (client_flags::MONITOR, 'O'),
-        (client_flags::REPLICA, 'S'),
-        (client_flags::PRIMARY, 'M'),
-        (client_flags::PUBSUB, 'P'),
-        (client_flags::MULTI, 'x'),
-        (client_flags::BLOCKED, 'b'),
-        (client_flags::TRACKING, 't'),
-        (client_flags::BROKEN_REDIRECT, 'R'),
-        (client_flags::BROADCAST, 'B'),
-        (TOUCHED, 'd'),
-        (client_flags::CLOSING, 'c'),
-        (client_flags::UNIX, 'U'),
-        (client_flags::READS_REPLICA, 'r'),
-        (client_flags::NO_EVICT, 'e'),
-        (client_flags::NO_TOUCH, 'T'),
-        (client_flags::IMPORT_SOURCE, 'I'),
+        (client.has(client_flags::MONITOR), 'O'),
+        (client.has(client_flags::REPLICA), 'S'),
+        (client.has(client_flags::PRIMARY), 'M'),
+        (client.has(client_flags::PUBSUB), 'P'),
+        (client.has(client_flags::MULTI), 'x'),
+        (client.has(client_flags::BLOCKED), 'b'),
+        (client.has(client_flags::TRACKING), 't'),
+        (client.has(client_flags::BROKEN_REDIRECT), 'R'),
+        (client.has(client_flags::BROADCAST), 'B'),
+        (client.is_touched(), 'd'),
+        (client.has(client_flags::CLOSING), 'c'),
+        (client.has(client_flags::UNIX), 'U'),
+        (client.has(client_flags::READS_REPLICA), 'r'),
+        (client.has(client_flags::NO_EVICT), 'e'),
+        (client.has(client_flags::NO_TOUCH), 'T'),
+        (client.has(client_flags::IMPORT_SOURCE), 'I'),
     ];
-    let set: String = letters
-        .iter()
-        .filter(|(flag, _)| if *flag == TOUCHED { client.is_touched() } else { client.has(*flag) })
-        .map(|(_, letter)| *letter)
-        .collect();
+    let set: String = letters.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
     if set.is_empty() { "N".to_owned() } else { set }
 }
 

@@ -27,7 +27,7 @@ use crate::config::MaxmemoryPolicy;
 use crate::delivery::invalidations::Invalidations;
 use crate::engine::Engine;
 use crate::keyspace::access::AccessRules;
-use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
+use crate::keyspace::field_expiry::{NEVER, earliest_of_removed};
 use crate::stats::memory_meter::{Growth, share_growth};
 use larder_collections::key_table::OwnedValue;
 use pool::{Candidate, Policy, Pool};
@@ -267,9 +267,7 @@ fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidatio
         engine.eviction.kept_aside.fetch_add(cost(&entry) as i64, Relaxed);
     }
     let Some(removed) = table.remove(key.hash, key.bytes) else { return false };
-    if let OwnedValue::Out(value) = &removed.value {
-        data.field_expiry.note(db, key.bytes, earliest_field_expiry(value), NEVER);
-    }
+    data.field_expiry.note(db, key.bytes, earliest_of_removed(&removed.value), NEVER);
     tell(turn, &mut data, db, &key, invalidations);
     drop(data);
     if let OwnedValue::Out(value) = removed.value {

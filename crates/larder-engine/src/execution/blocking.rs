@@ -128,9 +128,7 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
 /// One of the keys has got another type.
 fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<Vec<(usize, Key<'w>)>> {
     let mut news = Vec::new();
-    take_along(context, waiter);
-    for (at, name) in waiter.keys.iter().enumerate() {
-        let key = context.key(name);
+    for (at, key) in keys_of(context, waiter).into_iter().enumerate() {
         if !context.holds(&key) {
             continue;
         }
@@ -140,7 +138,7 @@ fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<
             }
             BlockedOp::Read { after, .. } => has_entries_after(context, &key, after[at]),
             // A group delivers an entry once.
-            BlockedOp::ReadGroup(_) if waiter.keys[..at].contains(name) => false,
+            BlockedOp::ReadGroup(_) if waiter.keys[..at].iter().any(|other| **other == *key.bytes) => false,
             // A key that has got another type says so when its own turn comes.
             BlockedOp::ReadGroup(read) => match context.peek_kind(&key) {
                 Some(Kind::Stream) | None => has_unread(context, &key, read)?,
@@ -155,14 +153,15 @@ fn news_for<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> CommandResult<
     Ok(news)
 }
 
-/// Locks the shards of a waiter's other keys as well, as far as they are free: what these keys have become matters, since the waiter's
+/// The keys of a waiter. The shards of all of them are locked, as far as they are free: what these keys have become matters, since the waiter's
 /// command looks at all of them. A key whose shard another thread holds at this moment counts as one that is not there.
-fn take_along(context: &mut Context<'_>, waiter: &Waiter) {
-    let keys = || waiter.keys.iter().map(|name| context.engine.key(name).shard());
-    if !keys().all(|shard| context.held.holds(shard)) {
+fn keys_of<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> Vec<Key<'w>> {
+    let keys: Vec<Key<'w>> = waiter.keys.iter().map(|name| context.key(name)).collect();
+    if !keys.iter().all(|key| context.holds(key)) {
         let held = std::mem::replace(&mut context.held, Held::None);
-        context.held = context.engine.shards.widen_now(held, keys());
+        context.held = context.engine.shards.widen_now(held, keys.iter().map(Key::shard));
     }
+    keys
 }
 
 /// Serves a waiter, unless somebody else claims it first: from the first of its keys that has something, which may be another
@@ -171,9 +170,7 @@ fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     if !waiter.take() {
         return;
     }
-    take_along(context, waiter);
-    let first = waiter.keys.iter().find_map(|name| {
-        let key = context.key(name);
+    let first = keys_of(context, waiter).into_iter().find_map(|key| {
         if context.holds(&key) { context.peek_kind(&key).map(|kind| (key, kind)) } else { None }
     });
     let (key, kind) = first.expect("a key that it waits for is ready, and held");

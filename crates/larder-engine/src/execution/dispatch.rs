@@ -449,15 +449,12 @@ fn run(
     if !context.ready.is_empty() {
         blocking::serve_ready(&mut context);
     }
-    if let Some(counted) = counted
-        && !context.worker.effects.is_empty()
-        && engine.append_log.streams()
-    {
-        counted.note_sent_to_replicas(engine, context.worker);
-    }
     if !context.worker.effects.is_empty()
         || context.worker.unit.as_ref().is_some_and(|unit| !unit.is_passed_on)
     {
+        if let Some(counted) = counted.filter(|_| engine.append_log.streams()) {
+            counted.note_sent_to_replicas(engine, context.worker);
+        }
         context.append_effects();
     }
     let flow = context.flow;

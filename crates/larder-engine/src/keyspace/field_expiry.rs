@@ -5,6 +5,7 @@
 //!
 //! An entry may outlive its hash (one that is replaced while a file is loaded): it is dropped when its time comes.
 
+use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
 use std::collections::BTreeSet;
 
@@ -81,6 +82,11 @@ impl FieldExpiries {
 /// When the first field of a value expires, if it is a hash.
 pub(crate) fn earliest_field_expiry(value: &Value) -> u64 {
     if let Value::Hash(hash) = value { hash.soonest() } else { NEVER }
+}
+
+/// The same for what was taken out of a table.
+pub(crate) fn earliest_of_removed(value: &OwnedValue<Value>) -> u64 {
+    if let OwnedValue::Out(value) = value { earliest_field_expiry(value) } else { NEVER }
 }
 
 #[cfg(test)]

@@ -9,12 +9,11 @@ use crate::eviction::{Evictor, Turn};
 use crate::execution::tracking::limit_keys;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::deadlines::due_at;
-use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
+use crate::keyspace::field_expiry::{NEVER, earliest_of_removed};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::shard::ShardData;
 use crate::maintenance::replication::ReplicationCron;
 use crate::stats::rates::Sample;
-use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -228,11 +227,7 @@ impl Engine {
             let mut gone: Vec<(Box<[u8]>, u64)> = Vec::new();
             let lazily = self.expires_lazily();
             let removed = table.take_expired(due_ms, EXPIRE_BATCH, |key, value| {
-                let first_field = match &value {
-                    OwnedValue::Out(value) => earliest_field_expiry(value),
-                    _ => NEVER,
-                };
-                gone.push((key.into(), first_field));
+                gone.push((key.into(), earliest_of_removed(&value)));
                 self.background.discard_owned(value, lazily);
             });
             for (name, first_field) in &gone {

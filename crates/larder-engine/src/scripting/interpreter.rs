@@ -186,7 +186,7 @@ impl Interpreter {
         let functions = Rc::new(functions);
         // Garbage may have been collected meanwhile.
         let bytes = self.lua.used_memory().saturating_sub(held).max(library.text.len()) as u64;
-        if let Some(engine) = self.scripts_of.upgrade() {
+        if let Some(engine) = self.engine() {
             engine.scripts.function_bytes.fetch_add(bytes, Relaxed);
             self.account(&engine.scripts, self.lua.used_memory() as u64);
         }

@@ -66,15 +66,12 @@ pub(crate) fn load_library(engine: &Engine, text: &[u8], limited: bool) -> Comma
     let failed = |error: &mlua::Error| CommandError::text(format!("ERR {error}"));
     let interpreter = Interpreter::of_thread(engine).map_err(|error| failed(&error))?;
     let until = limited.then(|| crate::clock::instant() + TIME_MAX);
-    let mut loading = Loading { engine, until, timed_out: false };
     let held = interpreter.lua.used_memory();
-    let outcome = execute(&interpreter, &text[code_at..], &mut loading);
-    if loading.timed_out {
-        Interpreter::discard();
-        return Err(CommandError::Fixed("ERR Error registering functions: ERR FUNCTION LOAD timeout"));
-    }
-    let entries = match outcome {
+    let entries = match execute(engine, &interpreter, &text[code_at..], until) {
         Ok(entries) => entries,
+        Err(Failure::TimedOut) => {
+            return Err(CommandError::Fixed("ERR Error registering functions: ERR FUNCTION LOAD timeout"));
+        }
         Err(Failure::Compiling(text)) => return Err(prefixed("ERR Error compiling function: ", &text)),
         Err(Failure::Running(text)) => return Err(prefixed("ERR Error registering functions: ", &text)),
     };
@@ -122,14 +119,9 @@ fn functions_of(interpreter: &Interpreter, library: &Library) -> Result<Function
     let code_at = header::of_library(&library.text).map_or(0, |(_, at)| at);
     let engine = interpreter.engine().ok_or_else(|| mlua::Error::runtime("the server is about to end"))?;
     let until = Some(crate::clock::instant() + TIME_MAX_AGAIN);
-    let mut loading = Loading { engine: &engine, until, timed_out: false };
-    let outcome = execute(interpreter, &library.text[code_at..], &mut loading);
-    if loading.timed_out {
-        Interpreter::discard();
-        return Err(mlua::Error::runtime("the code of the library takes too long"));
-    }
-    match outcome {
+    match execute(&engine, interpreter, &library.text[code_at..], until) {
         Ok(entries) => Ok(entries.into_iter().map(|entry| (entry.function.name, entry.code)).collect()),
+        Err(Failure::TimedOut) => Err(mlua::Error::runtime("the code of the library takes too long")),
         Err(Failure::Compiling(text) | Failure::Running(text)) => {
             Err(mlua::Error::runtime(String::from_utf8_lossy(&text)))
         }
@@ -139,6 +131,8 @@ fn functions_of(interpreter: &Interpreter, library: &Library) -> Result<Function
 enum Failure {
     Compiling(Vec<u8>),
     Running(Vec<u8>),
+    /// The thread begins with another interpreter.
+    TimedOut,
 }
 
 impl From<mlua::Error> for Failure {
@@ -153,12 +147,20 @@ struct Entry {
     code: mlua::Function,
 }
 
+/// Runs the code of a library, until some time if one is given.
 fn execute(
+    engine: &Engine,
     interpreter: &Interpreter,
     code: &[u8],
-    loading: &mut Loading<'_>,
+    until: Option<Instant>,
 ) -> std::result::Result<Vec<Entry>, Failure> {
-    caller::with_caller(loading, || register(interpreter, code))
+    let mut loading = Loading { engine, until, timed_out: false };
+    let entries = caller::with_caller(&mut loading, || register(interpreter, code));
+    if loading.timed_out {
+        Interpreter::discard();
+        return Err(Failure::TimedOut);
+    }
+    entries
 }
 
 fn register(interpreter: &Interpreter, code: &[u8]) -> std::result::Result<Vec<Entry>, Failure> {

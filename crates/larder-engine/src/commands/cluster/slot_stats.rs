@@ -35,7 +35,7 @@ pub(super) fn slot_stats(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         _ => return Err(misused(args)),
     };
     let counted = slots.into_iter().map(|slot| count(context, slot)).collect::<CommandResult<Vec<_>>>()?;
-    write(context, &counted);
+    write(context, &counted, told(context));
     Ok(())
 }
 
@@ -60,7 +60,8 @@ fn told(context: &Context<'_>) -> usize {
 }
 
 fn order_by(context: &mut Context<'_>, args: Args<'_>, is_own: impl Fn(u16) -> bool) -> CommandResult {
-    let order = Order::parse(args, told(context))?;
+    let told = told(context);
+    let order = Order::parse(args, told)?;
     let slots = (0..SLOTS).filter(|&slot| is_own(slot));
     let mut counted = slots.map(|slot| count(context, slot)).collect::<CommandResult<Vec<_>>>()?;
     // Where slots are alike, the lower one comes first.
@@ -70,7 +71,7 @@ fn order_by(context: &mut Context<'_>, args: Args<'_>, is_own: impl Fn(u16) -> b
         false => counted.sort_by_key(|counted| std::cmp::Reverse(figure(counted))),
     }
     counted.truncate(order.limit);
-    write(context, &counted);
+    write(context, &counted, told);
     Ok(())
 }
 
@@ -116,8 +117,7 @@ fn limit_of(arg: &[u8]) -> CommandResult<usize> {
     limit.ok_or(CommandError::Fixed("ERR Limit has to lie in between 1 and 16384 (maximum number of slots)."))
 }
 
-fn write(context: &mut Context<'_>, counted: &[Counted]) {
-    let told = told(context);
+fn write(context: &mut Context<'_>, counted: &[Counted], told: usize) {
     let reply = &mut context.reply;
     reply.array(counted.len());
     for (slot, figures) in counted {
