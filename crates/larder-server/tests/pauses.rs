@@ -1,6 +1,6 @@
 //! CLIENT PAUSE: what waits, for how long, and how it is shown; the same questions to Valkey.
 
-use larder_testkit::{Client, Kind, Server, words};
+use larder_testkit::{Client, Kind, Server, Value, words};
 use std::time::{Duration, Instant};
 
 const KINDS: [Kind; 2] = [Kind::Larder, Kind::Valkey];
@@ -96,6 +96,44 @@ fn transactions_wait() {
         found
     };
     assert_eq!(answers(Kind::Larder), answers(Kind::Valkey));
+}
+
+/// What is over is not shown, and stays until the pause ends: who copies the data, or takes over, counts on that.
+#[test]
+fn nothing_expires() {
+    let seen = |kind: Kind| {
+        let server = start(kind);
+        let (mut admin, mut other) = (server.client(), server.client());
+        let expired = |client: &mut Client| {
+            let info = client.ask("INFO stats").text();
+            let line = info.lines().find_map(|line| line.strip_prefix("expired_keys:").map(str::to_owned));
+            line.expect("it is told")
+        };
+        let mut found = Vec::new();
+        for line in ["SET a 1 PX 300", "SET b 1", "HSET h f 1 g 2", "HPEXPIRE h 300 FIELDS 1 f"] {
+            admin.ask(line);
+        }
+        assert_eq!(admin.ask("CLIENT PAUSE 60000 WRITE").text(), "OK");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while other.ask("EXISTS a").int() == 1 || other.ask("HGET h f") != Value::NullBulk {
+            assert!(Instant::now() < deadline, "{kind:?}");
+        }
+        // Some rounds of the cycle that looks for what is over.
+        std::thread::sleep(Duration::from_millis(400));
+        for line in
+            ["GET a", "EXISTS a", "DBSIZE", "HLEN h", "HGETALL h", "KEYS *a", "SCAN 0 MATCH a", "TTL a"]
+        {
+            found.push((line, format!("{:?}", other.ask(line))));
+        }
+        found.push(("expired_keys", expired(&mut other)));
+        assert_eq!(admin.ask("CLIENT UNPAUSE").text(), "OK");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while expired(&mut other) != "1" || other.ask("HLEN h").int() != 1 {
+            assert!(Instant::now() < deadline, "{kind:?}");
+        }
+        found
+    };
+    assert_eq!(seen(Kind::Larder), seen(Kind::Valkey));
 }
 
 #[test]

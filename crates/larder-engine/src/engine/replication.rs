@@ -165,8 +165,15 @@ impl Engine {
     pub fn ask_for_acks(&self) {
         let wanted = &self.replication.wants_acks;
         if wanted.load(Relaxed) && wanted.swap(false, Relaxed) && self.append_log.streams() {
-            self.append_log.ask_for_acks(|| self.gate.is_closing());
+            self.append_log.ask_for_acks(|| self.stream_has_ended());
         }
+    }
+
+    /// Whether nothing more may be said to replicas, but for the end of writes that have begun. When the server ends, the last
+    /// snapshot says where the stream ends; and a replica that takes over has been told up to where it must have come: Valkey waits
+    /// for that very position.
+    pub(crate) fn stream_has_ended(&self) -> bool {
+        self.gate.is_closing() || self.pause.is_for_failover()
     }
 
     /// Follows another server from now on. All shards are held, so no write is under way.

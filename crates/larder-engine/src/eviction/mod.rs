@@ -179,6 +179,9 @@ impl Evictor {
         let outcome = loop {
             let gone =
                 self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, excess, invalidations));
+            if turn.must_stop() {
+                break Outcome::Unfinished;
+            }
             if gone == 0 {
                 break if self.is_over(engine, invalidations) { Outcome::Nothing } else { Outcome::Below };
             }
@@ -230,6 +233,9 @@ impl Evictor {
         invalidations: &mut Invalidations,
     ) -> usize {
         loop {
+            if turn.must_stop() {
+                return 0;
+            }
             if self.credit == 0 || self.pool.is_empty() {
                 match self.sweep.look(
                     turn,
@@ -259,6 +265,9 @@ impl Evictor {
 fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidations) -> bool {
     let (engine, key, db) = (turn.engine, candidate.key(), candidate.db);
     let Ok(mut data) = engine.shards.try_lock_one(key.shard()) else { return false };
+    if turn.must_stop() {
+        return false;
+    }
     let table = data.table_mut(db);
     let Some(entry) = table.get(key.hash, key.bytes).filter(|entry| candidate.is_still(entry)) else {
         return false;

@@ -89,6 +89,9 @@ impl Sweep {
         for moves in 0..=2 * SHARDS {
             let shard = *self.shard.get_or_insert_with(|| rounds.take_shard());
             let Ok(mut data) = engine.shards.try_lock_one(shard) else { break };
+            if turn.must_stop() {
+                break;
+            }
             while let Some((db, sample)) = self.next(&mut data, policy.sample_from()) {
                 let table = data.table_mut(db);
                 let mut judge = Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng };

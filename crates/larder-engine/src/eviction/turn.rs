@@ -26,6 +26,14 @@ pub(crate) struct Turn<'e> {
     pub from: Option<usize>,
 }
 
+impl Turn<'_> {
+    /// Whether writes have been paused for a failover meanwhile: nothing may change any more. To be asked while a shard is held, which the
+    /// thread that pauses writes waits for.
+    pub(super) fn must_stop(&self) -> bool {
+        self.engine.pause.is_for_failover()
+    }
+}
+
 /// Whether somebody is to hear of evicted keys of a shard, or the log.
 pub(super) fn is_noticed(engine: &Engine, data: &ShardData) -> bool {
     data.notes_changes(&engine.trackers)

@@ -80,7 +80,7 @@ pub(crate) fn limit_was_set(context: &mut Context<'_>) {
 
 #[cold]
 fn make_room_now(engine: &Engine, worker: &mut WorkerState) -> Result<(), CommandError> {
-    if engine.pause.state(worker.clock.wall_ms()).is_some() {
+    if engine.pause.in_force(worker.clock.wall_ms()) {
         return Ok(());
     }
     // Connections make room before keys do.

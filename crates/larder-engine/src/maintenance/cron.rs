@@ -67,7 +67,7 @@ impl Cron {
         check_memory(engine, &mut self.evictor);
         engine.check_clients();
         // What is loaded was written in a certain state; commands that follow in the file expect to find it.
-        let waits = engine.waits_for_others_to_expire();
+        let waits = engine.waits_for_others_to_expire() || engine.pause.in_force(crate::clock::wall_ms());
         if engine.config.hot.active_expire_enabled.load(Relaxed) && !waits && !engine.gate.is_loading() {
             engine.expire_cycle();
         }
@@ -90,7 +90,7 @@ fn check_memory(engine: &Engine, evictor: &mut Evictor) {
         engine.eviction.note_below(engine.mono_us());
         return;
     }
-    if engine.pause.state(crate::clock::wall_ms()).is_none() {
+    if !engine.pause.in_force(crate::clock::wall_ms()) {
         let turn = Turn {
             engine,
             rules: AccessRules::load(&engine.config.hot),
@@ -207,7 +207,13 @@ impl Engine {
     /// Expires up to a batch in each database of a shard; says whether there may be more. None if the shard was not free.
     fn expire_batch(&self, shard: usize, due_ms: u64) -> Option<(usize, bool)> {
         let mut invalidations = Invalidations::default();
-        let result = self.expire_in(&mut *self.shards.lock_soon(shard)?, due_ms, &mut invalidations);
+        let mut data = self.shards.lock_soon(shard)?;
+        // Who pauses writes waits until those who hold a shard have seen it.
+        if self.pause.is_for_failover() {
+            return Some((0, false));
+        }
+        let result = self.expire_in(&mut data, due_ms, &mut invalidations);
+        drop(data);
         invalidations.send(self.receivers());
         Some(result)
     }

@@ -30,11 +30,9 @@ impl ReplicationCron {
         if engine.replication.replicas.any()
             && engine.append_log.streams()
             && now_ms / 1000 >= self.pinged_at_s + period_s
-            && engine.pause.state(now_ms).is_none()
         {
             self.pinged_at_s = now_ms / 1000;
-            // When the server ends, the last snapshot says where the stream ends: nothing may follow.
-            engine.append_log.append_to_stream(&[b"ping"], || engine.gate.is_closing());
+            engine.append_log.append_to_stream(&[b"ping"], || engine.stream_has_ended());
         }
         engine.wake_senders(None);
         engine.check_replicas();

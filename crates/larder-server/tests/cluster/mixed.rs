@@ -1,6 +1,6 @@
 //! Clusters of Larder and Valkey: each follows the other, and takes the other's place.
 
-use crate::node::{Node, join, meet, replicate, routed, settle, text, until};
+use crate::node::{Node, join, meet, replicate, routed, settle, tag, text, until};
 use larder_testkit::Kind;
 
 /// Two primaries, one of each kind, and a replica of the other kind for each.
@@ -46,6 +46,44 @@ fn larder_and_valkey_take_each_others_place() {
         check(e, if at == 0 { "one" } else { "more" });
         fill(e, "more");
     }
+}
+
+/// Valkey takes over when it has come to exactly the position at which its primary has paused: nothing may follow, no signs of life and no
+/// keys that expire.
+#[test]
+fn nothing_follows_the_pause_of_a_failover() {
+    let often = ["--repl-ping-replica-period", "1", "--enable-debug-command", "yes"];
+    let (a, b) = (Node::start(Kind::Larder, &often), Node::start(Kind::Larder, &[]));
+    let c = Node::start(Kind::Valkey, &often);
+    join(&[&a, &b]);
+    meet(&[&a, &c]);
+    let all = [&a, &b, &c];
+    settle(&all);
+    replicate(&c, &a, &all);
+    // All are over soon, and go when somebody asks for them.
+    a.must("DEBUG SET-ACTIVE-EXPIRE 0");
+    let tag = tag("t", |slot| slot < 8192);
+    let names: Vec<String> = (0..40_000).map(|number| format!("{{{tag}}}{number}")).collect();
+    let mut client = a.client();
+    for name in &names {
+        client.send(&["SET", name, "x", "PX", "1"]);
+    }
+    for _ in &names {
+        assert_eq!(text(&client.read().expect("a reply")), "OK");
+    }
+    until("the replica follows", || c.replication("master_link_status") == "up");
+    assert_eq!(a.ask("DBSIZE"), "40000");
+    let (id, old) = (c.id(), a.id());
+    std::thread::scope(|scope| {
+        for names in names.chunks(20_000) {
+            let mut client = a.client();
+            scope.spawn(move || names.iter().for_each(|name| drop(client.cmd(&["GET", name]))));
+        }
+        c.must("CLUSTER FAILOVER");
+        until("the roles are exchanged", || {
+            all.iter().all(|node| node.knows(&id, "master") && node.knows(&old, "slave"))
+        });
+    });
 }
 
 #[test]
