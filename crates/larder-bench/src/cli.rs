@@ -15,7 +15,7 @@ usage: larder-bench [OPTION...]
                         them (into target/peers, or the folder that $LARDER_PEERS names). With it: redis-server
                         in the PATH, and those named.
   --peers none          no peers but those that are named
-  --only GLOB,...       the workloads whose name matches, as memory/*,cpu/p16
+  --only GLOB,...       the workloads whose name matches, as memory/*,cpu/p16,rows/p100/*
   --scale F             sizes and counts by this factor (default 1; 0.01 takes seconds)
   --repeat K            measure K times, servers in turn, and take medians (default 1)
   --threads N           Larder's worker threads (default 1)

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub const LARDER: &str = "larder";
 /// The peer that ratios in targets refer to.
 pub const REDIS: &str = "redis-server";
+/// The name of the server that answers constants.
+pub const FLOOR: &str = "floor";
 /// The peers that are looked for: name and program. The first is the system's, the others are those of `tests/peers.sh`.
 const FOUND: [(&str, &str); 3] = [(REDIS, REDIS), ("redis8", "redis8-server"), ("valkey", "valkey-server")];
 
@@ -35,6 +37,14 @@ impl Peer {
         full.extend(words);
         let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
         Ok(Peer { name: name.to_owned(), binary, version: String::new(), command: full, extra })
+    }
+
+    /// This program as the server that answers constants.
+    pub fn floor(pinning: &Pinning) -> io::Result<Self> {
+        let binary = std::env::current_exe()?;
+        let mut command = pinning.prefix();
+        command.extend([binary.to_string_lossy().into_owned(), FLOOR.to_owned()]);
+        Ok(Peer { name: FLOOR.to_owned(), binary, version: String::new(), command, extra: Vec::new() })
     }
 
     /// Starts it afresh. The test kit panics when a server will not start; a long run must not end with that.

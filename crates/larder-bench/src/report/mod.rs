@@ -44,6 +44,11 @@ impl Report {
         text
     }
 
+    /// What became of the rows whose targets are parts of the best peer's figures, in a few lines; empty without such rows.
+    pub fn summary(&self) -> String {
+        table::summary(&self.groups)
+    }
+
     /// Everything as JSON.
     pub fn json(&self) -> String {
         json::render(self)
