@@ -9,6 +9,7 @@ use wildmatch::WildMatch;
 /// What `--help` prints.
 pub const HELP: &str = "\
 usage: larder-bench [OPTION...]
+       larder-bench scaling [OPTION...]  the engine without sockets, by the number of threads (--help)
   --larder PATH         Larder's binary (default: $LARDER_SERVER, else larder-server beside this program)
   --peer NAME=COMMAND   a server to compare with; COMMAND takes redis-server's flags. May be repeated.
                         Without it: redis-server in the PATH, and redis8 and valkey as tests/peers.sh fetches

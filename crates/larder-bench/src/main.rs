@@ -22,6 +22,7 @@ mod pool;
 mod report;
 mod resp;
 mod rows;
+mod scaling;
 mod session;
 mod wire;
 mod workloads;
@@ -38,10 +39,17 @@ use std::io;
 use std::process::ExitCode;
 use workloads::{Run, Workload};
 
+/// The server's allocator, for the engine that `scaling` runs in this process.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).peekable();
     if args.next_if(|first| first == FLOOR).is_some() {
         return floor::main(args).map_or_else(fail, |()| ExitCode::SUCCESS);
+    }
+    if args.next_if(|first| first == "scaling").is_some() {
+        return scaling::main(args).map_or_else(fail, |()| ExitCode::SUCCESS);
     }
     match cli::parse(args) {
         Ok(Parsed::Help) => print!("{}", cli::HELP),

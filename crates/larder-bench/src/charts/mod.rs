@@ -75,6 +75,13 @@ const CHARTS: &[Chart] = &[
             ("RPOP, pipeline 16", "RPOP, pipeline of 16"),
         ],
     },
+    Chart {
+        name: "scaling",
+        report: "scaling.json",
+        title: "Millions of operations a second without sockets, by the number of threads",
+        form: Form::Lines(&["GET", "SET", "INCR", "LPUSH", "HSET", "ZADD"]),
+        rows: &[],
+    },
     section(
         "rows-p100",
         "rows/p100",
