@@ -102,7 +102,11 @@ pub fn find(options: &Options, pinning: &Pinning) -> Vec<Peer> {
         };
         match start() {
             Ok(peer) => peers.push(peer),
-            Err(error) => eprintln!("larder-bench: {name} is left out: {error}"),
+            Err(error) => {
+                let is_fetched = FOUND[1..].iter().any(|(_, program)| command == *program);
+                let hint = if is_fetched { " (tests/peers.sh fetches it)" } else { "" };
+                eprintln!("larder-bench: {name} is left out: {error}{hint}");
+            }
         }
     }
     peers

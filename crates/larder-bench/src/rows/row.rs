@@ -114,6 +114,6 @@ impl Row {
             4..50 => 100_000,
             _ => 200_000,
         };
-        commands / (1 + self.elements / 20)
+        commands / (1 + self.elements / 50)
     }
 }
