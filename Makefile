@@ -96,7 +96,7 @@ fuzz:
 	  $(CARGO) test --target $(FUZZ_TRIPLE) --target-dir target/fuzz $(FUZZ_$(TARGET)) \
 	  || { cat target/fuzz-last 2>/dev/null; exit 1; }
 
-bench: build
+bench: deps build
 	$(CARGO) run --release -p larder-bench -- --larder $(LARDER_SERVER)
 
 fmt:

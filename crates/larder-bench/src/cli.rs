@@ -9,10 +9,14 @@ use wildmatch::WildMatch;
 /// What `--help` prints.
 pub const HELP: &str = "\
 usage: larder-bench [OPTION...]
+       larder-bench scaling [OPTION...]  the engine without sockets, by the number of threads (--help)
   --larder PATH         Larder's binary (default: $LARDER_SERVER, else larder-server beside this program)
-  --peer NAME=COMMAND   another server to compare with; COMMAND takes redis-server's flags. May be repeated.
-                        redis-server is a peer whenever it is in the PATH.
-  --only GLOB,...       the workloads whose name matches, as memory/*,cpu/p16
+  --peer NAME=COMMAND   a server to compare with; COMMAND takes redis-server's flags. May be repeated.
+                        Without it: redis-server in the PATH, and redis8 and valkey as tests/peers.sh fetches
+                        them (into target/peers, or the folder that $LARDER_PEERS names). With it: redis-server
+                        in the PATH, and those named.
+  --peers none          no peers but those that are named
+  --only GLOB,...       the workloads whose name matches, as memory/*,cpu/p16,rows/p100/*
   --scale F             sizes and counts by this factor (default 1; 0.01 takes seconds)
   --repeat K            measure K times, servers in turn, and take medians (default 1)
   --threads N           Larder's worker threads (default 1)
@@ -39,6 +43,8 @@ pub struct Options {
     pub larder: Option<PathBuf>,
     /// Further servers: name and command.
     pub peers: Vec<(String, String)>,
+    /// Whether peers that are not named are left out.
+    pub without_peers: bool,
     /// Patterns of workload names; none means all.
     pub only: Vec<WildMatch>,
     /// Factor for sizes and counts.
@@ -60,7 +66,16 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { larder: None, peers: vec![], only: vec![], scale: 1.0, json: None, threads: 1, repeat: 1 }
+        Options {
+            larder: None,
+            peers: vec![],
+            without_peers: false,
+            only: vec![],
+            scale: 1.0,
+            json: None,
+            threads: 1,
+            repeat: 1,
+        }
     }
 }
 
@@ -74,6 +89,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
             Arg::Long("charts") => return Ok(Parsed::Charts(parser.value()?.into())),
             Arg::Long("larder") => options.larder = Some(parser.value()?.into()),
             Arg::Long("peer") => options.peers.push(peer(&parser.value()?.string()?)?),
+            Arg::Long("peers") => match parser.value()?.to_str() {
+                Some("none") => options.without_peers = true,
+                _ => return Err("--peers takes the word none; --peer names a server".into()),
+            },
             Arg::Long("only") => {
                 options.only.extend(parser.value()?.string()?.split(',').map(WildMatch::new));
             }
@@ -117,13 +136,22 @@ mod tests {
         assert_eq!((options.scale, options.repeat), (0.5, 3));
         assert_eq!(options.peers, [("v".to_owned(), "valkey-server".to_owned())]);
         assert!(options.wants("memory/ints") && options.wants("cpu/p16") && !options.wants("cpu/p1"));
-        assert!(run("").unwrap().wants("anything"));
+        assert!(run("").unwrap().wants("anything") && !run("").unwrap().without_peers);
+        assert!(run("--peers none --peer v=x").unwrap().without_peers);
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for line in ["--scale 0", "--scale nan", "--scale x", "--repeat", "--repeat -1", "--peer x", "--odd"]
-        {
+        for line in [
+            "--scale 0",
+            "--scale nan",
+            "--scale x",
+            "--repeat",
+            "--repeat -1",
+            "--peer x",
+            "--peers v",
+            "--odd",
+        ] {
             assert!(run(line).is_err(), "{line}");
         }
     }

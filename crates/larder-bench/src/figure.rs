@@ -1,5 +1,8 @@
 //! What a workload measures.
 
+/// No command may take Larder more than this part of what it takes the best peer.
+pub const MOST_OF_BEST: f64 = 0.95;
+
 /// One measured number of one server.
 pub struct Figure {
     /// The row of the group's table.
@@ -25,6 +28,8 @@ pub enum Target {
     OfRedis(f64),
     /// This times the value of another peer, by its name, in the same run.
     OfPeer(f64, &'static str),
+    /// This times the lowest value of all peers in the same run.
+    OfBest(f64),
     /// This times Larder's own value in another row of the group.
     OfRow(f64, String),
     /// The same, comparing the worker threads alone.

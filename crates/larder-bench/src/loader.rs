@@ -31,6 +31,12 @@ impl Loader {
         self.sent()
     }
 
+    /// Sends the command that this appends, sooner or later.
+    pub fn send_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        write(&mut self.buffer);
+        self.sent()
+    }
+
     /// Pushes items to a list, this many with a command; returns how many there were.
     pub fn push_all<T: AsRef<[u8]>>(
         &mut self,

@@ -23,6 +23,11 @@ impl Pinning {
         Pinning { cores: pinned.then(|| (server.join(","), loader.to_string())) }
     }
 
+    /// Nobody is pinned.
+    pub fn none() -> Self {
+        Pinning { cores: None }
+    }
+
     /// Moves this process to its core.
     pub fn pin_loader(&self) {
         if let Some((_, core)) = &self.cores {

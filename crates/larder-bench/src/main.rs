@@ -13,6 +13,7 @@ mod connect;
 mod context;
 mod data;
 mod figure;
+mod floor;
 mod links;
 mod loader;
 mod machine;
@@ -20,23 +21,39 @@ mod peer;
 mod pool;
 mod report;
 mod resp;
+mod rows;
+mod scaling;
 mod session;
 mod wire;
 mod workloads;
 
 use cli::{Options, Parsed};
 use context::Context;
+use figure::{Cost, Figure, Target};
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::{Machine, Pinning};
-use peer::Peer;
+use peer::{FLOOR, Peer};
 use report::{Group, Report};
+use rows::{Row, Servers};
+use std::io;
 use std::process::ExitCode;
-use workloads::Workload;
+use workloads::{Run, Workload};
+
+/// The server's allocator, for the engine that `scaling` runs in this process.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match cli::parse(std::env::args_os().skip(1)) {
+    let mut args = std::env::args_os().skip(1).peekable();
+    if args.next_if(|first| first == FLOOR).is_some() {
+        return floor::main(args).map_or_else(fail, |()| ExitCode::SUCCESS);
+    }
+    if args.next_if(|first| first == "scaling").is_some() {
+        return scaling::main(args).map_or_else(fail, |()| ExitCode::SUCCESS);
+    }
+    match cli::parse(args) {
         Ok(Parsed::Help) => print!("{}", cli::HELP),
-        Ok(Parsed::List) => workloads::all().iter().for_each(|w| println!("{:<28} {}", w.name, w.about)),
+        Ok(Parsed::List) => workloads::all().iter().for_each(|w| println!("{:<46} {}", w.name, w.about)),
         Ok(Parsed::Charts(folder)) => return draw(&folder),
         Ok(Parsed::Run(options)) => return run(&options),
         Err(complaint) => {
@@ -54,17 +71,19 @@ fn draw(folder: &std::path::Path) -> ExitCode {
             names.iter().for_each(|name| println!("{name}"));
             ExitCode::SUCCESS
         }
-        Err(error) => {
-            eprintln!("larder-bench: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => fail(error),
     }
+}
+
+fn fail(error: impl std::fmt::Display) -> ExitCode {
+    eprintln!("larder-bench: {error}");
+    ExitCode::FAILURE
 }
 
 /// Runs what is asked for; failure when a workload could not be measured.
 fn run(options: &Options) -> ExitCode {
     let chosen: Vec<Workload> =
-        workloads::all().into_iter().filter(|workload| options.wants(workload.name)).collect();
+        workloads::all().into_iter().filter(|workload| options.wants(&workload.name)).collect();
     let pinning = Pinning::of_this_machine(options.threads);
     pinning.pin_loader();
     let peers = peer::find(options, &pinning);
@@ -74,7 +93,9 @@ fn run(options: &Options) -> ExitCode {
     }
     let mut report = Report::new(Machine::describe(&pinning), options, &peers);
     print!("{}", report.heading());
-    measure(options, &chosen, &peers, &mut report);
+    let floor = Peer::floor(&pinning).inspect_err(|error| eprintln!("larder-bench: no floor: {error}")).ok();
+    measure(options, &chosen, &peers, floor.as_ref(), &mut report);
+    print!("{}", report.summary());
     if let Some(path) = &options.json
         && let Err(error) = std::fs::write(path, report.json())
     {
@@ -85,13 +106,26 @@ fn run(options: &Options) -> ExitCode {
 }
 
 /// Runs the workloads, printing each group's table when the last of the group is done.
-fn measure(options: &Options, chosen: &[Workload], peers: &[Peer], report: &mut Report) {
+fn measure(
+    options: &Options,
+    chosen: &[Workload],
+    peers: &[Peer],
+    floor: Option<&Peer>,
+    report: &mut Report,
+) {
     let bar = progress_bar(chosen.len() * peers.len() * options.repeat);
+    // Those that take turns go on from one group to the next, with what has been loaded into them.
+    let mut servers = Servers::new(options, peers, floor);
     for group in chosen.chunk_by(|a, b| a.group() == b.group()) {
         let mut rows = Group::new(group[0].group());
         for workload in group {
-            for _ in 0..options.repeat {
-                peers.iter().for_each(|peer| one(options, workload, peer, &bar, &mut rows));
+            match &workload.run {
+                Run::Alone(run) => {
+                    for _ in 0..options.repeat {
+                        peers.iter().for_each(|peer| alone(options, workload, *run, peer, &bar, &mut rows));
+                    }
+                }
+                Run::InTurns(row) => in_turns(&mut servers, &workload.name, row, &bar, &mut rows),
             }
         }
         let table = report.add(rows);
@@ -100,15 +134,52 @@ fn measure(options: &Options, chosen: &[Workload], peers: &[Peer], report: &mut 
     bar.finish_and_clear();
 }
 
-fn one(options: &Options, workload: &Workload, peer: &Peer, bar: &ProgressBar, rows: &mut Group) {
-    let mut context = Context::new(options, peer, bar, workload.name);
-    let result = (workload.run)(&mut context);
+/// Measures a workload on one server.
+fn alone(
+    options: &Options,
+    workload: &Workload,
+    run: fn(&mut Context) -> io::Result<()>,
+    peer: &Peer,
+    bar: &ProgressBar,
+    rows: &mut Group,
+) {
+    let mut context = Context::new(options, peer, bar, &workload.name);
+    let result = run(&mut context);
     rows.add(&peer.name, context.figures());
     if let Err(error) = result {
-        bar.suspend(|| eprintln!("larder-bench: {} on {}: {error}", workload.name, peer.name));
-        rows.fail(workload.name, &peer.name, &error.to_string());
+        complain(&workload.name, &peer.name, &error, bar, rows);
     }
     bar.inc(1);
+}
+
+/// Measures a row on all servers.
+fn in_turns(servers: &mut Servers, name: &str, row: &Row, bar: &ProgressBar, rows: &mut Group) {
+    let stage = |what: &str| {
+        bar.set_message(format!("{name}: {what}"));
+        bar.tick();
+    };
+    for turn in servers.measure(row, &stage) {
+        match turn.result {
+            Ok(cost) => rows.add(&turn.server, vec![figure(row, cost)]),
+            Err(error) => complain(name, &turn.server, &error, bar, rows),
+        }
+    }
+    bar.inc(servers.steps());
+}
+
+fn figure(row: &Row, cost: Cost) -> Figure {
+    Figure {
+        row: row.full_title(),
+        unit: "ns/op",
+        value: cost.whole,
+        worker: None,
+        target: Target::OfBest(row.target),
+    }
+}
+
+fn complain(workload: &str, server: &str, error: &io::Error, bar: &ProgressBar, rows: &mut Group) {
+    bar.suspend(|| eprintln!("larder-bench: {workload} on {server}: {error}"));
+    rows.fail(workload, server, &error.to_string());
 }
 
 /// Drawn on stderr, and only on a terminal.

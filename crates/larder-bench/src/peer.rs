@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 pub const LARDER: &str = "larder";
 /// The peer that ratios in targets refer to.
 pub const REDIS: &str = "redis-server";
+/// The name of the server that answers constants.
+pub const FLOOR: &str = "floor";
+/// The peers that are looked for: name and program. The first is the system's, the others are those of `tests/peers.sh`.
+const FOUND: [(&str, &str); 3] = [(REDIS, REDIS), ("redis8", "redis8-server"), ("valkey", "valkey-server")];
 
 /// A server that can be started.
 pub struct Peer {
@@ -32,9 +36,15 @@ impl Peer {
         full.push(binary.to_string_lossy().into_owned());
         full.extend(words);
         let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
-        let mut peer = Peer { name: name.to_owned(), binary, version: String::new(), command: full, extra };
-        peer.version = peer.ask_version()?;
-        Ok(peer)
+        Ok(Peer { name: name.to_owned(), binary, version: String::new(), command: full, extra })
+    }
+
+    /// This program as the server that answers constants.
+    pub fn floor(pinning: &Pinning) -> io::Result<Self> {
+        let binary = std::env::current_exe()?;
+        let mut command = pinning.prefix();
+        command.extend([binary.to_string_lossy().into_owned(), FLOOR.to_owned()]);
+        Ok(Peer { name: FLOOR.to_owned(), binary, version: String::new(), command, extra: Vec::new() })
     }
 
     /// Starts it afresh. The test kit panics when a server will not start; a long run must not end with that.
@@ -77,20 +87,48 @@ fn refs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Larder, redis-server and the peers asked for, as far as they exist.
+/// Larder and its peers, as far as they exist: those that are found (`tests/peers.sh`), unless some are named or none is wanted.
+/// What is missing is said on stderr.
 pub fn find(options: &Options, pinning: &Pinning) -> Vec<Peer> {
     let threads = options.threads.to_string();
     let mut wanted = vec![(LARDER, larder(options.larder.as_deref()), vec!["--threads", threads.as_str()])];
-    wanted.push((REDIS, REDIS.to_owned(), vec![]));
+    wanted.extend(found(options).into_iter().map(|(name, program)| (name, program, vec![])));
     wanted.extend(options.peers.iter().map(|(name, command)| (name.as_str(), command.clone(), vec![])));
     let mut peers = Vec::new();
     for (name, command, extra) in wanted {
-        match Peer::new(name, &command, &extra, pinning) {
+        let start = || {
+            let peer = Peer::new(name, &command, &extra, pinning)?;
+            Ok::<_, io::Error>(Peer { version: peer.ask_version()?, ..peer })
+        };
+        match start() {
             Ok(peer) => peers.push(peer),
-            Err(error) => eprintln!("larder-bench: {name} is left out: {error}"),
+            Err(error) => {
+                let is_fetched = FOUND[1..].iter().any(|(_, program)| command == *program);
+                let hint = if is_fetched { " (tests/peers.sh fetches it)" } else { "" };
+                eprintln!("larder-bench: {name} is left out: {error}{hint}");
+            }
         }
     }
     peers
+}
+
+/// The peers to look for: the system's redis-server, and where none is named all that `tests/peers.sh` fetches.
+fn found(options: &Options) -> Vec<(&'static str, String)> {
+    if options.without_peers {
+        return Vec::new();
+    }
+    let count = if options.peers.is_empty() { FOUND.len() } else { 1 };
+    let is_named = |name: &str| options.peers.iter().any(|(other, _)| other == name);
+    let wanted = FOUND.iter().take(count).filter(|(name, _)| !is_named(name));
+    wanted.map(|&(name, program)| (name, path_of(program))).collect()
+}
+
+/// A program in the folder of the peers, or else in the PATH.
+fn path_of(program: &str) -> String {
+    let named = std::env::var_os("LARDER_PEERS").map(PathBuf::from);
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers");
+    let path = named.unwrap_or_else(default).join("bin").join(program);
+    if path.is_file() { path.to_string_lossy().into_owned() } else { program.to_owned() }
 }
 
 /// Larder's binary: named, in the environment, or beside this program.

@@ -43,7 +43,8 @@ impl Session {
         Session::of(peer.start_with(args)?)
     }
 
-    fn of(server: Server) -> io::Result<Self> {
+    /// Takes a server that has been started.
+    pub fn of(server: Server) -> io::Result<Self> {
         let mut client = server.client();
         client.set_timeout(TIMEOUT);
         Ok(Session { server: Arc::new(server), client })
@@ -66,9 +67,15 @@ impl Session {
         let mut request = Vec::new();
         let args: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         crate::resp::command(&mut request, &args);
-        self.client.send_raw(&request)?;
+        let fault = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", words.join(" ")));
+        self.exchange(&request).map_err(fault)
+    }
+
+    /// Sends a request as it is and reads one reply; an error reply is an error.
+    pub fn exchange(&mut self, request: &[u8]) -> io::Result<Value> {
+        self.client.send_raw(request)?;
         match self.client.read()? {
-            Value::Error(text) => Err(io::Error::other(format!("{}: {text}", words.join(" ")))),
+            Value::Error(text) => Err(io::Error::other(text)),
             reply => Ok(reply),
         }
     }
@@ -108,6 +115,20 @@ impl Session {
         let background = self.cpu().background - before.background;
         let each = |seconds: f64| seconds * 1e9 / operations as f64;
         Ok(Cost { whole: each(worker + background), worker: each(worker) })
+    }
+
+    /// The same without what the work leaves to be done later; asks the server nothing.
+    pub fn cost_of_threads(
+        &self,
+        operations: u64,
+        work: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Cost> {
+        let before = self.cpu();
+        work()?;
+        let after = self.cpu();
+        let (worker, background) = (after.worker - before.worker, after.background - before.background);
+        let nanos = 1e9;
+        Ok(Cost { whole: nanos * (worker + background), worker: nanos * worker }.per(operations))
     }
 
     fn cpu(&self) -> Cpu {

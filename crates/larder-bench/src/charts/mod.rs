@@ -9,6 +9,7 @@ mod lines;
 mod report;
 mod svg;
 
+use bars::Bars;
 use report::Report;
 use std::io;
 use std::path::Path;
@@ -17,6 +18,8 @@ use std::path::Path;
 enum Form {
     /// A group of bars for each row, a bar a server.
     Bars,
+    /// The same for all rows of a group of the report, with a bar for the server that answers constants.
+    Section(&'static str),
     /// A panel of lines for each word that rows begin with, a line a server; the number in a row's name is its place.
     Lines(&'static [&'static str]),
 }
@@ -29,7 +32,7 @@ struct Chart {
     report: &'static str,
     title: &'static str,
     form: Form,
-    /// The rows by their names in the report, and what the picture calls them. Lines name none: they are found by their beginnings.
+    /// The rows by their names in the report, and what the picture calls them. Lines name none: they are found by their beginnings; sections have all rows.
     rows: &'static [(&'static str, &'static str)],
 }
 
@@ -72,7 +75,34 @@ const CHARTS: &[Chart] = &[
             ("RPOP, pipeline 16", "RPOP, pipeline of 16"),
         ],
     },
+    Chart {
+        name: "scaling",
+        report: "scaling.json",
+        title: "Millions of operations a second without sockets, by the number of threads",
+        form: Form::Lines(&["GET", "SET", "INCR", "LPUSH", "HSET", "ZADD"]),
+        rows: &[],
+    },
+    section(
+        "rows-p100",
+        "rows/p100",
+        "One element, pipeline of 100: processor time of the server, ns a command",
+    ),
+    section("rows-p16", "rows/p16", "Pipeline of 16: processor time of the server, ns a command"),
+    section("rows-p1", "rows/p1", "One element, no pipeline: processor time of the server, ns a command"),
+    section("rows-replies", "rows/replies", "Replies of 10 to 1,000 elements: processor time, ns a command"),
+    section(
+        "rows-misses",
+        "rows/misses",
+        "What finds nothing, pipeline of 100: processor time, ns a command",
+    ),
+    section("rows-several", "rows/several", "Several keys, fields or members: processor time, ns a command"),
+    section("rows-whole", "rows/whole", "Whole collections: processor time of the server, ns a command"),
 ];
+
+/// All rows of a group of the report of `rows`.
+const fn section(name: &'static str, group: &'static str, title: &'static str) -> Chart {
+    Chart { name, report: "rows.json", title, form: Form::Section(group), rows: &[] }
+}
 
 /// Draws every chart whose report is in a folder, beside it. Returns the names of the pictures; an error when a report cannot be read,
 /// lacks a row, or when there is none.
@@ -98,9 +128,26 @@ pub fn draw_all(folder: &Path) -> io::Result<Vec<String>> {
 fn draw(chart: &Chart, report: &Report) -> io::Result<String> {
     match chart.form {
         Form::Bars => {
-            let groups: io::Result<Vec<_>> =
-                chart.rows.iter().map(|(row, label)| Ok((*label, report.values(row)?))).collect();
+            let groups: io::Result<Vec<_>> = chart
+                .rows
+                .iter()
+                .map(|(row, label)| Ok(Bars { label, values: report.values(row)?, fault: None }))
+                .collect();
             Ok(bars::draw(chart.title, &report.servers(), &groups?))
+        }
+        Form::Section(group) => {
+            let rows = report.section(group)?;
+            let bars: Vec<Bars> = rows
+                .iter()
+                .map(|row| Bars {
+                    label: &row.label,
+                    values: row.values.clone(),
+                    fault: row.fault.as_deref(),
+                })
+                .collect();
+            let mut servers = report.servers();
+            servers.push("constants".to_owned());
+            Ok(bars::draw(chart.title, &servers, &bars))
         }
         Form::Lines(panels) => {
             let panels: io::Result<Vec<_>> =
@@ -127,6 +174,31 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 0, "no report is committed");
+    }
+
+    /// Every section of the table of rows has a picture, and every picture a section.
+    #[test]
+    fn sections_are_drawn() {
+        let drawn: Vec<&str> = CHARTS
+            .iter()
+            .filter_map(|chart| if let Form::Section(group) = chart.form { Some(group) } else { None })
+            .collect();
+        let mut sections: Vec<String> =
+            crate::rows::all().iter().map(|row| format!("rows/{}", row.section)).collect();
+        sections.dedup();
+        assert_eq!(drawn, sections);
+        let report = Report::parse(
+            r#"{"servers": [{"name": "larder", "version": "1"}, {"name": "valkey", "version": "9"}], "rows": [
+                {"group": "rows/p1", "name": "SET, pipeline 1", "verdict": "over (floor)", "values": {
+                    "larder": {"median": 90}, "valkey": {"median": 100}, "floor": {"median": 80}}},
+                {"group": "other", "name": "stranger", "verdict": null, "values": {}}]}"#,
+        )
+        .unwrap();
+        let chart = section("t", "rows/p1", "t");
+        let file = draw(&chart, &report).unwrap();
+        let texts = [">SET<", ">90, over (floor)<", ">100 (1.1 x)<", ">80 (0.9 x)<", ">constants<"];
+        assert!(texts.iter().all(|text| file.contains(text)), "{file}");
+        assert!(!file.contains("stranger") && draw(&section("t", "rows/unknown", "t"), &report).is_err());
     }
 
     #[test]

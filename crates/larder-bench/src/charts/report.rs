@@ -1,5 +1,6 @@
 //! A report as `--json` writes it, read again.
 
+use crate::peer::FLOOR;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +21,11 @@ struct Server {
 
 #[derive(Deserialize)]
 struct Row {
+    #[serde(default)]
+    group: String,
     name: String,
+    #[serde(default)]
+    verdict: Option<String>,
     values: BTreeMap<String, Cell>,
 }
 
@@ -31,6 +36,16 @@ struct Cell {
 
 /// The values of one row, a server each, in the order of the report; `None` where one was not measured.
 pub type Values = Vec<Option<f64>>;
+
+/// A row of a section: what a picture calls it, the values, and the verdict where a target is not reached.
+pub struct SectionRow {
+    /// Its name without the pipeline.
+    pub label: String,
+    /// The values, that of the server that answers constants last.
+    pub values: Values,
+    /// `over`, or `over (floor)`.
+    pub fault: Option<String>,
+}
 
 impl Report {
     /// Reads a file.
@@ -64,6 +79,24 @@ impl Report {
             return Err(io::Error::other(format!("the report has no rows that begin with '{panel}, '")));
         }
         Ok(found)
+    }
+
+    /// The rows of a group, in their order; an error if there are none.
+    pub fn section(&self, group: &str) -> io::Result<Vec<SectionRow>> {
+        let rows = self.rows.iter().filter(|row| row.group == group).map(|row| {
+            let label = row.name.rsplit_once(", pipeline ").map_or(row.name.as_str(), |(title, _)| title);
+            let floor = row.values.get(FLOOR).and_then(|cell| cell.median);
+            SectionRow {
+                label: label.to_owned(),
+                values: self.of(row).into_iter().chain([floor]).collect(),
+                fault: row.verdict.clone().filter(|verdict| verdict != "ok"),
+            }
+        });
+        let rows: Vec<SectionRow> = rows.collect();
+        if rows.is_empty() {
+            return Err(io::Error::other(format!("the report has no rows of '{group}'")));
+        }
+        Ok(rows)
     }
 
     fn of(&self, row: &Row) -> Values {

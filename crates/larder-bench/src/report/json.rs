@@ -1,6 +1,7 @@
 //! The report as JSON: every run of every figure.
 
 use super::parts::{Cell, Group, Report, Row};
+use crate::figure::Target;
 use serde::{Serialize, Serializer};
 
 /// Renders a report. What is no number, as an infinity, is null.
@@ -52,6 +53,8 @@ struct RowJson<'a> {
     name: &'a str,
     unit: &'a str,
     target: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<&'a str>,
     reached: Option<f64>,
     verdict: Option<&'static str>,
     #[serde(serialize_with = "map")]
@@ -88,9 +91,10 @@ fn row_json<'a>(group: &'a Group, row: &'a Row) -> RowJson<'a> {
         group: &group.name,
         name: &row.name,
         unit: row.unit,
-        target: super::table::target(&row.target),
+        target: super::table::target(row),
+        best: matches!(row.target, Target::OfBest(_)).then(|| row.best()).flatten().map(|(name, _)| name),
         reached: group.reached(row),
-        verdict: group.verdict(row).map(|is_within| if is_within { "ok" } else { "over" }),
+        verdict: super::table::verdict(group, row),
         values: row.cells.iter().map(|cell| (cell.server.as_str(), cell_json(cell))).collect(),
     }
 }
@@ -114,9 +118,8 @@ fn failures(group: &Group) -> impl Iterator<Item = FailureJson<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parts::tests::{figure, group};
+    use super::super::parts::tests::{figure, group, rows};
     use super::*;
-    use crate::figure::Target;
     use crate::machine::Machine;
     use crate::peer::LARDER;
     use serde_json::{Value, json};
@@ -143,5 +146,15 @@ mod tests {
         assert_eq!(row["values"][LARDER], runs);
         assert_eq!(report["rows"][4]["values"][LARDER], json!({"median": null, "runs": [null]}));
         assert_eq!(report["failures"][0]["workload"], "cpu/p16");
+    }
+
+    #[test]
+    fn rows_name_their_best_peer() {
+        let machine = Machine { facts: vec![] };
+        let text = render(&Report { machine, parameters: vec![], servers: vec![], groups: vec![rows()] });
+        let report: Value = serde_json::from_str(&text).expect("it is JSON");
+        let row = &report["rows"][1];
+        assert_eq!((&row["best"], &row["verdict"]), (&json!("valkey"), &json!("over (floor)")));
+        assert_eq!(row["values"]["floor"]["median"], 60.0);
     }
 }

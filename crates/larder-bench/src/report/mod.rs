@@ -26,11 +26,25 @@ impl Report {
         Report { machine, parameters, servers: peers.iter().map(describe).collect(), groups: Vec::new() }
     }
 
+    /// A report without figures, of columns by name and version that are no servers which could be started.
+    pub fn of(
+        machine: Machine,
+        parameters: Vec<(&'static str, String)>,
+        columns: &[(&'static str, &'static str)],
+    ) -> Self {
+        let describe = |&(name, version): &(&str, &str)| Described {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            command: String::new(),
+        };
+        Report { machine, parameters, servers: columns.iter().map(describe).collect(), groups: Vec::new() }
+    }
+
     /// The machine and the servers, to print first.
     pub fn heading(&self) -> String {
         let facts = self.machine.facts.iter().chain(&self.parameters);
         let mut text: String = facts.map(|(name, value)| format!("{name}: {value}\n")).collect();
-        for server in &self.servers {
+        for server in self.servers.iter().filter(|server| !server.command.is_empty()) {
             text += &format!("{}: version {}, {}\n", server.name, server.version, server.command);
         }
         text
@@ -42,6 +56,11 @@ impl Report {
         let text = table::render(&group, &names);
         self.groups.push(group);
         text
+    }
+
+    /// What became of the rows whose targets are parts of the best peer's figures, in a few lines; empty without such rows.
+    pub fn summary(&self) -> String {
+        table::summary(&self.groups)
     }
 
     /// Everything as JSON.

@@ -2,7 +2,7 @@
 
 use crate::figure::{Figure, Target, median};
 use crate::machine::Machine;
-use crate::peer::{LARDER, REDIS};
+use crate::peer::{FLOOR, LARDER, REDIS};
 
 /// Everything of one run.
 pub struct Report {
@@ -90,6 +90,7 @@ impl Group {
             Target::Most(most) => Some(own <= *most),
             Target::OfRedis(share) => Some(own <= share * row.value(REDIS)?),
             Target::OfPeer(share, peer) => Some(own <= share * row.value(peer)?),
+            Target::OfBest(share) => Some(own <= share * row.best()?.1),
             Target::OfRow(share, name) => Some(own <= share * self.find(name)?.value(LARDER)?),
             Target::WorkerOfRow(share, name) => {
                 Some(row.worker(LARDER)? <= share * self.find(name)?.worker(LARDER)?)
@@ -104,6 +105,7 @@ impl Group {
             Target::Most(most) => Some(row.value(LARDER)? / most),
             Target::OfRedis(_) => row.ratio(REDIS),
             Target::OfPeer(_, peer) => row.ratio(peer),
+            Target::OfBest(_) => row.ratio(row.best()?.0),
             Target::OfRow(_, name) => Some(row.value(LARDER)? / self.find(name)?.value(LARDER)?),
             Target::WorkerOfRow(_, name) => Some(row.worker(LARDER)? / self.find(name)?.worker(LARDER)?),
         }
@@ -129,6 +131,20 @@ impl Row {
 
     pub(super) fn worker(&self, server: &str) -> Option<f64> {
         self.of(server).and_then(Cell::worker)
+    }
+
+    /// The peer with the lowest value, and the value.
+    pub(super) fn best(&self) -> Option<(&str, f64)> {
+        let peers = self.cells.iter().filter(|cell| ![LARDER, FLOOR].contains(&cell.server.as_str()));
+        let values = peers.map(|cell| (cell.server.as_str(), cell.value()));
+        values.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Whether the target is below what a server takes that answers constants, so that none can reach it.
+    pub(super) fn is_below_floor(&self) -> bool {
+        let Target::OfBest(share) = self.target else { return false };
+        let best = self.best().map(|(_, value)| value);
+        best.zip(self.value(FLOOR)).is_some_and(|(best, floor)| share * best < floor)
     }
 
     /// Larder's value over a peer's.
@@ -167,6 +183,26 @@ pub(super) mod tests {
         group.add(LARDER, vec![figure("size", 15.0, None, Target::Most(15.0))]);
         group.fail("cpu/p16", REDIS, "it \"broke\"");
         group
+    }
+
+    /// Rows with targets of the best peer.
+    pub fn rows() -> Group {
+        let mut group = Group::new("rows/p1");
+        for (row, own, floor) in [("SET", 60.0, 40.0), ("GET", 80.0, 60.0)] {
+            for (server, value) in [(LARDER, own), (REDIS, 110.0), ("valkey", 100.0), (FLOOR, floor)] {
+                group.add(server, vec![figure(row, value, None, Target::OfBest(0.5))]);
+            }
+        }
+        group
+    }
+
+    #[test]
+    fn the_best_peer_is_the_one_to_beat() {
+        let group = rows();
+        let row = |name| group.find(name).unwrap();
+        assert_eq!(row("SET").best(), Some(("valkey", 100.0)));
+        assert_eq!((group.reached(row("SET")), group.verdict(row("SET"))), (Some(0.6), Some(false)));
+        assert_eq!(["SET", "GET"].map(|name| row(name).is_below_floor()), [false, true]);
     }
 
     #[test]

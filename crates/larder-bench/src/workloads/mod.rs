@@ -32,28 +32,47 @@ mod tracking;
 mod web;
 
 use crate::context::Context;
+use crate::rows::{self, Row};
 use std::io;
 
 /// Something to measure.
 pub struct Workload {
     /// Group and name.
-    pub name: &'static str,
+    pub name: String,
     /// One line for the list.
-    pub about: &'static str,
-    /// Measures it on one server.
-    pub run: fn(&mut Context) -> io::Result<()>,
+    pub about: String,
+    /// How it is measured.
+    pub run: Run,
+}
+
+/// How a workload is measured.
+pub enum Run {
+    /// One server after the other, each started for it.
+    Alone(fn(&mut Context) -> io::Result<()>),
+    /// All servers in turns.
+    InTurns(Box<Row>),
 }
 
 impl Workload {
-    /// The table it belongs to.
-    pub fn group(&self) -> &'static str {
-        self.name.split('/').next().unwrap_or(self.name)
+    /// The table it belongs to: its name without the last part.
+    pub fn group(&self) -> &str {
+        self.name.rsplit_once('/').map_or(self.name.as_str(), |(group, _)| group)
     }
 }
 
 /// All of them, those of a group together.
 pub fn all() -> Vec<Workload> {
-    TABLE.iter().map(|&(name, about, run)| Workload { name, about, run }).collect()
+    let alone = TABLE.iter().map(|&(name, about, run)| Workload {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        run: Run::Alone(run),
+    });
+    let in_turns = rows::all().into_iter().map(|row| Workload {
+        name: row.name(),
+        about: row.full_title(),
+        run: Run::InTurns(Box::new(row)),
+    });
+    alone.chain(in_turns).collect()
 }
 
 type Entry = (&'static str, &'static str, fn(&mut Context) -> io::Result<()>);
@@ -157,7 +176,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_groups_are_together() {
         let all = all();
-        assert_eq!(all.iter().map(|workload| workload.name).collect::<HashSet<_>>().len(), all.len());
+        assert_eq!(all.iter().map(|workload| &workload.name).collect::<HashSet<_>>().len(), all.len());
         let runs = all.chunk_by(|a, b| a.group() == b.group()).count();
         assert_eq!(all.iter().map(Workload::group).collect::<HashSet<_>>().len(), runs);
     }
