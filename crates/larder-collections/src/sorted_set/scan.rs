@@ -5,8 +5,9 @@
 //! a double.
 
 use larder_packed::leaf::Leaf;
+use std::ops::RangeInclusive;
 
-use super::index::hashes_of;
+use super::index::{hashes_between, tag_of};
 use super::{Form, SortedSet};
 use crate::key_table::KeyHash;
 
@@ -46,41 +47,54 @@ impl<H: KeyHash> SortedSet<H> {
 
     /// Collects entries from hash `from` on, at least `count` of them if there are that many. Returns the cursor after them.
     fn collect<'a>(&'a self, mut from: u64, count: usize, found: &mut Vec<Found<'a>>) -> u64 {
-        let start = from >> CURSOR_SHIFT;
-        let mut take = |leaf: &'a Leaf, bits, prefix| {
-            hashes_of(leaf, bits, prefix, H::hash, |hash, i| {
-                if hash >> CURSOR_SHIFT >= start {
-                    found.push((hash >> CURSOR_SHIFT, leaf, i));
-                }
-            });
-            found.len()
-        };
         let tree = match &self.form {
-            Form::Packed(leaf) => {
-                take(leaf, 0, 0);
-                return 0;
-            }
+            Form::Packed(leaf) => return collect_by_tags::<H, _>(|| std::iter::once(leaf), from, count, found),
             Form::Tree(tree) => tree,
         };
         let Some(index) = &tree.index else {
-            tree.leaves.iter().for_each(|leaf| {
-                take(leaf, 0, 0);
-            });
-            return 0;
+            return collect_by_tags::<H, _>(|| tree.leaves.iter(), from, count, found);
         };
         loop {
-            let segment = index.leaves_from(from);
-            let mut have = 0;
-            for (i, &id) in segment.ids.iter().enumerate() {
-                if let Some(&ahead) = segment.ids.get(i + 8) {
+            let next = index.leaves_from(from, count - found.len());
+            for (i, &id) in next.ids.iter().enumerate() {
+                if let Some(&ahead) = next.ids.get(i + 8) {
                     tree.leaves.get(ahead).prefetch();
                 }
-                have = take(tree.leaves.get(id), segment.bits, segment.prefix);
+                take::<H>(tree.leaves.get(id), from..=next.end.wrapping_sub(1), found);
             }
-            if segment.end == 0 || have >= count {
-                return segment.end >> CURSOR_SHIFT;
+            if next.end == 0 || found.len() >= count {
+                return next.end >> CURSOR_SHIFT;
             }
-            from = segment.end;
+            from = next.end;
         }
     }
+}
+
+/// The same in leaves without an index: tags say which members are the next, so that others need not be hashed.
+fn collect_by_tags<'a, H: KeyHash, I: Iterator<Item = &'a Leaf>>(
+    leaves: impl Fn() -> I,
+    from: u64,
+    count: usize,
+    found: &mut Vec<Found<'a>>,
+) -> u64 {
+    let mut counts = [0_usize; 256];
+    leaves().flat_map(Leaf::tags).for_each(|&tag| counts[usize::from(tag)] += 1);
+    let first = usize::from(tag_of(from));
+    // Of those of the first tag some may lie before.
+    if from.trailing_zeros() < u64::BITS - u8::BITS {
+        counts[first] = 0;
+    }
+    let mut have = 0;
+    let last = (first..=255).find(|&tag| {
+        have += counts[tag];
+        have >= count
+    });
+    let end = last.map_or(0, |last| (last as u64 + 1) << (u64::BITS - u8::BITS));
+    leaves().for_each(|leaf| take::<H>(leaf, from..=end.wrapping_sub(1), found));
+    end >> CURSOR_SHIFT
+}
+
+/// Collects the entries of a leaf whose hashes lie in a range.
+fn take<'a, H: KeyHash>(leaf: &'a Leaf, range: RangeInclusive<u64>, found: &mut Vec<Found<'a>>) {
+    hashes_between(leaf, range, H::hash, |hash, i| found.push((hash >> CURSOR_SHIFT, leaf, i)));
 }

@@ -25,6 +25,7 @@ mod segment;
 use super::slab::Slab;
 use larder_packed::leaf::{Leaf, Member};
 use segment::{Pair, Segment};
+use std::ops::RangeInclusive;
 
 /// Entries at which a segment splits.
 const SEGMENT_MAX: usize = 512;
@@ -126,12 +127,21 @@ impl Index {
         segment.set_id(at, new);
     }
 
-    /// The segment where hash `from` belongs.
-    pub(super) fn leaves_from(&self, from: u64) -> SegmentLeaves {
+    /// The leaves of the next members in the order of hashes, from `from` on: about `count` of them, as far as their segment goes.
+    pub(super) fn leaves_from(&self, from: u64, count: usize) -> NextLeaves {
         let segment = self.segment(from);
-        let bits = segment.depth();
-        let prefix = from.checked_shr(64 - bits).unwrap_or(0);
-        SegmentLeaves { ids: leaf_ids(segment), bits, prefix, end: end_of(prefix, bits) }
+        let depth = segment.depth();
+        let prefix = from.checked_shr(64 - depth).unwrap_or(0);
+        let (mut ids, end) = segment.ids_from(segment.fragment_of(from), count);
+        ids.sort_unstable();
+        ids.dedup();
+        let end = match end {
+            Some(fragment) => {
+                prefix.checked_shl(64 - depth).unwrap_or(0) | u64::from(fragment) << (48 - depth)
+            }
+            None => end_of(prefix, depth),
+        };
+        NextLeaves { ids, end }
     }
 
     pub(super) fn segment_count(&self) -> usize {
@@ -226,20 +236,17 @@ impl Index {
     }
 }
 
-/// What a walk needs of a segment.
-pub(super) struct SegmentLeaves {
-    /// The leaves where its members lie.
+/// Where the next members of a walk lie.
+pub(super) struct NextLeaves {
+    /// The leaves.
     pub ids: Vec<u32>,
-    /// Bits that the hashes of its members begin with, and how many.
-    pub bits: u32,
-    pub prefix: u64,
-    /// The first hash after it, 0 after the last.
+    /// The first hash after those of the members, 0 after the last.
     pub end: u64,
 }
 
 /// The first hash after those that begin with the `bits` bits `prefix`; 0 after the last.
 fn end_of(prefix: u64, bits: u32) -> u64 {
-    (prefix + 1).checked_shl(64 - bits).unwrap_or(0)
+    prefix.wrapping_add(1).checked_shl(64 - bits).unwrap_or(0)
 }
 
 fn leaf_ids(segment: &Segment) -> Vec<u32> {
@@ -268,6 +275,17 @@ pub(super) fn hashes_of(
     bits: u32,
     prefix: u64,
     hash: fn(&[u8]) -> u64,
+    f: impl FnMut(u64, usize),
+) {
+    let first = prefix.checked_shl(64 - bits).unwrap_or(0);
+    hashes_between(leaf, first..=end_of(prefix, bits).wrapping_sub(1), hash, f);
+}
+
+/// The same with those that lie in a range. Members whose tags do not are not hashed.
+pub(super) fn hashes_between(
+    leaf: &Leaf,
+    range: RangeInclusive<u64>,
+    hash: fn(&[u8]) -> u64,
     mut f: impl FnMut(u64, usize),
 ) {
     let mut scratch = Vec::new();
@@ -275,14 +293,15 @@ pub(super) fn hashes_of(
         scratch.clear();
         member.append_to(&mut scratch);
         let hash = hash(&scratch);
-        if bits == 0 || hash >> (64 - bits) == prefix {
+        if range.contains(&hash) {
             f(hash, i);
         }
     };
-    if bits >= 8 {
-        return leaf.for_each_tag((prefix >> (bits - 8)) as u8, look);
+    let tags = tag_of(*range.start())..=tag_of(*range.end());
+    if tags.start() == tags.end() {
+        return leaf.for_each_tag(*tags.start(), look);
     }
-    for i in (0..leaf.len()).filter(|&i| u64::from(leaf.tag(i)) >> (8 - bits) == prefix) {
+    for i in (0..leaf.len()).filter(|&i| tags.contains(&leaf.tag(i))) {
         look(i, leaf.member(i));
     }
 }

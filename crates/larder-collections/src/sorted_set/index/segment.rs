@@ -113,6 +113,18 @@ impl Segment {
         (first..self.len()).take_while(move |&i| self.fragment(i) == fragment).map(|i| (i, self.id(i)))
     }
 
+    /// The leaf ids of the first `count` entries whose fragments are not below this one, and of those that share the fragment of the last;
+    /// and the fragment after it, if there is one.
+    pub(super) fn ids_from(&self, fragment: u16, count: usize) -> (Vec<u32>, Option<u16>) {
+        let first = self.first(fragment);
+        let mut end = first.saturating_add(count).min(self.len());
+        while end > first && end < self.len() && self.fragment(end) == self.fragment(end - 1) {
+            end += 1;
+        }
+        let next = (end < self.len()).then(|| self.fragment(end));
+        ((first..end).map(|i| self.id(i)).collect(), next)
+    }
+
     /// All entries in order.
     pub(super) fn pairs(&self) -> impl Iterator<Item = Pair> {
         (0..self.len()).map(|i| self.pair(i))

@@ -1,7 +1,9 @@
 //! Single promises of the sorted set: bytes, encodings, walks that see changes, size of large sets.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
+use crate::key_table::KeyHash;
 use crate::member_hash::MemberHash;
 use crate::sorted_set::{Limits, Order, SortedSet, SortedSetEncoding};
 
@@ -91,6 +93,45 @@ fn a_walk_sees_all_that_stay() {
         assert!(calls as u32 >= n / 40, "{calls} calls");
         for i in (0..n).step_by(2) {
             assert!(seen.contains(format!("m{i:015}").as_bytes()));
+        }
+    }
+}
+
+thread_local! {
+    static HASHED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts what is hashed.
+struct Counted;
+
+impl KeyHash for Counted {
+    fn hash(key: &[u8]) -> u64 {
+        HASHED.set(HASHED.get() + 1);
+        MemberHash::hash(key)
+    }
+}
+
+/// A step of a walk looks at a few members more than it returns, whatever the size of the set.
+#[test]
+fn a_step_of_a_walk_costs_what_it_returns() {
+    for n in [150, 400, 1000, 20_000, 200_000] {
+        let mut set = SortedSet::<Counted>::new();
+        for i in 0..n {
+            set.add(format!("member {i}").as_bytes(), f64::from(i % 1000), &Limits::default());
+        }
+        for count in [10, 100] {
+            HASHED.set(0);
+            let (mut cursor, mut steps, mut seen) = (0, 0, 0);
+            loop {
+                cursor = set.scan(cursor, count, |_, _| seen += 1);
+                steps += 1;
+                if cursor == 0 {
+                    break;
+                }
+            }
+            assert_eq!(seen, n);
+            let (per_step, each) = (HASHED.get() / steps, seen as usize / steps);
+            assert!(per_step < 2 * each + 25, "{per_step} hashed for {each} of {n}");
         }
     }
 }
