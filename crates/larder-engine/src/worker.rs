@@ -25,22 +25,19 @@ use crate::execution::{blocking, slot_stats, transaction};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::key::Key;
-use crate::keyspace::known_hashes::{KNOWN_MAX, KnownHashes};
+use crate::keyspace::known_hashes::{KnownHashes, PIPELINE_MAX};
 use crate::keyspace::shard::Table;
 use crate::keyspace::waiting::Waiter;
 use crate::stats::counters::ThreadStats;
 use larder_resp::{Args, Reply};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Keys prefetched at once.
-pub const PREFETCH_MAX: usize = KNOWN_MAX;
+pub const PREFETCH_MAX: usize = PIPELINE_MAX;
 /// How long threads that serve no clients wait before they try again.
 pub(crate) const PATIENCE: Duration = Duration::from_micros(200);
-/// A keyspace of fewer keys is in the cache anyway.
-const PREFETCH_KEYS_MIN: u64 = 20_000;
 
 /// Why an import has failed whose connection has ended.
 const SOURCE_LOST: &str =
@@ -59,11 +56,6 @@ impl Engine {
         assert_eq!(self.stats.len(), index + 1, "workers are made in order");
         Worker::new(Arc::clone(self), index, mailbox, stats)
     }
-}
-
-/// Whether the keyspace is too large for the cache.
-fn prefetching_pays(engine: &Engine) -> bool {
-    engine.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN
 }
 
 impl Worker {
@@ -88,6 +80,7 @@ impl Worker {
             invalidations: Invalidations::default(),
             recent: Recent::default(),
             known_hashes: KnownHashes::default(),
+            command_hashes: KnownHashes::default(),
             checked_hash: None,
             slot_map: None,
             admitted: None,
@@ -210,7 +203,7 @@ impl Worker {
     pub fn prepare<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
         let known = &mut self.state.known_hashes;
         known.forget();
-        if prefetching_pays(&self.engine) {
+        if self.engine.is_beyond_cache() {
             known.fill(keys);
             self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
         }
@@ -223,7 +216,7 @@ impl Worker {
 
     /// As [`Worker::prefetch`], for keys of which the databases and the hashes are known.
     pub(crate) fn prefetch_hashes(&self, keys: impl Iterator<Item = (usize, u64)>) {
-        if !prefetching_pays(&self.engine) {
+        if !self.engine.is_beyond_cache() {
             return;
         }
         let mut known = [(0, 0); PREFETCH_MAX];

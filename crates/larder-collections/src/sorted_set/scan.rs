@@ -48,7 +48,9 @@ impl<H: KeyHash> SortedSet<H> {
     /// Collects entries from hash `from` on, at least `count` of them if there are that many. Returns the cursor after them.
     fn collect<'a>(&'a self, mut from: u64, count: usize, found: &mut Vec<Found<'a>>) -> u64 {
         let tree = match &self.form {
-            Form::Packed(leaf) => return collect_by_tags::<H, _>(|| std::iter::once(leaf), from, count, found),
+            Form::Packed(leaf) => {
+                return collect_by_tags::<H, _>(|| std::iter::once(leaf), from, count, found);
+            }
             Form::Tree(tree) => tree,
         };
         let Some(index) = &tree.index else {

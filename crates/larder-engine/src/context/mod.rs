@@ -80,6 +80,8 @@ pub(crate) struct WorkerState {
     pub recent: Recent,
     /// Keys of the commands that come next.
     pub known_hashes: KnownHashes,
+    /// Room for those of a command of several keys.
+    pub command_hashes: KnownHashes,
     /// The hash of the one key of the command that is being executed, if the check of its slot has computed it.
     pub checked_hash: Option<u64>,
     /// Who has which slot of the cluster, as this thread has last seen it.
@@ -134,6 +136,8 @@ pub struct Context<'a> {
     pub(crate) found: Found,
     /// The command's only key, if it has one by the table: its hash is known.
     pub(crate) hashed: Option<Key<'a>>,
+    /// Those of a command of several keys.
+    pub(crate) several: KnownHashes,
     pub(crate) flow: Flow,
     /// Keys that waiting clients may be served from, once the command or the transaction is done.
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
@@ -158,7 +162,23 @@ impl<'a> Context<'a> {
     pub(crate) fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         match &self.hashed {
             Some(key) if std::ptr::eq(key.bytes, bytes) => Key { bytes, hash: key.hash },
-            _ => self.engine.key(bytes),
+            _ => self.several.key(bytes),
+        }
+    }
+
+    /// Has the processor load what lookups of all keys of a command of several will read, at once and not one after the other.
+    pub(crate) fn prefetch_several(&mut self) {
+        if self.several.is_single() || !self.engine.is_beyond_cache() {
+            return;
+        }
+        // First the segments; when they have arrived, the entries in them.
+        for step in [Table::prefetch, Table::prefetch_entry] {
+            for hash in self.several.hashes() {
+                let data = self.held.shard_mut(Key { bytes: b"", hash }.shard());
+                if let Some(table) = data.and_then(|data| data.table(self.db)) {
+                    step(table, hash);
+                }
+            }
         }
     }
 

@@ -41,6 +41,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+/// A keyspace of fewer keys is in the cache anyway.
+const PREFETCH_KEYS_MIN: u64 = 20_000;
+
 /// What an engine is made from.
 pub struct EngineOptions {
     /// The options of the server.
@@ -347,6 +350,12 @@ impl Engine {
     /// Commands that all workers have executed, since the start or CONFIG RESETSTAT.
     pub fn commands_processed(&self) -> u64 {
         self.sum(|stats| &stats.processed)
+    }
+
+    /// Whether the keyspace is too large for the cache, so that it pays to prefetch keys.
+    #[inline]
+    pub(crate) fn is_beyond_cache(&self) -> bool {
+        self.key_count.load(Relaxed) >= PREFETCH_KEYS_MIN
     }
 
     /// A key with its hash.

@@ -21,6 +21,7 @@ use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
 use crate::keyspace::key::Key;
+use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::Busy;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
@@ -376,8 +377,12 @@ fn run(
         checked_hash.map_or_else(|| worker.known_hashes.key(bytes), |hash| Key { bytes, hash })
     });
     debug_assert!(key.as_ref().is_none_or(|key| key.hash == engine.key(key.bytes).hash), "it is of this key");
+    let mut several = match found.single_key {
+        Some(_) => KnownHashes::default(),
+        None => std::mem::take(&mut worker.command_hashes),
+    };
     let acquired = take_turn(engine, session, found.command)
-        .and_then(|turn| Ok((turn, acquire(engine, session, found, key.as_ref(), args)?)));
+        .and_then(|turn| Ok((turn, acquire(engine, session, found, (key.as_ref(), &mut several), args)?)));
     let (turn, mut held) = match acquired {
         Ok(acquired) => acquired,
         Err(Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
@@ -435,6 +440,7 @@ fn run(
         reply,
         found,
         hashed: key,
+        several,
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: false,
@@ -445,6 +451,7 @@ fn run(
             None => None,
         },
     };
+    context.prefetch_several();
     call(&mut context, args);
     if !context.ready.is_empty() {
         blocking::serve_ready(&mut context);
@@ -457,8 +464,12 @@ fn run(
         }
         context.append_effects();
     }
-    let flow = context.flow;
+    let (flow, mut several) = (context.flow, std::mem::take(&mut context.several));
     drop(context);
+    if found.single_key.is_none() {
+        several.forget();
+        worker.command_hashes = several;
+    }
     if std::mem::take(&mut worker.flushed) {
         engine.host.flushed();
     }

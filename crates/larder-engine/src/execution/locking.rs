@@ -6,16 +6,18 @@ use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::engine::Engine;
 use crate::keyspace::key::Key;
+use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, ScriptTurn};
 use larder_resp::Args;
 
 /// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
-/// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so.
+/// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so; else the hashes
+/// of the keys are noted in `several`.
 pub(super) fn acquire<'e>(
     engine: &'e Engine,
     session: &Session,
     found: Found,
-    key: Option<&Key<'_>>,
+    (key, several): (Option<&Key<'_>>, &mut KnownHashes),
     args: Args<'_>,
 ) -> Result<Held<'e>, Busy> {
     let (shards, command) = (&engine.shards, found.command);
@@ -26,8 +28,9 @@ pub(super) fn acquire<'e>(
         Scope::Keys | Scope::Script | Scope::Sort => match key {
             Some(key) => Held::One(key.shard(), shards.try_lock_one(key.shard())?),
             None => {
-                let mut wanted = Vec::new();
-                add_shards(engine, found, args, &mut wanted);
+                let keys = keys::collect(command, args);
+                let hashed = keys.into_iter().map(|key| engine.key(key));
+                let wanted = hashed.inspect(|key| several.add(key)).map(|key| key.shard()).collect();
                 shards.try_lock_many(wanted)?
             }
         },

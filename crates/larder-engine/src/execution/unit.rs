@@ -13,6 +13,7 @@ use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
 use crate::execution::{blocking, command_log, dispatch, monitor};
 use crate::keyspace::key::Key;
+use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, Shards};
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
@@ -62,6 +63,7 @@ pub(crate) fn execute<'a>(
         reply: Reply::new(out, session.protocol),
         found: first.found,
         hashed: first.key,
+        several: KnownHashes::default(),
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: frame.is_some(),

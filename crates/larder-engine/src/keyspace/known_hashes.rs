@@ -1,18 +1,22 @@
-//! Hashes of the keys of a pipeline: computed when the keys are prefetched, and used when their commands are executed.
+//! Hashes of keys that are about to be looked up: those of the next commands of a pipeline, computed when they are prefetched, and those of
+//! a command of several keys, computed when their shards are locked.
 //!
 //! A key is known by where its bytes are, so that finding it compares two numbers. That holds as long as the buffer in which it lies is
 //! there and not changed: whoever fills in the hashes borrows the buffer until it has had them forgotten.
 //!
-//! The keys are in the order of their commands, and a command asks for its own key only: finding is O(1),
-//! amortized over a pipeline.
+//! The keys are in the order in which they lie in the buffer, and are asked for in that order: finding is O(1), amortized over all. One
+//! that is asked for again, after a later one, is hashed again.
 
 use crate::keyspace::hash::hash;
 use crate::keyspace::key::Key;
+use std::cell::Cell;
 
-/// Keys known at once.
-pub(crate) const KNOWN_MAX: usize = 16;
+/// Keys of a pipeline known at once.
+pub(crate) const PIPELINE_MAX: usize = 16;
+/// Keys of a command known at once: what a lookup reads of as many fits the cache of the second level.
+pub(crate) const COMMAND_MAX: usize = 1024;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Known {
     address: usize,
     len: usize,
@@ -22,37 +26,47 @@ struct Known {
 /// The hashes, none at first.
 #[derive(Default)]
 pub(crate) struct KnownHashes {
-    known: [Known; KNOWN_MAX],
-    count: usize,
+    known: Vec<Known>,
     /// The first that may be asked for.
-    next: usize,
+    next: Cell<usize>,
 }
 
 impl KnownHashes {
-    /// Puts the hashes of these keys, which lie in a buffer one after the other, in the place of those before.
+    /// Puts the hashes of the first [`PIPELINE_MAX`] of these keys, which lie in a buffer one after the other, in the place of those before.
     pub fn fill<'k>(&mut self, keys: impl Iterator<Item = &'k [u8]>) {
         self.forget();
-        for (known, key) in self.known.iter_mut().zip(keys) {
-            *known = Known { address: key.as_ptr().addr(), len: key.len(), hash: hash(key) };
-            self.count += 1;
+        self.known.extend(keys.take(PIPELINE_MAX).map(|key| Known::of(&Key::of(key))));
+    }
+
+    /// Adds a key that lies after those that are known, unless they are [`COMMAND_MAX`] already.
+    pub fn add(&mut self, key: &Key<'_>) {
+        if self.known.len() < COMMAND_MAX {
+            self.known.push(Known::of(key));
         }
     }
 
     /// Must be called before the buffer of the keys is changed.
     pub fn forget(&mut self) {
-        (self.count, self.next) = (0, 0);
+        self.known.clear();
+        self.next.set(0);
+    }
+
+    /// Whether there are not several.
+    #[inline]
+    pub fn is_single(&self) -> bool {
+        self.known.len() < 2
     }
 
     /// All of them, in order.
     pub fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
-        self.known[..self.count].iter().map(|known| known.hash)
+        self.known.iter().map(|known| known.hash)
     }
 
     /// A key with its hash, which is computed if it is not known.
     #[inline]
-    pub fn key<'k>(&mut self, bytes: &'k [u8]) -> Key<'k> {
+    pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         let address = bytes.as_ptr().addr();
-        while let Some(known) = self.known[..self.count].get(self.next) {
+        while let Some(known) = self.known.get(self.next.get()) {
             if known.address == address && known.len == bytes.len() {
                 debug_assert_eq!(known.hash, hash(bytes), "the buffer of the keys has not changed");
                 return Key { bytes, hash: known.hash };
@@ -60,9 +74,15 @@ impl KnownHashes {
             if known.address > address {
                 break;
             }
-            self.next += 1;
+            self.next.set(self.next.get() + 1);
         }
         Key::of(bytes)
+    }
+}
+
+impl Known {
+    fn of(key: &Key<'_>) -> Known {
+        Known { address: key.bytes.as_ptr().addr(), len: key.bytes.len(), hash: key.hash }
     }
 }
 
@@ -85,7 +105,7 @@ mod tests {
         assert_eq!(known.key(one).hash, hash(one));
         assert_eq!(known.hashes().count(), 0);
         known.fill(buffer.chunks(1));
-        assert_eq!(known.hashes().count(), KNOWN_MAX);
+        assert_eq!(known.hashes().count(), PIPELINE_MAX);
         for key in buffer.chunks(1) {
             assert_eq!(known.key(key).hash, hash(key));
         }
