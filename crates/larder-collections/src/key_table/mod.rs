@@ -219,7 +219,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Removes a key.
     pub fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Removed<V>> {
         self.preserve(hash, key);
-        let removed = self.find_mut(hash, key)?.remove();
+        let removed = self.find_mut(hash, key)?.swap_remove();
         self.directory.count_bytes(-(long_key_heap_bytes(key) as isize));
         self.len -= 1;
         let position = position(hash);

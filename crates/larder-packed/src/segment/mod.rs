@@ -8,7 +8,8 @@
 //! What an entry is, the users say: [`Segment`] and [`Page`] move opaque bytes. [`Records`] makes them records of a
 //! keyspace, and [`Directory`] keeps such segments in hash order; [`Rows`] are the counted segments of hashes and sets.
 //!
-//! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries after.
+//! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries after, but for a
+//! removal that puts the last entry in the place of one that is as long.
 //!
 //! ```text
 //!  0        16       50       84                                    capacity

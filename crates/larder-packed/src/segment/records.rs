@@ -173,6 +173,15 @@ impl<'a, V: IntoRaw> RecordMut<'a, V> {
 
     /// Removes the record. Memory is given back by [`Records::shrink`] only.
     pub fn remove(self) -> Removed<V> {
+        self.take_out(Page::close)
+    }
+
+    /// The same where nobody counts on the slots of the others: the last record may take this one's.
+    pub fn swap_remove(self) -> Removed<V> {
+        self.take_out(Page::swap_remove)
+    }
+
+    fn take_out(self, close: fn(&mut Page, Slot)) -> Removed<V> {
         let entry = self.page.entry(self.slot);
         let (expire_at_ms, access) = (record::expiry(entry), record::access(entry));
         // SAFETY: R1, and the record is removed before anything else happens.
@@ -180,7 +189,7 @@ impl<'a, V: IntoRaw> RecordMut<'a, V> {
             record::free_long_key(entry);
             take_value(entry)
         };
-        self.page.close(self.slot);
+        close(self.page, self.slot);
         Removed { value, expire_at_ms, access }
     }
 }

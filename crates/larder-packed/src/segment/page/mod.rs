@@ -224,6 +224,19 @@ impl Page {
         self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & (DEPTH | MARK) | holes);
     }
 
+    /// Removes an entry without keeping the order of the others: the last one takes its place if it is as long, so that nothing else moves.
+    pub(super) fn swap_remove(&mut self, slot: Slot) {
+        let last = self.locate(self.slots() - 1);
+        if last.index == slot.index || last.len != slot.len {
+            return self.close(slot);
+        }
+        let (from, to) = (last.start as usize, slot.start as usize);
+        self.0.copy_within(from..from + footprint_of(last.len()), to);
+        let (index, tag) = (slot.index(), self.tag(last.index()));
+        self.group_mut(index)[index % LANES] = tag;
+        self.close(last);
+    }
+
     /// Removes an entry and its slot too, so that those after it keep their order. O(slots).
     pub(super) fn close_slot(&mut self, slot: Slot) {
         self.resize(slot, 0);

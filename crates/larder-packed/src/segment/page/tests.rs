@@ -19,6 +19,16 @@ impl Twin {
         index
     }
 
+    fn swap_remove(&mut self, index: usize) {
+        let (last, len) =
+            (self.slots.len() - 1, |slot: &Option<(u8, Vec<u8>)>| slot.as_ref().map(|slot| slot.1.len()));
+        if index < last && len(&self.slots[index]) == len(&self.slots[last]) {
+            self.slots.swap(index, last);
+            return self.remove(last);
+        }
+        self.remove(index);
+    }
+
     fn remove(&mut self, index: usize) {
         self.slots[index] = None;
         while let Some(None) = self.slots.last() {
@@ -64,6 +74,7 @@ fn random_entry(rng: &mut fastrand::Rng, longest: usize) -> Vec<u8> {
     let len = match rng.u32(..10) {
         0 => rng.usize(250..260).min(longest),
         1 => longest,
+        2..5 => 20.min(longest),
         _ => rng.usize(..=longest.min(60)),
     };
     (0..len).map(|_| rng.u8(..)).collect()
@@ -87,8 +98,14 @@ fn compare(seed: u64, steps: usize, count_max: usize, longest: usize) {
                 twin.slots[index].as_mut().expect("live").1 = entry;
             }
             (_, Some(index)) => {
-                segment.remove(segment.slot(index).expect("live"));
-                twin.remove(index);
+                let slot = segment.slot(index).expect("live");
+                if rng.bool() {
+                    segment.remove(slot);
+                    twin.remove(index);
+                } else {
+                    segment.swap_remove(slot);
+                    twin.swap_remove(index);
+                }
             }
             _ => {}
         }
