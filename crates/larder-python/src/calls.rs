@@ -1,6 +1,6 @@
 //! How the library is called: panics are caught, and what takes longer is done without the interpreter's lock.
 
-use crate::errors::{InternalError, LarderError};
+use crate::exceptions::{InternalError, LarderError};
 use crate::fork::Alive;
 use pyo3::prelude::*;
 use std::any::Any;

@@ -3,6 +3,7 @@
 use crate::calls::{self, detached, drop_detached, guarded};
 use crate::errors;
 use crate::events::Events;
+use crate::exceptions::closed;
 use crate::fork::{Alive, Process};
 use crate::names::Names;
 use crate::reply::{self, read, string_or_none};
@@ -44,7 +45,7 @@ impl Data {
     /// It is closed, or another process's.
     pub fn handle(&self) -> PyResult<Store> {
         self.process.check()?;
-        self.store.lock().as_ref().map(|(store, _)| store.clone()).ok_or_else(errors::closed)
+        self.store.lock().as_ref().map(|(store, _)| store.clone()).ok_or_else(closed)
     }
 
     /// Does something with the store that may take longer.
@@ -77,7 +78,7 @@ impl Data {
         }
         self.process.check()?;
         let store = self.store.lock();
-        let (store, _) = store.as_ref().ok_or_else(errors::closed)?;
+        let (store, _) = store.as_ref().ok_or_else(closed)?;
         guarded(|| call(store))?.map_err(|error| errors::of(py, error, self.decode))
     }
 

@@ -8,7 +8,7 @@
 //! Forks are counted where the C library makes them, so that those are seen which Python does not know of, as a server's of workers
 //! written in C.
 
-use crate::errors::ForkError;
+use crate::exceptions::ForkError;
 use pyo3::prelude::*;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};

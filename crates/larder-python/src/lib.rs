@@ -17,6 +17,7 @@ mod calls;
 mod data;
 mod errors;
 mod events;
+mod exceptions;
 mod fork;
 mod names;
 mod replica;

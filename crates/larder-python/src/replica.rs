@@ -3,6 +3,7 @@
 use crate::calls::{detached, drop_detached, interruptible, seconds};
 use crate::data::Data;
 use crate::errors;
+use crate::exceptions::closed;
 use crate::fork::{Alive, Process};
 use crate::reply;
 use crate::store;
@@ -56,7 +57,7 @@ impl Status {
 impl Replica {
     fn handle(&self) -> PyResult<Arc<larder_embed::Replica>> {
         self.process.check()?;
-        self.replica.lock().as_ref().map(|(replica, _)| Arc::clone(replica)).ok_or_else(errors::closed)
+        self.replica.lock().as_ref().map(|(replica, _)| Arc::clone(replica)).ok_or_else(closed)
     }
 }
 

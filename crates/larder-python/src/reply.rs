@@ -3,7 +3,7 @@
 //! A map is a `dict`, a set a `set` (a `list` if a member cannot be hashed), an array a `list`; strings and words are `bytes`, or `str` if replies are
 //! decoded; an error within a reply is an exception object.
 
-use crate::errors::{self, ProtocolError};
+use crate::exceptions::{ProtocolError, of_reply};
 use larder_embed::{Fields, Raw, Reply, Token};
 use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
 use pyo3::prelude::*;
@@ -177,7 +177,7 @@ fn big_number<'py>(py: Python<'py>, digits: &str) -> PyResult<Bound<'py, PyAny>>
 }
 
 fn error<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    Ok(errors::of_text(text).into_value(py).into_bound(py).into_any())
+    Ok(of_reply(text).into_value(py).into_bound(py).into_any())
 }
 
 fn short() -> PyErr {

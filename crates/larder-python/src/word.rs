@@ -1,6 +1,6 @@
 //! Words of commands, as Python gives them: bytes, text (as UTF-8), and numbers.
 
-use crate::errors::DataError;
+use crate::exceptions::DataError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString};
 
