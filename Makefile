@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint fmt pages bench charts book deb musl deps fuzz
+.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint wheel python-test python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -47,7 +47,25 @@ $(VENV)/ready: tests/clients/requirements.txt
 	$(VENV)/bin/pip install -q -r tests/clients/requirements.txt
 	touch $@
 
-test: lint unit clients
+# The module for Python as a wheel, in target/wheels. Built as it is shipped.
+wheel: $(VENV)/python-ready
+	rm -f target/wheels/larder-*.whl
+	cd python && $(CURDIR)/$(VENV)/bin/maturin build --quiet --release --interpreter $(CURDIR)/$(VENV)/bin/python --out $(CURDIR)/target/wheels
+
+python-test: build wheel
+	$(VENV)/bin/pip install -q --force-reinstall --no-deps target/wheels/larder-*.whl
+	PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python -m unittest discover --start-directory python/tests
+
+# How long reads take in Python, beside redis-py.
+python-bench: build wheel
+	$(VENV)/bin/pip install -q --force-reinstall --no-deps target/wheels/larder-*.whl
+	PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python python/bench/latency.py $(LARDER_SERVER)
+
+$(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready
+	$(VENV)/bin/pip install -q -r python/tests/requirements.txt
+	touch $@
+
+test: lint unit clients python-test
 
 # The tests of the server with a build for development, which checks what threads do while they hold shards.
 test-checked: deps

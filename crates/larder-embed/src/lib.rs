@@ -29,6 +29,7 @@ pub use replica::url::UrlError;
 pub use replica::{LinkStatus, Replica, Status, Wait};
 pub use reply::Reply;
 pub use reply::fields::Fields;
+pub use reply::raw::{Raw, Token};
 pub use store::Store;
 pub use store::keys::{Scan, Ttl};
 pub use store::options::Options;

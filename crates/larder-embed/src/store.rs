@@ -18,8 +18,9 @@ mod strings;
 use crate::error::{Error, Result};
 use crate::host::EmbeddedHost;
 use crate::replica::events::{Events, Hub};
+use crate::reply::Reply;
+use crate::reply::fields::Fields;
 use crate::reply::raw::{Raw, error_of};
-use crate::reply::{self, Reply};
 use larder_engine::{Cron, Engine, EngineOptions, Names, spawn_background};
 use larder_resp::OwnedArgs;
 use options::Options;
@@ -110,6 +111,27 @@ impl Store {
         inner.seats.with(&inner.engine, |seat| whole(seat.run(self.db, words)))
     }
 
+    /// Executes a command, and writes the reply as bytes of RESP3 into `reply`, instead of what was there: [`Raw`] reads them. For those who make
+    /// something of their own of it. An error is a reply like any other here.
+    ///
+    /// # Errors
+    /// The thread for scripts cannot be started.
+    pub fn command_into<A: AsRef<[u8]>>(&self, words: &[A], reply: &mut Vec<u8>) -> Result<()> {
+        let words = words.iter().map(AsRef::as_ref);
+        let inner = &*self.inner;
+        let may_run_script = inner.seats.with(&inner.engine, |seat| {
+            let may_run_script = seat.may_run_script(words.clone());
+            if !may_run_script {
+                seat.run_into(self.db, words.clone(), reply);
+            }
+            may_run_script
+        });
+        if may_run_script {
+            *reply = inner.scripts.run(&inner.engine, self.db, vec![words.collect()])?;
+        }
+        Ok(())
+    }
+
     /// Executes commands as one transaction: nobody sees a part of it. Returns the reply to each; one that failed is [`Reply::Error`].
     ///
     /// # Errors
@@ -141,6 +163,14 @@ impl Store {
         self.inner.hub.subscribe(&self.inner.engine, patterns.iter().map(AsRef::as_ref), capacity)
     }
 
+    /// The fields of a hash; none if there is no such key.
+    fn hash(&self, key: &[u8]) -> Result<Fields> {
+        let inner = &*self.inner;
+        inner.seats.with(&inner.engine, |seat| {
+            seat.hash(self.db, key).map(Option::unwrap_or_default).map_err(error_of)
+        })
+    }
+
     /// Executes a command whose reply `take` reads.
     fn ask<R>(&self, words: &[&[u8]], take: impl FnOnce(Raw<'_>) -> Result<R>) -> Result<R> {
         self.ask_many(words, std::iter::empty(), take)
@@ -161,11 +191,8 @@ impl Store {
 }
 
 /// A whole reply as a tree.
-fn whole(mut bytes: &[u8]) -> Result<Reply> {
-    if bytes.first() == Some(&b'-') {
-        return Err(error_of(bytes));
-    }
-    Ok(reply::read(&mut bytes)?)
+fn whole(bytes: &[u8]) -> Result<Reply> {
+    Raw::new(bytes)?.tree()
 }
 
 /// The thread that looks after the engine ten times a second.

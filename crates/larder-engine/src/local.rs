@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::execution::{authorization, lookup};
 use crate::worker::Worker;
+use larder_collections::hash::Hash;
 use larder_resp::{Args, OwnedArgs, Protocol, Reply};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -304,6 +305,21 @@ impl LocalWorker {
             }
             Flow::CloseAfterFlush | Flow::CloseNow | Flow::Replica => Ran::Closed,
         }
+    }
+
+    /// Executes `HGETALL` of a client, whose arguments are `args`, and returns the hash itself, in O(1), with the moment in milliseconds up to which its
+    /// fields are over. `None` with an empty `out`: there is no such key. An error is appended to `out`.
+    pub fn hash(
+        &mut self,
+        session: &mut Session,
+        db: usize,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<(Hash, u64)> {
+        self.worker.state.wants_hash = true;
+        self.run(session, (db, Permit::Data), args, false, out);
+        self.worker.state.wants_hash = false;
+        self.worker.state.hash.take()
     }
 
     /// Executes commands of a client as one transaction, and appends what EXEC replies: an array with the reply to each, or the error of the

@@ -77,6 +77,8 @@ impl Worker {
             evictor: Evictor::default(),
             thresholds: Thresholds::load(&engine.config.hot),
             scratch: Vec::new(),
+            wants_hash: false,
+            hash: None,
             invalidations: Invalidations::default(),
             recent: Recent::default(),
             known_hashes: KnownHashes::default(),

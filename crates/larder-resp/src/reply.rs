@@ -227,6 +227,9 @@ impl<'a> Reply<'a> {
     fn header(&mut self, kind: u8, n: i64) {
         if (0..10).contains(&n) {
             self.raw(&[kind, b'0' + n as u8, b'\r', b'\n']);
+        } else if (10..100).contains(&n) {
+            let [tens, ones] = DIGITS[n as usize];
+            self.raw(&[kind, tens, ones, b'\r', b'\n']);
         } else {
             self.long_header(kind, n);
         }

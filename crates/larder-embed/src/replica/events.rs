@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::reply::{self, Reply};
 use larder_engine::{Engine, LocalWorker, Mail, Patterns, Session, spawn_background};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -32,32 +32,58 @@ pub struct Events {
 struct Queue {
     patterns: Option<Patterns>,
     capacity: usize,
-    waiting: Mutex<VecDeque<Event>>,
+    waiting: Mutex<Waiting>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Event>,
+    is_closed: bool,
 }
 
 impl Events {
     /// The next event that is there.
     pub fn try_next(&self) -> Option<Event> {
-        self.queue.waiting.lock().pop_front()
+        self.queue.waiting.lock().events.pop_front()
     }
 
-    /// The next event; `None` if none comes within this time.
+    /// The next event; `None` if none comes within this time, or no more will.
     pub fn next_within(&self, patience: Duration) -> Option<Event> {
+        self.wait_for_one(patience).events.pop_front()
+    }
+
+    /// Waits for an event without taking it; false if none comes within this time, or no more will.
+    pub fn wait(&self, patience: Duration) -> bool {
+        !self.wait_for_one(patience).events.is_empty()
+    }
+
+    /// Hears no more: threads that wait go on, and what has come and was not taken is forgotten.
+    pub fn close(&self) {
+        let mut waiting = self.queue.waiting.lock();
+        *waiting = Waiting { events: VecDeque::new(), is_closed: true };
+        self.queue.changed.notify_all();
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub fn is_closed(&self) -> bool {
+        self.queue.waiting.lock().is_closed
+    }
+
+    fn wait_for_one(&self, patience: Duration) -> MutexGuard<'_, Waiting> {
         let deadline = Instant::now().checked_add(patience);
         let mut waiting = self.queue.waiting.lock();
-        loop {
-            if let Some(event) = waiting.pop_front() {
-                return Some(event);
-            }
+        while waiting.events.is_empty() && !waiting.is_closed {
             match deadline {
                 None => self.queue.changed.wait(&mut waiting),
-                Some(deadline) if self.queue.changed.wait_until(&mut waiting, deadline).timed_out() => {
-                    return waiting.pop_front();
+                Some(deadline) => {
+                    if self.queue.changed.wait_until(&mut waiting, deadline).timed_out() {
+                        break;
+                    }
                 }
-                Some(_) => {}
             }
         }
+        waiting
     }
 }
 
@@ -71,13 +97,16 @@ impl Queue {
             return;
         }
         let mut waiting = self.waiting.lock();
-        if *event == Event::Everything || waiting.len() >= self.capacity {
-            waiting.clear();
-            waiting.push_back(Event::Everything);
-        } else {
-            waiting.push_back(event.clone());
+        if waiting.is_closed {
+            return;
         }
-        self.changed.notify_one();
+        if *event == Event::Everything || waiting.events.len() >= self.capacity {
+            waiting.events.clear();
+            waiting.events.push_back(Event::Everything);
+        } else {
+            waiting.events.push_back(event.clone());
+        }
+        self.changed.notify_all();
     }
 }
 

@@ -16,9 +16,10 @@ impl Store {
         self.ask_many(&[b"HMGET", key.as_ref()], fields, |mut reply| reply.bulks())
     }
 
-    /// All fields. O(bytes), in two allocations.
+    /// All fields, as they are at this moment. O(1) and without an allocation: the fields are those of the store, and stay as they are while
+    /// they are held.
     pub fn hgetall(&self, key: impl AsRef<[u8]>) -> Result<Fields> {
-        self.ask(&[b"HGETALL", key.as_ref()], |reply| reply.fields())
+        self.hash(key.as_ref())
     }
 
     /// Sets fields; returns how many are new.

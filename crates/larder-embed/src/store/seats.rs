@@ -3,6 +3,7 @@
 //! A thread takes the seat of its number first, and another one if that is taken; so threads seldom wait, and a seat's memory stays in the
 //! cache of its processor. A seat is made when it is taken first. Taking one costs a lock that nobody else wants.
 
+use crate::reply::fields::Fields;
 use larder_engine::{Engine, LocalWorker, Permit, Session};
 use larder_resp::{Args, OwnedArgs, Span};
 use parking_lot::Mutex;
@@ -70,6 +71,25 @@ impl Seat {
         let args = Args::new(&self.words, &self.spans);
         self.worker.run(&mut self.session, (db, Permit::Data), args, false, &mut self.reply);
         self.end()
+    }
+
+    /// The same, into a buffer of the caller.
+    pub fn run_into<'w>(&mut self, db: usize, words: impl Iterator<Item = &'w [u8]>, reply: &mut Vec<u8>) {
+        std::mem::swap(&mut self.reply, reply);
+        self.run(db, words);
+        std::mem::swap(&mut self.reply, reply);
+    }
+
+    /// The hash of a key, if there is one, as HGETALL finds it; or the reply that is an error.
+    pub fn hash(&mut self, db: usize, key: &[u8]) -> Result<Option<Fields>, &[u8]> {
+        self.begin();
+        self.take([&b"HGETALL"[..], key].into_iter());
+        let args = Args::new(&self.words, &self.spans);
+        let hash = self.worker.hash(&mut self.session, db, args, &mut self.reply);
+        match self.end() {
+            [] => Ok(hash.map(|(hash, due_ms)| Fields::new(hash, due_ms))),
+            error => Err(error),
+        }
     }
 
     /// Executes commands as a transaction; returns the array of their replies, or an error.

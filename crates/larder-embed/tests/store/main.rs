@@ -284,3 +284,85 @@ fn changes_are_told() {
         assert!(Instant::now() < deadline);
     }
 }
+
+#[test]
+fn fields_that_are_held_stay_as_they_were() {
+    let store = store();
+    // Of one block, and of many.
+    for count in [20, 5000] {
+        let pairs: Vec<(String, String)> = (0..count).map(|n| (format!("f{n}"), format!("v{n}"))).collect();
+        store.hset("h", &pairs).unwrap();
+        let held = store.hgetall("h").unwrap();
+        let as_it_was = |held: &larder_embed::Fields| {
+            assert_eq!((held.len(), held.iter().len(), held.iter().count()), (count, count, count));
+            for (name, value) in &pairs {
+                assert_eq!(held.get(name), Some(value.as_bytes()));
+            }
+        };
+        store.hset("h", &[("f0", "other"), ("new", "x")]).unwrap();
+        store.hdel("h", &["f1"]).unwrap();
+        as_it_was(&held);
+        let now = store.hgetall("h").unwrap();
+        assert_eq!((now.get("f0"), now.get("f1"), now.len()), (Some(&b"other"[..]), None, count));
+        assert!(now != held);
+        store.del(&["h"]).unwrap();
+        as_it_was(&held);
+        let other = held.clone();
+        drop(held);
+        as_it_was(&other);
+    }
+    let held = {
+        let store = self::store();
+        store.hset("h", &[("a", "1")]).unwrap();
+        store.hgetall("h").unwrap()
+    };
+    assert_eq!(held.get("a"), Some(&b"1"[..]), "the store has gone");
+}
+
+#[test]
+fn fields_that_are_over_are_not_shown() {
+    let store = store();
+    store.hset("h", &[("a", "1"), ("b", "2")]).unwrap();
+    let held = store.hgetall("h").unwrap();
+    store.command(&["HPEXPIRE", "h", "1", "FIELDS", "1", "a"]).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while store.hgetall("h").unwrap().len() > 1 {
+        assert!(Instant::now() < deadline, "the field expires");
+        std::thread::yield_now();
+    }
+    let now = store.hgetall("h").unwrap();
+    assert_eq!((now.iter().count(), now.get("a"), now.get("b")), (1, None, Some(&b"2"[..])));
+    assert_eq!(held.len(), 2);
+}
+
+#[test]
+fn replies_as_bytes_are_those_of_the_protocol() {
+    let store = store();
+    let mut reply = b"what was there before".to_vec();
+    store.command_into(&["HSET", "h", "a", "1"], &mut reply).unwrap();
+    assert_eq!(reply, b":1\r\n");
+    store.command_into(&["HGETALL", "h"], &mut reply).unwrap();
+    assert_eq!(reply, b"%1\r\n$1\r\na\r\n$1\r\n1\r\n");
+    store.command_into(&["INCR", "h"], &mut reply).unwrap();
+    assert!(reply.starts_with(b"-WRONGTYPE "));
+    store.command_into(&["EVAL", "return {1, 'a'}", "0"], &mut reply).unwrap();
+    assert_eq!(reply, b"*2\r\n:1\r\n$1\r\na\r\n");
+}
+
+#[test]
+fn listeners_wait_without_taking_and_are_closed() {
+    let store = store();
+    let events = store.events(&["k"], 10).unwrap();
+    store.set("k", "v").unwrap();
+    assert!(events.wait(Duration::from_secs(20)) && events.wait(Duration::ZERO));
+    assert_eq!(events.try_next(), Some(Event::Changed(b"k".to_vec())));
+    assert!(!events.wait(Duration::ZERO) && !events.is_closed());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| events.next_within(Duration::from_secs(3600)));
+        events.close();
+        assert_eq!(waiting.join().unwrap(), None);
+    });
+    store.set("k", "w").unwrap();
+    assert!(events.is_closed() && !events.wait(Duration::from_secs(3600)));
+    assert_eq!(events.try_next(), None);
+}

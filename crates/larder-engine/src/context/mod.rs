@@ -44,6 +44,7 @@ use crate::keyspace::shard::{ShardData, Table};
 use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
 use larder_cluster::SlotMap;
+use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
@@ -102,6 +103,10 @@ pub(crate) struct WorkerState {
     pub unit: Option<Box<Unit>>,
     /// A buffer for replies whose length is not known at first.
     pub scratch: Vec<u8>,
+    /// HGETALL leaves the hash in `hash` and writes no fields.
+    pub wants_hash: bool,
+    /// The hash, and the moment up to which its fields are over.
+    pub hash: Option<(Hash, u64)>,
     /// Changes that other clients are to be told of.
     pub invalidations: Invalidations,
 }

@@ -67,6 +67,12 @@ pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if context.worker.wants_hash {
+        let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+        let hash: Option<Hash> = context.value_clone(&key)?;
+        context.worker.hash = hash.map(|hash| (hash, due_ms));
+        return Ok(());
+    }
     all(
         context,
         args,

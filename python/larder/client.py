@@ -1,0 +1,170 @@
+"""A store and a replica, as programs with threads use them."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _larder
+from .exceptions import ReadOnlyError
+from .reads import Reads, Word
+from .writes import Writes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+log = logging.getLogger("larder")
+
+#: Events that are not closed. When the interpreter ends, who waits for them must go on first.
+_open: weakref.WeakSet[_larder.Events] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for events in list(_open):
+        events.close()
+    for listener in list(Listener._running):
+        listener._thread.join(5)
+
+
+class Listener:
+    """A thread that calls a function with every event. What the function raises is logged, and the next event is taken."""
+
+    _running: weakref.WeakSet[Listener] = weakref.WeakSet()
+
+    def __init__(self, events: _larder.Events, callback: Callable[[_larder.Event], Any]) -> None:
+        self._events = events
+        self._callback = callback
+        self._thread = threading.Thread(target=self._run, name="larder-listener", daemon=True)
+        Listener._running.add(self)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for event in self._events:
+            try:
+                self._callback(event)
+            except Exception:
+                log.exception("a listener has failed for %r", event)
+
+    def close(self) -> None:
+        """Calls the function no more. Returns when it is not running, unless it is the function that calls this."""
+        self._events.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+class Common(Reads):
+    """What a store and a replica have in common, beside `_larder.Data`."""
+
+    _execute: Callable[..., Any]
+    _events: Callable[..., _larder.Events]
+
+    def _read(self, *words: Word) -> Any:
+        return self._execute(*words)
+
+    def events(self, patterns: Iterable[Word] = (), capacity: int = 10_000) -> _larder.Events:
+        """Events of every change of keys that match one of these patterns, or of all keys: an iterator that waits.
+
+        At most `capacity` events wait to be taken. Beyond that one takes the place of all, whose key is None: any key may have changed. An
+        event comes after the change can be read.
+        """
+        events = self._events(list(patterns), capacity)
+        _open.add(events)
+        return events
+
+    def on_change(
+        self, callback: Callable[[_larder.Event], Any], patterns: Iterable[Word] = (), capacity: int = 10_000
+    ) -> Listener:
+        """Calls a function with each of these events, on a thread of its own."""
+        return Listener(self.events(patterns, capacity), callback)
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+class Store(Common, Writes, _larder.Store):
+    """An empty store inside of the process; gone with it.
+
+    `options` are those of the server that are about data, as `{"hash-max-listpack-entries": 512}`; `db` is the database that is used.
+    """
+
+    def __enter__(self) -> Store:
+        return self
+
+    def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return make(self._execute(*words))
+
+    def execute_command(self, *words: Word) -> Any:
+        """Any command that is about data, by its words, with the reply of RESP3."""
+        return self._execute(*words)
+
+    def transaction(self, commands: Iterable[Sequence[Word]]) -> list[Any]:
+        """Executes commands so that nobody sees a part of it. Returns the reply to each; of one that has failed the exception."""
+        return self._transaction([list(command) for command in commands])
+
+    def close(self) -> None:
+        """Drops the data. Using the store afterwards raises ClosedError."""
+        self._close_data()
+
+
+class Replica(Common, Writes, _larder.Replica):
+    """A replica of a server inside of the process. Returns when the data is there.
+
+    Reads see the data in this process. Writes are executed by the primary, and return when they can be read here.
+
+    `url`: `redis://[user[:password]@]host[:port][/database]`.
+    `patterns`: only keys that match one of them are held.
+    `decode_responses`: strings are `str` (UTF-8) and not `bytes`.
+    `sync_timeout`: seconds until the data must be there.
+    `link_timeout`: whole seconds without a byte after which the link is taken for broken.
+    `wait`: seconds that a write waits until it can be read here. None: it returns when the primary has answered.
+    `options`: those of the store that holds the data, as of `Store`.
+    """
+
+    _wait: float | None
+
+    def __new__(cls, url: str, *, wait: float | None = 1.0, **options: Any) -> Self:
+        replica = super().__new__(cls, url, **options)
+        replica._wait = wait
+        return replica
+
+    def __enter__(self) -> Replica:
+        return self
+
+    def write(self, *words: Word, wait: float | bool | None = True) -> Any:
+        """Executes a command on the primary. `wait` as that of the replica: True is what the replica has, False or None is not at all.
+
+        Raises ConnectionError if it is not known whether it was executed; TimeoutError and ExecutedError if it was, and cannot be read here yet.
+        """
+        return self._write(words, self._seconds(wait))
+
+    def _seconds(self, wait: float | bool | None) -> float | None:
+        return self._wait if wait is True else None if wait is False else wait
+
+    def _write_as(self, make: Callable[[Any], Any], *words: Word) -> Any:
+        return make(self._write(words, self._wait))
+
+    def execute_command(self, *words: Word) -> Any:
+        """Any command that is about data, by its words: here, and if it writes, on the primary."""
+        try:
+            return self._execute(*words)
+        except ReadOnlyError:
+            return self._write(words, self._wait)
+
+    def close(self) -> None:
+        """Ends the link and drops the data. Using the replica afterwards raises ClosedError."""
+        self._close_link()
+        self._close_data()
