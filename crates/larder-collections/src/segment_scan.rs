@@ -31,40 +31,76 @@ pub(crate) fn scan(
 }
 
 /// Calls `visit` with the entries from position `from` on, `count` of them and those that share the position of the last, or
-/// all if `whole` says that none lies before `from` and there are not more. Returns how many were visited, and the position
-/// where the scan goes on in this segment, if it does.
+/// all if `whole` says that none lies before `from` and there are not more; `most` is as many as there may be. Returns how many were
+/// visited, and the position where the scan goes on in this segment, if it does.
 pub(crate) fn visit_from<R>(
-    entries: impl Iterator<Item = R>,
+    (entries, most): (impl Iterator<Item = R>, usize),
     (from, whole): (u32, bool),
     count: usize,
     position: impl Fn(&R) -> u32,
     mut visit: impl FnMut(R),
 ) -> (usize, Option<u32>) {
-    let entries: Vec<R> = entries.collect();
-    if whole && entries.len() <= count {
-        let visited = entries.len();
-        entries.into_iter().for_each(visit);
+    if whole && most <= count {
+        let visited = entries.map(&mut visit).count();
         return (visited, None);
     }
-    let with_positions = entries.into_iter().map(|entry| (position(&entry), entry));
-    let mut found: Vec<(u32, R)> = with_positions.filter(|&(position, _)| position >= from).collect();
     let count = count.max(1);
-    if found.len() <= count {
-        let visited = found.len();
-        found.into_iter().for_each(|(_, entry)| visit(entry));
-        return (visited, None);
-    }
-    let last = found.select_nth_unstable_by_key(count - 1, |&(position, _)| position).1.0;
-    let (mut visited, mut next) = (0, u32::MAX);
-    for (position, entry) in found {
-        if position <= last {
-            visited += 1;
-            visit(entry);
-        } else {
-            next = next.min(position);
+    let full = count.saturating_mul(2);
+    let mut nearest = Nearest { count, found: Vec::new(), full, limit: u32::MAX, next: None };
+    for entry in entries {
+        let position = position(&entry);
+        if position >= from {
+            nearest.offer(position, entry);
         }
     }
-    (visited, (next > last).then_some(next))
+    nearest.cut();
+    let visited = nearest.found.len();
+    nearest.found.into_iter().for_each(|(_, entry)| visit(entry));
+    (visited, nearest.next)
+}
+
+/// The entries with the lowest positions of those that are offered: `count`, and those that share the position of the last.
+struct Nearest<R> {
+    count: usize,
+    /// Them, and some more.
+    found: Vec<(u32, R)>,
+    /// When those are taken out that are not.
+    full: usize,
+    /// None above it is among them.
+    limit: u32,
+    /// The lowest position that is not.
+    next: Option<u32>,
+}
+
+impl<R> Nearest<R> {
+    #[inline]
+    fn offer(&mut self, position: u32, entry: R) {
+        if position > self.limit {
+            return self.pass(position);
+        }
+        self.found.push((position, entry));
+        if self.found.len() >= self.full {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.found.len() <= self.count {
+            return;
+        }
+        let last = self.found.select_nth_unstable_by_key(self.count - 1, |&(position, _)| position).1.0;
+        let next =
+            self.found[self.count..].iter().map(|&(position, _)| position).filter(|&at| at > last).min();
+        self.found.retain(|&(position, _)| position <= last);
+        (self.limit, self.full) = (last, 2 * self.found.len());
+        if let Some(next) = next {
+            self.pass(next);
+        }
+    }
+
+    fn pass(&mut self, position: u32) {
+        self.next = Some(self.next.map_or(position, |next| next.min(position)));
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +109,8 @@ mod tests {
 
     fn step(from: (u32, bool), count: usize) -> (Vec<u32>, Option<u32>) {
         let mut seen = Vec::new();
-        let (visited, next) = visit_from([7, 3, 9, 3, 5].into_iter(), from, count, |&n| n, |n| seen.push(n));
+        let (visited, next) =
+            visit_from(([7, 3, 9, 3, 5].into_iter(), 5), from, count, |&n| n, |n| seen.push(n));
         assert_eq!(visited, seen.len());
         seen.sort_unstable();
         (seen, next)
@@ -88,5 +125,24 @@ mod tests {
         assert_eq!(step((4, false), 2), (vec![5, 7], Some(9)));
         assert_eq!(step((4, false), 3), (vec![5, 7, 9], None));
         assert_eq!(step((10, false), 3), (vec![], None));
+    }
+
+    #[test]
+    fn they_are_the_first_of_all_in_order() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..2000 {
+            let (len, range) = (rng.usize(..200), rng.u32(1..300));
+            let all: Vec<u32> = (0..len).map(|_| rng.u32(..range)).collect();
+            let (from, count) = (rng.u32(..range), rng.usize(1..250));
+            let mut seen = Vec::new();
+            let entries = (all.iter().copied(), len);
+            let (visited, next) = visit_from(entries, (from, from == 0), count, |&n| n, |n| seen.push(n));
+            seen.sort_unstable();
+            let mut sorted: Vec<u32> = all.into_iter().filter(|&n| n >= from).collect();
+            sorted.sort_unstable();
+            let last = sorted.get(count - 1).copied().unwrap_or(u32::MAX);
+            let end = sorted.partition_point(|&n| n <= last);
+            assert_eq!((visited, &seen[..], next), (end, &sorted[..end], sorted.get(end).copied()));
+        }
     }
 }

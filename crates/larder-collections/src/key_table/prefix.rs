@@ -66,12 +66,13 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
                 return (0, None);
             };
             let range = self.directory.positions(self.directory.slot(from));
+            let most = records.page().slots();
             let records = records.records().map(|(_, record)| record);
             let records = records.filter(|record| prefix.has(H::hash(record.key())));
             let position = |record: &Entry<'_, V>| position(H::hash(record.key()));
             let whole = range.start == u64::from(from);
             let (visited, next) =
-                segment_scan::visit_from(records, (from, whole), count, position, &mut visit);
+                segment_scan::visit_from((records, most), (from, whole), count, position, &mut visit);
             (visited, next.or(u32::try_from(range.end).ok()).filter(in_prefix))
         })
     }

@@ -38,11 +38,14 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
             let Some(records) = self.directory.get(from) else { return (0, None) };
             let slot = self.directory.slot(from);
             let range = self.directory.positions(slot);
+            let most = records.page().slots();
             let records = records.records().map(|(_, record)| record);
             let position = |record: &Entry<'_, V>| position(H::hash(record.key()));
             let whole = range.start == u64::from(from);
             let (visited, next) =
-                segment_scan::visit_from(records, (from, whole), count, position, |entry| visit(slot, entry));
+                segment_scan::visit_from((records, most), (from, whole), count, position, |entry| {
+                    visit(slot, entry)
+                });
             (visited, next.or(u32::try_from(range.end).ok()))
         })
     }

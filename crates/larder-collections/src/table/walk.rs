@@ -18,8 +18,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
             let rows = self.rows_at(from);
             let start = leaf_start(from, rows.depth());
             let position = |row: &Row<'_, L>| position(H::hash(row.key()));
-            let (visited, next) =
-                segment_scan::visit_from(rows.rows(), (from, start == from), count, position, &mut visit);
+            let (visited, next) = segment_scan::visit_from(
+                (rows.rows(), rows.page().slots()),
+                (from, start == from),
+                count,
+                position,
+                &mut visit,
+            );
             let end = u64::from(start) + (1 << (POSITION_BITS - rows.depth()));
             (visited, next.or(u32::try_from(end).ok()))
         })
