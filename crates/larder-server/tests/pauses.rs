@@ -120,6 +120,11 @@ fn nothing_expires() {
         }
         // Some rounds of the cycle that looks for what is over.
         std::thread::sleep(Duration::from_millis(400));
+        let info = other.ask("INFO clients").text();
+        for name in ["paused_reason", "paused_actions"] {
+            let line = info.lines().find(|line| line.starts_with(name)).expect("it is told");
+            found.push((name, line.to_owned()));
+        }
         for line in
             ["GET a", "EXISTS a", "DBSIZE", "HLEN h", "HGETALL h", "KEYS *a", "SCAN 0 MATCH a", "TTL a"]
         {

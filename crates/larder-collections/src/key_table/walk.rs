@@ -44,7 +44,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
             let whole = range.start == u64::from(from);
             let (visited, next) =
                 segment_scan::visit_from((records, most), (from, whole), count, position, |entry| {
-                    visit(slot, entry)
+                    visit(slot, entry);
                 });
             (visited, next.or(u32::try_from(range.end).ok()))
         })

@@ -66,10 +66,20 @@ impl Pause {
             && self.until_ms.compare_exchange(until_ms, 0, Relaxed, Relaxed).is_ok()
     }
 
-    /// What CLIENT PAUSE has paused now, and for how many ms more.
-    pub(crate) fn state(&self, now_ms: u64) -> Option<(&'static str, u64)> {
-        let left = self.until_ms.load(Relaxed).checked_sub(now_ms).filter(|&left| left > 0)?;
-        Some((if self.all.load(Relaxed) { "all" } else { "write" }, left))
+    /// Why something is paused now, what, and for how many ms more. A pause of everything is told first, and then the one that lasts longest:
+    /// what waits for another server has no end of its own.
+    pub(crate) fn state(&self, now_ms: u64) -> Option<(&'static str, &'static str, u64)> {
+        let left = self.until_ms.load(Relaxed).saturating_sub(now_ms);
+        let endless = i64::MAX as u64 - now_ms;
+        if left > 0 && self.all.load(Relaxed) {
+            Some(("client_pause", "all", left))
+        } else if self.failover.load(Relaxed) {
+            Some(("failover_in_progress", "write", endless))
+        } else if self.migrations.load(Relaxed) > 0 {
+            Some(("slot_migration_in_progress", "write", endless))
+        } else {
+            (left > 0).then_some(("client_pause", "write", left))
+        }
     }
 
     /// Whether the command must wait: nothing is exempt from a pause of everything, not even CLIENT UNPAUSE.

@@ -125,12 +125,14 @@ impl SlotExport {
     /// The export cannot go on.
     pub fn read_changes(&mut self, to: &mut Vec<u8>) -> Result<usize, ExportError> {
         let before = to.len();
+        // Writers may be as fast as this: what comes meanwhile is for the next call.
+        let end = self.engine.append_log.stream_end();
         loop {
             let log = &self.engine.append_log;
             let read = log.read_cursor(&self.cursor, &mut self.pending, PIECE_BYTES);
             let read = read.ok_or(ExportError::StreamLost)?;
             self.look_through(to)?;
-            if read < PIECE_BYTES {
+            if read < PIECE_BYTES || self.position + self.pending.len() as u64 >= end {
                 return Ok(to.len() - before);
             }
         }

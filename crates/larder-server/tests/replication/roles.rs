@@ -216,15 +216,21 @@ fn a_failover_that_cannot_be_is_given_up() {
     }
     // A replica that does not go on has not everything.
     let mut stopped = replica.client();
-    stopped.send(&["DEBUG", "SLEEP", "2"]);
-    std::thread::sleep(Duration::from_millis(50));
-    client.ask("SET a 1");
+    stopped.send(&["DEBUG", "SLEEP", "5"]);
+    wait_until("it sleeps", || {
+        client.ask("SET a 1");
+        client.ask("WAIT 1 100").int() == 0
+    });
     assert_eq!(client.ask("FAILOVER TIMEOUT 300").text(), "OK");
+    // As Valkey tells it.
+    assert_eq!(info(&mut client, "clients", "paused_reason"), "failover_in_progress");
+    assert_eq!(info(&mut client, "clients", "paused_actions"), "write");
     assert_eq!(client.ask("FAILOVER").text(), "ERR FAILOVER already in progress.");
     assert_eq!(info(&mut client, "replication", "master_failover_state"), "waiting-for-sync");
     // Writes wait, and go on when it is given up.
     assert_eq!(client.ask("SET a 2").text(), "OK");
     assert_eq!(info(&mut client, "replication", "master_failover_state"), "no-failover");
+    assert_eq!(info(&mut client, "clients", "paused_reason"), "none");
     assert_eq!(client.ask("ROLE").items()[0].text(), "master");
 }
 

@@ -158,7 +158,7 @@ fn listeners(engine: &Engine, text: &mut String) {
 
 fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let engine = context.engine;
-    let paused = engine.pause.state(context.now_ms());
+    let paused = engine.pause.state(context.now_ms()).unwrap_or(("none", "none", 0));
     let links = engine.cluster.map().map_or(0, |map| 2 * (map.nodes.len() - 1));
     let (mut watched, mut waited) = (0, 0);
     context.each_shard(|data| {
@@ -184,9 +184,9 @@ fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "total_watched_keys": watched,
         "total_blocking_keys": waited,
         "total_blocking_keys_on_nokey": 0,
-        "paused_reason": if paused.is_some() { "client_pause" } else { "none" },
-        "paused_actions": paused.map_or("none", |(actions, _)| actions),
-        "paused_timeout_milliseconds": paused.map_or(0, |(_, left)| left),
+        "paused_reason": paused.0,
+        "paused_actions": paused.1,
+        "paused_timeout_milliseconds": paused.2,
     );
     Ok(())
 }
