@@ -190,7 +190,10 @@ class GilTest(unittest.TestCase):
         until(lambda: replica.get("key") == b"other")
 
     def test_an_interrupt_ends_a_sync(self):
-        code = f"import larder; print('begun', flush=True); larder.Replica('{self.url}', sync_timeout=600)"
+        # Who starts the tests in the background has the signal ignored, and so would the child.
+        heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        begins = f"import larder; print('begun', flush=True); larder.Replica('{self.url}', sync_timeout=600)"
+        code = f"{heeds}\n{begins}"
         child = subprocess.Popen(
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
