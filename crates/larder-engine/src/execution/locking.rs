@@ -30,8 +30,14 @@ pub(super) fn acquire<'e>(
             None => {
                 let keys = keys::collect(command, args);
                 let hashed = keys.into_iter().map(|key| engine.key(key));
-                let wanted = hashed.inspect(|key| several.add(key)).map(|key| key.shard()).collect();
-                shards.try_lock_many(wanted)?
+                // The names of what a script calls lie elsewhere.
+                let is_kept = command.scope != Scope::Script;
+                let noted = hashed.inspect(|key| {
+                    if is_kept {
+                        several.add(key);
+                    }
+                });
+                shards.try_lock_many(noted.map(|key| key.shard()).collect())?
             }
         },
         Scope::Exec => acquire_queued(engine, session)?,
