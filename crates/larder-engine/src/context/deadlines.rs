@@ -16,7 +16,7 @@ impl Context<'_> {
 
     /// Whether a deadline that a command sets is over already: then what it is set for is deleted at once.
     pub(crate) fn is_past(&self, at: i64) -> bool {
-        !self.session.replays && at <= self.now_ms() as i64 && !self.engine.waits_for_others_to_expire()
+        !self.session.replays && at <= self.now_ms() as i64 && !self.keeps_all()
     }
 
     /// Whether this client brings data from another server (`import-mode`): it sees keys beyond their time.
@@ -26,26 +26,24 @@ impl Context<'_> {
             && self.session.shared.has(client_flags::IMPORT_SOURCE)
     }
 
-    /// Whether nothing expires by itself: another server says what does (on a replica, and with `import-mode`), or writes are paused.
+    /// Whether nothing expires by itself, since another server says what does: on a replica, and with `import-mode`.
     #[inline]
     pub(crate) fn keeps_all(&self) -> bool {
-        self.engine.waits_for_others_to_expire() || self.is_paused()
+        self.engine.waits_for_others_to_expire()
     }
 
-    /// Whether nothing may change that no client changes: who takes over, or copies the data by hand, counts on that.
+    /// Whether what only reads leaves what is overdue where it is: as nothing expires, or while writes are paused. Who takes over then, or copies
+    /// the data by hand, counts on that nothing changes.
     #[inline]
-    fn is_paused(&self) -> bool {
-        self.engine.pause.in_force(self.now_ms())
+    pub(crate) fn leaves_overdue(&self) -> bool {
+        self.keeps_all() || self.engine.pause.in_force(self.now_ms())
     }
 
-    /// A key whose time is over has been looked up: it is deleted, unless writes are paused, or another server says what
-    /// expires (on a replica, in `import-mode`) and the command only reads the key, as GETEX does first.
+    /// A key whose time is over has been looked up: it is deleted, unless it is to be left and the command only reads it, as GETEX does
+    /// first. A write that had begun when writes were paused deletes it: replicas would else go on from the old value.
     pub(crate) fn found_overdue(&mut self, key: &Key<'_>) {
-        if self.is_paused() {
-            return;
-        }
-        let only_reads = !self.found.command.has(flags::WRITE) || self.found.command.name == "getex";
-        if !(only_reads && self.engine.waits_for_others_to_expire()) {
+        let writes = self.found.command.has(flags::WRITE) && self.found.command.name != "getex";
+        if writes || !self.leaves_overdue() {
             self.expire(key);
         }
     }

@@ -430,3 +430,32 @@ fn failing_commands_of_the_primary() {
         assert_eq!(info(&mut theirs, "stats", "unexpected_error_replies"), "1");
     }
 }
+
+/// Writes that are under way when writes are paused: what is over is over for them, here and on the replica.
+#[test]
+fn a_write_that_a_pause_finds_under_way_begins_anew_after_what_is_over() {
+    let args = ["--enable-debug-command", "yes"];
+    let (primary, replica) = pair(Kind::Larder, &args);
+    let (mut client, mut theirs) = (primary.client(), replica.client());
+    client.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+    for line in [
+        "SET n 5",
+        "HSET h f 5 g 5",
+        "SET probe 1",
+        "HPEXPIRE h 1 FIELDS 1 f",
+        "PEXPIRE n 1",
+        "PEXPIRE probe 1",
+    ] {
+        client.ask(line);
+    }
+    // What is over goes when it is looked up: the others stay.
+    wait_until("they are over", || client.ask("EXISTS probe").int() == 0);
+    for line in ["MULTI", "CLIENT PAUSE 60000 WRITE", "INCR n", "HINCRBY h f 1"] {
+        client.ask(line);
+    }
+    let replies = client.ask("EXEC");
+    assert_eq!(replies.items()[1..], [Value::Int(1), Value::Int(1)]);
+    client.ask("CLIENT UNPAUSE");
+    wait_for_same_data("the replica", &primary, &replica);
+    assert_eq!((theirs.ask("GET n").text(), theirs.ask("HGET h f").text()), ("1".to_owned(), "1".to_owned()));
+}

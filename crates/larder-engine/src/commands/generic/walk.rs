@@ -133,7 +133,7 @@ fn random_key(context: &mut Context<'_>) -> CommandResult<Option<Vec<u8>>> {
     while missed < RANDOM_TRIES {
         match draw(context)? {
             Draw::Empty => break,
-            Draw::Deleted if !context.keeps_all() => {}
+            Draw::Deleted if !context.leaves_overdue() => {}
             Draw::Deleted | Draw::Missed => missed += 1,
             Draw::Key(key) => return Ok(Some(key)),
         }

@@ -41,9 +41,9 @@ pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn hlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    // On a replica, and in `import-mode`, overdue fields are there until another server has them deleted,
-    // though they are not shown.
-    let counts_all = context.keeps_all();
+    // On a replica, in `import-mode`, and while writes are paused, overdue fields are there until they may be deleted, though they are
+    // not shown.
+    let counts_all = context.leaves_overdue();
     read(context, args, |hash, due_ms, reply| {
         let len = |hash: &Hash| if counts_all { hash.len() } else { hash.live(due_ms) };
         reply.count(hash.map_or(0, len));
