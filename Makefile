@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint wheel python-test python-bench fmt pages bench charts book deb musl deps fuzz
+.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint wheel wheel-installed python-test python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -52,13 +52,14 @@ wheel: $(VENV)/python-ready
 	rm -f target/wheels/larder-*.whl
 	cd python && $(CURDIR)/$(VENV)/bin/maturin build --quiet --release --interpreter $(CURDIR)/$(VENV)/bin/python --out $(CURDIR)/target/wheels
 
-python-test: build wheel
+wheel-installed: wheel
 	$(VENV)/bin/pip install -q --force-reinstall --no-deps target/wheels/larder-*.whl
+
+python-test: build wheel-installed
 	PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python -m unittest discover --start-directory python/tests
 
 # How long reads take in Python, beside redis-py.
-python-bench: build wheel
-	$(VENV)/bin/pip install -q --force-reinstall --no-deps target/wheels/larder-*.whl
+python-bench: build wheel-installed
 	PYTHONDONTWRITEBYTECODE=1 $(VENV)/bin/python python/bench/latency.py $(LARDER_SERVER)
 
 $(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready

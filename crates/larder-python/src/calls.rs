@@ -1,7 +1,7 @@
 //! How the library is called: panics are caught, and what takes longer is done without the interpreter's lock.
 
 use crate::exceptions::{InternalError, LarderError};
-use crate::fork::Alive;
+use crate::fork::{Alive, Process};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::cell::Cell;
@@ -102,6 +102,15 @@ pub fn drop_detached<T: Send>(value: T) {
     });
     if detached.is_none() {
         drop(value);
+    }
+}
+
+/// The same with what was opened in some process. In another one its threads are not there, and cannot be waited for: it is forgotten.
+pub fn drop_or_forget<T: Send>(opened_in: Process, value: T) {
+    if opened_in == Process::this() {
+        drop_detached(value);
+    } else {
+        std::mem::forget(value);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a store and a replica have in common: data in this process, which is read by calls.
 
-use crate::calls::{self, detached, drop_detached, guarded};
+use crate::calls::{self, detached, drop_detached, drop_or_forget, guarded};
 use crate::errors;
 use crate::events::Events;
 use crate::exceptions::closed;
@@ -304,12 +304,6 @@ impl Data {
 
 impl Drop for Data {
     fn drop(&mut self) {
-        let store = self.store.get_mut().take();
-        if self.process == Process::this() {
-            drop_detached(store);
-        } else {
-            // Its threads are not here, and cannot be waited for.
-            std::mem::forget(store);
-        }
+        drop_or_forget(self.process, self.store.get_mut().take());
     }
 }

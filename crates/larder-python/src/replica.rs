@@ -1,6 +1,6 @@
 //! A replica of a server inside of the process.
 
-use crate::calls::{detached, drop_detached, interruptible, seconds};
+use crate::calls::{detached, drop_detached, drop_or_forget, interruptible, seconds};
 use crate::data::Data;
 use crate::errors;
 use crate::exceptions::closed;
@@ -144,12 +144,6 @@ impl Replica {
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        let replica = self.replica.get_mut().take();
-        if self.process == Process::this() {
-            drop_detached(replica);
-        } else {
-            // Its threads are not here, and cannot be waited for.
-            std::mem::forget(replica);
-        }
+        drop_or_forget(self.process, self.replica.get_mut().take());
     }
 }
