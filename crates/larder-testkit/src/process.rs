@@ -30,11 +30,24 @@ pub fn thread_cpu_seconds(pid: u32) -> Vec<(String, f64)> {
     tasks.flatten().map(one).collect()
 }
 
+/// Whether a signal has stopped all threads of a process.
+pub fn is_stopped(pid: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    tasks.flatten().all(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        fields_after_name(&stat).first() == Some(&"T")
+    })
+}
+
+/// The fields of a stat file after the name. It is in brackets and may contain blanks; they do not.
+fn fields_after_name(stat: &str) -> Vec<&str> {
+    stat.rsplit(')').next().unwrap_or("").split_whitespace().collect()
+}
+
 /// User and system time from a stat file.
 fn ticks(path: &str) -> f64 {
     let stat = fs::read_to_string(path).unwrap_or_default();
-    // The name in brackets may contain blanks; the fields after it do not.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let fields = fields_after_name(&stat);
     let field = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
     (field(11) + field(12)) / TICKS_PER_SECOND
 }

@@ -1,5 +1,6 @@
 //! Server processes that end with the test that started them.
 
+use crate::process::is_stopped;
 use crate::{Client, Kind, Port, RawClient};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -199,11 +200,17 @@ impl Server {
         RawClient::connect(self.port()).expect("the server accepts")
     }
 
-    /// Sends it a signal, by its name without SIG.
+    /// Sends it a signal, by its name without SIG. After STOP, none of its threads runs any more when this returns.
     pub fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status();
+        let pid = self.child.id();
+        let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
         assert!(sent.expect("there is a command that sends signals").success(), "{name} is sent");
+        // One thread takes the signal and stops the others. On a busy machine they go on until it is its turn.
+        let deadline = Instant::now() + PATIENCE;
+        while name == "STOP" && !is_stopped(pid) {
+            assert!(Instant::now() < deadline, "the process {pid} stops");
+            std::thread::yield_now();
+        }
     }
 
     /// Asks the server to end (SIGTERM) and returns how it did.
