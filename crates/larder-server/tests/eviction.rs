@@ -1,8 +1,7 @@
 //! Memory limits: that they are kept, how well the keys that go are chosen beside redis-server, and what is noted of them.
 
-use larder_testkit::{Client, Kind, Server, Value, full_run};
+use larder_testkit::{Client, Kind, Server, Value, full_run, wait_until};
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 /// Keys of the tests of accuracy.
 const KEYS: usize = 20_000;
@@ -29,15 +28,6 @@ fn info(client: &mut Client) -> HashMap<String, String> {
 
 fn number(client: &mut Client, field: &str) -> i64 {
     info(client)[field].parse().unwrap_or_else(|_| panic!("{field} is a number"))
-}
-
-/// Waits until what is asked holds.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Waits until this much memory is in use.

@@ -6,7 +6,7 @@ mod selection;
 
 use data::{describe, fill};
 use larder_embed::{Error, Event, LinkStatus, Replica, ReplicaOptions, Reply, UrlError, Wait};
-use larder_testkit::{Kind, Server};
+use larder_testkit::{Kind, Server, wait_until};
 use std::time::{Duration, Instant};
 
 const KINDS: [Kind; 3] = [Kind::Larder, Kind::Valkey, Kind::Redis];
@@ -21,14 +21,6 @@ fn start(kind: Kind, args: &[&str]) -> Server {
 
 fn url(server: &Server) -> String {
     format!("redis://127.0.0.1:{}", server.port())
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// Writes something and waits for it: everything before is here then.

@@ -4,20 +4,11 @@
 mod migrate;
 mod sentinel;
 
-use larder_testkit::{Client, Value};
-use std::time::{Duration, Instant};
+use larder_testkit::{Client, Value, wait_until};
+use std::time::Duration;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Asks again until it is so.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// A document.
 fn document(name: &str) -> String {

@@ -1,7 +1,7 @@
 //! How data is kept and goes, and what is measured of commands.
 
-use crate::{figure, until};
-use larder_testkit::{Client, Kind, Server, Value};
+use crate::figure;
+use larder_testkit::{Client, Kind, Server, Value, wait_until};
 
 const KINDS: [Kind; 2] = [Kind::Larder, Kind::Valkey];
 
@@ -15,7 +15,7 @@ fn keys_go_by_themselves_at_every_effort() {
             assert_eq!(client.ask(&format!("CONFIG SET active-expire-effort {effort}")).text(), "OK");
             client.ask("CONFIG RESETSTAT");
             client.cmd(&["EVAL", fill, "0"]);
-            until("expiry", || client.ask("DBSIZE").int() == 0);
+            wait_until("expiry", || client.ask("DBSIZE").int() == 0);
             assert_eq!(figure(&mut client, "stats", "expired_keys"), "20000", "{} {effort}", kind.name());
         }
         for wrong in ["0", "11", "x"] {
@@ -38,7 +38,7 @@ fn evicted_values_are_freed_in_the_background() {
             client.ask("SET small v");
             client.ask("CONFIG SET maxmemory 0");
             assert_eq!(client.ask("DBSIZE").int(), 0, "{}", kind.name());
-            until("freeing", || figure(&mut client, "memory", "lazyfree_pending_objects") == "0");
+            wait_until("freeing", || figure(&mut client, "memory", "lazyfree_pending_objects") == "0");
             let lazily = figure(&mut client, "memory", "lazyfreed_objects");
             assert_eq!(lazily, freed, "{} {value}", kind.name());
         }
@@ -55,7 +55,7 @@ fn inner_blocks_of_lists_are_compressed() {
         let fill =
             "for i = 1, 20000 do redis.call('RPUSH', KEYS[1], 'an element that is like the others '..i) end";
         client.cmd(&["EVAL", fill, "1", "l"]);
-        until("packing", || figure(&mut client, "memory", "lists_waiting_for_compression") == "0");
+        wait_until("packing", || figure(&mut client, "memory", "lists_waiting_for_compression") == "0");
         (client.ask("MEMORY USAGE l SAMPLES 0").int(), client.ask("DEBUG DIGEST").text())
     };
     let (plain, digest) = list("0", "lzf");

@@ -4,7 +4,7 @@ mod connections;
 mod data;
 mod process;
 
-use larder_testkit::{Client, Kind, Server, Value};
+use larder_testkit::{Client, Kind, Server, Value, wait_until};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
@@ -27,15 +27,6 @@ fn figure(client: &mut Client, section: &str, name: &str) -> String {
     let info = client.cmd(&["INFO", section]).text();
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {name} in {info}")).to_owned()
-}
-
-/// Asks until the answer is what is wanted.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what} takes too long");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]
@@ -196,7 +187,7 @@ fn threads_run_where_they_are_told_to() {
     let server = Server::larder(&[&args[..], &["--io-threads", "2"]].concat());
     for name in ["worker-0", "worker-1", "larder-free", "larder-pack"] {
         let thread = server.thread(name);
-        until(name, || {
+        wait_until(name, || {
             let status = fs::read_to_string(thread.join("status")).unwrap();
             let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
             list.map(str::trim) == Some("0")
@@ -271,7 +262,7 @@ fn freeing_in_the_background() {
                 client.cmd(&["EVAL", fill, "1", "big"]);
                 client.ask("SET small 1");
                 client.ask(command);
-                until("freeing", || figure(&mut client, "memory", "lazyfree_pending_objects") == "0");
+                wait_until("freeing", || figure(&mut client, "memory", "lazyfree_pending_objects") == "0");
                 figure(&mut client, "memory", "lazyfreed_objects")
             });
             assert_eq!(freed[0], freed[1], "{option} {value}, {command}: larder, valkey");
@@ -400,7 +391,7 @@ fn importing_keeps_what_has_expired() {
         assert_eq!(ours, theirs);
     }
     let mut client = servers[0].client();
-    until("expiry", || client.ask("DBSIZE").int() == 1);
+    wait_until("expiry", || client.ask("DBSIZE").int() == 1);
 }
 
 #[test]
@@ -468,8 +459,8 @@ fn files_that_are_not_needed_may_stay() {
         let server = Server::larder(&["--appendonly", "yes", "--aof-disable-auto-gc", value]);
         let mut client = server.client();
         client.ask("BGREWRITEAOF");
-        until("the rewrite", || figure(&mut client, "persistence", "aof_rewrites") == "1");
-        until("cleaning up", || {
+        wait_until("the rewrite", || figure(&mut client, "persistence", "aof_rewrites") == "1");
+        wait_until("cleaning up", || {
             server.dir().join("appendonlydir/appendonly.aof.1.base.rdb").exists() == stays
         });
     }
@@ -483,14 +474,14 @@ fn syncs_are_spared_while_something_is_saved() {
     let server = Server::larder(&args);
     let mut client = server.client();
     client.ask("SET a 1");
-    until("the first sync", || figure(&mut client, "persistence", "aof_pending_bio_fsync") == "0");
+    wait_until("the first sync", || figure(&mut client, "persistence", "aof_pending_bio_fsync") == "0");
     client.ask("BGSAVE");
     client.ask("SET a 2");
     let begun = Instant::now();
-    until("twice the time of a sync", || begun.elapsed() > Duration::from_millis(2200));
+    wait_until("twice the time of a sync", || begun.elapsed() > Duration::from_millis(2200));
     assert_eq!(figure(&mut client, "persistence", "aof_pending_bio_fsync"), "1");
     client.ask("CONFIG SET no-appendfsync-on-rewrite no");
-    until("the sync", || figure(&mut client, "persistence", "aof_pending_bio_fsync") == "0");
+    wait_until("the sync", || figure(&mut client, "persistence", "aof_pending_bio_fsync") == "0");
 }
 
 /// The score at which the kernel ends the process for lack of memory: as Valkey sets it, and as it was after a CONFIG SET that

@@ -1,6 +1,6 @@
 //! What a server writes of itself, how it ends, and what it asks of the kernel.
 
-use crate::until;
+use larder_testkit::wait_until;
 use larder_testkit::{Kind, Server};
 use std::fs;
 use std::process::Command;
@@ -88,7 +88,7 @@ fn the_allocator_may_have_a_thread() {
         for (value, there) in [("yes", true), ("no", false), ("yes", true)] {
             let answer = server.client().ask(&format!("CONFIG SET jemalloc-bg-thread {value}"));
             assert_eq!(answer.text(), "OK");
-            until("the thread", || has_allocator_thread(&server) == there);
+            wait_until("the thread", || has_allocator_thread(&server) == there);
         }
     }
 }

@@ -54,6 +54,8 @@ fn wait_for(client: &mut Client, question: &str, wanted: &str) {
             return;
         }
         assert!(Instant::now() < deadline, "{question} never says {wanted}: {reply}");
+        // Without a pause the question takes the processor from what is waited for.
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

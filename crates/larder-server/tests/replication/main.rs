@@ -11,8 +11,8 @@ mod proxy;
 mod roles;
 mod stream;
 
-use larder_testkit::{Client, Kind, Server, Value, words};
-use std::time::{Duration, Instant};
+use larder_testkit::{Client, Kind, Server, Value, wait_until, words};
+use std::time::Duration;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,15 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A server whose snapshots for replicas begin at once.
 fn start(kind: Kind, args: &[&str]) -> Server {
     Server::of(kind, &[&["--repl-diskless-sync-delay", "0", "--repl-timeout", "20"], args].concat())
-}
-
-/// Asks again until it is so.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A field of INFO.

@@ -12,12 +12,8 @@ mod traffic;
 mod users;
 
 use larder_testkit::tls::{Authority, Identity};
-use larder_testkit::{Client, Kind, Port, Server, failed_start, peer_path, temp_dir, tls};
+use larder_testkit::{Client, Kind, Port, Server, failed_start, peer_path, temp_dir, tls, wait_until};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server with a plain port, which is for asking questions, and one for TLS.
 struct TlsServer {
@@ -57,14 +53,6 @@ impl TlsServer {
 /// What `CONFIG SET` answers.
 fn set(client: &mut Client, pairs: &[&str]) -> String {
     client.cmd(&[&["CONFIG", "SET"], pairs].concat()).text()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A field of INFO.
