@@ -161,8 +161,8 @@ fn slots_that_are_claimed_twice_stay_where_they_are() {
         let liar = Liar { id, slots, epoch, bus_port };
         let mut stream = dial(&a);
         stream.write_all(&liar.greeting(Greeting::Ping)).expect("it takes it");
-        let mut start = [0; 8];
-        stream.read_exact(&mut start).expect("it answers");
+        // It answers, or has closed the link because the node whose name this is has come with a link of its own: the packet was read.
+        let _ = stream.read(&mut [0; 8]);
     }
     settle(&[&a, &b]);
     // Who has the epoch of another takes a new one, if its name is the smaller one. Whom the liar speaks of is there as well, as a node that has
