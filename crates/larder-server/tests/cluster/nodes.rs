@@ -140,6 +140,9 @@ fn messages_of_channels_go_to_all_nodes_and_to_the_shard() {
     meet(&[&a, &r]);
     settle(&[&a, &b, &r]);
     replicate(&r, &a, &[&a, &b, &r]);
+    // A message goes to whom a node has an open link to.
+    let is_linked = |node: &&Node| node.server.client().ask("CLUSTER LINKS").items().len() == 4;
+    until("each is linked with the others, both ways", || [&a, &b, &r].iter().all(is_linked));
     let mut all: Vec<_> = [&a, &b, &r].iter().map(|node| node.server.client()).collect();
     for client in &mut all {
         client.ask("SUBSCRIBE news");
