@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint wheel wheel-installed python-test python-bench fmt pages bench charts book deb musl deps fuzz
+.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit unit-by-names unit-others clients lint wheel wheel-installed python-test python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -32,12 +32,22 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
-# Tests of servers wait more than they compute: twice as many run at once as there are processors.
-TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+# Tests of servers wait more than they compute: four times as many run at once as there are processors.
+TEST_THREADS ?= $(shell expr 4 \* $$(nproc))
 
 # The server is tested as it is shipped: the release binary, driven by tests built for development.
+# They run in two halves beside each other, by the first letter of their names: while the last test of a suite waits, the other half
+# goes on.
 unit: deps build
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace
+	$(CARGO) test --workspace --no-run --quiet
+	$(MAKE) --jobs=2 --output-sync=target unit-by-names unit-others
+	$(CARGO) test --workspace --doc --quiet
+
+unit-by-names:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --test '[a-l]*'
+
+unit-others:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --lib --bins --benches --test '[!a-l]*'
 
 clients: deps build $(VENV)/ready
 	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
