@@ -16,8 +16,8 @@ impl Kept {
         let server = Server::larder(&["--threads", "2", "--busy-reply-threshold", "600000"]);
         let mut script = server.client();
         script.ask("SET kept 0");
-        script.send(&["EVAL", "while true do end", "1", "kept"]);
         let mut asked: Vec<Client> = (0..2 * connections + 2).map(|_| server.client()).collect();
+        script.send(&["EVAL", "while true do end", "1", "kept"]);
         let ask = |client: &mut Client| client.send(&["FUNCTION", "STATS"]);
         asked.iter_mut().for_each(ask);
         let mut served = Vec::new();
@@ -25,7 +25,7 @@ impl Kept {
             for mut client in std::mem::take(&mut asked) {
                 if !client.has_reply() {
                     asked.push(client);
-                } else if client.read().expect("it answers").text().starts_with("BUSY") {
+                } else if read(&mut client).items()[1] != Value::Null {
                     served.push(client);
                 } else {
                     ask(&mut client);
