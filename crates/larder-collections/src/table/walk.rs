@@ -22,7 +22,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         };
         let position_of = |rows: &&Rows<L>, index: usize| position(H::hash(tagged(rows, index).key()));
         segment_scan::scan_by_tags(cursor, count, segment_at, position_of, |rows, index| {
-            visit(tagged(rows, index))
+            visit(tagged(rows, index));
         })
     }
 
