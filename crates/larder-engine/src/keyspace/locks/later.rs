@@ -173,8 +173,8 @@ mod tests {
     fn what_is_kept_is_put_aside_and_tried_when_it_is_free() {
         let shards = Shards::default();
         assert!(!shards.has_let_go());
+        let (kept, told) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
         std::thread::scope(|scope| {
-            let (kept, told) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
             scope.spawn(|| {
                 let guard = shards.lock_now(7);
                 kept.wait();
