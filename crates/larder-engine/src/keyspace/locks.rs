@@ -24,10 +24,11 @@
 //!
 //! Tested here, and by `larder-server/tests/busy_scripts.rs`: every command beside a script that does not end.
 
+mod awaited;
 mod later;
 mod ledger;
 
-pub(crate) use later::Unlocked;
+pub(crate) use awaited::Unlocked;
 pub use ledger::assert_no_shard_is_held;
 pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
 
@@ -159,7 +160,7 @@ pub(crate) struct Shards {
     /// Held by an applier for a batch, and by who has locked all shards.
     batch: Mutex<()>,
     waits: Waits,
-    awaited: later::Awaited,
+    awaited: awaited::Awaited,
 }
 
 /// Waits of threads for shards that others held, in case somebody asks. A lock that is free at once is not counted.
@@ -197,7 +198,7 @@ impl Default for Shards {
             busy: AtomicBool::new(false),
             batch: Mutex::new(()),
             waits: Waits::default(),
-            awaited: later::Awaited::default(),
+            awaited: awaited::Awaited::default(),
         }
     }
 }
