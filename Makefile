@@ -5,7 +5,9 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit clients lint wheel wheel-installed python-test python-bench fmt pages bench charts book deb musl deps fuzz
+.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit tests-built unit-by-names \
+  unit-others unit-documents built-for-development built-as-shipped clients lint wheel wheel-installed python-test \
+  python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
 	$(CARGO) run --release
@@ -32,12 +34,25 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
-# Tests of servers wait more than they compute: twice as many run at once as there are processors.
-TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+# Tests of servers wait more than they compute: four times as many run at once as there are processors.
+TEST_THREADS ?= $(shell expr 4 \* $$(nproc))
 
 # The server is tested as it is shipped: the release binary, driven by tests built for development.
-unit: deps build
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace
+unit: deps build tests-built
+	$(MAKE) --jobs=3 --output-sync=target unit-by-names unit-others unit-documents
+
+tests-built:
+	$(CARGO) test --workspace --no-run --quiet
+
+# Two halves, by the first letters of the names, run beside each other: while the last test of a suite waits, the other half goes on.
+unit-by-names:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --test '[a-l]*'
+
+unit-others:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --lib --bins --benches --test '[!a-l]*'
+
+unit-documents:
+	$(CARGO) test --workspace --doc --quiet
 
 clients: deps build $(VENV)/ready
 	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
@@ -66,7 +81,16 @@ $(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready
 	$(VENV)/bin/pip install -q -r python/tests/requirements.txt
 	touch $@
 
-test: lint unit clients python-test
+# What is built for development and what is shipped are built beside each other, in two folders; then all tests run beside each other.
+test: deps
+	$(MAKE) --jobs=2 --output-sync=target built-for-development built-as-shipped
+	$(MAKE) --jobs=5 --output-sync=target unit-by-names unit-others unit-documents clients python-test
+
+built-for-development: lint
+	$(MAKE) tests-built
+
+built-as-shipped: build $(VENV)/python-ready
+	$(MAKE) wheel
 
 # The tests of the server with a build for development, which checks what threads do while they hold shards.
 test-checked: deps

@@ -1,11 +1,131 @@
 //! Scans of tables whose segments are ordered by the positions of their entries: as many entries as are asked for.
 //!
-//! The entries of a segment are in no order, so a part of them is found by their positions: O(n) for the n entries of one
-//! segment, of which there are at most about 128. Entries at one position are visited in one step, as a cursor could not tell
-//! them apart.
+//! The entries of a segment are in no order, and there are up to about 128 of them. Which of them a step visits, their tags say: a tag is
+//! a byte of the hash, so it stays the same wherever the entry goes, and reading it costs nothing. A hash is computed only where a
+//! segment has grown over the range that a walk has begun (segments were joined since).
+//!
+//! A cursor says which entries are done, whatever is split and joined after it:
+//! ```text
+//!   bits  0..32  position   all before it are done
+//!   bits 32..40  tag        0, or: of those at the position and after it, in the range, all with lower tags are done
+//!   bits 40..45  depth      the range: that part of all positions, one of 2^depth equal ones, which has the position in it
+//! ```
+//! [`visit_from`] does without tags: it finds the entries of a part of the table that follow a position.
+
+use larder_packed::segment::Page;
+use std::ops::Range;
+
+/// Bits of a cursor of [`scan_by_tags`].
+pub const CURSOR_BITS: u32 = 45;
+const TAG_AT: u32 = 32;
+const DEPTH_AT: u32 = 40;
+/// One more than the last position.
+const POSITIONS: u64 = 1 << 32;
 
 /// A step of a scan gives up after this many segments per entry asked for, as an almost empty table has few entries in each.
 const SEGMENTS_PER_COUNT: usize = 10;
+
+/// A segment of a table as a scan sees it.
+pub(crate) struct Segment<'a, S> {
+    /// What the table knows it by.
+    pub of: S,
+    pub page: &'a Page,
+    /// The positions of its entries: an aligned power of two of them.
+    pub range: Range<u64>,
+}
+
+/// How far a scan by tags has come.
+#[derive(Clone, Copy)]
+struct Place {
+    position: u64,
+    tag: u8,
+    depth: u32,
+}
+
+impl Place {
+    fn decode(cursor: u64) -> Option<Place> {
+        let (tag, depth) = ((cursor >> TAG_AT) as u8, (cursor >> DEPTH_AT) as u32);
+        (cursor >> CURSOR_BITS == 0).then_some(Place { position: cursor % POSITIONS, tag, depth })
+    }
+
+    fn encode(self) -> u64 {
+        match self.tag {
+            0 => self.position,
+            tag => self.position | u64::from(tag) << TAG_AT | u64::from(self.depth) << DEPTH_AT,
+        }
+    }
+
+    /// The end of the range that the walk is in. One that begins a range takes the segment, or as much of it as is aligned: others
+    /// than the first positions of a segment are where a smaller one began before it was joined.
+    fn begin(&mut self, segment: &Range<u64>) -> u64 {
+        if self.tag == 0 {
+            let aligned = if self.position == 0 { POSITIONS } else { 1 << self.position.trailing_zeros() };
+            self.depth = POSITIONS.ilog2() - aligned.min(segment.end - segment.start).ilog2();
+        }
+        let size = POSITIONS >> self.depth;
+        (self.position / size + 1) * size
+    }
+}
+
+/// A step of a scan over a table whose entries lie by their hashes: visits about `count` entries from a cursor on, and returns the next
+/// one, 0 at the end. Each entry that is there from the first call to the last is visited exactly once. `segment_at` gives the segment of
+/// a position, if there is one; `position_of` computes that of an entry, `visit` takes it, both by segment and slot.
+pub(crate) fn scan_by_tags<'a, S>(
+    cursor: u64,
+    count: usize,
+    segment_at: impl Fn(u32) -> Option<Segment<'a, S>>,
+    position_of: impl Fn(&S, usize) -> u32,
+    mut visit: impl FnMut(&S, usize),
+) -> u64 {
+    let Some(mut place) = Place::decode(cursor) else { return 0 };
+    let mut left = count.max(1);
+    for _ in 0..left.saturating_mul(SEGMENTS_PER_COUNT) {
+        let Some(segment) = segment_at(place.position as u32) else { return 0 };
+        let end = place.begin(&segment.range);
+        let part = place.position..end.min(segment.range.end);
+        let is_whole = part == segment.range;
+        // In a part of a range, a step that stopped would leave the others to be walked again. At a single position a cursor has no room.
+        let ends_range = part.end == end;
+        let may_stop = ends_range && place.depth < POSITIONS.ilog2();
+        let last = if may_stop { last_tag(segment.page, place.tag, left) } else { u8::MAX };
+        for (index, tag) in segment.page.tags().enumerate() {
+            let is_next = (place.tag.max(1)..=last).contains(&tag);
+            if is_next && (is_whole || part.contains(&u64::from(position_of(&segment.of, index)))) {
+                visit(&segment.of, index);
+                left = left.saturating_sub(1);
+            }
+        }
+        match last {
+            u8::MAX => {
+                place.position = part.end;
+                place.tag = if ends_range { 0 } else { place.tag };
+            }
+            last => place.tag = last + 1,
+        }
+        if place.position == POSITIONS {
+            return 0;
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    place.encode()
+}
+
+/// The tag up to which there are `count` entries of a segment, from a tag on.
+fn last_tag(page: &Page, from: u8, count: usize) -> u8 {
+    if page.slots() <= count {
+        return u8::MAX;
+    }
+    let mut counts = [0_u32; 256];
+    page.tags().for_each(|tag| counts[usize::from(tag)] += 1);
+    let mut seen = 0;
+    let is_enough = |&tag: &u8| {
+        seen += counts[usize::from(tag)] as usize;
+        seen >= count
+    };
+    (from.max(1)..=u8::MAX).find(is_enough).unwrap_or(u8::MAX)
+}
 
 /// A step of a scan over a table: `segment` visits what [`visit_from`] does of the segment at a position, and returns the
 /// number of entries and where the scan goes on, `None` at the end of the table. Returns the next cursor, 0 at the end.
@@ -105,7 +225,24 @@ impl<R> Nearest<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::visit_from;
+    use super::{POSITIONS, Place, visit_from};
+
+    #[test]
+    fn a_range_is_a_segment_or_what_is_aligned_of_it() {
+        let half = POSITIONS / 2;
+        let begin = |position: u64, tag: u8, depth: u32, segment: std::ops::Range<u64>| {
+            let mut place = Place { position, tag, depth };
+            let end = place.begin(&segment);
+            assert_eq!(Place::decode(place.encode()).map(Place::encode), Some(place.encode()));
+            (end, place.depth)
+        };
+        assert_eq!(begin(0, 0, 0, 0..POSITIONS), (POSITIONS, 0));
+        assert_eq!(begin(half, 0, 7, half..POSITIONS), (POSITIONS, 1));
+        assert_eq!(begin(half / 2, 0, 0, 0..POSITIONS), (half, 2), "it began at a smaller segment");
+        assert_eq!(begin(half + 1, 0, 0, half..POSITIONS), (half + 2, 32));
+        assert_eq!(begin(half + 1, 9, 1, half..half + 8), (POSITIONS, 1), "the segment has been split");
+        assert_eq!(begin(half + 1, 9, 3, 0..POSITIONS), (half + half / 4, 3), "segments have been joined");
+    }
 
     fn step(from: (u32, bool), count: usize) -> (Vec<u32>, Option<u32>) {
         let mut seen = Vec::new();

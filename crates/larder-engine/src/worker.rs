@@ -86,6 +86,7 @@ impl Worker {
             checked_hash: None,
             slot_map: None,
             admitted: None,
+            puts_aside: false,
             effects: Effects::default(),
             flushed: false,
             returned_errors: Cell::new(false),
@@ -191,7 +192,15 @@ impl Worker {
     /// A second worker for the same thread, for the rounds of [`Worker::execute_script`].
     pub fn spare(&self) -> Worker {
         let (mailbox, stats) = (Arc::clone(&self.state.mailbox), Arc::clone(&self.state.stats));
-        Worker::new(Arc::clone(&self.engine), self.state.index, mailbox, stats)
+        let mut spare = Worker::new(Arc::clone(&self.engine), self.state.index, mailbox, stats);
+        spare.state.puts_aside = self.state.puts_aside;
+        spare
+    }
+
+    /// The thread serves many clients: a command whose keys somebody keeps for long is answered with [`Flow::Retry`], so that the others
+    /// need not wait with it. [`Mail::Retry`] says when to try again.
+    pub fn put_aside(&mut self) {
+        self.state.puts_aside = true;
     }
 
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth

@@ -50,6 +50,7 @@ mod walk;
 #[allow(unsafe_code, reason = "the values of the tests are pointers")]
 mod tests;
 
+pub use crate::segment_scan::CURSOR_BITS;
 pub use capture::{Captured, CapturedKeys};
 pub use entry::EntryMut;
 pub use hash::{KeyHash, position};

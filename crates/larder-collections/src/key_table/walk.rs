@@ -2,13 +2,13 @@
 
 use super::hash::{KeyHash, position};
 use super::{Entry, KeyTable};
-use crate::segment_scan;
-use larder_packed::segment::IntoRaw;
+use crate::segment_scan::{self, Segment};
+use larder_packed::segment::{IntoRaw, Records};
 
 impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
-    /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the
+    /// A cursor has [`CURSOR_BITS`](crate::key_table::CURSOR_BITS), and every number is a valid one. Each entry that is there from the
     /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'_, V>)) -> u64 {
         self.scan_slots(cursor, count, |_, entry| visit(entry))
@@ -34,19 +34,16 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// The walk of both, with the slot of the directory that each entry is in.
     fn scan_slots(&self, cursor: u64, count: usize, mut visit: impl FnMut(usize, Entry<'_, V>)) -> u64 {
-        segment_scan::scan(cursor, count, |from, count| {
-            let Some(records) = self.directory.get(from) else { return (0, None) };
-            let slot = self.directory.slot(from);
-            let range = self.directory.positions(slot);
-            let most = records.page().slots();
-            let records = records.records().map(|(_, record)| record);
-            let position = |record: &Entry<'_, V>| position(H::hash(record.key()));
-            let whole = range.start == u64::from(from);
-            let (visited, next) =
-                segment_scan::visit_from((records, most), (from, whole), count, position, |entry| {
-                    visit(slot, entry);
-                });
-            (visited, next.or(u32::try_from(range.end).ok()))
+        let segment_at = |at: u32| {
+            let records = self.directory.get(at)?;
+            let slot = self.directory.slot(at);
+            Some(Segment { of: (slot, records), page: records.page(), range: self.directory.positions(slot) })
+        };
+        let position_of = |&(_, records): &(usize, &Records<V>), index: usize| {
+            position(H::hash(tagged(records, index).key()))
+        };
+        segment_scan::scan_by_tags(cursor, count, segment_at, position_of, |&(slot, records), index| {
+            visit(slot, tagged(records, index));
         })
     }
 
@@ -73,4 +70,9 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
             }
         }
     }
+}
+
+/// The entry of a tag.
+fn tagged<V: IntoRaw>(records: &Records<V>, index: usize) -> Entry<'_, V> {
+    records.record(index).expect("a tag belongs to an entry")
 }

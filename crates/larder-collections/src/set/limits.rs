@@ -53,6 +53,19 @@ impl Set {
         Set::Strings(strings)
     }
 
+    /// A set of these members, as adding one after the other makes it; None if one is there twice. A listpack is made at once.
+    pub fn of_members(members: &[&[u8]], limits: &SetLimits) -> Option<Set> {
+        // Integers in front are an intset until something else comes, and are sorted then.
+        let is_listpack = members.first().is_some_and(|first| int::parse(first).is_none())
+            && members.len() as u64 <= limits.listpack_count_max
+            && members.iter().all(|member| member.len() <= limits.listpack_bytes_max);
+        if is_listpack {
+            return Table::of_entries(members).map(Set::Strings);
+        }
+        let mut set = Set::new();
+        members.iter().all(|member| set.insert(member, limits)).then_some(set)
+    }
+
     /// Tells the set that a command is about to add `count` members, of which this is the first.
     #[inline]
     pub fn expect_members(&mut self, first: &[u8], count: u64, limits: &SetLimits) {

@@ -4,29 +4,25 @@ use super::node::{Child, POSITION_BITS};
 use super::tree::leaf_start;
 use super::{Row, Shape, Table};
 use crate::key_table::{KeyHash, position};
-use crate::segment_scan;
+use crate::segment_scan::{self, Segment};
 use larder_packed::segment::{Layout, Rows};
 use std::slice;
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
     /// Visits about `count` entries from a cursor on and returns the next cursor; 0 starts, and 0 means done.
     ///
-    /// A cursor is a position: below 2^32, and every number is a valid one. Each entry that is there from the
+    /// A cursor has [`CURSOR_BITS`](segment_scan::CURSOR_BITS), and every number is a valid one. Each entry that is there from the
     /// first call to the last is visited exactly once, whatever is put and removed meanwhile.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Row<'_, L>)) -> u64 {
-        segment_scan::scan(cursor, count, |from, count| {
-            let rows = self.rows_at(from);
-            let start = leaf_start(from, rows.depth());
-            let position = |row: &Row<'_, L>| position(H::hash(row.key()));
-            let (visited, next) = segment_scan::visit_from(
-                (rows.rows(), rows.page().slots()),
-                (from, start == from),
-                count,
-                position,
-                &mut visit,
-            );
-            let end = u64::from(start) + (1 << (POSITION_BITS - rows.depth()));
-            (visited, next.or(u32::try_from(end).ok()))
+        let segment_at = |at: u32| {
+            let rows = self.rows_at(at);
+            let start = u64::from(leaf_start(at, rows.depth()));
+            let range = start..start + (1 << (POSITION_BITS - rows.depth()));
+            Some(Segment { of: rows, page: rows.page(), range })
+        };
+        let position_of = |rows: &&Rows<L>, index: usize| position(H::hash(tagged(rows, index).key()));
+        segment_scan::scan_by_tags(cursor, count, segment_at, position_of, |rows, index| {
+            visit(tagged(rows, index));
         })
     }
 
@@ -67,6 +63,11 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         };
         small.into_iter().chain(Leaves { stack: vec![root.iter()] })
     }
+}
+
+/// The entry of a tag.
+fn tagged<L: Layout>(rows: &Rows<L>, index: usize) -> Row<'_, L> {
+    rows.row(index).expect("a tag belongs to an entry")
 }
 
 /// Walks over a tree's leaves.

@@ -89,6 +89,8 @@ pub(crate) struct WorkerState {
     pub slot_map: Option<Arc<SlotMap>>,
     /// The command that [`crate::context::flow::Flow::Script`] was answered for, or the next one of a batch.
     pub admitted: Option<Found>,
+    /// A command whose keys somebody keeps for long is put aside.
+    pub puts_aside: bool,
     /// What the command has done, for the log.
     pub effects: Effects,
     /// FLUSHALL was among what ran: the host is told when no shard is held.

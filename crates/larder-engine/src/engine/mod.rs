@@ -293,6 +293,14 @@ impl Engine {
         self.mailboxes.retry_all();
     }
 
+    /// Has all workers try again what they have put aside, if some of it waits for a shard that has been let go.
+    #[inline]
+    pub(crate) fn retry_put_aside(&self) {
+        if self.shards.has_let_go() {
+            self.mailboxes.retry_all();
+        }
+    }
+
     /// Those who may want to know that keys have changed.
     pub(crate) fn receivers(&self) -> Receivers<'_> {
         Receivers { clients: &self.clients, trackers: &self.trackers, mailboxes: &self.mailboxes }

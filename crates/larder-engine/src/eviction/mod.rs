@@ -264,7 +264,8 @@ impl Evictor {
 /// Evicts a candidate if nobody has used it meanwhile, and tells everybody concerned.
 fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidations) -> bool {
     let (engine, key, db) = (turn.engine, candidate.key(), candidate.db);
-    let Ok(mut data) = engine.shards.try_lock_one(key.shard()) else { return false };
+    // Nobody need wait for the shard of this candidate: there are others.
+    let Some(mut data) = engine.shards.lock_soon(key.shard()) else { return false };
     if turn.must_stop() {
         return false;
     }

@@ -22,7 +22,7 @@ use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::Busy;
+use crate::keyspace::locks::Unlocked;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
@@ -95,10 +95,16 @@ fn execute_with(
         }
         Ok(found) if confirms(found.command) => {
             let flow = run(engine, worker, session, found, args, out, rounds);
-            silence(engine, worker, session, out.len(), out);
+            if flow != Flow::Retry {
+                silence(engine, worker, session, out.len(), out);
+            }
             return flow;
         }
-        Ok(found) => run(engine, worker, session, found, args, out, rounds),
+        // What holds for one command goes on to hold for one that is tried again.
+        Ok(found) => match run(engine, worker, session, found, args, out, rounds) {
+            Flow::Retry => return Flow::Retry,
+            flow => flow,
+        },
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     worker.stats.current.end();
@@ -381,12 +387,15 @@ fn run(
         Some(_) => KnownHashes::default(),
         None => std::mem::take(&mut worker.command_hashes),
     };
-    let acquired = take_turn(engine, session, found.command)
-        .and_then(|turn| Ok((turn, acquire(engine, session, found, (key.as_ref(), &mut several), args)?)));
+    let puts_aside = worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
+    let who = (&*session, puts_aside);
+    let acquired = take_turn(engine, who, found.command)
+        .and_then(|turn| Ok((turn, acquire(engine, who, found, (key.as_ref(), &mut several), args)?)));
     let (turn, mut held) = match acquired {
         Ok(acquired) => acquired,
-        Err(Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
-        Err(Busy) => {
+        Err(Unlocked::Later) => return Flow::Retry,
+        Err(Unlocked::Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
+        Err(Unlocked::Busy) => {
             let error = engine.scripts.running.busy_error();
             return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
         }
@@ -466,6 +475,7 @@ fn run(
     }
     let (flow, mut several) = (context.flow, std::mem::take(&mut context.several));
     drop(context);
+    engine.retry_put_aside();
     if found.single_key.is_none() {
         several.forget();
         worker.command_hashes = several;

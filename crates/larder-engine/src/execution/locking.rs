@@ -7,26 +7,26 @@ use crate::command::spec::{Command, Found, Scope, flags};
 use crate::engine::Engine;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::{Busy, Held, ScriptTurn};
+use crate::keyspace::locks::{Held, ScriptTurn, Unlocked};
 use larder_resp::Args;
 
 /// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
 /// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so; else the hashes
-/// of the keys are noted in `several`.
+/// of the keys are noted in `several`. `puts_aside`: the command can be tried again, so nobody need wait for a shard for long.
 pub(super) fn acquire<'e>(
     engine: &'e Engine,
-    session: &Session,
+    (session, puts_aside): (&Session, bool),
     found: Found,
     (key, several): (Option<&Key<'_>>, &mut KnownHashes),
     args: Args<'_>,
-) -> Result<Held<'e>, Busy> {
+) -> Result<Held<'e>, Unlocked> {
     let (shards, command) = (&engine.shards, found.command);
     let held = match command.scope {
         Scope::None | Scope::Walk => return Ok(Held::None),
-        Scope::All => return shards.try_lock_all(),
-        Scope::Sort if sorts_by_other_keys(args) => return shards.try_lock_all(),
+        Scope::All => return shards.lock_all_or_later(puts_aside),
+        Scope::Sort if sorts_by_other_keys(args) => return shards.lock_all_or_later(puts_aside),
         Scope::Keys | Scope::Script | Scope::Sort => match key {
-            Some(key) => Held::One(key.shard(), shards.try_lock_one(key.shard())?),
+            Some(key) => Held::One(key.shard(), shards.lock_one_or_later(key.shard(), puts_aside)?),
             None => {
                 let keys = keys::collect(command, args);
                 let hashed = keys.into_iter().map(|key| engine.key(key));
@@ -37,30 +37,33 @@ pub(super) fn acquire<'e>(
                         several.add(key);
                     }
                 });
-                shards.try_lock_many(noted.map(|key| key.shard()).collect())?
+                shards.lock_many_or_later(noted.map(|key| key.shard()).collect(), puts_aside)?
             }
         },
-        Scope::Exec => acquire_queued(engine, session)?,
+        Scope::Exec => acquire_queued(engine, session, puts_aside)?,
     };
     if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
         drop(held);
-        return if session.in_batch { shards.try_lock_all_in_batch() } else { shards.try_lock_all() };
+        return match session.in_batch {
+            true => Ok(shards.try_lock_all_in_batch()?),
+            false => shards.lock_all_or_later(puts_aside),
+        };
     }
     Ok(held)
 }
 
 /// Locks what the queued commands and the watched keys need.
-fn acquire_queued<'e>(engine: &'e Engine, session: &Session) -> Result<Held<'e>, Busy> {
+fn acquire_queued<'e>(engine: &'e Engine, session: &Session, puts_aside: bool) -> Result<Held<'e>, Unlocked> {
     let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
     if queued.iter().any(|(found, args)| needs_all(found.command, args.as_args())) {
-        return engine.shards.try_lock_all();
+        return engine.shards.lock_all_or_later(puts_aside);
     }
     let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
     wanted.reserve(queued.len());
     for (found, args) in queued {
         add_shards(engine, *found, args.as_args(), &mut wanted);
     }
-    engine.shards.try_lock_many(wanted)
+    engine.shards.lock_many_or_later(wanted, puts_aside)
 }
 
 /// Whether a command that runs inside a transaction or a script needs all shards.
@@ -76,13 +79,13 @@ pub(crate) fn needs_all(command: &Command, args: Args<'_>) -> bool {
 #[inline]
 pub(super) fn take_turn<'e>(
     engine: &'e Engine,
-    session: &Session,
+    (session, puts_aside): (&Session, bool),
     command: &Command,
-) -> Result<Option<ScriptTurn<'e>>, Busy> {
+) -> Result<Option<ScriptTurn<'e>>, Unlocked> {
     if !runs_scripts(session, command) {
         return Ok(None);
     }
-    engine.shards.take_turn(None).map(Some)
+    engine.shards.take_turn_or_later(puts_aside).map(Some)
 }
 
 /// Whether a command runs scripts, or a transaction with such.

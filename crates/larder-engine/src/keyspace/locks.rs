@@ -7,6 +7,8 @@
 //!   locks are there (or walk: they hold one shard at a time).
 //! - L3: a script that runs for too long makes the shards *busy* ([`Shards::set_busy`]). Threads that serve clients give up then:
 //!   the methods `try_lock_*` return [`Busy`].
+//!   Threads that serve several clients do not wait for a shard either that anybody keeps for longer than a moment: the methods
+//!   `lock_*_or_later` say so, and the command is tried again. How: `later.rs`.
 //! - L4: the methods `lock_*` do not give up, but for `lock_now` and `lock_soon`. They ask for a proof that
 //!   the wait holds up no client or ends soon: [`MayWait`], which only threads that serve no clients have, or
 //!   the [`ScriptTurn`], since no script runs while somebody else holds it.
@@ -22,8 +24,11 @@
 //!
 //! Tested here, and by `larder-server/tests/busy_scripts.rs`: every command beside a script that does not end.
 
+mod awaited;
+mod later;
 mod ledger;
 
+pub(crate) use awaited::Unlocked;
 pub use ledger::assert_no_shard_is_held;
 pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
 
@@ -127,7 +132,11 @@ pub struct ScriptTurn<'e> {
     may_wait: MayWait,
 }
 
-impl ScriptTurn<'_> {
+impl<'e> ScriptTurn<'e> {
+    fn of(guard: MutexGuard<'e, ()>) -> Self {
+        ScriptTurn { _guard: guard, may_wait: MayWait(()) }
+    }
+
     /// While no script runs, every wait for a shard ends soon.
     pub fn may_wait(&self) -> &MayWait {
         &self.may_wait
@@ -151,6 +160,7 @@ pub(crate) struct Shards {
     /// Held by an applier for a batch, and by who has locked all shards.
     batch: Mutex<()>,
     waits: Waits,
+    awaited: awaited::Awaited,
 }
 
 /// Waits of threads for shards that others held, in case somebody asks. A lock that is free at once is not counted.
@@ -188,6 +198,7 @@ impl Default for Shards {
             busy: AtomicBool::new(false),
             batch: Mutex::new(()),
             waits: Waits::default(),
+            awaited: awaited::Awaited::default(),
         }
     }
 }
@@ -216,7 +227,7 @@ impl Shards {
             Some(MayWait(())) => self.turn.lock(),
             None => self.wait_for(&self.turn)?,
         };
-        Ok(ScriptTurn { _guard: guard, may_wait: MayWait(()) })
+        Ok(ScriptTurn::of(guard))
     }
 
     /// Waits for a mutex that others hold while they wait for the turn or for shards; gives up when a script runs for too long.

@@ -33,7 +33,15 @@ pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
         shape.add(entry?);
     }
     // The second pass reads what the first has checked.
-    let entries = Reader::new(bytes)?.filter_map(Result::ok);
+    let mut at = HEADER;
+    let entries = std::iter::from_fn(|| {
+        let is_end = bytes[at] == END;
+        (!is_end).then(|| {
+            let (element, next) = entry_at(bytes, at);
+            at = next;
+            element
+        })
+    });
     Ok(Block::of_shape(&shape, entries))
 }
 
@@ -49,15 +57,26 @@ impl<'a> Reader<'a> {
         Ok(Reader { rest, promised: (entries != COUNT_UNKNOWN).then_some(entries as usize) })
     }
 
+    #[inline]
     fn entry(&mut self) -> Result<Element<'a>, Damaged> {
-        let (element, len) = decode(self.rest)?;
-        let (back, back_len) = backlen(len);
+        let (element, len) = match *self.rest {
+            // Small integers and short strings, which most entries are, have a back length of one byte.
+            [small @ 0..=0x7f, ..] => (Element::Int(i64::from(small)), 1),
+            [short @ 0x80..=0xbf, ..] => string(self.rest, 1, short as usize & 0x3f)?,
+            _ => decode(self.rest)?,
+        };
         let after = self.rest.get(len..).ok_or(Damaged)?;
-        let rest = after.strip_prefix(&back[..back_len]).ok_or(Damaged)?;
+        let rest = match *after {
+            [back, ref rest @ ..] if len < 128 => (back as usize == len).then_some(rest),
+            _ => {
+                let (back, back_len) = backlen(len);
+                after.strip_prefix(&back[..back_len])
+            }
+        };
         if let Some(promised) = &mut self.promised {
             *promised = promised.checked_sub(1).ok_or(Damaged)?;
         }
-        self.rest = rest;
+        self.rest = rest.ok_or(Damaged)?;
         Ok(element)
     }
 }
@@ -65,6 +84,7 @@ impl<'a> Reader<'a> {
 impl<'a> Iterator for Reader<'a> {
     type Item = Result<Element<'a>, Damaged>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let result = match self.rest {
             [] => return None,
@@ -110,6 +130,7 @@ fn decode(bytes: &[u8]) -> Result<(Element<'_>, usize), Damaged> {
     }
 }
 
+#[inline]
 fn string(bytes: &[u8], header: usize, len: usize) -> Result<(Element<'_>, usize), Damaged> {
     let end = header.checked_add(len).ok_or(Damaged)?;
     let text = bytes.get(header..end).ok_or(Damaged)?;

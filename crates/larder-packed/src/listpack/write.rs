@@ -74,7 +74,13 @@ pub fn push_int(out: &mut Vec<u8>, value: i64) {
 fn push_str(out: &mut Vec<u8>, text: &[u8]) {
     let start = out.len();
     match text.len() {
-        len @ 0..64 => out.push(0x80 | len as u8),
+        len @ 0..64 => {
+            // Room is made once, and the back length is known: most entries are short.
+            out.reserve(len + 2);
+            out.push(0x80 | len as u8);
+            out.extend_from_slice(text);
+            return out.push(len as u8 + 1);
+        }
         len @ 64..4096 => out.extend_from_slice(&[0xe0 | (len >> 8) as u8, len as u8]),
         len => put(out, 0xf0, &(len as u32).to_le_bytes()),
     }
@@ -85,8 +91,13 @@ fn push_str(out: &mut Vec<u8>, text: &[u8]) {
 /// Closes the entry that begins at `start`.
 #[inline]
 fn push_backlen(out: &mut Vec<u8>, start: usize) {
-    let (back, len) = backlen(out.len() - start);
-    out.extend_from_slice(&back[..len]);
+    match out.len() - start {
+        len @ 0..128 => out.push(len as u8),
+        len => {
+            let (back, count) = backlen(len);
+            out.extend_from_slice(&back[..count]);
+        }
+    }
 }
 
 fn put_int(out: &mut Vec<u8>, value: i64) {

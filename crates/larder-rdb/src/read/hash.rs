@@ -8,7 +8,7 @@
 //! An expiry is in ms since 1970; -1 is none.
 
 use super::input::Input;
-use super::{listpack_elements, ziplist, zipmap};
+use super::{listpack_elements, texts, ziplist, zipmap};
 use crate::error::{Error, Result};
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_packed::block::Element;
@@ -80,11 +80,7 @@ fn read_pair(input: &mut Input<impl BufRead>, field: &mut Vec<u8>, value: &mut V
 
 /// A hash that is one zipmap.
 pub fn of_zipmap(bytes: &[u8], limits: HashLimits) -> Result<Hash> {
-    let mut hash = Hash::new();
-    for (field, value) in zipmap::pairs(bytes)? {
-        add(&mut hash, field, value, FieldExpiry::Clear, limits)?;
-    }
-    Ok(hash)
+    Hash::of_fields(zipmap::pairs(bytes)?.into_iter(), limits).ok_or(TWICE)
 }
 
 /// A hash that is one ziplist.
@@ -98,17 +94,14 @@ pub fn of_listpack(bytes: &[u8], limits: HashLimits) -> Result<Hash> {
 }
 
 fn of_elements(elements: &[Element<'_>], limits: HashLimits) -> Result<Hash> {
-    let (pairs, rest) = elements.as_chunks::<2>();
+    let mut digits = Vec::new();
+    let texts = texts(elements, &mut digits);
+    let (pairs, rest) = texts.as_chunks::<2>();
     if !rest.is_empty() {
         return Err(Error::Damaged("a field without a value"));
     }
-    let mut hash = Hash::new();
-    for [field, value] in pairs {
-        field.with_bytes(|field| {
-            value.with_bytes(|value| add(&mut hash, field, value, FieldExpiry::Clear, limits))
-        })?;
-    }
-    Ok(hash)
+    let pairs = pairs.iter().map(|&[field, value]| (field, value));
+    Hash::of_fields(pairs, limits).ok_or(TWICE)
 }
 
 fn add(hash: &mut Hash, field: &[u8], value: &[u8], expiry: FieldExpiry, limits: HashLimits) -> Result<()> {

@@ -6,11 +6,13 @@
 //! ```
 
 use super::input::Input;
-use super::{intset, listpack_elements};
+use super::{intset, listpack_elements, texts};
 use crate::error::{Error, Result};
 use larder_collections::set::{Set, SetLimits};
 use larder_packed::block::Element;
 use std::io::BufRead;
+
+const TWICE: Error = Error::Damaged("a member that is there twice");
 
 /// Members as strings.
 pub fn strings(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Set> {
@@ -29,21 +31,19 @@ pub fn strings(input: &mut Input<impl BufRead>, limits: &SetLimits) -> Result<Se
 
 /// A set that is one intset.
 pub fn of_intset(bytes: &[u8], limits: &SetLimits) -> Result<Set> {
-    of_elements(intset::integers(bytes)?.into_iter().map(Element::Int), limits)
+    let mut set = Set::new();
+    let mut members = intset::integers(bytes)?.into_iter().map(Element::Int);
+    members.try_for_each(|member| add(&mut set, member, limits))?;
+    Ok(set)
 }
 
 /// A set that is one listpack.
 pub fn of_listpack(bytes: &[u8], limits: &SetLimits) -> Result<Set> {
-    of_elements(listpack_elements(bytes)?, limits)
-}
-
-fn of_elements<'a>(elements: impl IntoIterator<Item = Element<'a>>, limits: &SetLimits) -> Result<Set> {
-    let mut set = Set::new();
-    elements.into_iter().try_for_each(|element| add(&mut set, element, limits))?;
-    Ok(set)
+    let (elements, mut digits) = (listpack_elements(bytes)?, Vec::new());
+    Set::of_members(&texts(&elements, &mut digits), limits).ok_or(TWICE)
 }
 
 fn add(set: &mut Set, member: Element<'_>, limits: &SetLimits) -> Result<()> {
     let is_new = set.insert_element(member, limits);
-    if is_new { Ok(()) } else { Err(Error::Damaged("a member that is there twice")) }
+    if is_new { Ok(()) } else { Err(TWICE) }
 }

@@ -8,7 +8,7 @@
 //! In place of the length of a text stand 253 for NaN (which is refused), 254 for inf, 255 for -inf.
 
 use super::input::Input;
-use super::{listpack_elements, ziplist};
+use super::{listpack_elements, texts, ziplist};
 use crate::error::{Error, Result};
 use larder_collections::sorted_set::{Limits, SortedSet, SortedSetEncoding};
 use larder_packed::block::Element;
@@ -83,9 +83,11 @@ fn of_elements(elements: &[Element<'_>], limits: &Limits) -> Result<SortedSet> {
     if !rest.is_empty() {
         return Err(Error::Damaged("a member without a score"));
     }
-    let members: Vec<Vec<u8>> = pairs.iter().map(|[member, _]| member.with_bytes(<[u8]>::to_vec)).collect();
+    let members: Vec<Element<'_>> = pairs.iter().map(|[member, _]| *member).collect();
+    let mut digits = Vec::new();
+    let members = texts(&members, &mut digits);
     let scores = pairs.iter().map(|[_, score]| score_of(score));
-    let entries = scores.zip(&members).map(|(score, member)| Ok((score?, member.as_slice())));
+    let entries = scores.zip(members).map(|(score, member)| Ok((score?, member)));
     build(&entries.collect::<Result<Vec<_>>>()?, limits)
 }
 

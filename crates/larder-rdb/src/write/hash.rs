@@ -25,7 +25,8 @@ pub fn type_of(hash: &Hash, version: Version) -> u8 {
 pub fn write(output: &mut Output<impl Write>, hash: &Hash, kind: u8) -> io::Result<()> {
     let mut fields = hash.iter(NO_TIME);
     if kind == kind::HASH_LISTPACK {
-        return output.string(&listpack_of(fields));
+        let room = hash.memory_bytes() + 2 * hash.len();
+        return output.string(&listpack_of(fields, room));
     }
     output.length(hash.len() as u64)?;
     fields.try_for_each(|field| {
@@ -39,8 +40,9 @@ pub fn write(output: &mut Output<impl Write>, hash: &Hash, kind: u8) -> io::Resu
     })
 }
 
-fn listpack_of<'a>(fields: impl Iterator<Item = Field<'a>>) -> Vec<u8> {
-    let mut writer = listpack::Writer::with_capacity(256);
+/// `room`: about how many bytes it takes.
+fn listpack_of<'a>(fields: impl Iterator<Item = Field<'a>>, room: usize) -> Vec<u8> {
+    let mut writer = listpack::Writer::with_capacity(room);
     for field in fields {
         writer.push(Element::Bytes(field.name));
         writer.push(Element::Bytes(field.value));

@@ -21,7 +21,8 @@ pub fn write(output: &mut Output<impl Write>, set: &Set, kind: u8) -> io::Result
     match kind {
         kind::SET_INTSET => output.string(&intset(set)),
         kind::SET_LISTPACK => {
-            let mut writer = listpack::Writer::with_capacity(256);
+            let room = set.memory_bytes(0) + 2 * set.len();
+            let mut writer = listpack::Writer::with_capacity(room as usize);
             set.iter().for_each(|member| writer.push(member));
             output.string(&writer.finish())
         }

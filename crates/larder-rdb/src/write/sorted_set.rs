@@ -35,22 +35,16 @@ pub fn write(output: &mut Output<impl Write>, set: &SortedSet, kind: u8) -> io::
 
 /// Members and scores in turn, in order of score, as Redis keeps a small sorted set.
 fn listpack_of(set: &SortedSet) -> Vec<u8> {
-    let mut writer = listpack::Writer::with_capacity(256);
+    let room = set.memory_bytes(0) + 4 * set.len();
+    let mut writer = listpack::Writer::with_capacity(room as usize);
     set.for_each(|score, member| {
         writer.push(Element::Bytes(member));
         if score.fract() == 0.0 && score.abs() <= EXACT_MAX {
             writer.push(Element::Int(score as i64));
         } else {
-            writer.push(Element::Bytes(score_text(score).as_bytes()));
+            // The shortest text that reads back as the same score.
+            writer.push(Element::Bytes(zmij::Buffer::new().format(score).as_bytes()));
         }
     });
     writer.finish()
-}
-
-/// The shortest text that reads back as the same score.
-fn score_text(score: f64) -> String {
-    if score.is_infinite() {
-        return if score > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    format!("{score:e}")
 }

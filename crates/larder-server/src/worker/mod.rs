@@ -129,8 +129,9 @@ impl EventLoop {
         persist: Arc<Persist>,
         syncs: Arc<Syncs>,
         poll: Poll,
-        worker: Worker,
+        mut worker: Worker,
     ) -> EventLoop {
+        worker.put_aside();
         EventLoop {
             index,
             shared,

@@ -1,6 +1,7 @@
 //! What users of the table rely on beyond its content: order, scans, chances, clones, sizes.
 
 use super::{Chosen, Fields, Good, Members, field, key};
+use crate::segment_scan::CURSOR_BITS;
 use crate::table::SEGMENT_SLOTS_MAX;
 use larder_testkit::seed;
 use std::collections::HashMap;
@@ -95,10 +96,12 @@ fn any_cursor_is_valid() {
         let cursor = rng.u64(..) >> rng.u32(..64);
         let (mut visited, count) = (0, rng.usize(1..300));
         let next = table.scan(cursor, count, |_| visited += 1);
-        assert!(visited <= count + 2, "few members share a position");
-        assert!(next == 0 || next > cursor);
+        assert!(visited <= count + SEGMENT_SLOTS_MAX);
+        // The position grows from cursor to cursor, and at one position the tag.
+        let order = |cursor: u64| (cursor & 0xFFFF_FFFF, cursor >> 32 & 0xFF);
+        assert!(next == 0 || order(next) > order(cursor));
     }
-    assert_eq!(table.scan(1 << 40, 10, |_| panic!("beyond the end")), 0);
+    assert_eq!(table.scan(1 << CURSOR_BITS, 10, |_| panic!("beyond the end")), 0);
 }
 
 #[test]

@@ -12,7 +12,10 @@ use crate::keyspace::kind::Kind;
 use crate::keyspace::shard::ShardData;
 use crate::text::glob;
 use crate::text::word::is_word;
+use larder_collections::key_table::CURSOR_BITS;
 use larder_resp::{Args, Reply};
+
+const _: () = assert!(SHARDS.ilog2() + CURSOR_BITS <= 53);
 
 /// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (on a replica, in
 /// `import-mode`), are of a hidden slot, or have gone meanwhile.
@@ -39,7 +42,7 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     })
 }
 
-/// Where a walk over all shards stands: the tables' positions have 32 bits, the shard lies above them.
+/// Where a walk over all shards stands: a cursor of a table, and above it the shard. Together they have 53 bits, all that is concealed.
 #[derive(Clone, Copy)]
 struct Cursor {
     shard: usize,
@@ -47,15 +50,13 @@ struct Cursor {
 }
 
 impl Cursor {
-    const POSITION_BITS: u32 = 32;
-
     fn decode(cursor: u64) -> Self {
-        let position = cursor & ((1 << Self::POSITION_BITS) - 1);
-        Cursor { shard: (cursor >> Self::POSITION_BITS) as usize % SHARDS, position }
+        let position = cursor & ((1 << CURSOR_BITS) - 1);
+        Cursor { shard: (cursor >> CURSOR_BITS) as usize % SHARDS, position }
     }
 
     fn encode(self) -> u64 {
-        if self.shard == SHARDS { 0 } else { (self.shard as u64) << Self::POSITION_BITS | self.position }
+        if self.shard == SHARDS { 0 } else { (self.shard as u64) << CURSOR_BITS | self.position }
     }
 
     /// The place after a step in the current shard that ended at `next`, where 0 is the shard's end.

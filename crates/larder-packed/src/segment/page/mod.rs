@@ -167,6 +167,12 @@ impl Page {
         self.groups()[index / LANES][index % LANES]
     }
 
+    /// The tags of all slots in order; that of a hole is 0.
+    #[inline]
+    pub fn tags(&self) -> impl Iterator<Item = u8> {
+        self.groups().iter().flat_map(tags).copied().take(self.slots())
+    }
+
     /// Bytes that one more entry of `len` bytes takes from the free room, at most.
     pub fn insert_bytes(&self, len: usize) -> usize {
         let opens_group = self.slots().is_multiple_of(LANES);
