@@ -7,6 +7,7 @@ mod cluster;
 mod connection;
 mod cpus;
 mod crash;
+mod files;
 mod host;
 mod listen;
 mod log;

@@ -89,8 +89,7 @@ fn check_supported(loaded: &Loaded) -> Result<(), SettingsError> {
 
 /// The system's own words for an error, without Rust's number after them.
 pub fn system_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_string()
+    SystemError::text_of(error)
 }
 
 /// Writes the configuration file again, with these lines for the users, and with `all` options or those that need it.

@@ -6,7 +6,7 @@ use crate::crash;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::{Log, Role};
-use crate::persist::{self, Persist};
+use crate::persist::{self, Persist, Process};
 use crate::replication::syncs::Syncs;
 use crate::server::Server;
 use crate::settings::{Settings, SettingsError, system_text};
@@ -164,8 +164,8 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         shared.log.warning(&error.to_string());
         Aborted
     })?;
-    let persist =
-        Persist::start(Arc::clone(shared), Arc::clone(&engine)).map_err(|error| abort(shared, &error))?;
+    let persist = Persist::start(Arc::clone(shared) as Arc<dyn Process>, Arc::clone(&engine))
+        .map_err(|error| abort(shared, &error))?;
     server.complete(Arc::clone(&persist));
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
     let keeps_log = shared.config.is_yes("appendonly");

@@ -22,13 +22,13 @@ impl Persist {
         }
         if self.engine.append_log().is_on() {
             self.engine.note_last_place();
-            self.shared.log.notice("Calling fsync() on the AOF file.");
+            self.notice("Calling fsync() on the AOF file.");
             self.log.wait_until_written(&self.engine);
         }
         if !save {
             return Ok(());
         }
-        self.shared.log.notice("Saving the final RDB snapshot before exiting.");
+        self.notice("Saving the final RDB snapshot before exiting.");
         self.claim_save_soon();
         self.save_now().map_err(|_| CloseError::Unsaved)
     }

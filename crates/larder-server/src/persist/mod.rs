@@ -10,6 +10,7 @@ mod close;
 mod error;
 mod files;
 mod pace;
+mod process;
 pub mod snapshot;
 mod start;
 mod state;
@@ -18,12 +19,11 @@ pub mod temporary;
 mod turn;
 
 pub use error::{CloseError, WriteError};
+pub use process::Process;
 pub use start::{NotLoaded, Placing, Received};
 pub use state::{Options, Persist, Purpose};
 pub use synced_file::SyncedFile;
 
-use crate::cpus;
-use crate::shared::Shared;
 use aof::file::AppendFile;
 use larder_engine::{ApplyError, Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
 use parking_lot::Mutex;
@@ -39,11 +39,11 @@ use turn::turn_of;
 
 impl Persist {
     /// Starts the thread that writes snapshots. The state of saving is as if a snapshot had been made now.
-    pub fn start(shared: Arc<Shared>, engine: Arc<Engine>) -> io::Result<Arc<Persist>> {
+    pub fn start(process: Arc<dyn Process>, engine: Arc<Engine>) -> io::Result<Arc<Persist>> {
         let (sender, jobs) = channel();
         engine.persistence().save.lock().last_success_s = wall_s();
         let persist = Arc::new(Persist {
-            shared,
+            process,
             engine,
             jobs: Mutex::new(sender),
             snapshot_turn: Mutex::default(),
@@ -71,7 +71,8 @@ impl Persist {
 
     /// Does something on the processors that an option names.
     fn bound(&self, option: &str, work: impl FnOnce()) {
-        cpus::bound(&self.shared.config, option, &self.shared.log, work);
+        let mut work = Some(work);
+        self.process.bound(option, &mut || work.take().into_iter().for_each(|work| work()));
     }
 
     /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
@@ -129,15 +130,15 @@ impl Persist {
         drop(state);
         match outcome {
             Err(_) if cancelled => {
-                self.shared.log.notice("Background saving cancelled");
+                self.notice("Background saving cancelled");
                 Err(WriteError::Cancelled)
             }
             Ok(_) => {
-                self.shared.log.notice("DB saved on disk");
+                self.notice("DB saved on disk");
                 Ok(())
             }
             Err(error) => {
-                self.shared.log.warning(&format!("Failed saving the DB: {error}"));
+                self.warning(&format!("Failed saving the DB: {error}"));
                 Err(error)
             }
         }
@@ -206,7 +207,7 @@ impl Persist {
     }
 
     fn save_when_due(&self) {
-        let points = self.shared.config.value("save");
+        let points = self.config().value("save");
         if points.is_empty() {
             return;
         }
@@ -226,7 +227,7 @@ impl Persist {
         if save.failed && now <= save.last_try_s + RETRY_S {
             return;
         }
-        self.shared.log.notice(&format!("{least} changes in {seconds} seconds. Saving..."));
+        self.notice(&format!("{least} changes in {seconds} seconds. Saving..."));
         save.running_since_s = Some(now);
         drop(save);
         self.save_in_background(false);
@@ -274,7 +275,7 @@ impl Persist {
     pub fn save_emptiness(&self) {
         // One under way shows what was there before.
         self.engine.persistence().cancel_save();
-        if self.shared.config.value("save").is_empty() || !self.is_loaded() {
+        if self.config().value("save").is_empty() || !self.is_loaded() {
             return;
         }
         self.claim_save_soon();

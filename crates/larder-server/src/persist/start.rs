@@ -51,7 +51,7 @@ impl Persist {
     /// Takes away what processes that were killed have left. For the time before there are clients, who may save.
     pub fn sweep_temporaries(&self) {
         temporary::sweep(Path::new("."));
-        temporary::sweep(Path::new(&self.shared.config.value("appenddirname")));
+        temporary::sweep(Path::new(&self.config().value("appenddirname")));
     }
 
     /// Loads the append-only file if it is kept, else the RDB file. `keeps_log` is what the configuration said before there
@@ -60,8 +60,7 @@ impl Persist {
         self.begin_load();
         let started = Instant::now();
         let outcome = if keeps_log {
-            aof::load::load(&self.shared, &self.engine, &self.temporaries)
-                .map(|loaded| loaded.map(|loaded| ("append only file", loaded.history)))
+            aof::load::load(self).map(|loaded| loaded.map(|loaded| ("append only file", loaded.history)))
         } else {
             self.load_rdb(&self.rdb_path(), false).map(|loaded| loaded.map(|history| ("disk", history)))
         };
@@ -70,12 +69,12 @@ impl Persist {
                 if let Some((what, history)) = what {
                     self.go_on_from(history);
                     let seconds = started.elapsed().as_secs_f64();
-                    self.shared.log.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
+                    self.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
                 }
                 Ok(())
             }
             Err(error) => {
-                self.shared.log.warning(&error.to_string());
+                self.warning(&error.to_string());
                 Err(NotLoaded)
             }
         }
@@ -90,7 +89,7 @@ impl Persist {
     pub fn end_load(self: &Arc<Self>) -> Result<(), ApplyError> {
         // In this order: what a client changes from now on must be kept if the server ends.
         self.loaded.store(true, Release);
-        let wanted = || self.shared.config.is_yes("appendonly");
+        let wanted = || self.config().is_yes("appendonly");
         let is_kept = || self.engine.persistence().log.lock().enabled;
         // Clients find a log that waits for its base, and not one that is off.
         let enabled = if wanted() && !is_kept() { self.log.enable(self) } else { Ok(()) };
@@ -137,7 +136,7 @@ impl Persist {
         let progress = &self.engine.persistence().load;
         let (keys, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
         let emptied = progress.hashes_expired.load(Relaxed);
-        self.shared.log.notice(&format!(
+        self.notice(&format!(
             "Done loading RDB, keys loaded: {keys}, keys expired: {expired}, all fields expired hashes: {emptied}."
         ));
         Ok(Some(loaded.history))
@@ -173,7 +172,7 @@ impl Persist {
         })?;
         self.replace_keyspace(|persist| {
             persist.clear(false)?;
-            aof::load::load(&persist.shared, &persist.engine, &persist.temporaries).map(drop)
+            aof::load::load(persist).map(drop)
         })
         .map_err(|_| ReloadError::AppendOnlyFile)
     }
@@ -185,10 +184,7 @@ impl Persist {
         serves: bool,
         prepare: impl FnOnce() -> Result<(), ReloadError>,
     ) -> Result<(), ReloadError> {
-        let turn = self.shared.shutdown_turn.lock();
-        if self.shared.is_stopping() {
-            return Err(ReloadError::Stopping);
-        }
+        let turn = self.process.keep_alive().ok_or(ReloadError::Stopping)?;
         self.engine.close_gate();
         let prepared = prepare();
         if prepared.is_ok() {
@@ -214,7 +210,7 @@ impl Persist {
         let ended = self.end_load().map_err(LoadError::Log);
         let outcome = outcome.and_then(|loaded| ended.map(|()| loaded));
         if let Err(error) = &outcome {
-            self.shared.log.warning(&error.to_string());
+            self.warning(&error.to_string());
         }
         outcome
     }
@@ -252,7 +248,7 @@ impl Persist {
         file: FileReader<R>,
         rules: load::Rules<'_>,
     ) -> Result<load::Loaded<R>, LoadError> {
-        let lazily = self.shared.config.is_yes("replica-lazy-flush");
+        let lazily = self.config().is_yes("replica-lazy-flush");
         self.clear(lazily)?;
         load::load_opened(&self.engine, &self.engine.persistence().load, file, rules).or_else(|error| {
             self.clear(lazily)?;
@@ -273,7 +269,7 @@ impl Persist {
         let loaded = loaded.map_err(LoadError::Snapshot)?;
         // Scripts of clients may run: this thread can wait for their end.
         let turn = engine.take_turn(Some(may_wait)).map_err(|Busy| LoadError::ScriptBusy)?;
-        self.shared.log.notice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
+        self.notice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
         engine.take_data(&beside, &turn);
         Ok(loaded)
     }

@@ -2,8 +2,9 @@
 
 use super::aof::file::AppendFile;
 use super::pace::Pace;
+use super::process::Process;
 use super::temporary::Temporaries;
-use crate::shared::Shared;
+use larder_engine::config::Config;
 use larder_engine::{Engine, Filter, LogLevel, Snapshot};
 use larder_rdb::Version;
 use parking_lot::{Mutex, MutexGuard};
@@ -63,7 +64,7 @@ impl Options {
 
 /// Saves, loads, and keeps the append-only file.
 pub struct Persist {
-    pub(super) shared: Arc<Shared>,
+    pub(super) process: Arc<dyn Process>,
     pub(super) engine: Arc<Engine>,
     pub(super) jobs: Mutex<Sender<Job>>,
     /// Held by the thread that reads a snapshot: there is one at a time.
@@ -98,13 +99,13 @@ impl Persist {
 
     /// The path of the RDB file, in the working directory.
     pub fn rdb_path(&self) -> PathBuf {
-        PathBuf::from(self.shared.config.value("dbfilename"))
+        PathBuf::from(self.config().value("dbfilename"))
     }
 
     /// `urgent`: somebody waits for the file; every core works for it.
     pub(super) fn options(&self, purpose: Purpose, urgent: bool) -> Options {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let config = &self.shared.config;
+        let config = self.config();
         let policy = config.hot.maxmemory_policy.get();
         let version = Version::from_number(config.number("rdb-target-version") as u32).unwrap_or_default();
         Options {
@@ -148,6 +149,18 @@ impl Persist {
 
     /// Writes to the log of the server.
     pub fn say(&self, level: LogLevel, text: &str) {
-        self.shared.log.write(level, text);
+        self.engine.log(level, text);
+    }
+
+    pub(super) fn notice(&self, text: &str) {
+        self.say(LogLevel::Notice, text);
+    }
+
+    pub(super) fn warning(&self, text: &str) {
+        self.say(LogLevel::Warning, text);
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        self.engine.config()
     }
 }

@@ -5,15 +5,13 @@
 use super::file::place;
 use super::manifest::{Manifest, Part, Place};
 use crate::persist::error::{CommandError, LoadError, PartError};
-use crate::persist::temporary::Temporaries;
-use crate::shared::Shared;
+use crate::persist::state::Persist;
 use larder_engine::{Engine, History, Overdue, Replay, noted_place};
 use larder_link::load as rdb;
 use larder_resp::{Limits, Parsed, Parser};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What is read from a file at once.
@@ -28,15 +26,11 @@ pub struct LoadedLog {
 }
 
 /// Loads the append-only file that the configuration names; `None` if there is none, or nothing in it.
-pub fn load(
-    shared: &Shared,
-    engine: &Arc<Engine>,
-    temporaries: &Temporaries,
-) -> Result<Option<LoadedLog>, LoadError> {
-    let place = place(&shared.config);
+pub fn load(persist: &Persist) -> Result<Option<LoadedLog>, LoadError> {
+    let (engine, place) = (&persist.engine, place(persist.config()));
     let manifest = match Manifest::read(&place)? {
         Some(manifest) if !is_half_adopted(&place, &manifest) => manifest,
-        _ => match adopt_single_file(shared, &place, temporaries)? {
+        _ => match adopt_single_file(persist, &place)? {
             Some(manifest) => manifest,
             None => return Ok(None),
         },
@@ -50,8 +44,8 @@ pub fn load(
     for (at, part) in manifest.parts().enumerate() {
         let path = place.path(&part.name);
         let is_last = at + 1 == count;
-        load_part(shared, engine, &mut replay, &path, is_last, &mut history).map_err(LoadError::Part)?;
-        shared.log.notice(&format!("DB loaded from file {}", part.name));
+        load_part(persist, &mut replay, &path, is_last, &mut history).map_err(LoadError::Part)?;
+        persist.notice(&format!("DB loaded from file {}", part.name));
     }
     Ok((total > 0).then_some(LoadedLog { history }))
 }
@@ -65,19 +59,17 @@ fn is_half_adopted(place: &Place, manifest: &Manifest) -> bool {
 
 /// A file made before there were manifests moves into the directory and becomes the base. The manifest comes first: without
 /// it, nobody would look for the file in the directory.
-fn adopt_single_file(
-    shared: &Shared,
-    place: &Place,
-    temporaries: &Temporaries,
-) -> Result<Option<Manifest>, LoadError> {
+fn adopt_single_file(persist: &Persist, place: &Place) -> Result<Option<Manifest>, LoadError> {
     let single = Path::new(&place.stem);
     if !single.exists() {
         return Ok(None);
     }
     let manifest = Manifest::of_single_file(&place.stem);
-    let moved = manifest.write(place, temporaries).and_then(|()| fs::rename(single, place.path(&place.stem)));
+    let moved = manifest
+        .write(place, &persist.temporaries)
+        .and_then(|()| fs::rename(single, place.path(&place.stem)));
     moved.map_err(|error| LoadError::Adopt(place.stem.clone(), error))?;
-    shared.log.notice(&format!(
+    persist.notice(&format!(
         "Successfully migrated an old-style AOF file ({}) into the AOF directory ({}).",
         place.stem,
         place.dir.display()
@@ -99,13 +91,13 @@ enum End {
 }
 
 fn load_part(
-    shared: &Shared,
-    engine: &Arc<Engine>,
+    persist: &Persist,
     replay: &mut Replay,
     path: &Path,
     is_last: bool,
     history: &mut Option<History>,
 ) -> Result<(), PartError> {
+    let engine = &persist.engine;
     let name = || path.display().to_string();
     let open = |error| PartError::Open(name(), error);
     let mut file = File::open(path).map_err(open)?;
@@ -124,8 +116,8 @@ fn load_part(
     let start = file.stream_position().map_err(open)? - rest.len() as u64;
     match replay_commands(engine, replay, file, rest, start, path, history)? {
         End::Whole => Ok(()),
-        End::Cut(good) if is_last && shared.config.is_yes("aof-load-truncated") => {
-            cut_off(shared, path, size, good)
+        End::Cut(good) if is_last && persist.config().is_yes("aof-load-truncated") => {
+            cut_off(persist, path, size, good)
         }
         End::Cut(good) => Err(PartError::UnexpectedEnd(name(), good)),
     }
@@ -143,10 +135,10 @@ fn read_up_to(file: &mut File, into: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Shortens a file to what is whole.
-fn cut_off(shared: &Shared, path: &Path, size: u64, good: u64) -> Result<(), PartError> {
+fn cut_off(persist: &Persist, path: &Path, size: u64, good: u64) -> Result<(), PartError> {
     let name = path.display();
-    shared.log.warning(&format!("!!! Warning: short read while loading the AOF file {name}!!!"));
-    shared.log.warning(&format!(
+    persist.warning(&format!("!!! Warning: short read while loading the AOF file {name}!!!"));
+    persist.warning(&format!(
         "AOF {name} loaded anyway because aof-load-truncated is enabled: truncating it from {size} to {good} bytes"
     ));
     let cut = OpenOptions::new().write(true).open(path).and_then(|file| {

@@ -26,7 +26,7 @@ use std::time::Duration;
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
     pub fn open(&self, persist: &Arc<Persist>) -> Result<(), WriteError> {
-        let place = place(&persist.shared.config);
+        let place = place(persist.config());
         fs::create_dir_all(&place.dir)?;
         let mut manifest = Manifest::read(&place)?.unwrap_or_default();
         if manifest.base.is_none() && manifest.increments.is_empty() {
@@ -56,7 +56,7 @@ impl AppendFile {
         let mut state = self.state.lock();
         *state = State { place, manifest, has_writer: state.has_writer };
         self.sink.push_next(file);
-        if !state.manifest.history.is_empty() && !persist.shared.config.is_yes("aof-disable-auto-gc") {
+        if !state.manifest.history.is_empty() && !persist.config().is_yes("aof-disable-auto-gc") {
             rewrite::forget_history(&mut state, &persist.temporaries)?;
         }
         drop(state);
@@ -80,7 +80,7 @@ impl AppendFile {
         if persist.engine.persistence().log.lock().enabled {
             return Ok(());
         }
-        state.place = place(&persist.shared.config);
+        state.place = place(persist.config());
         let unusable = |text: String| {
             persist.say(LogLevel::Warning, &text);
             ApplyError::AppendOnlyFile
@@ -107,7 +107,7 @@ impl AppendFile {
 
     /// After CONFIG SET appendonly no, unless it says yes again by now. No shard must be held.
     pub fn stop(&self, persist: &Persist, may_wait: &MayWait) {
-        self.stop_unless(persist, may_wait, || persist.shared.config.is_yes("appendonly"));
+        self.stop_unless(persist, may_wait, || persist.config().is_yes("appendonly"));
     }
 
     /// Before the data is replaced by that of a primary: the file says what it says until it begins again, with the new data as its base.
@@ -130,7 +130,7 @@ impl AppendFile {
         self.wait_until_written(&persist.engine);
         // On a disk that fails, what was acknowledged by `appendfsync always` at the last moment would be held back for good.
         persist.engine.log_is_over();
-        persist.shared.wake_holders();
+        persist.process.wake_holders();
     }
 
     /// Waits until everything that is in the log is on the disk.
@@ -151,7 +151,7 @@ impl AppendFile {
 
     /// Called `hz` times a second: has the file rewritten when it has grown enough.
     pub fn cron(&self, persist: &Persist) {
-        let config = &persist.shared.config;
+        let config = persist.config();
         let percentage = config.number("auto-aof-rewrite-percentage") as u64;
         let least = config.number("auto-aof-rewrite-min-size") as u64;
         let saves = persist.engine.persistence().save.lock().running_since_s.is_some();

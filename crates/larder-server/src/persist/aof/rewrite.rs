@@ -87,7 +87,7 @@ fn begin_increment(
 ) -> Result<(Part, Option<File>), WriteError> {
     let mut state = file.state.lock();
     if state.place == Place::default() {
-        state.place = place(&persist.shared.config);
+        state.place = place(persist.config());
         state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
     }
     let place = state.place.clone();
@@ -131,7 +131,7 @@ fn replace_base(
     let history: Vec<_> = state.manifest.history.iter().map(|part| place.path(&part.name)).collect();
     drop(state);
     let mut pace = Pace::of(&persist.engine);
-    if persist.shared.config.is_yes("aof-disable-auto-gc") {
+    if persist.config().is_yes("aof-disable-auto-gc") {
         return Ok(());
     }
     history.iter().for_each(|path| forget_pages_of(path, &mut pace));
@@ -145,7 +145,7 @@ pub fn write_base(
     place: &Place,
     manifest: &Manifest,
 ) -> Result<Part, WriteError> {
-    let is_rdb = persist.shared.config.is_yes("aof-use-rdb-preamble");
+    let is_rdb = persist.config().is_yes("aof-use-rdb-preamble");
     let part = manifest.next_base(place, is_rdb);
     let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
     let target = std::path::absolute(place.path(&part.name))?;

@@ -2,7 +2,7 @@
 
 use crate::persist::state::Persist;
 use larder_engine::config::AppendFsync;
-use larder_engine::{LogLevel, LogState};
+use larder_engine::{LogLevel, LogState, SystemError};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Writer {
         if unsynced.file.is_some() {
             self.synced = unsynced.position;
             self.persist.engine.log_is_safe(self.synced);
-            self.persist.shared.wake_holders();
+            self.persist.process.wake_holders();
         }
     }
 }
@@ -130,33 +130,35 @@ impl Persist {
     }
 
     fn sync_policy(&self) -> AppendFsync {
-        self.shared.config.hot.appendfsync.get()
+        self.config().hot.appendfsync.get()
     }
 
     /// The option `no-appendfsync-on-rewrite`, while a snapshot or a rewrite is written.
     fn spares_syncs(&self) -> bool {
         let state = self.engine.persistence();
-        self.shared.config.is_yes("no-appendfsync-on-rewrite")
+        self.config().is_yes("no-appendfsync-on-rewrite")
             && (state.save.lock().running_since_s.is_some() || state.log.lock().rewriting_since_s.is_some())
     }
 
     pub(super) fn log_write_failed(&self, error: &io::Error) {
-        let text = format!("Error writing to the AOF file: {}", crate::settings::system_text(error));
+        let why = SystemError::text_of(error);
+        let text = format!("Error writing to the AOF file: {why}");
         let fatal = "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...";
-        self.log_fails(error, &text, fatal);
+        self.log_fails(why, &text, fatal);
     }
 
     fn log_sync_failed(&self, error: &io::Error) {
-        let why = crate::settings::system_text(error);
+        let why = SystemError::text_of(error);
+        let text = format!("Fail to fsync the AOF file: {why}");
         let fatal = format!(
             "Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting..."
         );
-        self.log_fails(error, &format!("Fail to fsync the AOF file: {why}"), &fatal);
+        self.log_fails(why, &text, &fatal);
     }
 
     /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
-    fn log_fails(&self, error: &io::Error, text: &str, fatal: &str) {
-        let config = &self.shared.config;
+    fn log_fails(&self, why: String, text: &str, fatal: &str) {
+        let config = self.config();
         let is_kept = |state: &LogState| state.enabled && config.is_yes("appendonly");
         // Of one moment: `always` from before a change and `appendonly yes` from after it say nothing together.
         let is_fatal = config.between_changes(|| {
@@ -166,10 +168,8 @@ impl Persist {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
             self.abandon();
-            crate::process::clean_up(&self.shared);
-            std::process::exit(1);
+            self.process.log_is_lost();
         }
-        let why = crate::settings::system_text(error);
         let mut state = self.engine.persistence().log.lock();
         let before = std::mem::replace(&mut state.write_error, why.clone());
         // What is left of a log that was switched off stops nobody.
