@@ -1,9 +1,9 @@
 //! The server, as saving and loading see it.
 
 use crate::cpus;
-use crate::persist::Process;
 use crate::process;
 use crate::shared::Shared;
+use larder_persist::Process;
 use parking_lot::MutexGuard;
 
 impl Process for Shared {

@@ -2,7 +2,6 @@
 
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::Role;
-use crate::persist::Persist;
 use crate::server::Server;
 use crate::settings;
 use crate::supervise::Supervisor;
@@ -13,6 +12,7 @@ use larder_engine::{
     MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
     TlsCertificates,
 };
+use larder_persist::Persist;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

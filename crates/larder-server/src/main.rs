@@ -13,7 +13,6 @@ mod listen;
 mod log;
 mod memory;
 mod peer;
-mod persist;
 mod process;
 mod replication;
 mod server;

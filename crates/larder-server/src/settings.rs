@@ -134,7 +134,7 @@ fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.sync_all()?;
     fs::rename(temporary, path)?;
-    crate::sys::sync_dir(path)
+    larder_persist::sync_dir(path)
 }
 
 fn read_text(path: &str) -> Result<String, FatalConfig<DirectiveError>> {

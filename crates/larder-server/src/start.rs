@@ -6,7 +6,6 @@ use crate::crash;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::{Log, Role};
-use crate::persist::{self, Persist, Process};
 use crate::replication::syncs::Syncs;
 use crate::server::Server;
 use crate::settings::{Settings, SettingsError, system_text};
@@ -16,6 +15,7 @@ use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, replication, shutdown, signals, sys, tls, web};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
+use larder_persist::{NotLoaded, Persist, Process};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 use std::io;
@@ -203,7 +203,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
 
 /// Loads the data, while clients that come are told to wait, and begins to log.
 fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
-    persist.load(keeps_log).map_err(|persist::NotLoaded| Aborted)?;
+    persist.load(keeps_log).map_err(|NotLoaded| Aborted)?;
     if keeps_log {
         persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error))?;
     }

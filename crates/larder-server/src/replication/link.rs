@@ -1,11 +1,11 @@
 //! The link to the primary, as a thread of the server.
 
 use super::receive;
-use crate::persist::Persist;
 use crate::shared::Shared;
 use crate::tls::{Fault, PeerLink};
 use larder_engine::{LogLevel, MayWait, spawn_background};
 use larder_link::{LinkError, Process, TakeSnapshot, Transfer, Wire};
+use larder_persist::Persist;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};

@@ -6,11 +6,11 @@
 
 use super::EventLoop;
 use crate::connection::{Connection, Stream};
-use crate::persist::Persist;
 use crate::sys::wait_for_socket;
 use larder_engine::{
     Beside, Flow, LogLevel, MayWait, Received, STACK_BYTES_MIN, Twin, spawn_background_with_stack,
 };
+use larder_persist::Persist;
 use larder_resp::Args;
 use std::borrow::BorrowMut;
 use std::io::{self, ErrorKind};

@@ -1,41 +1,21 @@
-//! Files: snapshots in the RDB format, and the append-only file.
-//!
-//! A thread of its own writes them, one job after the other; another one follows the log of effects, see [`aof`]. Snapshots for replicas
-//! are written by a thread of theirs ([`crate::replication::syncs`]), in turn with these. What
-//! they are doing is told to the engine, which shows it to clients and refuses what cannot be done meanwhile. No lock of
-//! the keyspace is held while a file is touched.
+//! Snapshots that are kept: when they are made, by whom, and what becomes of them.
 
-pub mod aof;
-mod close;
-mod error;
-mod files;
-mod pace;
-mod process;
-pub mod snapshot;
-mod start;
-mod state;
-mod synced_file;
-pub mod temporary;
-mod turn;
-
-pub use error::{CloseError, WriteError};
-pub use process::Process;
-pub use start::{NotLoaded, Placing, Received};
-pub use state::{Options, Persist, Purpose};
-pub use synced_file::SyncedFile;
-
-use aof::file::AppendFile;
+use crate::aof::file::AppendFile;
+use crate::error::WriteError;
+use crate::files;
+use crate::process::Process;
+use crate::snapshot;
+use crate::state::{Job, Persist, Purpose, RETRY_S};
+use crate::temporary::Temporaries;
+use crate::turn::turn_of;
 use larder_engine::{ApplyError, Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
 use parking_lot::Mutex;
-use state::{Job, RETRY_S};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use temporary::Temporaries;
-use turn::turn_of;
 
 impl Persist {
     /// Starts the thread that writes snapshots. The state of saving is as if a snapshot had been made now.
@@ -254,7 +234,7 @@ impl Persist {
 
     /// Notes that a snapshot is being written; false if one is already.
     #[must_use]
-    fn claim_save(&self) -> bool {
+    pub(crate) fn claim_save(&self) -> bool {
         let mut save = self.engine.persistence().save.lock();
         let is_free = save.running_since_s.is_none();
         if is_free {
@@ -264,7 +244,7 @@ impl Persist {
     }
 
     /// Notes that a snapshot is being written. One under way is older than what must be kept: it is called off.
-    fn claim_save_soon(&self) {
+    pub(crate) fn claim_save_soon(&self) {
         while !self.claim_save() {
             self.engine.persistence().cancel_save();
             std::thread::sleep(Duration::from_millis(1));

@@ -12,9 +12,9 @@ mod rewrite;
 mod sink;
 mod writer;
 
-use super::error::WriteError;
-use super::state::{Persist, RETRY_S};
-use super::turn::turn_of;
+use crate::error::WriteError;
+use crate::state::{Persist, RETRY_S};
+use crate::turn::turn_of;
 use file::{AppendFile, State, open_increment, place, try_place};
 use larder_engine::{ApplyError, Engine, LogLevel, MayWait, wall_s};
 use manifest::Manifest;

@@ -2,13 +2,13 @@
 
 use super::file::{AppendFile, State, open_increment, place};
 use super::manifest::{Manifest, Part, Place};
-use crate::persist::error::WriteError;
-use crate::persist::files::{forget_pages_of, put_in_place};
-use crate::persist::pace::Pace;
-use crate::persist::snapshot;
-use crate::persist::state::{Persist, Purpose};
-use crate::persist::temporary::{self, Temporaries};
-use crate::persist::turn::turn_of;
+use crate::error::WriteError;
+use crate::files::{forget_pages_of, put_in_place};
+use crate::pace::Pace;
+use crate::snapshot;
+use crate::state::{Persist, Purpose};
+use crate::temporary::{self, Temporaries};
+use crate::turn::turn_of;
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -1,9 +1,9 @@
 //! Loading: at the start, again for DEBUG, and what a primary sends.
 
-use super::aof;
-use super::error::LoadError;
-use super::state::Persist;
-use super::temporary;
+use crate::aof;
+use crate::error::LoadError;
+use crate::state::Persist;
+use crate::temporary;
 use larder_engine::{ApplyError, Busy, History, MayWait, Overdue, ReloadError, wall_ms, wall_s};
 use larder_link::load;
 use larder_rdb::read::FileReader;

@@ -4,10 +4,11 @@
 //! many kernels let nobody else onto the processor. So the pages go first, a few at a time. That changes nothing for
 //! others who have the file open, or have another name for it.
 
-use super::pace::Pace;
-use crate::sys;
+use crate::pace::Pace;
+use rustix::fs::Advice;
 use std::fs::{self, File};
 use std::io;
+use std::num::NonZeroU64;
 use std::path::Path;
 
 /// Bytes whose pages are given up at a time, some 50 us of work.
@@ -18,7 +19,7 @@ pub fn put_in_place(from: &Path, to: &Path, pace: &mut Pace<'_>) -> io::Result<(
     // As long as it is open it is not gone.
     let old = File::open(to).ok();
     fs::rename(from, to)?;
-    sys::sync_dir(to)?;
+    sync_dir(to)?;
     if let Some(old) = old {
         forget_pages(&old, pace);
     }
@@ -39,7 +40,15 @@ pub fn forget_pages(file: &File, pace: &mut Pace<'_>) {
     }
     let len = file.metadata().map_or(0, |metadata| metadata.len());
     for start in (0..len).step_by(STEP_BYTES as usize) {
-        sys::forget_pages(file, start..len.min(start + STEP_BYTES));
+        let step = NonZeroU64::new(len.min(start + STEP_BYTES) - start);
+        // They are dropped later if this fails.
+        let _ = rustix::fs::fadvise(file, start, step, Advice::DontNeed);
         pace.look();
     }
+}
+
+/// Has the directory of a path on the disk.
+pub fn sync_dir(path: &Path) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(dir)?.sync_all()
 }

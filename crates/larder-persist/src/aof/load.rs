@@ -4,8 +4,8 @@
 
 use super::file::place;
 use super::manifest::{Manifest, Part, Place};
-use crate::persist::error::{CommandError, LoadError, PartError};
-use crate::persist::state::Persist;
+use crate::error::{CommandError, LoadError, PartError};
+use crate::state::Persist;
 use larder_engine::{Engine, History, Overdue, Replay, noted_place};
 use larder_link::load as rdb;
 use larder_resp::{Limits, Parsed, Parser};

@@ -1,9 +1,9 @@
 //! What saving and loading share: the options of a file, the state, the log.
 
-use super::aof::file::AppendFile;
-use super::pace::Pace;
-use super::process::Process;
-use super::temporary::Temporaries;
+use crate::aof::file::AppendFile;
+use crate::pace::Pace;
+use crate::process::Process;
+use crate::temporary::Temporaries;
 use larder_engine::config::Config;
 use larder_engine::{Engine, Filter, LogLevel, Snapshot};
 use larder_rdb::Version;

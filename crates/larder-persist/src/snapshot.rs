@@ -1,8 +1,8 @@
 //! Writing a snapshot as an RDB file.
 
-use super::error::WriteError;
-use super::synced_file::SyncedFile;
-use super::{Options, Purpose, temporary};
+use crate::error::WriteError;
+use crate::synced_file::SyncedFile;
+use crate::{Options, Purpose, temporary};
 use larder_engine::{Content, Engine, Filter, Record, Snapshot, wall_s};
 use larder_rdb::Version;
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};

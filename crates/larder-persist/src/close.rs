@@ -1,7 +1,7 @@
 //! What is kept before the server ends.
 
-use super::error::CloseError;
-use super::state::Persist;
+use crate::error::CloseError;
+use crate::state::Persist;
 
 impl Persist {
     /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot

@@ -1,6 +1,6 @@
 //! The turn of the scripts, for those who write files: while it is held no script runs.
 
-use super::error::WriteError;
+use crate::error::WriteError;
 use larder_engine::{Busy, Engine, MayWait, ScriptTurn};
 
 /// The turn of the scripts. Without the proof that it may wait, the caller gives up when one runs for too long.

@@ -2,7 +2,7 @@
 
 use super::manifest::{Manifest, Place};
 use super::sink::Sink;
-use crate::persist::temporary::Temporaries;
+use crate::temporary::Temporaries;
 use larder_engine::config::Config;
 use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};

@@ -1,6 +1,6 @@
 //! A new file whose bytes are sent to the disk as they come, so that the last sync is short.
 
-use crate::sys;
+use crate::sync_range::{begin_sync, finish_sync};
 use std::fs::File;
 use std::io::{self, Write};
 
@@ -45,11 +45,11 @@ impl SyncedFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        sys::begin_sync(&self.file, self.begun..self.at)?;
+        begin_sync(&self.file, self.begun..self.at)?;
         self.begun = self.at;
         if self.begun - self.done > UNSYNCED_MAX_BYTES {
             let until = self.begun - UNSYNCED_MAX_BYTES / 2;
-            sys::finish_sync(&self.file, self.done..until)?;
+            finish_sync(&self.file, self.done..until)?;
             self.done = until;
         }
         Ok(())

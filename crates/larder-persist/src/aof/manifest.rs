@@ -10,10 +10,10 @@
 //!
 //! Names with spaces or special characters stand in double quotes, escaped as in a configuration file.
 
-use crate::persist::error::{ManifestError, ManifestFormatError, ManifestLineError};
-use crate::persist::files::put_in_place;
-use crate::persist::pace::Pace;
-use crate::persist::temporary::{self, Temporaries};
+use crate::error::{ManifestError, ManifestFormatError, ManifestLineError};
+use crate::files::{put_in_place, sync_dir};
+use crate::pace::Pace;
+use crate::temporary::{self, Temporaries};
 use larder_resp::split_args;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -199,7 +199,7 @@ impl Manifest {
             file.sync_all()?;
             put_in_place(temporary, &place.manifest(), &mut Pace::hurry())
         })?;
-        crate::sys::sync_dir(&place.dir)
+        sync_dir(&place.dir)
     }
 
     fn text(&self) -> String {

@@ -1,6 +1,6 @@
 //! The thread that syncs the log of effects, and writes what no worker has written.
 
-use crate::persist::state::Persist;
+use crate::state::Persist;
 use larder_engine::config::AppendFsync;
 use larder_engine::{LogLevel, LogState, SystemError};
 use std::fs::File;
