@@ -1,7 +1,8 @@
-//! What is kept before the server ends.
+//! What is kept before the process, or the store, ends.
 
 use crate::error::CloseError;
 use crate::state::Persist;
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Persist {
     /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
@@ -30,6 +31,25 @@ impl Persist {
         }
         self.notice("Saving the final RDB snapshot before exiting.");
         self.claim_save_soon();
-        self.save_now().map_err(|_| CloseError::Unsaved)
+        self.save_now().map_err(CloseError::Unsaved)
+    }
+
+    /// Ends the threads, after [`Persist::close`] and whatever that has said. What they are writing is given up, and no temporary file is left.
+    /// Must not be called by one of them.
+    pub fn end(&self) {
+        self.engine.persistence().ending.store(true, Relaxed);
+        self.abandon();
+        drop(self.jobs.lock().take());
+        self.engine.append_log().wake_writer();
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            // One that has panicked has said so.
+            let _: std::thread::Result<()> = thread.join();
+        }
+    }
+
+    /// Whether the threads are to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.engine.persistence().ending.load(Relaxed)
     }
 }

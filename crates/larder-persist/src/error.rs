@@ -54,20 +54,20 @@ impl From<ManifestError> for WriteError {
     }
 }
 
-/// Why the server does not save before it ends, and goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why the server, or the store, does not save before it ends, and goes on.
+#[derive(Debug)]
 pub enum CloseError {
     /// The append-only file has no base yet: the next start would find a log without data.
     InitialLog,
     /// The data could not be saved.
-    Unsaved,
+    Unsaved(WriteError),
 }
 
 impl fmt::Display for CloseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             CloseError::InitialLog => "Writing initial AOF",
-            CloseError::Unsaved => "Error trying to save the DB",
+            CloseError::Unsaved(_) => "Error trying to save the DB",
         })
     }
 }
@@ -88,7 +88,14 @@ pub enum LoadError {
     /// A file that the manifest lists cannot be loaded.
     Part(PartError),
     /// The RDB file is damaged.
-    Rdb(String, larder_rdb::Error),
+    Rdb {
+        /// The file.
+        file: String,
+        /// How far it had been read: the damage is there, or in the keys just before.
+        at: u64,
+        /// What is wrong with it.
+        error: larder_rdb::Error,
+    },
     /// The RDB file cannot be opened.
     RdbFile(io::Error),
     /// The snapshot of the primary is damaged, or of a kind that is not known.
@@ -111,7 +118,7 @@ impl fmt::Display for LoadError {
             LoadError::Part(error) => {
                 write!(f, "{error}. Fatal error loading the DB, check server logs. Exiting.")
             }
-            LoadError::Rdb(file, error) => {
+            LoadError::Rdb { file, error, .. } => {
                 write!(f, "Fatal error loading the DB {file}: {error}. Exiting.")
             }
             LoadError::RdbFile(error) => write!(f, "Fatal error loading the DB: {error}. Exiting."),
@@ -125,6 +132,37 @@ impl fmt::Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+impl LoadError {
+    /// The file that is not loaded, where it is one, and the byte at which it is wrong, where that is known.
+    pub fn place(&self) -> (Option<&str>, Option<u64>) {
+        match self {
+            LoadError::Adopt(file, _) | LoadError::Missing(file, _) => (Some(file), None),
+            LoadError::Rdb { file, at, .. } => (Some(file), Some(*at)),
+            LoadError::Manifest(error) => (Some(error.file()), None),
+            LoadError::Part(error) => error.place(),
+            LoadError::Log(_)
+            | LoadError::RdbFile(_)
+            | LoadError::Snapshot(_)
+            | LoadError::Stopping
+            | LoadError::ScriptBusy => (None, None),
+        }
+    }
+
+    /// What is wrong, without the place, and without advice on how to run a server.
+    pub fn reason(&self) -> String {
+        match self {
+            LoadError::Adopt(_, error) | LoadError::Missing(_, error) | LoadError::RdbFile(error) => {
+                error.to_string()
+            }
+            LoadError::Rdb { error, .. } | LoadError::Snapshot(error) => error.to_string(),
+            LoadError::Manifest(error) => error.reason(),
+            LoadError::Part(error) => error.reason(),
+            LoadError::Log(error) => error.to_string(),
+            LoadError::Stopping | LoadError::ScriptBusy => self.to_string(),
+        }
+    }
+}
 
 impl From<ManifestError> for LoadError {
     fn from(error: ManifestError) -> Self {
@@ -147,7 +185,14 @@ pub enum PartError {
     /// It cannot be opened.
     Open(String, io::Error),
     /// The RDB file at its beginning is damaged.
-    Preamble(String, larder_rdb::Error),
+    Preamble {
+        /// The file.
+        file: String,
+        /// How far it had been read: the damage is there, or in the keys just before.
+        at: u64,
+        /// What is wrong with it.
+        error: larder_rdb::Error,
+    },
     /// It cannot be read to its end.
     Read(String, io::Error),
     /// It cannot be cut off after its last whole command.
@@ -165,7 +210,7 @@ impl fmt::Display for PartError {
                  then use ./redis-check-aof --fix <filename.manifest>"
             ),
             PartError::Open(file, error) => cannot_open(f, file, error),
-            PartError::Preamble(file, error) => {
+            PartError::Preamble { file, error, .. } => {
                 write!(f, "Error reading the RDB preamble of the AOF file {file}: {error}")
             }
             PartError::Read(file, error) => {
@@ -183,6 +228,30 @@ impl fmt::Display for PartError {
 }
 
 impl std::error::Error for PartError {}
+
+impl PartError {
+    fn place(&self) -> (Option<&str>, Option<u64>) {
+        let (file, at) = match self {
+            PartError::Command { file, at, .. } | PartError::Preamble { file, at, .. } => (file, Some(*at)),
+            PartError::UnexpectedEnd(file, good) => (file, Some(*good)),
+            PartError::Open(file, _) | PartError::Read(file, _) | PartError::Truncate(file, _) => {
+                (file, None)
+            }
+        };
+        (Some(file), at)
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            PartError::Command { error, .. } => error.to_string(),
+            PartError::Preamble { error, .. } => error.to_string(),
+            PartError::UnexpectedEnd(..) => "it ends within a command or a transaction".to_owned(),
+            PartError::Open(_, error) | PartError::Read(_, error) | PartError::Truncate(_, error) => {
+                error.to_string()
+            }
+        }
+    }
+}
 
 fn cannot_open(f: &mut fmt::Formatter<'_>, file: &str, error: &io::Error) -> fmt::Result {
     write!(f, "Fatal error: can't open the append log file {file} for reading: {error}")
@@ -237,6 +306,23 @@ impl fmt::Display for ManifestError {
 }
 
 impl std::error::Error for ManifestError {}
+
+impl ManifestError {
+    fn file(&self) -> &str {
+        match self {
+            ManifestError::Format(path, _) | ManifestError::Open(path, _) | ManifestError::Read(path, _) => {
+                path
+            }
+        }
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            ManifestError::Format(_, error) => error.to_string(),
+            ManifestError::Open(_, error) | ManifestError::Read(_, error) => error.to_string(),
+        }
+    }
+}
 
 /// What is wrong with a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,9 +25,12 @@ mod synced_file;
 pub mod temporary;
 mod turn;
 
-pub use error::{CloseError, WriteError};
+pub use error::{
+    CloseError, CommandError, LoadError, ManifestError, ManifestFormatError, ManifestLineError, PartError,
+    WriteError,
+};
 pub use files::sync_dir;
 pub use process::Process;
-pub use start::{NotLoaded, Placing, Received};
+pub use start::{Placing, Received};
 pub use state::{Options, Persist, Purpose};
 pub use synced_file::SyncedFile;

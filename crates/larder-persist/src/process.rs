@@ -1,5 +1,6 @@
 //! What saving and loading ask of the process around them. The log is the engine's.
 
+use crate::temporary::Temporaries;
 use parking_lot::MutexGuard;
 
 /// The process around the files.
@@ -15,6 +16,10 @@ pub trait Process: Send + Sync {
         work();
     }
 
-    /// What `appendfsync always` has promised cannot be kept, and no temporary file is left. A server does not return from this.
-    fn log_is_lost(&self);
+    /// What `appendfsync always` has promised cannot be kept: a server does not return from this. Where it returns, the log is not
+    /// written any more, and writes are refused for good.
+    fn log_is_lost(&self, temporaries: &Temporaries);
+
+    /// Whether replicas may follow: then the history of the data goes on from where the files say that it is.
+    fn may_have_replicas(&self) -> bool;
 }

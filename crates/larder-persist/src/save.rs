@@ -11,34 +11,45 @@ use crate::turn::turn_of;
 use larder_engine::{ApplyError, Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
 use parking_lot::Mutex;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 impl Persist {
-    /// Starts the thread that writes snapshots. The state of saving is as if a snapshot had been made now.
-    pub fn start(process: Arc<dyn Process>, engine: Arc<Engine>) -> io::Result<Arc<Persist>> {
+    /// Starts the thread that writes snapshots. The state of saving is as if a snapshot had been made now. `dir` is where the files are;
+    /// if it is empty, in the working directory, which may change.
+    ///
+    /// # Errors
+    /// The system starts no thread.
+    pub fn start(process: Arc<dyn Process>, engine: Arc<Engine>, dir: PathBuf) -> io::Result<Arc<Persist>> {
         let (sender, jobs) = channel();
         engine.persistence().save.lock().last_success_s = wall_s();
         let persist = Arc::new(Persist {
             process,
             engine,
-            jobs: Mutex::new(sender),
+            dir,
+            jobs: Mutex::new(Some(sender)),
+            threads: Mutex::default(),
             snapshot_turn: Mutex::default(),
             log: AppendFile::default(),
             temporaries: Temporaries::default(),
             loaded: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
         });
         let worker = Arc::clone(&persist);
-        spawn_background("larder-save", move |may_wait| worker.run(&jobs, may_wait))?;
+        let thread = spawn_background("larder-save", move |may_wait| worker.run(&jobs, may_wait))?;
+        persist.threads.lock().push(thread);
         Ok(persist)
     }
 
     fn run(&self, jobs: &Receiver<Job>, may_wait: &MayWait) {
         for job in jobs {
             larder_engine::panic_if_armed();
+            if self.is_ending() {
+                return;
+            }
             match job {
                 Job::Save(snapshot) => {
                     self.bound("bgsave-cpulist", || drop(self.save(snapshot, Some(may_wait))));
@@ -62,12 +73,12 @@ impl Persist {
         // While a script runs for long, it is a little later.
         let turn = if now { self.engine.take_turn(None).ok() } else { None };
         let snapshot = turn.and_then(|turn| self.engine.snapshot(&turn, || ()));
-        let _ = self.jobs.lock().send(Job::Save(snapshot));
+        self.send(Job::Save(snapshot));
     }
 
     /// Has the append-only file rewritten in the background. The state says already that it is.
     pub fn rewrite_in_background(&self) {
-        let _ = self.jobs.lock().send(Job::Rewrite);
+        self.send(Job::Rewrite);
     }
 
     /// SAVE: as [`Persist::save_now`].
@@ -227,7 +238,7 @@ impl Persist {
             self.engine.gate().set_log_failed(false);
             drop(log);
             // The rest not here: a transaction that holds shards may have asked for it.
-            let _ = self.jobs.lock().send(Job::StopLog);
+            self.send(Job::StopLog);
             Ok(())
         }
     }

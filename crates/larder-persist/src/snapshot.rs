@@ -81,10 +81,7 @@ fn write_database<W: Write + Send>(
                 break;
             }
             snapshot.for_each_in(db, part, |record| {
-                if !options.urgent
-                    && options.purpose == Purpose::Keep
-                    && engine.persistence().cancel_save.load(Relaxed)
-                {
+                if !options.urgent && is_given_up(engine, options.purpose) {
                     return Err(WriteError::Cancelled);
                 }
                 write_key(engine, &mut keys, options, &record)?;
@@ -107,6 +104,12 @@ fn write_database<W: Write + Send>(
         let panicked = |_| Err(WriteError::Panicked);
         others.into_iter().fold(own, |all, other| all.and(other.join().unwrap_or_else(panicked)))
     })
+}
+
+/// Whether what is written in the background is not wanted any more.
+fn is_given_up(engine: &Engine, purpose: Purpose) -> bool {
+    let state = engine.persistence();
+    state.ending.load(Relaxed) || purpose == Purpose::Keep && state.cancel_save.load(Relaxed)
 }
 
 /// Moves what a thread has made to the file.

@@ -33,10 +33,6 @@ pub enum Placing {
     },
 }
 
-/// The data could not be loaded; the log says why.
-#[derive(Debug)]
-pub struct NotLoaded;
-
 impl Persist {
     /// Whether anything is to be loaded at the start: the append-only file if it is kept, or else the RDB file.
     pub fn is_to_load(&self, keeps_log: bool) -> bool {
@@ -50,13 +46,17 @@ impl Persist {
 
     /// Takes away what processes that were killed have left. For the time before there are clients, who may save.
     pub fn sweep_temporaries(&self) {
-        temporary::sweep(Path::new("."));
-        temporary::sweep(Path::new(&self.config().value("appenddirname")));
+        let here = self.dir.as_os_str().is_empty();
+        temporary::sweep(if here { Path::new(".") } else { &self.dir });
+        temporary::sweep(&self.path(&self.config().value("appenddirname")));
     }
 
     /// Loads the append-only file if it is kept, else the RDB file. `keeps_log` is what the configuration said before there
     /// were clients, who may change it.
-    pub fn load(&self, keeps_log: bool) -> Result<(), NotLoaded> {
+    ///
+    /// # Errors
+    /// A file cannot be read, or is damaged; the log says it as well. What has been loaded by then stays in the keyspace.
+    pub fn load(&self, keeps_log: bool) -> Result<(), LoadError> {
         self.begin_load();
         let started = Instant::now();
         let outcome = if keeps_log {
@@ -75,7 +75,7 @@ impl Persist {
             }
             Err(error) => {
                 self.warning(&error.to_string());
-                Err(NotLoaded)
+                Err(error)
             }
         }
     }
@@ -115,7 +115,7 @@ impl Persist {
 
     /// What was loaded at the start may say where in the history of the data the server is.
     fn go_on_from(&self, history: Option<History>) {
-        if let Some(history) = history {
+        if let Some(history) = history.filter(|_| self.process.may_have_replicas()) {
             self.engine.restore_history(&history.id, history.position, history.db);
         }
     }
@@ -131,9 +131,11 @@ impl Persist {
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
         let checks = load::checks(&self.engine);
         let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge, patterns: None };
-        let loaded = load::load(&self.engine, file, rules)
-            .map_err(|error| LoadError::Rdb(path.display().to_string(), error))?;
         let progress = &self.engine.persistence().load;
+        let loaded = load::load(&self.engine, file, rules).map_err(|error| {
+            let at = progress.loaded_bytes.load(Relaxed);
+            LoadError::Rdb { file: path.display().to_string(), at, error }
+        })?;
         let (keys, expired) = (progress.keys_loaded.load(Relaxed), progress.keys_expired.load(Relaxed));
         let emptied = progress.hashes_expired.load(Relaxed);
         self.notice(&format!(

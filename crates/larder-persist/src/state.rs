@@ -11,7 +11,9 @@ use parking_lot::{Mutex, MutexGuard};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A snapshot that failed is not tried again by itself for this many seconds.
@@ -66,7 +68,11 @@ impl Options {
 pub struct Persist {
     pub(super) process: Arc<dyn Process>,
     pub(super) engine: Arc<Engine>,
-    pub(super) jobs: Mutex<Sender<Job>>,
+    /// Where the files are; empty for the working directory, whatever that is.
+    pub(super) dir: PathBuf,
+    /// `None` at the end.
+    pub(super) jobs: Mutex<Option<Sender<Job>>>,
+    pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held by the thread that reads a snapshot: there is one at a time.
     pub(super) snapshot_turn: Mutex<()>,
     pub(super) log: AppendFile,
@@ -74,6 +80,8 @@ pub struct Persist {
     pub(super) temporaries: Temporaries,
     /// The data has been loaded once: there is something to keep.
     pub(super) loaded: AtomicBool,
+    /// `appendfsync always` was not kept, and the process goes on: the log is not written any more.
+    pub(super) lost: AtomicBool,
 }
 
 /// What the thread that writes snapshots is to do.
@@ -97,9 +105,24 @@ impl Persist {
         &self.engine
     }
 
-    /// The path of the RDB file, in the working directory.
+    /// The path of the RDB file.
     pub fn rdb_path(&self) -> PathBuf {
-        PathBuf::from(self.config().value("dbfilename"))
+        self.path(&self.config().value("dbfilename"))
+    }
+
+    /// The path of a name that the configuration gives.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Has the thread that writes snapshots do something, unless it ends.
+    pub(super) fn send(&self, job: Job) {
+        let _ = self.jobs.lock().as_ref().map(|jobs| jobs.send(job));
+    }
+
+    /// Whether the log is not written any more, since a write or a sync has failed with `appendfsync always`.
+    pub fn is_log_lost(&self) -> bool {
+        self.lost.load(Acquire)
     }
 
     /// `urgent`: somebody waits for the file; every core works for it.

@@ -4,6 +4,7 @@ use crate::cpus;
 use crate::process;
 use crate::shared::Shared;
 use larder_persist::Process;
+use larder_persist::temporary::Temporaries;
 use parking_lot::MutexGuard;
 
 impl Process for Shared {
@@ -21,8 +22,13 @@ impl Process for Shared {
     }
 
     /// More has been promised than can be kept: the server ends.
-    fn log_is_lost(&self) {
+    fn log_is_lost(&self, temporaries: &Temporaries) {
+        temporaries.abandon();
         process::clean_up(self);
         std::process::exit(1);
+    }
+
+    fn may_have_replicas(&self) -> bool {
+        true
     }
 }

@@ -15,7 +15,7 @@ use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, replication, shutdown, signals, sys, tls, web};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
-use larder_persist::{NotLoaded, Persist, Process};
+use larder_persist::{Persist, Process};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 use std::io;
@@ -164,7 +164,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         shared.log.warning(&error.to_string());
         Aborted
     })?;
-    let persist = Persist::start(Arc::clone(shared) as Arc<dyn Process>, Arc::clone(&engine))
+    let persist = Persist::start(Arc::clone(shared) as Arc<dyn Process>, Arc::clone(&engine), PathBuf::new())
         .map_err(|error| abort(shared, &error))?;
     server.complete(Arc::clone(&persist));
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
@@ -203,7 +203,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
 
 /// Loads the data, while clients that come are told to wait, and begins to log.
 fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
-    persist.load(keeps_log).map_err(|NotLoaded| Aborted)?;
+    persist.load(keeps_log).map_err(|_| Aborted)?;
     if keeps_log {
         persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error))?;
     }

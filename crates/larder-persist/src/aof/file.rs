@@ -7,7 +7,7 @@ use larder_engine::config::Config;
 use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The append-only file of the server.
 #[derive(Default)]
@@ -52,9 +52,9 @@ impl AppendFile {
     }
 }
 
-/// Where the configuration puts the files.
-pub(super) fn place(config: &Config) -> Place {
-    Place { dir: PathBuf::from(config.value("appenddirname")), stem: config.value("appendfilename") }
+/// Where the configuration puts the files, below a directory.
+pub(super) fn place(config: &Config, below: &Path) -> Place {
+    Place { dir: below.join(config.value("appenddirname")), stem: config.value("appendfilename") }
 }
 
 /// Whether files can be made where the log is to be.
@@ -65,6 +65,6 @@ pub(super) fn try_place(place: &Place) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
-pub(super) fn open_increment(path: &std::path::Path) -> io::Result<File> {
+pub(super) fn open_increment(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }

@@ -27,9 +27,9 @@ pub struct LoadedLog {
 
 /// Loads the append-only file that the configuration names; `None` if there is none, or nothing in it.
 pub fn load(persist: &Persist) -> Result<Option<LoadedLog>, LoadError> {
-    let (engine, place) = (&persist.engine, place(persist.config()));
+    let (engine, place) = (&persist.engine, place(persist.config(), &persist.dir));
     let manifest = match Manifest::read(&place)? {
-        Some(manifest) if !is_half_adopted(&place, &manifest) => manifest,
+        Some(manifest) if !is_half_adopted(persist, &place, &manifest) => manifest,
         _ => match adopt_single_file(persist, &place)? {
             Some(manifest) => manifest,
             None => return Ok(None),
@@ -51,23 +51,23 @@ pub fn load(persist: &Persist) -> Result<Option<LoadedLog>, LoadError> {
 }
 
 /// Whether a file made before there were manifests was about to move when the server ended: the manifest is there already.
-fn is_half_adopted(place: &Place, manifest: &Manifest) -> bool {
+fn is_half_adopted(persist: &Persist, place: &Place, manifest: &Manifest) -> bool {
     *manifest == Manifest::of_single_file(&place.stem)
         && !place.path(&place.stem).exists()
-        && Path::new(&place.stem).exists()
+        && persist.path(&place.stem).exists()
 }
 
 /// A file made before there were manifests moves into the directory and becomes the base. The manifest comes first: without
 /// it, nobody would look for the file in the directory.
 fn adopt_single_file(persist: &Persist, place: &Place) -> Result<Option<Manifest>, LoadError> {
-    let single = Path::new(&place.stem);
+    let single = persist.path(&place.stem);
     if !single.exists() {
         return Ok(None);
     }
     let manifest = Manifest::of_single_file(&place.stem);
     let moved = manifest
         .write(place, &persist.temporaries)
-        .and_then(|()| fs::rename(single, place.path(&place.stem)));
+        .and_then(|()| fs::rename(&single, place.path(&place.stem)));
     moved.map_err(|error| LoadError::Adopt(place.stem.clone(), error))?;
     persist.notice(&format!(
         "Successfully migrated an old-style AOF file ({}) into the AOF directory ({}).",
@@ -108,7 +108,11 @@ fn load_part(
     if read == magic.len() && (&magic == b"REDIS" || &magic == b"VALKE") {
         let checks = rdb::checks(engine);
         let rules = rdb::Rules { checks, overdue: Overdue::Keep, merge: false, patterns: None };
-        let loaded = rdb::load(engine, file, rules).map_err(|error| PartError::Preamble(name(), error))?;
+        let before = engine.persistence().load.loaded_bytes.load(Relaxed);
+        let loaded = rdb::load(engine, file, rules).map_err(|error| {
+            let at = engine.persistence().load.loaded_bytes.load(Relaxed) - before;
+            PartError::Preamble { file: name(), at, error }
+        })?;
         (file, rest) = loaded.rest;
         *history = loaded.history;
     }

@@ -26,7 +26,7 @@ use std::time::Duration;
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
     pub fn open(&self, persist: &Arc<Persist>) -> Result<(), WriteError> {
-        let place = place(persist.config());
+        let place = place(persist.config(), &persist.dir);
         fs::create_dir_all(&place.dir)?;
         let mut manifest = Manifest::read(&place)?.unwrap_or_default();
         if manifest.base.is_none() && manifest.increments.is_empty() {
@@ -80,7 +80,11 @@ impl AppendFile {
         if persist.engine.persistence().log.lock().enabled {
             return Ok(());
         }
-        state.place = place(persist.config());
+        if persist.is_log_lost() {
+            persist.warning("The append-only file has failed for good");
+            return Err(ApplyError::AppendOnlyFile);
+        }
+        state.place = place(persist.config(), &persist.dir);
         let unusable = |text: String| {
             persist.say(LogLevel::Warning, &text);
             ApplyError::AppendOnlyFile
@@ -99,7 +103,7 @@ impl AppendFile {
     /// Starts the writer if there is none.
     fn need_writer(&self, state: &mut State, persist: &Arc<Persist>) -> io::Result<()> {
         if !state.has_writer {
-            writer::start(Arc::clone(persist))?;
+            persist.threads.lock().push(writer::start(Arc::clone(persist))?);
             state.has_writer = true;
         }
         Ok(())

@@ -13,6 +13,7 @@ use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// Rewrites the file and records the outcome; the state says already that it is being done.
@@ -87,7 +88,7 @@ fn begin_increment(
 ) -> Result<(Part, Option<File>), WriteError> {
     let mut state = file.state.lock();
     if state.place == Place::default() {
-        state.place = place(persist.config());
+        state.place = place(persist.config(), &persist.dir);
         state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
     }
     let place = state.place.clone();
@@ -177,6 +178,9 @@ fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Resu
             bytes.clear();
             larder_engine::commands_of(&record, &mut bytes);
             pace.step();
+            if engine.persistence().ending.load(Relaxed) {
+                return Err(io::Error::other("cancelled"));
+            }
             to.write_all(&bytes)
         })?;
     }

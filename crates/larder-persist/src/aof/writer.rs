@@ -6,6 +6,8 @@ use larder_engine::{LogLevel, LogState, SystemError};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long `everysec` waits from one sync to the next.
@@ -13,10 +15,10 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// How long what has failed waits to be tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Starts the thread. It goes on as long as the server.
-pub fn start(persist: Arc<Persist>) -> io::Result<()> {
+/// Starts the thread.
+pub fn start(persist: Arc<Persist>) -> io::Result<JoinHandle<()>> {
     let writer = Writer { persist, synced: 0, last_sync: Instant::now(), sync_fails: false };
-    larder_engine::spawn_background("larder-log", move |_| writer.run()).map(drop)
+    larder_engine::spawn_background("larder-log", move |_| writer.run())
 }
 
 struct Writer {
@@ -28,6 +30,15 @@ struct Writer {
     sync_fails: bool,
 }
 
+impl Drop for Writer {
+    /// Without its thread nobody would be told that the log is on the disk. (A server has ended by now.)
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.persist.lose_log("the thread that writes it has panicked".to_owned());
+        }
+    }
+}
+
 impl Writer {
     fn run(mut self) {
         let engine = Arc::clone(&self.persist.engine);
@@ -36,6 +47,12 @@ impl Writer {
             log.sleep(self.patience());
             larder_engine::panic_if_armed();
             engine.share_growth();
+            if self.persist.is_ending() {
+                return;
+            }
+            if self.persist.is_log_lost() {
+                continue;
+            }
             self.write();
             if self.is_sync_due() && self.synced < self.persist.log.sink().written() {
                 self.sync();
@@ -111,7 +128,7 @@ impl Persist {
     /// failed and is not mended, the log's thread sees to it.
     pub fn write_log_to(&self, end: u64) {
         let sink = self.log.sink();
-        if sink.written() >= end || sink.fails() {
+        if sink.written() >= end || sink.fails() || self.is_log_lost() {
             return;
         }
         match sink.write(&self.engine) {
@@ -156,7 +173,8 @@ impl Persist {
         self.log_fails(why, &text, &fatal);
     }
 
-    /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends.
+    /// Writes are refused until this is mended. With `always` more has been promised than can be kept: the server ends, or writes are
+    /// refused for good.
     fn log_fails(&self, why: String, text: &str, fatal: &str) {
         let config = self.config();
         let is_kept = |state: &LogState| state.enabled && config.is_yes("appendonly");
@@ -167,8 +185,8 @@ impl Persist {
         if is_fatal {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
-            self.abandon();
-            self.process.log_is_lost();
+            self.lost.store(true, Release);
+            self.process.log_is_lost(&self.temporaries);
         }
         let mut state = self.engine.persistence().log.lock();
         let before = std::mem::replace(&mut state.write_error, why.clone());
@@ -178,6 +196,14 @@ impl Persist {
         if before != why {
             self.say(LogLevel::Warning, text);
         }
+    }
+
+    /// The log is not written any more, and writes are refused.
+    fn lose_log(&self, why: String) {
+        self.lost.store(true, Release);
+        self.engine.persistence().log.lock().write_error = why;
+        self.engine.gate().set_log_failed(true);
+        self.process.log_is_lost(&self.temporaries);
     }
 
     /// What has failed works again: writes are allowed.
