@@ -11,6 +11,7 @@
 
 pub mod aof;
 mod close;
+mod dir_lock;
 mod error;
 mod files;
 mod pace;
@@ -25,6 +26,7 @@ mod synced_file;
 pub mod temporary;
 mod turn;
 
+pub use dir_lock::DirLock;
 pub use error::{
     CloseError, CommandError, LoadError, ManifestError, ManifestFormatError, ManifestLineError, PartError,
     WriteError,

@@ -1,11 +1,13 @@
-//! The server, as saving and loading see it.
+//! The server, as saving and loading see it, and the directory that it has its files in.
 
 use crate::cpus;
 use crate::process;
 use crate::shared::Shared;
-use larder_persist::Process;
 use larder_persist::temporary::Temporaries;
+use larder_persist::{DirLock, Process};
 use parking_lot::MutexGuard;
+use std::io;
+use std::path::Path;
 
 impl Process for Shared {
     fn wake_holders(&self) {
@@ -31,4 +33,20 @@ impl Process for Shared {
     fn may_have_replicas(&self) -> bool {
         true
     }
+}
+
+/// Has a directory entered, by `enter`, where the server's files are from then on.
+///
+/// # Errors
+/// What `enter` says, or that a store inside of a program has the directory: that one believes that nobody else changes what is there.
+pub fn use_dir<E: From<io::Error>>(
+    shared: &Shared,
+    dir: &Path,
+    enter: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let lock =
+        DirLock::shared(dir).map_err(|_| io::Error::other("a store inside of a program has it open"))?;
+    enter()?;
+    *shared.dir_lock.lock() = lock;
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! What the engine asks of the process.
 
+use crate::files;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::Role;
 use crate::server::Server;
@@ -78,7 +79,10 @@ impl ConfigHost for ServerHost {
                 let shared = &self.server.shared;
                 shared.tls.follow(config, &shared.log).map_err(|NotChanged| ApplyError::Tls)
             }
-            "dir" => settings::enter_dir(config).map_err(ApplyError::System),
+            "dir" => {
+                let enter = || settings::enter_dir(config);
+                files::use_dir(&self.server.shared, Path::new(value), enter).map_err(ApplyError::System)
+            }
             "crash-log-enabled" => {
                 crate::crash::fault::catch_signals(value == "yes");
                 Ok(())

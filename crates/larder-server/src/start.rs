@@ -3,6 +3,7 @@
 use crate::banner;
 use crate::cluster::{Bus, CannotStart};
 use crate::crash;
+use crate::files;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::{Log, Role};
@@ -19,7 +20,7 @@ use larder_persist::{Persist, Process};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -119,6 +120,11 @@ fn run(
         shared.log.warning("Failed to start: keys have been hashed before it was known that they have slots");
         return Err(Aborted);
     }
+    files::use_dir(shared, Path::new("."), || Ok(())).map_err(|error: io::Error| {
+        let dir = shared.config.value("dir");
+        shared.log.warning(&format!("Can't use the directory '{dir}': {error}"));
+        Aborted
+    })?;
     // Before anybody can know of the server.
     let server = Arc::new(Server::new(Arc::clone(shared)));
     signals::watch(Arc::clone(&server)).map_err(|error| abort(shared, &error))?;
