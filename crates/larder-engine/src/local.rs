@@ -290,8 +290,9 @@ impl LocalWorker {
         }
         match permit {
             Permit::All => {}
-            Permit::Data if rule.is_about_data => {}
-            Permit::Data => {
+            Permit::Data | Permit::DataAndFiles if rule.is_about_data => {}
+            Permit::DataAndFiles if rule.is_about_files => {}
+            Permit::Data | Permit::DataAndFiles => {
                 return Err(CommandError::text(format!(
                     "ERR '{}' is not about data, and there is no server here",
                     name_of(found)

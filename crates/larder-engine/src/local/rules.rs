@@ -124,18 +124,23 @@ const ABOUT_DATA: &[&str] = &[
     "time",
 ];
 
+/// Commands about the files that hold the data, and the options that say how. Which options may be set is the host's business.
+const ABOUT_FILES: &[&str] = &["bgrewriteaof", "bgsave", "config|set", "lastsave", "save"];
+
 /// What clients may call, beside what their users may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// What is about data: nothing about connections, files, other servers or the process.
     Data,
+    /// The same, and what is about the files that hold the data.
+    DataAndFiles,
     /// What changes nothing.
     Reading,
     /// All that answers at once.
     All,
 }
 
-/// For the id of every command, whether it is one of [`NEVER`], and whether it is about data.
+/// For the id of every command, whether it is one of [`NEVER`], and whether it is about data, or about its files.
 static RULES: LazyLock<Vec<Rule>> =
     LazyLock::new(|| table().all().iter().map(|found| rule(*found)).collect());
 
@@ -144,6 +149,7 @@ pub(super) struct Rule {
     /// One of [`NEVER`].
     pub never: bool,
     pub is_about_data: bool,
+    pub is_about_files: bool,
 }
 
 /// Whether a command changes what a connection is, or depends on what came before on it. One that is not known does not.
@@ -174,7 +180,11 @@ fn rule(found: Found) -> Rule {
         | Group::String => !BEYOND_DATA.contains(&&*name),
         Group::Cluster | Group::Connection | Group::PubSub | Group::Server | Group::Transactions => false,
     };
-    Rule { never: NEVER.contains(&&*name), is_about_data: is_of_data || ABOUT_DATA.contains(&&*name) }
+    Rule {
+        never: NEVER.contains(&&*name),
+        is_about_data: is_of_data || ABOUT_DATA.contains(&&*name),
+        is_about_files: ABOUT_FILES.contains(&&*name),
+    }
 }
 
 /// `name`, or `container|name`.
@@ -203,7 +213,7 @@ mod tests {
     #[test]
     fn the_names_are_those_of_commands() {
         let names: Vec<String> = table().all().iter().map(|found| name_of(*found)).collect();
-        for name in NEVER.iter().chain(HARMLESS).chain(BEYOND_DATA).chain(ABOUT_DATA) {
+        for name in NEVER.iter().chain(HARMLESS).chain(BEYOND_DATA).chain(ABOUT_DATA).chain(ABOUT_FILES) {
             assert!(names.iter().any(|known| known == name), "{name}");
         }
     }
