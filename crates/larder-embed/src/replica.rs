@@ -94,7 +94,7 @@ impl Replica {
     /// The same with options.
     ///
     /// # Errors
-    /// The address or an option is wrong, the system starts no thread, or the data has not come in time: then the text says why the last
+    /// The address or an option is wrong (a directory is one that a replica has not), the system starts no thread, or the data has not come in time: then the text says why the last
     /// link ended.
     pub fn connect_with(url: &str, options: &ReplicaOptions) -> Result<Replica> {
         let address = Address::parse(url)?;
@@ -235,6 +235,10 @@ impl Drop for Replica {
 
 /// An engine that follows the primary of an address as soon as there is a link.
 fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
+    if options.store.directory.is_some() {
+        let reason = "a replica has no files".to_owned();
+        return Err(Error::Option { name: "directory".to_owned(), reason });
+    }
     let place = format!("{} {}", address.host, address.port);
     let timeout = options.timeout_s.to_string();
     let config = options.store.config_with(&[
@@ -246,7 +250,7 @@ fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
     ])?;
     let engine = Engine::new(EngineOptions {
         config: Arc::new(config),
-        host: Arc::new(EmbeddedHost),
+        host: Arc::new(EmbeddedHost::default()),
         threads: 1,
         names: Names::default(),
     });

@@ -46,6 +46,7 @@ impl Persist {
             // One that has panicked has said so.
             let _: std::thread::Result<()> = thread.join();
         }
+        self.log.sink().close();
     }
 
     /// Whether the threads are to end.

@@ -97,7 +97,7 @@ pub enum LoadError {
         error: larder_rdb::Error,
     },
     /// The RDB file cannot be opened.
-    RdbFile(io::Error),
+    RdbFile(String, io::Error),
     /// The snapshot of the primary is damaged, or of a kind that is not known.
     Snapshot(larder_rdb::Error),
     /// The server ends.
@@ -121,7 +121,7 @@ impl fmt::Display for LoadError {
             LoadError::Rdb { file, error, .. } => {
                 write!(f, "Fatal error loading the DB {file}: {error}. Exiting.")
             }
-            LoadError::RdbFile(error) => write!(f, "Fatal error loading the DB: {error}. Exiting."),
+            LoadError::RdbFile(_, error) => write!(f, "Fatal error loading the DB: {error}. Exiting."),
             LoadError::Snapshot(error) => {
                 write!(f, "Failed trying to load the PRIMARY synchronization DB: {error}")
             }
@@ -137,22 +137,22 @@ impl LoadError {
     /// The file that is not loaded, where it is one, and the byte at which it is wrong, where that is known.
     pub fn place(&self) -> (Option<&str>, Option<u64>) {
         match self {
-            LoadError::Adopt(file, _) | LoadError::Missing(file, _) => (Some(file), None),
+            LoadError::Adopt(file, _) | LoadError::Missing(file, _) | LoadError::RdbFile(file, _) => {
+                (Some(file), None)
+            }
             LoadError::Rdb { file, at, .. } => (Some(file), Some(*at)),
             LoadError::Manifest(error) => (Some(error.file()), None),
             LoadError::Part(error) => error.place(),
-            LoadError::Log(_)
-            | LoadError::RdbFile(_)
-            | LoadError::Snapshot(_)
-            | LoadError::Stopping
-            | LoadError::ScriptBusy => (None, None),
+            LoadError::Log(_) | LoadError::Snapshot(_) | LoadError::Stopping | LoadError::ScriptBusy => {
+                (None, None)
+            }
         }
     }
 
     /// What is wrong, without the place, and without advice on how to run a server.
     pub fn reason(&self) -> String {
         match self {
-            LoadError::Adopt(_, error) | LoadError::Missing(_, error) | LoadError::RdbFile(error) => {
+            LoadError::Adopt(_, error) | LoadError::Missing(_, error) | LoadError::RdbFile(_, error) => {
                 error.to_string()
             }
             LoadError::Rdb { error, .. } | LoadError::Snapshot(error) => error.to_string(),

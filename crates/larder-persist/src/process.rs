@@ -16,8 +16,8 @@ pub trait Process: Send + Sync {
         work();
     }
 
-    /// What `appendfsync always` has promised cannot be kept: a server does not return from this. Where it returns, the log is not
-    /// written any more, and writes are refused for good.
+    /// What `appendfsync always` has promised cannot be kept. A server ends, and does not return from this; where it returns, the log is
+    /// not written any more, and writes are refused for good.
     fn log_is_lost(&self, temporaries: &Temporaries);
 
     /// Whether replicas may follow: then the history of the data goes on from where the files say that it is.

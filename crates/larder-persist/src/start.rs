@@ -124,7 +124,7 @@ impl Persist {
     fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<Option<History>>, LoadError> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(LoadError::RdbFile(error)),
+            Err(error) => return Err(LoadError::RdbFile(path.display().to_string(), error)),
             Ok(file) => file,
         };
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());

@@ -40,7 +40,7 @@ impl State {
 
 impl AppendFile {
     /// Where the log goes.
-    pub(super) fn sink(&self) -> &Sink {
+    pub(crate) fn sink(&self) -> &Sink {
         &self.sink
     }
 

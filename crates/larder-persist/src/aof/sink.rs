@@ -101,6 +101,13 @@ impl Sink {
         Ok((inner.done - before) as u64)
     }
 
+    /// From now on what is written goes nowhere: whoever has the directory next may write the file.
+    pub fn close(&self) {
+        let mut inner = self.inner.lock();
+        (inner.file, inner.left) = (None, Vec::new());
+        self.next.lock().clear();
+    }
+
     /// What is to be synced now; what fails of `left` must come back.
     pub fn unsynced(&self) -> Unsynced {
         let mut inner = self.inner.lock();

@@ -185,8 +185,7 @@ impl Persist {
         if is_fatal {
             self.say(LogLevel::Warning, text);
             self.say(LogLevel::Warning, fatal);
-            self.lost.store(true, Release);
-            self.process.log_is_lost(&self.temporaries);
+            return self.lose_log(why);
         }
         let mut state = self.engine.persistence().log.lock();
         let before = std::mem::replace(&mut state.write_error, why.clone());
@@ -198,12 +197,13 @@ impl Persist {
         }
     }
 
-    /// The log is not written any more, and writes are refused.
+    /// Ends a server. Elsewhere the log is not written any more, and writes are refused; those that wait for it are told.
     fn lose_log(&self, why: String) {
-        self.lost.store(true, Release);
+        self.process.log_is_lost(&self.temporaries);
         self.engine.persistence().log.lock().write_error = why;
         self.engine.gate().set_log_failed(true);
-        self.process.log_is_lost(&self.temporaries);
+        self.lost.store(true, Release);
+        self.process.wake_holders();
     }
 
     /// What has failed works again: writes are allowed.
