@@ -10,14 +10,11 @@ pub mod syslog;
 pub mod title;
 
 pub use libc_calls::{LocalTime, cpu_seconds, glob, local_time, read_to_spare, take_short_turns};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Gid, Mode, OFlags};
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::{param, process, stdio, system, thread};
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
 /// The name of the machine, as `uname` tells it.
 pub fn host_name() -> String {
@@ -78,15 +75,6 @@ pub fn daemonize() -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Waits until a socket can be read from, or also written to, at most this long; says whether it can.
-pub fn wait_for_socket(socket: &impl AsFd, writes: bool, patience: Duration) -> bool {
-    let events = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    // What is too long for the kernel is without an end.
-    let timeout = Timespec::try_from(patience).ok();
-    // After an error the caller finds out what is wrong when it tries the socket.
-    poll(&mut [PollFd::new(socket, events)], timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
 /// Changes a file's permissions.

@@ -4,8 +4,9 @@
 //! The session of TLS is behind a lock that nobody holds while waiting for the socket: a reader waits for bytes before it takes the lock,
 //! a writer encrypts under it and sends afterwards, `writing` keeping the records in order.
 
-use super::session::{Room, Session};
-use crate::sys::wait_for_socket;
+use crate::session::{Room, Session};
+use crate::wait::wait_for_socket;
+use larder_link::Wire;
 use parking_lot::Mutex;
 use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
@@ -180,6 +181,28 @@ impl Drop for PeerLink {
         {
             tls.session.lock().close(&mut &self.socket);
         }
+    }
+}
+
+impl Wire for PeerLink {
+    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        PeerLink::read(self, buf)
+    }
+
+    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        PeerLink::write_all(self, bytes)
+    }
+
+    fn peer_addr(&self) -> io::Result<SocketAddr> {
+        PeerLink::peer_addr(self)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        PeerLink::local_addr(self)
+    }
+
+    fn fd(&self) -> RawFd {
+        self.as_raw_fd()
     }
 }
 
