@@ -58,6 +58,10 @@ class Replica(Data):
         sync_timeout: float = 60.0,
         link_timeout: int = 10,
         options: dict[str, Any] | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_password: str | None = None,
     ) -> Self: ...
     def _write(self, words: Sequence[Word], wait: float | None) -> Any: ...
     def status(self) -> Status: ...

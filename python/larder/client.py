@@ -141,13 +141,15 @@ class Replica(Common, Writes, _larder.Replica):
 
     Reads see the data in this process. Writes are executed by the primary, and return when they can be read here.
 
-    `url`: `redis://[user[:password]@]host[:port][/database]`.
+    `url`: `redis://[user[:password]@]host[:port][/database]`; with `rediss://` by TLS.
     `patterns`: only keys that match one of them are held.
     `decode_responses`: strings are `str` (UTF-8) and not `bytes`.
     `sync_timeout`: seconds until the data must be there.
     `link_timeout`: whole seconds without a byte after which the link is taken for broken.
     `wait`: seconds that a write waits until it can be read here. None: it returns when the primary has answered.
     `options`: those of the store that holds the data, as of `Store`.
+    `ssl_ca_certs`: the file of the authorities that are trusted, which `rediss://` needs.
+    `ssl_certfile`, `ssl_keyfile`, `ssl_password`: the files of a certificate and its key, for a primary that asks for one.
     """
 
     _wait: float | None

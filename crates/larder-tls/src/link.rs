@@ -72,7 +72,7 @@ impl PeerLink {
     ) -> io::Result<PeerLink> {
         let name = match ServerName::try_from(host) {
             Ok(name) => name.to_owned(),
-            // What is no name is not sent; nobody compares it.
+            // What is no name is not sent. Who compares it with the certificate compares the address.
             Err(_) => ServerName::from(socket.peer_addr()?.ip()),
         };
         let connection = UnbufferedClientConnection::new(config, name).map_err(io::Error::other)?;
