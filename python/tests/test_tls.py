@@ -27,7 +27,7 @@ class TlsTest(unittest.TestCase):
         files = [("cert", "server.crt"), ("key", "server.key"), ("ca-cert", "ca.crt")]
         options = [word for option, name in files for word in (f"--tls-{option}-file", str(self.folder / name))]
         self.server = Server("--tls-port", str(self.port), *options)
-        self.addCleanup(self.server.stop)
+        self.addCleanup(self.server.close)
 
     def openssl(self, line):
         subprocess.run(["openssl", *line.split()], cwd=self.folder, check=True, capture_output=True)

@@ -10,7 +10,6 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// Says what can be said, and refuses the rest.
-#[derive(Default)]
 pub struct EmbeddedHost {
     listener: Option<Listener>,
     /// The files of the store, which hold the engine and thereby this.

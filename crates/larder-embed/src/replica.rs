@@ -255,7 +255,7 @@ fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
     ])?;
     let engine = Engine::new(EngineOptions {
         config: Arc::new(config),
-        host: Arc::new(EmbeddedHost::default()),
+        host: Arc::new(EmbeddedHost::new(options.store.listener.clone())),
         threads: 1,
         names: Names::default(),
     });

@@ -1,8 +1,9 @@
 //! Writing a snapshot as an RDB file.
 
 use crate::error::WriteError;
+use crate::state::{Options, Purpose};
 use crate::synced_file::SyncedFile;
-use crate::{Options, Purpose, temporary};
+use crate::temporary;
 use larder_engine::{Content, Engine, Filter, Record, Snapshot, wall_s};
 use larder_rdb::Version;
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};

@@ -95,13 +95,15 @@ impl Files {
     /// A call has changed something: keeps the log up to `end`, as `appendfsync` says. No shard is held.
     ///
     /// # Errors
-    /// [`Error::NotKept`].
+    /// [`Error::NotKept`]; or [`Error::Closed`], if the store was closed meanwhile.
     pub fn keep(&self, end: u64) -> Result<()> {
         let log = self.persist.engine().append_log();
         while self.syncs_each() {
-            // When all is over, writes are put off: it is a key that a reader has found expired, as whoever loads it will.
-            if log.synced() >= end || self.is_over() {
+            if log.synced() >= end {
                 return Ok(());
+            }
+            if self.is_over() {
+                return Err(Error::Closed);
             }
             if self.persist.is_log_lost() {
                 return Err(Error::NotKept(self.write_error()));
@@ -113,7 +115,8 @@ impl Files {
         }
         self.persist.write_log_to(end);
         log.wait_for_room();
-        Ok(())
+        // What came after all was written has gone nowhere: a key that a reader has found expired, or what a script has done.
+        if self.is_over() && log.synced() < end { Err(Error::Closed) } else { Ok(()) }
     }
 
     fn is_over(&self) -> bool {
@@ -134,6 +137,9 @@ impl Files {
     /// [`Error::Write`]: the append-only file cannot be written at the moment.
     pub fn sync(&self) -> Result<()> {
         let engine = self.persist.engine();
+        if self.persist.is_log_lost() {
+            return Err(Error::Write(self.write_error()));
+        }
         let end = engine.append_log().end();
         self.persist.append_file().wait_until_written(engine);
         let is_on_disk = !engine.append_log().is_on() || engine.append_log().synced() >= end;

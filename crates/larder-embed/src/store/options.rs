@@ -71,9 +71,12 @@ const GIVEN: &[(&str, &str)] = &[
     ("save", ""),
 ];
 
+/// Hears a line of the log.
+type Hear = dyn Fn(LogLevel, &str) + Send + Sync;
+
 /// Who hears what a server would write to its log.
 #[derive(Clone)]
-pub(crate) struct Listener(pub Arc<dyn Fn(LogLevel, &str) + Send + Sync>);
+pub(crate) struct Listener(pub Arc<Hear>);
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,8 +148,12 @@ impl Options {
     pub(crate) fn config_with(&self, more: &[(&str, &str)]) -> Result<Config> {
         let config = Config::new(thread::available_parallelism().map_or(1, usize::from));
         let has_files = self.directory.is_some();
-        let is_refused = |name: &str| !KNOWN.contains(&name) && !(has_files && OF_FILES.contains(&name));
-        if let Some((name, _)) = self.set.iter().find(|(name, _)| is_refused(name)) {
+        if self.saves_at_end && !has_files {
+            let reason = "takes a directory".to_owned();
+            return Err(Error::Option { name: "save_on_close".to_owned(), reason });
+        }
+        let is_allowed = |name: &str| KNOWN.contains(&name) || has_files && OF_FILES.contains(&name);
+        if let Some((name, _)) = self.set.iter().find(|(name, _)| !is_allowed(name)) {
             let reason = match config.get(name) {
                 Some(_) if OF_FILES.contains(&name.as_str()) => "takes a directory",
                 Some(_) => "has no meaning in a library",
@@ -213,6 +220,7 @@ mod tests {
         let config = options.directory("d").config().unwrap();
         assert_eq!((config.is_yes("appendonly"), config.value("save").as_str()), (true, "60 1 10 100"));
         assert_eq!(Options::new().directory("d").config().unwrap().value("save"), "");
+        assert!(Options::new().save_on_close().config().is_err());
     }
 
     #[test]

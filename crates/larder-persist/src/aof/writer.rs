@@ -2,7 +2,7 @@
 
 use crate::state::Persist;
 use larder_engine::config::AppendFsync;
-use larder_engine::{LogLevel, LogState, SystemError};
+use larder_engine::{LogLevel, LogState, MayWait, SystemError};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Starts the thread.
 pub fn start(persist: Arc<Persist>) -> io::Result<JoinHandle<()>> {
     let writer = Writer { persist, synced: 0, last_sync: Instant::now(), sync_fails: false };
-    larder_engine::spawn_background("larder-log", move |_| writer.run())
+    larder_engine::spawn_background("larder-log", move |may_wait| writer.run(may_wait))
 }
 
 struct Writer {
@@ -40,7 +40,7 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    fn run(mut self) {
+    fn run(mut self, may_wait: &MayWait) {
         let engine = Arc::clone(&self.persist.engine);
         let log = engine.append_log();
         loop {
@@ -51,6 +51,7 @@ impl Writer {
                 return;
             }
             if self.persist.is_log_lost() {
+                self.persist.give_log_up(may_wait);
                 continue;
             }
             self.write();
@@ -204,6 +205,17 @@ impl Persist {
         self.engine.gate().set_log_failed(true);
         self.lost.store(true, Release);
         self.process.wake_holders();
+    }
+
+    /// What is done from now on (keys expire, also where writes are refused) is not for the log that is lost.
+    fn give_log_up(&self, may_wait: &MayWait) {
+        if !self.engine.append_log().is_on() {
+            return;
+        }
+        if let Ok(turn) = self.engine.take_turn(Some(may_wait)) {
+            self.engine.stop_log(&turn);
+        }
+        self.engine.persistence().log.lock().enabled = false;
     }
 
     /// What has failed works again: writes are allowed.
