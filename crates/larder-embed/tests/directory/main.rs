@@ -119,8 +119,8 @@ fn sorted(reply: Reply) -> String {
         // XINFO gives a map; how many nodes a stream lies in, and how it does so, is not part of it.
         Reply::Map(pairs) => pairs
             .iter()
+            .filter(|(name, _)| !name.as_bytes().is_some_and(|name| name.starts_with(b"radix-tree")))
             .map(|pair| format!("{pair:?}"))
-            .filter(|pair| !pair.contains("radix-tree"))
             .collect::<Vec<_>>(),
         other => return format!("{other:?}"),
     };
@@ -189,7 +189,9 @@ fn the_log_keeps_every_write() {
         for round in 0..3 {
             let store = Store::open(&options).expect("the store opens");
             assert_eq!(contents(&store), before, "{policy}, round {round}");
-            fill(&store);
+            if round == 0 {
+                fill(&store);
+            }
             store.incrby("rounds", 1).unwrap();
             let commands: [&[&str]; 2] = [&["SET", "a", "1"], &["INCR", "a"]];
             store.transaction(&commands).unwrap();
