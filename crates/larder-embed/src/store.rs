@@ -118,7 +118,7 @@ impl Store {
 
     /// Closes the store, for all handles: calls are answered by [`Error::Closed`] from now on. Before that the append-only file is on the disk,
     /// and the data is saved if that is [asked for](Options::save_on_close), or there are save points. Others may open the directory then. The
-    /// same happens when the last handle is dropped, but then nobody is told of errors. No script must be running.
+    /// same happens when the last handle is dropped, but then nobody is told of errors. A script that is running is ended, and is not kept.
     ///
     /// # Errors
     /// [`Error::Write`]: not everything could be kept. The store stays open.
@@ -256,8 +256,9 @@ impl Inner {
             return closed;
         }
         self.timer.end();
-        if let Some(files) = &self.files {
-            files.end();
+        match &self.files {
+            Some(files) => files.end(),
+            None => self.engine.abandon_scripts(),
         }
         closed
     }

@@ -34,11 +34,14 @@ impl Persist {
         self.save_now().map_err(CloseError::Unsaved)
     }
 
-    /// Ends the threads, after [`Persist::close`] and whatever that has said. What they are writing is given up, and no temporary file is left.
+    /// Ends the threads, after [`Persist::close`] and whatever that has said. What they are writing is given up, as a
+    /// script that is running, and no temporary file is left.
     /// Must not be called by one of them.
     pub fn end(&self) {
         self.engine.persistence().ending.store(true, Relaxed);
         self.abandon();
+        // The threads may wait for the end of one, and what it has done is not kept any more.
+        self.engine.abandon_scripts();
         drop(self.jobs.lock().take());
         self.engine.append_log().wake_writer();
         let threads = std::mem::take(&mut *self.threads.lock());

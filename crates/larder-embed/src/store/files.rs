@@ -113,10 +113,14 @@ impl Files {
                 log.synced() >= end || self.is_over() || self.persist.is_log_lost() || !self.syncs_each()
             });
         }
+        // What comes after all was written goes nowhere: a key that a reader has found expired, or what a script has done.
+        let is_too_late = || self.is_over() && log.synced() < end;
+        if is_too_late() {
+            return Err(Error::Closed);
+        }
         self.persist.write_log_to(end);
         log.wait_for_room();
-        // What came after all was written has gone nowhere: a key that a reader has found expired, or what a script has done.
-        if self.is_over() && log.synced() < end { Err(Error::Closed) } else { Ok(()) }
+        if is_too_late() { Err(Error::Closed) } else { Ok(()) }
     }
 
     fn is_over(&self) -> bool {

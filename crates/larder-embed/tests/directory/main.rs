@@ -304,6 +304,26 @@ fn a_closed_store_answers_nobody() {
 }
 
 #[test]
+fn closing_ends_a_script() {
+    let dir = Dir::new();
+    let store = dir.open_logged();
+    store.set("k", "v").unwrap();
+    thread::scope(|scope| {
+        let runs =
+            scope.spawn(|| store.command(&["EVAL", "redis.call('SET', 'begun', 1) while true do end", "0"]));
+        // Others find the script busy when it has run for five seconds.
+        let deadline = Instant::now() + PATIENCE;
+        while !matches!(store.get("k"), Err(Error::Command(text)) if text.starts_with("BUSY")) {
+            assert!(Instant::now() < deadline && !runs.is_finished());
+            thread::sleep(Duration::from_millis(5));
+        }
+        store.close().unwrap();
+        assert!(runs.join().expect("no panic").is_err());
+    });
+    assert_eq!(dir.open_logged().dbsize().unwrap(), 1);
+}
+
+#[test]
 fn a_store_that_cannot_be_saved_stays_open() {
     let dir = Dir::new();
     let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
