@@ -255,11 +255,12 @@ impl Inner {
         if closed.is_err() && !at_any_cost {
             return closed;
         }
-        self.timer.end();
+        // Either ends a script that is running, for which the timer may wait.
         match &self.files {
             Some(files) => files.end(),
             None => self.engine.abandon_scripts(),
         }
+        self.timer.end();
         closed
     }
 }
