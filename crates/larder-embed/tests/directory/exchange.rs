@@ -10,7 +10,7 @@ const WAYS: &[(&[&str], bool)] = &[
     (&["--rdbcompression", "no", "--dbfilename", "other.rdb"], true),
     (&["--appendonly", "yes"], false),
     (&["--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "always"], false),
-    (&["--appendonly", "yes", "--appenddirname", "log", "--appendfilename", "a b.aof"], false),
+    (&["--appendonly", "yes", "--appenddirname", "parts", "--appendfilename", "a b.aof"], false),
 ];
 
 fn lines() -> Vec<String> {

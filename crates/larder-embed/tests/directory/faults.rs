@@ -7,7 +7,7 @@ use super::Dir;
 use larder_embed::{Error, Options, Store};
 use larder_testkit::FaultyDisk;
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const DIR: &str = "LARDER_FAULTS_DIR";
@@ -77,8 +77,10 @@ impl Program {
     }
 
     fn end(self) {
-        let Program { mut child, input, output, disk } = self;
-        drop((input, output, disk));
+        let Program { mut child, input, mut output, disk: _disk } = self;
+        drop(input);
+        // It prints how the test has ended.
+        output.read_to_end(&mut Vec::new()).expect("it is read");
         assert!(child.wait().expect("it has ended").success());
     }
 }
@@ -99,7 +101,7 @@ fn a_sync_that_fails_is_told_with_always_and_no_write_is_taken_afterwards() {
         // Nobody knows what a disk keeps that has failed: it is not tried again.
         program.disk.heal();
         assert_eq!(program.ask("SET refused 1"), refusal, "{call}");
-        assert_eq!(program.ask("close"), "ok ");
+        assert_eq!(program.ask("close"), "ok");
         program.end();
         let store = dir.open_logged();
         assert!(store.exists("kept").unwrap() && !store.exists("refused").unwrap(), "{call}");
@@ -125,8 +127,8 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
         assert!(std::time::Instant::now() < deadline, "it does not recover");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(program.ask("sync"), "ok ");
-    assert_eq!(program.ask("close"), "ok ");
+    assert_eq!(program.ask("sync"), "ok");
+    assert_eq!(program.ask("close"), "ok");
     program.end();
     let store = dir.open_logged();
     for (key, is_kept) in [("kept", true), ("waits", true), ("refused", false), ("later", true)] {
