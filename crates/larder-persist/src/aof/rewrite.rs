@@ -43,7 +43,7 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
 
 fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<(), WriteError> {
     let _reading = persist.snapshot_turn.lock();
-    let was_on = persist.engine.append_log().is_on();
+    let was_on = is_kept(persist);
     let begins = is_enabled(persist) && !was_on;
     // Without logging there is nothing to follow the base but a file that stays empty.
     let (increment, mut opened) = begin_increment(file, persist, was_on)?;
@@ -74,6 +74,13 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<(
         persist.engine.stop_log(&turn_of(&persist.engine, Some(may_wait))?);
     }
     outcome
+}
+
+/// Whether what is done goes into the files that the manifest lists. While DEBUG RELOAD or DEBUG LOADAOF replaces the keyspace by itself, effects are
+/// not wanted, but the log is as it was, and goes on afterwards.
+fn is_kept(persist: &Persist) -> bool {
+    let log = persist.engine.persistence().log.lock();
+    persist.engine.append_log().is_on() || log.enabled && !log.waits_for_base
 }
 
 fn is_enabled(persist: &Persist) -> bool {
