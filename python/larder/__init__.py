@@ -20,10 +20,12 @@ from .exceptions import (
     InternalError,
     LarderError,
     NoPermissionError,
+    NotKeptError,
     OptionError,
     ProtocolError,
     ReadOnlyError,
     ResponseError,
+    StorageError,
     TimeoutError,
 )
 
@@ -40,12 +42,14 @@ __all__ = [
     "LarderError",
     "Listener",
     "NoPermissionError",
+    "NotKeptError",
     "OptionError",
     "ProtocolError",
     "ReadOnlyError",
     "Replica",
     "ResponseError",
     "Status",
+    "StorageError",
     "Store",
     "TimeoutError",
 ]

@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
 from typing import Any, Literal, final
 
 from typing_extensions import Self
@@ -35,8 +36,16 @@ class Data:
 
 class Store(Data):
     def __new__(
-        cls, *, decode_responses: bool = False, db: int = 0, options: dict[str, Any] | None = None
+        cls,
+        *,
+        directory: str | PathLike[str] | None = None,
+        save_on_close: bool = False,
+        decode_responses: bool = False,
+        db: int = 0,
+        options: dict[str, Any] | None = None,
     ) -> Self: ...
+    def sync(self) -> None: ...
+    def _close(self) -> None: ...
     def _transaction(self, commands: Sequence[Sequence[Word]]) -> list[Any]: ...
 
 class Replica(Data):
@@ -49,6 +58,10 @@ class Replica(Data):
         sync_timeout: float = 60.0,
         link_timeout: int = 10,
         options: dict[str, Any] | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_password: str | None = None,
     ) -> Self: ...
     def _write(self, words: Sequence[Word], wait: float | None) -> Any: ...
     def status(self) -> Status: ...

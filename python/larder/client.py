@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _larder
-from .exceptions import ReadOnlyError
+from .exceptions import LarderError, ReadOnlyError
 from .reads import Reads, Word
 from .writes import Writes
 
@@ -22,6 +23,9 @@ log = logging.getLogger("larder")
 #: Events that are not closed. When the interpreter ends, who waits for them must go on first.
 _open: weakref.WeakSet[_larder.Events] = weakref.WeakSet()
 
+#: Stores with files that may be open. What they are to save at their end is saved when the interpreter ends.
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
 
 @atexit.register
 def _close_all() -> None:
@@ -29,6 +33,11 @@ def _close_all() -> None:
         events.close()
     for listener in list(Listener._running):
         listener._thread.join(5)
+    for store in list(_stores):
+        try:
+            store.close()
+        except LarderError:
+            log.exception("a store could not be closed")
 
 
 class Listener:
@@ -96,10 +105,16 @@ class Common(Reads):
 
 
 class Store(Common, Writes, _larder.Store):
-    """An empty store inside of the process; gone with it.
+    """A store inside of the process: empty, and gone with it; or with files in a `directory`, as a server has them.
 
-    `options` are those of the server that are about data, as `{"hash-max-listpack-entries": 512}`; `db` is the database that is used.
+    `options` are those of the server that are about data, as `{"hash-max-listpack-entries": 512}`, and with a directory those about its files, as
+    `{"appendonly": True, "appendfsync": "always"}`; `db` is the database that is used. With `save_on_close` the data is saved when the store
+    is closed; without, and without `appendonly` and `save`, only what SAVE has saved is found again.
     """
+
+    def __init__(self, *, directory: str | os.PathLike[str] | None = None, **_options: Any) -> None:
+        if directory is not None:
+            _stores.add(self)
 
     def __enter__(self) -> Store:
         return self
@@ -116,8 +131,9 @@ class Store(Common, Writes, _larder.Store):
         return self._transaction([list(command) for command in commands])
 
     def close(self) -> None:
-        """Drops the data. Using the store afterwards raises ClosedError."""
-        self._close_data()
+        """Drops the data; of a store with a directory, when it is on the disk as far as that is asked for. If it cannot be, that raises
+        StorageError, and the store stays open. Using it afterwards raises ClosedError."""
+        self._close()
 
 
 class Replica(Common, Writes, _larder.Replica):
@@ -125,13 +141,15 @@ class Replica(Common, Writes, _larder.Replica):
 
     Reads see the data in this process. Writes are executed by the primary, and return when they can be read here.
 
-    `url`: `redis://[user[:password]@]host[:port][/database]`.
+    `url`: `redis://[user[:password]@]host[:port][/database]`; with `rediss://` by TLS.
     `patterns`: only keys that match one of them are held.
     `decode_responses`: strings are `str` (UTF-8) and not `bytes`.
     `sync_timeout`: seconds until the data must be there.
     `link_timeout`: whole seconds without a byte after which the link is taken for broken.
     `wait`: seconds that a write waits until it can be read here. None: it returns when the primary has answered.
     `options`: those of the store that holds the data, as of `Store`.
+    `ssl_ca_certs`: the file of the authorities that are trusted, which `rediss://` needs.
+    `ssl_certfile`, `ssl_keyfile`, `ssl_password`: the files of a certificate and its key, for a primary that asks for one.
     """
 
     _wait: float | None

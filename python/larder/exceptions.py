@@ -63,5 +63,13 @@ class ReadOnlyError(ResponseError):
     """A write, and the data is a replica's."""
 
 
+class StorageError(LarderError):
+    """The directory of a store is in use, or one of its files is damaged or cannot be written."""
+
+
+class NotKeptError(StorageError):
+    """The write was executed, but is not on the disk, as `appendfsync` had promised. The store takes no more until it is opened again."""
+
+
 class TimeoutError(LarderError, builtins.TimeoutError):
     """It did not come about in time. A write has been executed nevertheless."""

@@ -4,6 +4,7 @@ use crate::replica::url::UrlError;
 use crate::reply::Reply;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 /// Of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -11,10 +12,19 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why something was not done.
 #[derive(Debug)]
 pub enum Error {
+    /// The store was closed.
+    Closed,
     /// The command was refused or failed: the text of the error reply, which begins with a code in capitals.
     Command(String),
     /// The connection to the primary broke, or there is none. A command that was sent may have been executed.
     Connection(io::Error),
+    /// The directory of a store cannot be made, opened or locked.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// The write was executed, but cannot be waited for: the primary has not said where its stream ends. Done again it would be executed twice.
     Executed {
         /// What the primary has answered to the write.
@@ -23,6 +33,21 @@ pub enum Error {
         /// than an answer came.
         reason: Box<Error>,
     },
+    /// The directory is open already: another store has it, in this program or another one, or a server.
+    InUse(PathBuf),
+    /// A file of the directory is damaged, or cannot be read. Nothing of it is there.
+    Load {
+        /// The file; the directory, if it is none of its files.
+        file: PathBuf,
+        /// The byte at which it is wrong, where that is known. Of an RDB file: how far it had been read; the damage is there, or in the keys just
+        /// before.
+        at: Option<u64>,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The write was executed, but is not on the disk, as `appendfsync always` had promised: the append-only file has failed, for this reason. The
+    /// store takes no more writes until it is opened again.
+    NotKept(String),
     /// An option is unknown, has a wrong value, or is about something that is not there in a library.
     Option {
         /// Its name.
@@ -40,22 +65,37 @@ pub enum Error {
     Timeout(&'static str),
     /// The address of the primary cannot be understood.
     Url(UrlError),
+    /// The files of the store cannot be written, for this reason.
+    Write(String),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Closed => f.write_str("the store is closed"),
             Error::Command(text) => f.write_str(text),
             Error::Connection(error) => write!(f, "connection to the primary: {error}"),
+            Error::Directory { path, error } => write!(f, "directory {}: {error}", path.display()),
             Error::Executed { reason, .. } => {
                 write!(f, "the write was executed, but cannot be waited for: {reason}")
             }
+            Error::InUse(path) => {
+                write!(f, "directory {}: another store or a server has it open", path.display())
+            }
+            Error::Load { file, at: Some(at), reason } => {
+                write!(f, "{} cannot be loaded: at byte {at}: {reason}", file.display())
+            }
+            Error::Load { file, at: None, reason } => {
+                write!(f, "{} cannot be loaded: {reason}", file.display())
+            }
+            Error::NotKept(reason) => write!(f, "the write was executed, but is not on the disk: {reason}"),
             Error::Option { name, reason } => write!(f, "option '{name}': {reason}"),
             Error::Protocol => f.write_str("what came is no reply of the protocol"),
             Error::Form => f.write_str("the reply has another form than this call returns"),
             Error::Thread(error) => write!(f, "no thread can be started: {error}"),
             Error::Timeout(what) => write!(f, "not in time: {what}"),
             Error::Url(error) => error.fmt(f),
+            Error::Write(reason) => write!(f, "the files of the store cannot be written: {reason}"),
         }
     }
 }
@@ -63,6 +103,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            Error::Directory { error, .. } => Some(error),
             Error::Executed { reason, .. } => Some(reason.as_ref()),
             _ => None,
         }

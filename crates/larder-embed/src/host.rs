@@ -1,22 +1,54 @@
-//! The process around the engine: a program that has no files, sockets or log for it.
+//! The process around the engine: a program that has no sockets for it, and files only where a store has a directory.
 
+use crate::store::options::{Listener, is_known};
 use larder_engine::{
     ApplyError, ConfigHost, CpuTimes, HostMemory, LogHost, LogLevel, Logged, MemoryHost, PeerHost,
     ProcessHost, SavingHost, ShutdownFlags,
 };
+use larder_persist::Persist;
 use std::io;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Says what can be said, and refuses the rest.
-pub struct EmbeddedHost;
+pub struct EmbeddedHost {
+    listener: Option<Listener>,
+    /// The files of the store, which hold the engine and thereby this.
+    persist: OnceLock<Weak<Persist>>,
+}
+
+impl EmbeddedHost {
+    /// Without files. `listener` hears what goes to the log.
+    pub fn new(listener: Option<Listener>) -> EmbeddedHost {
+        EmbeddedHost { listener, persist: OnceLock::new() }
+    }
+
+    /// There are files. Only the first call counts.
+    pub fn set_files(&self, persist: &Arc<Persist>) {
+        let _ = self.persist.set(Arc::downgrade(persist));
+    }
+
+    fn persist(&self) -> Option<Arc<Persist>> {
+        self.persist.get()?.upgrade()
+    }
+}
 
 impl ConfigHost for EmbeddedHost {
-    fn apply_config(&self, _name: &str, _value: &str) -> Result<(), ApplyError> {
-        Err(ApplyError::System(io::Error::from(io::ErrorKind::Unsupported).into()))
+    /// CONFIG SET may be called where there are files, and may set what may be set when a store is opened.
+    fn apply_config(&self, name: &str, value: &str) -> Result<(), ApplyError> {
+        match (name, self.persist()) {
+            ("appendonly", Some(persist)) => persist.keep_log(value == "yes"),
+            (name, Some(_)) if is_known(name) => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "it has no meaning in a library").into()),
+        }
     }
 }
 
 impl LogHost for EmbeddedHost {
-    fn log(&self, _level: LogLevel, _text: &str) {}
+    fn log(&self, level: LogLevel, text: &str) {
+        if let Some(Listener(hear)) = &self.listener {
+            hear(level, text);
+        }
+    }
 }
 
 impl MemoryHost for EmbeddedHost {
@@ -65,6 +97,29 @@ impl ProcessHost for EmbeddedHost {
 }
 
 impl SavingHost for EmbeddedHost {
+    fn save(&self) -> Result<(), Logged> {
+        let persist = self.persist().ok_or(Logged)?;
+        persist.save_for_client().map_err(|_| Logged)
+    }
+
+    fn save_in_background(&self, now: bool) {
+        if let Some(persist) = self.persist() {
+            persist.save_in_background(now);
+        }
+    }
+
+    fn flushed(&self) {
+        if let Some(persist) = self.persist() {
+            persist.save_emptiness();
+        }
+    }
+
+    fn rewrite_log_in_background(&self) {
+        if let Some(persist) = self.persist() {
+            persist.rewrite_in_background();
+        }
+    }
+
     fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
         Err(Logged)
     }

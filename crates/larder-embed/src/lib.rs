@@ -11,6 +11,8 @@
 //! # Ok::<(), larder_embed::Error>(())
 //! ```
 //!
+//! With [`Options::directory`] a store has files, those of the server.
+//!
 //! A handle may be cloned and used by any number of threads. Replies are owned: nothing that is returned borrows from the store. What
 //! there is and what it costs: `docs/embed.md`.
 
@@ -23,6 +25,7 @@ mod reply;
 mod store;
 
 pub use error::{Error, Result};
+pub use larder_engine::LogLevel;
 pub use replica::events::{Event, Events};
 pub use replica::options::ReplicaOptions;
 pub use replica::url::UrlError;

@@ -11,6 +11,7 @@ mod connection;
 pub mod events;
 mod link;
 pub mod options;
+mod security;
 pub mod url;
 
 use crate::error::{Error, Result};
@@ -25,6 +26,7 @@ use larder_engine::{
 use link::Around;
 use options::ReplicaOptions;
 use parking_lot::Mutex;
+use security::Security;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -77,13 +79,14 @@ pub struct Replica {
     store: Store,
     around: Arc<Around>,
     address: Address,
+    security: Security,
     timeout: Duration,
     writer: Mutex<Option<Connection>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Replica {
-    /// A replica of the primary of an address, as `redis://user:password@host:port/database`, with all its keys. Returns when the data is there.
+    /// A replica of the primary of an address, as `redis://user:password@host:port/database`, with all its keys. (`rediss://`, TLS, takes [options](ReplicaOptions::authorities).) Returns when the data is there.
     ///
     /// # Errors
     /// The address is wrong; or the data has not come within a minute.
@@ -94,14 +97,15 @@ impl Replica {
     /// The same with options.
     ///
     /// # Errors
-    /// The address or an option is wrong, the system starts no thread, or the data has not come in time: then the text says why the last
+    /// The address or an option is wrong (a directory is one that a replica has not), the system starts no thread, or the data has not come in time: then the text says why the last
     /// link ended.
     pub fn connect_with(url: &str, options: &ReplicaOptions) -> Result<Replica> {
         let address = Address::parse(url)?;
+        let security = Security::of(&address, options)?;
         let engine = engine(&address, options)?;
         let patterns = (!options.patterns.is_empty())
             .then(|| Arc::new(Patterns::new(options.patterns.iter().map(Vec::as_slice))));
-        let around = Arc::new(Around::new(patterns));
+        let around = Arc::new(Around::new(patterns, security.clone()));
         let store = Store::around(Arc::clone(&engine))?.database(address.db);
         let followed = Arc::clone(&around);
         let thread =
@@ -110,6 +114,7 @@ impl Replica {
             store,
             around,
             address,
+            security,
             timeout: Duration::from_secs(options.timeout_s),
             writer: Mutex::new(None),
             thread: Some(thread.map_err(Error::Thread)?),
@@ -174,7 +179,7 @@ impl Replica {
         // One that has failed is not kept.
         let mut connection = match writer.take().filter(Connection::is_quiet) {
             Some(connection) => connection,
-            None => Connection::open(&self.address, self.timeout)?,
+            None => Connection::open(&self.address, &self.security, self.timeout)?,
         };
         connection.send(commands)?;
         let first = connection.reply()?;
@@ -235,6 +240,10 @@ impl Drop for Replica {
 
 /// An engine that follows the primary of an address as soon as there is a link.
 fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
+    if options.store.directory.is_some() {
+        let reason = "a replica has no files".to_owned();
+        return Err(Error::Option { name: "directory".to_owned(), reason });
+    }
     let place = format!("{} {}", address.host, address.port);
     let timeout = options.timeout_s.to_string();
     let config = options.store.config_with(&[
@@ -246,7 +255,7 @@ fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
     ])?;
     let engine = Engine::new(EngineOptions {
         config: Arc::new(config),
-        host: Arc::new(EmbeddedHost),
+        host: Arc::new(EmbeddedHost::new(options.store.listener.clone())),
         threads: 1,
         names: Names::default(),
     });

@@ -3,8 +3,9 @@
 //! A call borrows a *seat* (a worker of the engine and a session), executes its command on the calling thread, and reads the reply. There
 //! are a few times as many seats as processors; a thread has one that it takes first, so that threads do not meet. A thread of the store
 //! does what time brings (expiry), another one runs scripts, which need a large stack, and a third tells of changes; the last two are started
-//! when they are needed first. All end with the last handle.
+//! when they are needed first. A store with a directory has those that write its files ([`files`]). All end with the last handle.
 
+mod files;
 mod hashes;
 pub mod keys;
 mod lists;
@@ -21,13 +22,16 @@ use crate::replica::events::{Events, Hub};
 use crate::reply::Reply;
 use crate::reply::fields::Fields;
 use crate::reply::raw::{Raw, error_of};
-use larder_engine::{Cron, Engine, EngineOptions, Names, spawn_background};
+use files::Files;
+use larder_engine::{Cron, Engine, EngineOptions, Host, Names, Permit, spawn_background};
+use larder_persist::Persist;
 use larder_resp::OwnedArgs;
 use options::Options;
 use parking_lot::{Condvar, Mutex};
 use scripts::Scripts;
-use seats::Seats;
+use seats::{Seat, Seats};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -47,7 +51,11 @@ struct Inner {
     seats: Seats,
     scripts: Scripts,
     hub: Hub,
-    _timer: Timer,
+    timer: Timer,
+    files: Option<Files>,
+    /// Whether it was closed; changed while `closing` is held.
+    is_closed: AtomicBool,
+    closing: Mutex<()>,
 }
 
 impl Store {
@@ -59,31 +67,68 @@ impl Store {
         Store::open(&Options::new())
     }
 
-    /// An empty store in memory with options.
+    /// A store with options: an empty one in memory; or one that has what the files of its directory have, where changes are kept.
     ///
     /// # Errors
-    /// An option is unknown, wrong, or not one of a library; or the system starts no thread.
+    /// An option is unknown, wrong, or not one of a library; the directory is in use, or cannot be used; one of its files is damaged; or the
+    /// system starts no thread.
     pub fn open(options: &Options) -> Result<Store> {
         let config = options.config()?;
+        let host = Arc::new(EmbeddedHost::new(options.listener.clone()));
         let engine = Engine::new(EngineOptions {
             config: Arc::new(config),
-            host: Arc::new(EmbeddedHost),
+            host: Arc::clone(&host) as Arc<dyn Host>,
             threads: 1,
             names: Names::default(),
         });
-        Store::around(engine)
+        let open = |directory| Files::open(&engine, &host, directory, options.saves_at_end);
+        let files = options.directory.as_deref().map(open).transpose()?;
+        Store::of(engine, files)
     }
 
     /// Around an engine that has been made.
     pub(crate) fn around(engine: Arc<Engine>) -> Result<Store> {
+        Store::of(engine, None)
+    }
+
+    fn of(engine: Arc<Engine>, files: Option<Files>) -> Result<Store> {
+        let permit = if files.is_some() { Permit::DataAndFiles } else { Permit::Data };
         let inner = Inner {
-            seats: Seats::new(),
-            scripts: Scripts::default(),
+            seats: Seats::new(permit),
+            scripts: Scripts::new(permit),
             hub: Hub::default(),
-            _timer: Timer::start(&engine)?,
+            timer: Timer::start(&engine, files.as_ref().map(Files::persist))?,
+            files,
+            is_closed: AtomicBool::new(false),
+            closing: Mutex::default(),
             engine,
         };
         Ok(Store { inner: Arc::new(inner), db: 0 })
+    }
+
+    /// Waits until everything that was written is on the disk, whatever `appendfsync` says. Without an append-only file there is nothing to wait
+    /// for.
+    ///
+    /// # Errors
+    /// [`Error::Write`]: the append-only file cannot be written at the moment.
+    pub fn sync(&self) -> Result<()> {
+        self.inner.check_open()?;
+        self.inner.files.as_ref().map_or(Ok(()), Files::sync)
+    }
+
+    /// Closes the store, for all handles: calls are answered by [`Error::Closed`] from now on. Before that the append-only file is on the disk,
+    /// and the data is saved if that is [asked for](Options::save_on_close), or there are save points. Others may open the directory then. The
+    /// same happens when the last handle is dropped, but then nobody is told of errors. A script that is running is ended, and is not kept.
+    ///
+    /// # Errors
+    /// [`Error::Write`]: not everything could be kept. The store stays open.
+    pub fn close(&self) -> Result<()> {
+        let inner = &*self.inner;
+        let _turn = inner.closing.lock();
+        if inner.is_closed.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        inner.end(false).inspect_err(|_| inner.is_closed.store(false, Ordering::Relaxed))
     }
 
     /// The engine.
@@ -103,12 +148,11 @@ impl Store {
     pub fn command<A: AsRef<[u8]>>(&self, words: &[A]) -> Result<Reply> {
         let words = words.iter().map(AsRef::as_ref);
         let inner = &*self.inner;
-        let may_run_script = inner.seats.with(&inner.engine, |seat| seat.may_run_script(words.clone()));
-        if may_run_script {
-            let reply = inner.scripts.run(&inner.engine, self.db, vec![words.collect()])?;
-            return whole(&reply);
+        if inner.with(|seat| seat.may_run_script(words.clone()))? {
+            let ran = inner.scripts.run(&inner.engine, self.db, vec![words.collect()])?;
+            return whole(&inner.kept(ran)?);
         }
-        inner.seats.with(&inner.engine, |seat| whole(seat.run(self.db, words)))
+        inner.with(|seat| whole(seat.run(self.db, words)))?
     }
 
     /// Executes a command, and writes the reply as bytes of RESP3 into `reply`, instead of what was there: [`Raw`] reads them. For those who make
@@ -119,15 +163,16 @@ impl Store {
     pub fn command_into<A: AsRef<[u8]>>(&self, words: &[A], reply: &mut Vec<u8>) -> Result<()> {
         let words = words.iter().map(AsRef::as_ref);
         let inner = &*self.inner;
-        let may_run_script = inner.seats.with(&inner.engine, |seat| {
+        let may_run_script = inner.with(|seat| {
             let may_run_script = seat.may_run_script(words.clone());
             if !may_run_script {
                 seat.run_into(self.db, words.clone(), reply);
             }
             may_run_script
-        });
+        })?;
         if may_run_script {
-            *reply = inner.scripts.run(&inner.engine, self.db, vec![words.collect()])?;
+            let ran = inner.scripts.run(&inner.engine, self.db, vec![words.collect()])?;
+            *reply = inner.kept(ran)?;
         }
         Ok(())
     }
@@ -140,13 +185,13 @@ impl Store {
         let inner = &*self.inner;
         let owned = |words: &&[A]| words.iter().map(AsRef::as_ref).collect::<OwnedArgs>();
         let commands: Vec<OwnedArgs> = commands.iter().map(owned).collect();
-        let may_run_script = inner.seats.with(&inner.engine, |seat| {
-            commands.iter().any(|command| seat.may_run_script(command.as_args().iter()))
-        });
+        let may_run_script = inner
+            .with(|seat| commands.iter().any(|command| seat.may_run_script(command.as_args().iter())))?;
         let reply = if may_run_script {
-            whole(&inner.scripts.run_transaction(&inner.engine, self.db, commands)?)
+            let ran = inner.scripts.run_transaction(&inner.engine, self.db, commands)?;
+            whole(&inner.kept(ran)?)
         } else {
-            inner.seats.with(&inner.engine, |seat| whole(seat.run_transaction(self.db, &commands)))
+            inner.with(|seat| whole(seat.run_transaction(self.db, &commands)))?
         };
         match reply? {
             Reply::Array(replies) => Ok(replies),
@@ -160,15 +205,13 @@ impl Store {
     /// # Errors
     /// The system starts no thread.
     pub fn events<A: AsRef<[u8]>>(&self, patterns: &[A], capacity: usize) -> Result<Events> {
+        self.inner.check_open()?;
         self.inner.hub.subscribe(&self.inner.engine, patterns.iter().map(AsRef::as_ref), capacity)
     }
 
     /// The fields of a hash; none if there is no such key.
     fn hash(&self, key: &[u8]) -> Result<Fields> {
-        let inner = &*self.inner;
-        inner.seats.with(&inner.engine, |seat| {
-            seat.hash(self.db, key).map(Option::unwrap_or_default).map_err(error_of)
-        })
+        self.inner.with(|seat| seat.hash(self.db, key).map(Option::unwrap_or_default).map_err(error_of))?
     }
 
     /// Executes a command whose reply `take` reads.
@@ -183,10 +226,51 @@ impl Store {
         more: impl Iterator<Item = &'w [u8]>,
         take: impl FnOnce(Raw<'_>) -> Result<R>,
     ) -> Result<R> {
-        let inner = &*self.inner;
-        inner
-            .seats
-            .with(&inner.engine, |seat| take(Raw::new(seat.run(self.db, words.iter().copied().chain(more)))?))
+        self.inner.with(|seat| take(Raw::new(seat.run(self.db, words.iter().copied().chain(more)))?))?
+    }
+}
+
+impl Inner {
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Relaxed) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Calls with a seat, and keeps what the call has changed before this returns.
+    fn with<R>(&self, call: impl FnOnce(&mut Seat) -> R) -> Result<R> {
+        self.check_open()?;
+        self.kept(self.seats.with(&self.engine, call))
+    }
+
+    /// An outcome that may be returned: what it tells of is kept up to an end in the log.
+    fn kept<R>(&self, (outcome, end): (R, Option<u64>)) -> Result<R> {
+        match (&self.files, end) {
+            (Some(files), Some(end)) => files.keep(end).map(|()| outcome),
+            _ => Ok(outcome),
+        }
+    }
+
+    /// Keeps what is to be kept, and ends the threads; after an error only `at_any_cost`.
+    fn end(&self, at_any_cost: bool) -> Result<()> {
+        let closed = self.files.as_ref().map_or(Ok(()), |files| files.close(at_any_cost));
+        if closed.is_err() && !at_any_cost {
+            return closed;
+        }
+        // Either ends a script that is running, for which the timer may wait.
+        match &self.files {
+            Some(files) => files.end(),
+            None => self.engine.abandon_scripts(),
+        }
+        self.timer.end();
+        closed
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.is_closed.load(Ordering::Relaxed) {
+            // Nobody is there to be told.
+            let _ = self.end(true);
+        }
     }
 }
 
@@ -195,16 +279,16 @@ fn whole(bytes: &[u8]) -> Result<Reply> {
     Raw::new(bytes)?.tree()
 }
 
-/// The thread that looks after the engine ten times a second.
+/// The thread that looks after the engine and its files ten times a second.
 struct Timer {
     stop: Arc<(Mutex<bool>, Condvar)>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Timer {
-    fn start(engine: &Arc<Engine>) -> Result<Timer> {
+    fn start(engine: &Arc<Engine>, persist: Option<&Arc<Persist>>) -> Result<Timer> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
-        let (engine, ends) = (Arc::clone(engine), Arc::clone(&stop));
+        let (engine, persist, ends) = (Arc::clone(engine), persist.cloned(), Arc::clone(&stop));
         let thread = spawn_background("larder-embed", move |_| {
             let mut cron = Cron::new(&engine);
             let (stop, changed) = &*ends;
@@ -212,21 +296,30 @@ impl Timer {
             while !*stop {
                 changed.wait_for(&mut stop, TICK);
                 if !*stop {
-                    parking_lot::MutexGuard::unlocked(&mut stop, || cron.tick());
+                    parking_lot::MutexGuard::unlocked(&mut stop, || {
+                        cron.tick();
+                        if let Some(persist) = &persist {
+                            persist.cron();
+                        }
+                    });
                 }
             }
         });
-        Ok(Timer { stop, thread: Some(thread.map_err(Error::Thread)?) })
+        Ok(Timer { stop, thread: Mutex::new(Some(thread.map_err(Error::Thread)?)) })
+    }
+
+    fn end(&self) {
+        *self.stop.0.lock() = true;
+        self.stop.1.notify_all();
+        if let Some(thread) = self.thread.lock().take() {
+            // One that has panicked has said so.
+            let _: std::thread::Result<()> = thread.join();
+        }
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        *self.stop.0.lock() = true;
-        self.stop.1.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // One that has panicked has said so.
-            let _: std::thread::Result<()> = thread.join();
-        }
+        self.end();
     }
 }

@@ -6,10 +6,13 @@
 //!
 //! Tested by `larder-server/tests/console.rs` and the tests of `larder-embed`.
 
+mod rules;
+
+pub use rules::{Permit, is_about_connection};
+
 use crate::acl::Origin;
 use crate::clients::session::{ConnInfo, ConnKind, Session};
-use crate::command::spec::{Found, Group, flags};
-use crate::command::table::table;
+use crate::command::spec::{Group, flags};
 use crate::context::flow::Flow;
 use crate::delivery::invalidation::Invalidation;
 use crate::delivery::mailbox::{Mail, Wake};
@@ -19,7 +22,8 @@ use crate::execution::{authorization, lookup};
 use crate::worker::Worker;
 use larder_collections::hash::Hash;
 use larder_resp::{Args, OwnedArgs, Protocol, Reply};
-use std::sync::{Arc, LazyLock};
+use rules::{is_harmless, name_of, rule_of};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a command is tried again that is put off, by a pause or a script.
@@ -28,146 +32,6 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 const NOT_NOW: &[u8] = b"BUSY The command is put off; try again later";
 const WAITED: &[u8] = b"ERR The command would wait, which clients of this kind cannot";
-
-/// Commands that change what a connection is, or depend on what came before on it.
-const NEVER: &[&str] = &[
-    "asking",
-    "auth",
-    "client|caching",
-    "client|capa",
-    "client|import-source",
-    "client|reply",
-    "client|tracking",
-    "discard",
-    "exec",
-    "hello",
-    "monitor",
-    "multi",
-    "psubscribe",
-    "psync",
-    "punsubscribe",
-    "quit",
-    "readonly",
-    "readwrite",
-    "replconf",
-    "reset",
-    "script|debug",
-    "select",
-    "ssubscribe",
-    "subscribe",
-    "sunsubscribe",
-    "sync",
-    "unsubscribe",
-    "unwatch",
-    "watch",
-];
-
-/// Commands that change nothing, beside those that the table calls readers of data.
-const HARMLESS: &[&str] = &[
-    "acl|cat",
-    "acl|dryrun",
-    "acl|getuser",
-    "acl|list",
-    "acl|log",
-    "acl|users",
-    "acl|whoami",
-    "client|getname",
-    "client|id",
-    "client|info",
-    "client|list",
-    "cluster|countkeysinslot",
-    "cluster|info",
-    "cluster|keyslot",
-    "cluster|links",
-    "cluster|myid",
-    "cluster|nodes",
-    "cluster|replicas",
-    "cluster|shards",
-    "cluster|slots",
-    "command",
-    "command|count",
-    "command|docs",
-    "command|getkeys",
-    "command|getkeysandflags",
-    "command|info",
-    "command|list",
-    "commandlog|get",
-    "commandlog|len",
-    "config|get",
-    "echo",
-    "function|list",
-    "function|stats",
-    "info",
-    "lastsave",
-    "latency|doctor",
-    "latency|graph",
-    "latency|histogram",
-    "latency|history",
-    "latency|latest",
-    "lolwut",
-    "memory|doctor",
-    "memory|malloc-stats",
-    "memory|stats",
-    "module|list",
-    "ping",
-    "pubsub|channels",
-    "pubsub|numpat",
-    "pubsub|numsub",
-    "pubsub|shardchannels",
-    "pubsub|shardnumsub",
-    "role",
-    "script|exists",
-    "slowlog|get",
-    "slowlog|len",
-    "time",
-];
-
-/// Commands of the groups of data that need more than the data of this process.
-const BEYOND_DATA: &[&str] = &["migrate", "restore-asking", "wait", "waitaof"];
-
-/// Commands of other groups that are about data alone.
-const ABOUT_DATA: &[&str] = &[
-    "command",
-    "command|count",
-    "command|docs",
-    "command|getkeys",
-    "command|getkeysandflags",
-    "command|help",
-    "command|info",
-    "command|list",
-    "config|get",
-    "dbsize",
-    "echo",
-    "flushall",
-    "flushdb",
-    "info",
-    "memory|usage",
-    "ping",
-    "role",
-    "swapdb",
-    "time",
-];
-
-/// What clients may call, beside what their users may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permit {
-    /// What is about data: nothing about connections, files, other servers or the process.
-    Data,
-    /// What changes nothing.
-    Reading,
-    /// All that answers at once.
-    All,
-}
-
-/// For the id of every command, whether it is one of [`NEVER`], and whether it is about data.
-static RULES: LazyLock<Vec<Rule>> =
-    LazyLock::new(|| table().all().iter().map(|found| rule(*found)).collect());
-
-#[derive(Clone, Copy)]
-struct Rule {
-    never: bool,
-    is_about_data: bool,
-}
 
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -417,7 +281,7 @@ impl LocalWorker {
         }
         let engine = Arc::clone(&self.worker.engine);
         let Some(found) = lookup::find_command(&engine, &mut self.worker.state, args) else { return Ok(()) };
-        let rule = RULES[usize::from(found.id)];
+        let rule = rule_of(found);
         if rule.never {
             return Err(CommandError::text(format!(
                 "ERR '{}' is about a connection, and there is none here",
@@ -426,8 +290,9 @@ impl LocalWorker {
         }
         match permit {
             Permit::All => {}
-            Permit::Data if rule.is_about_data => {}
-            Permit::Data => {
+            Permit::Data | Permit::DataAndFiles if rule.is_about_data => {}
+            Permit::DataAndFiles if rule.is_about_files => {}
+            Permit::Data | Permit::DataAndFiles => {
                 return Err(CommandError::text(format!(
                     "ERR '{}' is not about data, and there is no server here",
                     name_of(found)
@@ -469,128 +334,10 @@ impl LocalWorker {
     }
 }
 
-/// Whether a command changes what a connection is, or depends on what came before on it. One that is not known does not.
-pub fn is_about_connection(name: &[u8], subcommand: Option<&[u8]>) -> bool {
-    let Some(found) = table().find(name) else { return false };
-    let found = subcommand.and_then(|sub| table().find_sub(found, sub)).unwrap_or(found);
-    RULES[usize::from(found.id)].never
-}
-
 fn word(name: &[u8]) -> OwnedArgs {
     std::iter::once(name).collect()
 }
 
-fn rule(found: Found) -> Rule {
-    let name = name_of(found);
-    let is_of_data = match found.command.group {
-        Group::Bitmap
-        | Group::Generic
-        | Group::Geo
-        | Group::Hash
-        | Group::HyperLogLog
-        | Group::List
-        | Group::Scripting
-        | Group::Set
-        | Group::SortedSet
-        | Group::Stream
-        | Group::String => !BEYOND_DATA.contains(&&*name),
-        Group::Cluster | Group::Connection | Group::PubSub | Group::Server | Group::Transactions => false,
-    };
-    Rule { never: NEVER.contains(&&*name), is_about_data: is_of_data || ABOUT_DATA.contains(&&*name) }
-}
-
 fn is_over(begun: Instant) -> bool {
     begun.elapsed() >= PATIENCE
-}
-
-/// `name`, or `container|name`.
-fn name_of(found: Found) -> String {
-    match found.parent {
-        Some(parent) => format!("{}|{}", parent.name, found.command.name),
-        None => found.command.name.to_owned(),
-    }
-}
-
-/// Whether a command changes nothing.
-fn is_harmless(found: Found, name: &str, args: Args<'_>) -> bool {
-    if found.command.has_any(flags::WRITE | flags::MAY_REPLICATE) {
-        return false;
-    }
-    let resets_log = name == "acl|log" && args.get(2).is_some_and(|word| word.eq_ignore_ascii_case(b"reset"));
-    !resets_log
-        && (found.command.has(flags::READONLY) || found.command.name == "help" || HARMLESS.contains(&name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_names_are_those_of_commands() {
-        let names: Vec<String> = table().all().iter().map(|found| name_of(*found)).collect();
-        for name in NEVER.iter().chain(HARMLESS).chain(BEYOND_DATA).chain(ABOUT_DATA) {
-            assert!(names.iter().any(|known| known == name), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_is_about_data() {
-        let is_about_data = |name: &str| {
-            let found = table().find_full(name.as_bytes()).expect("it is a command");
-            RULES[usize::from(found.id)].is_about_data
-        };
-        for name in
-            ["get", "hset", "blpop", "eval", "scan", "xread", "flushall", "memory|usage", "object|encoding"]
-        {
-            assert!(is_about_data(name), "{name}");
-        }
-        for name in [
-            "shutdown",
-            "save",
-            "replicaof",
-            "config|set",
-            "migrate",
-            "cluster|meet",
-            "publish",
-            "subscribe",
-            "multi",
-            "wait",
-            "acl|setuser",
-            "debug",
-            "client|kill",
-        ] {
-            assert!(!is_about_data(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_may_change_something_is_not_harmless() {
-        for &found in table().all() {
-            let name = name_of(found);
-            let args: OwnedArgs = name.split('|').map(str::as_bytes).collect();
-            let is_harmless = is_harmless(found, &name, args.as_args());
-            assert!(!is_harmless || !found.command.has_any(flags::WRITE | flags::DENYOOM), "{name}");
-        }
-        for name in [
-            "config|set",
-            "flushall",
-            "eval",
-            "fcall",
-            "debug",
-            "shutdown",
-            "client|kill",
-            "slowlog|reset",
-            "save",
-        ] {
-            let found = table().find_full(name.as_bytes()).expect("it is a command");
-            assert!(!is_harmless(found, name, OwnedArgs::default().as_args()), "{name}");
-        }
-        for name in ["get", "eval_ro", "scan", "memory|usage", "memory|anatomy", "config|help"] {
-            let found = table().find_full(name.as_bytes()).expect("it is a command");
-            assert!(is_harmless(found, name, OwnedArgs::default().as_args()), "{name}");
-        }
-        let log = table().find_full(b"acl|log").expect("it is a command");
-        let reset: OwnedArgs = [&b"ACL"[..], b"LOG", b"Reset"].into_iter().collect();
-        assert!(!is_harmless(log, "acl|log", reset.as_args()));
-    }
 }

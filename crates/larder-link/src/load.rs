@@ -53,7 +53,7 @@ pub struct Loaded<R> {
     pub history: Option<History>,
 }
 
-/// Reads a whole file. No script runs meanwhile.
+/// Reads a whole file. No script runs meanwhile. After an error, [`LoadProgress::loaded_bytes`] says how far it had been read.
 pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules<'_>) -> Result<Loaded<R>> {
     load_opened(engine, &engine.persistence().load, open(engine, source, rules.checks)?, rules)
 }
@@ -75,7 +75,7 @@ pub fn open_snapshot<R: Read>(engine: &Engine, source: R) -> Result<FileReader<R
     Ok(file)
 }
 
-/// Reads what follows. `progress` tells how far it has come.
+/// Reads what follows. `progress` tells how far it has come, after an error as well.
 pub fn load_opened<R: Read>(
     engine: &Engine,
     progress: &LoadProgress,
@@ -120,14 +120,22 @@ fn read_file<R: Read>(
             drop(makers.send((db, std::mem::replace(batch, new_batch()))));
         }
     };
-    while let Some(event) = file.next_event(&mut batch)? {
+    let came_to = |file: &FileReader<R>| {
+        progress.loaded_bytes.store(loaded_before + file.position(), Relaxed);
+    };
+    loop {
+        let next = file.next_event(&mut batch);
+        if !matches!(next, Ok(Some(Event::Key))) {
+            came_to(&file);
+        }
+        let Some(event) = next? else { break };
         match event {
             Event::SelectDb(number) => {
                 hand_over(db, &mut batch);
                 db = database(engine, number)?;
             }
             Event::Key if batch.size_bytes() >= BATCH_BYTES || batch.len() >= BATCH_KEYS => {
-                progress.loaded_bytes.store(loaded_before + file.position(), Relaxed);
+                came_to(&file);
                 hand_over(db, &mut batch);
             }
             Event::Aux(name, value) => place.note(&name, &value),

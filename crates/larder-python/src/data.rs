@@ -48,6 +48,14 @@ impl Data {
         self.store.lock().as_ref().map(|(store, _)| store.clone()).ok_or_else(closed)
     }
 
+    /// Drops the store. Calls of other threads that are executing go on until they are done. In a process that was forked nothing is done.
+    pub fn close(&self) {
+        if self.process == Process::this() {
+            let store = self.store.lock().take();
+            drop_detached(store);
+        }
+    }
+
     /// Does something with the store that may take longer.
     pub fn with_detached<R: Send>(
         &self,
@@ -288,12 +296,8 @@ impl Data {
         Ok(Events::new(events, self.decode))
     }
 
-    /// Drops the store. Calls of other threads that are executing go on until they are done. In a process that was forked nothing is done.
     fn _close_data(&self) {
-        if self.process == Process::this() {
-            let store = self.store.lock().take();
-            drop_detached(store);
-        }
+        self.close();
     }
 
     #[getter]

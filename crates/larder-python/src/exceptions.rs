@@ -16,10 +16,12 @@ exceptions!(
     InternalError,
     LarderError,
     NoPermissionError,
+    NotKeptError,
     OptionError,
     ProtocolError,
     ReadOnlyError,
     ResponseError,
+    StorageError,
     TimeoutError
 );
 

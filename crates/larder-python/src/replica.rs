@@ -3,7 +3,7 @@
 use crate::calls::{detached, drop_detached, drop_or_forget, interruptible, seconds};
 use crate::data::Data;
 use crate::errors;
-use crate::exceptions::closed;
+use crate::exceptions::{OptionError, closed};
 use crate::fork::{Alive, Process};
 use crate::reply;
 use crate::store;
@@ -12,6 +12,7 @@ use larder_embed::{LinkStatus, ReplicaOptions, Wait};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,11 @@ impl Replica {
 #[pymethods]
 impl Replica {
     #[new]
-    #[pyo3(signature = (url, *, patterns = None, decode_responses = false, sync_timeout = 60.0, link_timeout = 10, options = None))]
+    #[pyo3(signature = (
+        url, *, patterns = None, decode_responses = false, sync_timeout = 60.0, link_timeout = 10, options = None,
+        ssl_ca_certs = None, ssl_certfile = None, ssl_keyfile = None, ssl_password = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
         url: String,
@@ -73,6 +78,10 @@ impl Replica {
         sync_timeout: f64,
         link_timeout: u64,
         options: Option<&Bound<'_, PyDict>>,
+        ssl_ca_certs: Option<PathBuf>,
+        ssl_certfile: Option<PathBuf>,
+        ssl_keyfile: Option<PathBuf>,
+        ssl_password: Option<&str>,
     ) -> PyResult<PyClassInitializer<Replica>> {
         let alive = Alive::open()?;
         let mut settings = ReplicaOptions::new()
@@ -82,6 +91,15 @@ impl Replica {
         for pattern in patterns.iter().flatten() {
             settings = settings.pattern(pattern.extract::<Word<'_>>()?);
         }
+        if let Some(path) = ssl_ca_certs {
+            settings = settings.authorities(path);
+        }
+        match (ssl_certfile, ssl_keyfile) {
+            (Some(certificate), Some(key)) => settings = settings.identity(certificate, key),
+            (None, None) => {}
+            _ => return Err(OptionError::new_err("ssl_certfile and ssl_keyfile belong together")),
+        }
+        settings = settings.key_password(ssl_password.unwrap_or_default());
         let connect = move || larder_embed::Replica::connect_with(&url, &settings);
         let connected = interruptible(py, connect)?;
         let replica = connected.map_err(|error| errors::of(py, error, decode_responses))?;

@@ -2,16 +2,19 @@
 
 use crate::data::Data;
 use crate::errors;
-use crate::fork::Alive;
+use crate::fork::{Alive, Process};
 use crate::reply;
 use crate::word::Word;
 use larder_embed::Options;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 
 /// A data store inside of the process.
 #[pyclass(extends = Data, subclass, frozen, module = "larder._larder")]
-pub struct Store;
+pub struct Store {
+    has_files: bool,
+}
 
 /// Options by their names; an underscore stands for a hyphen, and a bool for yes or no.
 ///
@@ -33,18 +36,42 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
 #[pymethods]
 impl Store {
     #[new]
-    #[pyo3(signature = (*, decode_responses = false, db = 0, options = None))]
+    #[pyo3(signature = (*, directory = None, save_on_close = false, decode_responses = false, db = 0, options = None))]
     fn new(
         py: Python<'_>,
+        directory: Option<PathBuf>,
+        save_on_close: bool,
         decode_responses: bool,
         db: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Store>> {
-        let (alive, options) = (Alive::open()?, self::options(options)?);
+        let (alive, mut options) = (Alive::open()?, self::options(options)?);
+        let has_files = directory.is_some();
+        if let Some(directory) = directory {
+            options = options.directory(directory);
+        }
+        if save_on_close {
+            options = options.save_on_close();
+        }
         let opened = crate::calls::detached(py, || larder_embed::Store::open(&options))?;
         let store = opened.map_err(|error| errors::of(py, error, decode_responses))?;
         Ok(PyClassInitializer::from(Data::new(store.database(db), alive, decode_responses))
-            .add_subclass(Store))
+            .add_subclass(Store { has_files }))
+    }
+
+    /// Waits until everything that was written is on the disk.
+    fn sync(this: &Bound<'_, Self>) -> PyResult<()> {
+        this.as_super().get().with_detached(this.py(), larder_embed::Store::sync)
+    }
+
+    /// Keeps what is to be kept, and drops the store. After an error it stays open. In a process that was forked nothing is done.
+    fn _close(this: &Bound<'_, Self>) -> PyResult<()> {
+        let data = this.as_super().get();
+        if this.get().has_files && data.process == Process::this() && data.handle().is_ok() {
+            data.with_detached(this.py(), larder_embed::Store::close)?;
+        }
+        data.close();
+        Ok(())
     }
 
     /// Executes commands, each a sequence of words, as one transaction.

@@ -1,8 +1,8 @@
 //! What the engine asks of the process.
 
+use crate::files;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::Role;
-use crate::persist::Persist;
 use crate::server::Server;
 use crate::settings;
 use crate::supervise::Supervisor;
@@ -13,6 +13,7 @@ use larder_engine::{
     MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
     TlsCertificates,
 };
+use larder_persist::Persist;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -78,7 +79,10 @@ impl ConfigHost for ServerHost {
                 let shared = &self.server.shared;
                 shared.tls.follow(config, &shared.log).map_err(|NotChanged| ApplyError::Tls)
             }
-            "dir" => settings::enter_dir(config).map_err(ApplyError::System),
+            "dir" => {
+                let enter = || settings::enter_dir(config);
+                files::use_dir(&self.server.shared, Path::new(value), enter).map_err(ApplyError::System)
+            }
             "crash-log-enabled" => {
                 crate::crash::fault::catch_signals(value == "yes");
                 Ok(())

@@ -5,8 +5,9 @@
 //! end a connection at the moment in which it is used again: if it has answered nothing, a new one is tried once, as Valkey does.
 //! Tested by `tests/persistence/migrate.rs` and `tests/tls/migrate.rs`.
 
-use crate::tls::{self, PeerLink};
+use crate::tls;
 use larder_engine::{Exchange, ExchangeError};
+use larder_tls::PeerLink;
 use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::{TcpStream, ToSocketAddrs};

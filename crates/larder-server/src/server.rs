@@ -1,8 +1,8 @@
 //! The server as far as it is known before it has an engine. The thread that catches signals and the engine's
 //! host hold it: both are made first.
 
-use crate::persist::Persist;
 use crate::shared::Shared;
+use larder_persist::Persist;
 use std::sync::{Arc, OnceLock};
 
 /// What the threads share, and what keeps the data.

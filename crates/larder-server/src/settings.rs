@@ -89,8 +89,7 @@ fn check_supported(loaded: &Loaded) -> Result<(), SettingsError> {
 
 /// The system's own words for an error, without Rust's number after them.
 pub fn system_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_string()
+    SystemError::text_of(error)
 }
 
 /// Writes the configuration file again, with these lines for the users, and with `all` options or those that need it.
@@ -135,7 +134,7 @@ fn put_in_place(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.sync_all()?;
     fs::rename(temporary, path)?;
-    crate::sys::sync_dir(path)
+    larder_persist::sync_dir(path)
 }
 
 fn read_text(path: &str) -> Result<String, FatalConfig<DirectiveError>> {

@@ -9,6 +9,7 @@ use crate::supervise::Supervisor;
 use crate::tls;
 use larder_engine::config::Config;
 use larder_engine::{Engine, ShutdownFlags};
+use larder_persist::DirLock;
 use mio::{Interest, Registry, Token, Waker};
 use parking_lot::{Condvar, Mutex};
 use std::io;
@@ -37,6 +38,8 @@ pub struct Shared {
     pub tls: tls::Context,
     /// Connections to other servers.
     pub peers: Peers,
+    /// The directory of the files is in use by this server.
+    pub dir_lock: Mutex<Option<DirLock>>,
     /// Who supervises the process; told before anything is served.
     pub supervisor: OnceLock<Supervisor>,
     /// Held by the thread that shuts the server down.
@@ -88,6 +91,7 @@ impl Shared {
             engine: OnceLock::new(),
             tls: tls::Context::default(),
             peers: Peers::default(),
+            dir_lock: Mutex::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),
             shutdown_asked: AtomicBool::new(false),

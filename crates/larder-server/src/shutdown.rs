@@ -4,11 +4,11 @@
 //! error lets the server go on. The cells of the table in `docs/design/persistence.md` are compared with Valkey by
 //! `tests/persistence/states.rs`.
 
-use crate::persist::{CloseError, Persist};
 use crate::process;
 use crate::server::Server;
 use crate::shared::Shared;
 use larder_engine::{Logged, ShutdownFlags};
+use larder_persist::{CloseError, Persist};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};

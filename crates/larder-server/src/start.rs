@@ -3,10 +3,10 @@
 use crate::banner;
 use crate::cluster::{Bus, CannotStart};
 use crate::crash;
+use crate::files;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::{Log, Role};
-use crate::persist::{self, Persist};
 use crate::replication::syncs::Syncs;
 use crate::server::Server;
 use crate::settings::{Settings, SettingsError, system_text};
@@ -16,10 +16,11 @@ use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, replication, shutdown, signals, sys, tls, web};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
 use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
+use larder_persist::{Persist, Process};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -119,6 +120,11 @@ fn run(
         shared.log.warning("Failed to start: keys have been hashed before it was known that they have slots");
         return Err(Aborted);
     }
+    files::use_dir(shared, Path::new("."), || Ok(())).map_err(|error: io::Error| {
+        let dir = shared.config.value("dir");
+        shared.log.warning(&format!("Can't use the directory '{dir}': {error}"));
+        Aborted
+    })?;
     // Before anybody can know of the server.
     let server = Arc::new(Server::new(Arc::clone(shared)));
     signals::watch(Arc::clone(&server)).map_err(|error| abort(shared, &error))?;
@@ -164,8 +170,8 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         shared.log.warning(&error.to_string());
         Aborted
     })?;
-    let persist =
-        Persist::start(Arc::clone(shared), Arc::clone(&engine)).map_err(|error| abort(shared, &error))?;
+    let persist = Persist::start(Arc::clone(shared) as Arc<dyn Process>, Arc::clone(&engine), PathBuf::new())
+        .map_err(|error| abort(shared, &error))?;
     server.complete(Arc::clone(&persist));
     // Nobody is served before the data is there, and the log. From here on clients may change what is to be kept.
     let keeps_log = shared.config.is_yes("appendonly");
@@ -203,7 +209,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
 
 /// Loads the data, while clients that come are told to wait, and begins to log.
 fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
-    persist.load(keeps_log).map_err(|persist::NotLoaded| Aborted)?;
+    persist.load(keeps_log).map_err(|_| Aborted)?;
     if keeps_log {
         persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error))?;
     }

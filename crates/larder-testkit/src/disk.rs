@@ -1,4 +1,4 @@
-//! A disk that fails when a test wants it to, under one server.
+//! A disk that fails when a test wants it to, under one server or another program.
 
 use crate::preload;
 use crate::{Kind, Server};
@@ -24,11 +24,15 @@ impl Default for FaultyDisk {
 impl FaultyDisk {
     /// Starts a server that has this disk.
     pub fn start(&self, kind: Kind, args: &[&str]) -> Server {
-        let preload = format!("LD_PRELOAD={}", library().display());
-        let named = format!("DISK_FAULTS={}", self.faults.display());
+        let [preload, named] = self.environment().map(|(name, value)| format!("{name}={}", value.display()));
         let program = kind.program();
         let program = program.to_str().expect("a path of text");
         Server::start(&["env", &preload, &named, program], args)
+    }
+
+    /// The environment of a program that has this disk.
+    pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [("LD_PRELOAD", library().to_owned()), ("DISK_FAULTS", self.faults.clone())]
     }
 
     /// What fails from now on; see `faulty_disk.c`.

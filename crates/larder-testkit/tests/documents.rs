@@ -40,6 +40,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
     ),
     ("larder-collections", &["raw"]),
     ("larder-lua", &["gateway", "inspect", "scoped"]),
+    ("larder-persist", &["sync_range"]),
     ("larder-python", &["fork"]),
     ("larder-server", &["crash::fault", "memory", "sys::libc_calls", "sys::syslog", "sys::title"]),
 ];

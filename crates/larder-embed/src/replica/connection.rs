@@ -1,37 +1,55 @@
 //! The connection on which writes go to the primary.
 
+use super::security::{Channel, Security};
 use super::url::Address;
 use crate::error::{Error, Result};
 use crate::reply::{self, Reply};
+use larder_link::Wire;
 use larder_resp::encode_command;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 /// A connection that is logged in and works in the database of the address.
 pub struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Source>,
+}
+
+/// A channel as a source of bytes.
+struct Source(Channel);
+
+impl Read for Source {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        Wire::read(&self.0, buf)
+    }
 }
 
 impl Connection {
     /// Connects. No address, no read and no write is waited for longer than `timeout`; looking the name up
     /// may take longer.
-    pub fn open(address: &Address, timeout: Duration) -> Result<Connection> {
+    pub fn open(address: &Address, security: &Security, timeout: Duration) -> Result<Connection> {
         let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
         for place in (address.host.as_str(), address.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&place, timeout) {
-                Ok(stream) => return Connection::introduce(stream, address, timeout),
+                Ok(stream) => return Connection::introduce(stream, address, security, timeout),
                 Err(reason) => error = reason,
             }
         }
         Err(Error::Connection(error))
     }
 
-    fn introduce(stream: TcpStream, address: &Address, timeout: Duration) -> Result<Connection> {
+    fn introduce(
+        stream: TcpStream,
+        address: &Address,
+        security: &Security,
+        timeout: Duration,
+    ) -> Result<Connection> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;
-        let mut connection = Connection { stream: BufReader::new(stream) };
+        let channel = security.channel(stream, &address.host, timeout, &|| true);
+        let channel = channel.map_err(Error::Connection)?;
+        let mut connection = Connection { stream: BufReader::new(Source(channel)) };
         let user = if address.user.is_empty() { "default" } else { &address.user };
         let login = ["AUTH", user, &address.password];
         let login = if address.password.is_empty() { &[][..] } else { &login[..] };
@@ -48,12 +66,7 @@ impl Connection {
 
     /// Whether nothing has come that nobody asked for, and the connection is open.
     pub fn is_quiet(&self) -> bool {
-        let socket = self.stream.get_ref();
-        let is_silent = || {
-            socket.set_nonblocking(true).is_ok()
-                && socket.peek(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-        };
-        self.stream.buffer().is_empty() && is_silent() && socket.set_nonblocking(false).is_ok()
+        self.stream.buffer().is_empty() && self.stream.get_ref().0.is_quiet()
     }
 
     /// Sends commands.
@@ -65,7 +78,7 @@ impl Connection {
         for words in commands {
             encode_command(&mut bytes, words.iter().copied());
         }
-        Ok(self.stream.get_mut().write_all(&bytes)?)
+        Ok(Wire::write_all(&self.stream.get_ref().0, &bytes)?)
     }
 
     /// Waits for one reply.

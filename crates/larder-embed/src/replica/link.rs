@@ -1,12 +1,12 @@
 //! What the link of a replica needs of the program around it.
 
+use super::security::Security;
 use larder_engine::{Engine, LogLevel, MayWait, Overdue, Patterns};
 use larder_link::load::{self, Rules};
 use larder_link::{LinkError, Process, Synchronized, TakeSnapshot, Transfer, Wire};
 use parking_lot::{Condvar, Mutex};
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{self, Read};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct Around {
     stop: AtomicBool,
+    security: Security,
     pub patterns: Option<Arc<Patterns>>,
     /// How many threads wait for something to come.
     waiters: AtomicUsize,
@@ -32,8 +33,8 @@ pub struct Facts {
 
 impl Around {
     /// For a replica that holds the keys of patterns, or all.
-    pub fn new(patterns: Option<Arc<Patterns>>) -> Around {
-        Around { patterns, ..Around::default() }
+    pub fn new(patterns: Option<Arc<Patterns>>, security: Security) -> Around {
+        Around { patterns, security, ..Around::default() }
     }
 
     /// The link is to end.
@@ -82,11 +83,14 @@ impl Process for Around {
     fn secure(
         &self,
         socket: TcpStream,
-        _host: &str,
-        _timeout: Duration,
-        _goes_on: &dyn Fn() -> bool,
+        host: &str,
+        timeout: Duration,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<Arc<dyn Wire>, LinkError> {
-        Ok(Arc::new(Plain(socket)))
+        let channel = self.security.channel(socket, host, timeout, goes_on).map_err(|error| {
+            LinkError::Refused(format!("the TLS handshake with the primary failed: {error}"))
+        })?;
+        Ok(Arc::new(channel))
     }
 
     fn patterns(&self) -> Option<Arc<Patterns>> {
@@ -148,30 +152,5 @@ impl Around {
         engine.take_data(&beside, &turn);
         on_loaded(loaded.history.map_or(0, |history| history.db));
         Ok(loaded.rest.1)
-    }
-}
-
-/// A socket as it is.
-struct Plain(TcpStream);
-
-impl Wire for Plain {
-    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        (&self.0).read(buf)
-    }
-
-    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
-        (&self.0).write_all(bytes)
-    }
-
-    fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.peer_addr()
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
-    }
-
-    fn fd(&self) -> RawFd {
-        self.0.as_raw_fd()
     }
 }

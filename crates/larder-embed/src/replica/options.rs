@@ -1,6 +1,7 @@
 //! How a replica inside of a program is set up.
 
 use crate::store::options::Options;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Options of a replica.
@@ -10,6 +11,10 @@ pub struct ReplicaOptions {
     pub(crate) patterns: Vec<Vec<u8>>,
     pub(crate) patience: Duration,
     pub(crate) timeout_s: u64,
+    pub(crate) authorities: Option<PathBuf>,
+    /// The files of a certificate and of its key.
+    pub(crate) identity: Option<(PathBuf, PathBuf)>,
+    pub(crate) key_password: String,
 }
 
 impl Default for ReplicaOptions {
@@ -19,6 +24,9 @@ impl Default for ReplicaOptions {
             patterns: Vec::new(),
             patience: Duration::from_secs(60),
             timeout_s: 10,
+            authorities: None,
+            identity: None,
+            key_password: String::new(),
         }
     }
 }
@@ -49,6 +57,29 @@ impl ReplicaOptions {
     #[must_use]
     pub fn timeout_s(mut self, seconds: u64) -> ReplicaOptions {
         self.timeout_s = seconds.max(1);
+        self
+    }
+
+    /// The file of the authorities that are trusted, in PEM. A `rediss://` address needs it; the certificate of the primary must be of one of them,
+    /// and for the host of the address.
+    #[must_use]
+    pub fn authorities(mut self, path: impl Into<PathBuf>) -> ReplicaOptions {
+        self.authorities = Some(path.into());
+        self
+    }
+
+    /// The files of a certificate, with those that vouch for it, and of its private key, in PEM: for a primary that asks its clients for one
+    /// (`tls-auth-clients`).
+    #[must_use]
+    pub fn identity(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> ReplicaOptions {
+        self.identity = Some((certificate.into(), key.into()));
+        self
+    }
+
+    /// The password of that key, if it is encrypted (PKCS#8).
+    #[must_use]
+    pub fn key_password(mut self, password: &str) -> ReplicaOptions {
+        password.clone_into(&mut self.key_password);
         self
     }
 

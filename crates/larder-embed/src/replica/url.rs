@@ -1,4 +1,4 @@
-//! Addresses of primaries: `redis://[user[:password]@]host[:port][/database]`, or `valkey://`, or `larder://`.
+//! Addresses of primaries: `redis://[user[:password]@]host[:port][/database]`, or `valkey://`, or `larder://`; with an s after the name, by TLS.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum UrlError {
     Port(String),
     /// It begins with something else.
     Scheme(String),
-    /// TLS is wanted, which this library does not speak.
+    /// TLS is wanted, and this library was built without the feature `tls`.
     Tls,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for UrlError {
             UrlError::Scheme(text) => {
                 write!(f, "'{text}' does not begin with redis://, valkey:// or larder://")
             }
-            UrlError::Tls => f.write_str("TLS to the primary is not supported here"),
+            UrlError::Tls => f.write_str("this library was built without TLS"),
         }
     }
 }
@@ -50,16 +50,19 @@ pub struct Address {
     /// Empty for none.
     pub password: String,
     pub db: usize,
+    /// Whether it is talked to by TLS.
+    pub is_secure: bool,
 }
 
 impl Address {
     /// Reads an address.
     pub fn parse(url: &str) -> Result<Address, UrlError> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| UrlError::Scheme(url.to_owned()))?;
-        if SECURE_SCHEMES.contains(&scheme) {
+        let is_secure = SECURE_SCHEMES.contains(&scheme);
+        if is_secure && !cfg!(feature = "tls") {
             return Err(UrlError::Tls);
         }
-        if !SCHEMES.contains(&scheme) {
+        if !is_secure && !SCHEMES.contains(&scheme) {
             return Err(UrlError::Scheme(scheme.to_owned()));
         }
         let (authority, db) = match rest.split_once('/') {
@@ -71,7 +74,7 @@ impl Address {
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
         let (host, port) = place_of(place)?;
         let (user, password) = (unescaped(user)?, unescaped(password)?);
-        Ok(Address { host: host.to_owned(), port, user, password, db })
+        Ok(Address { host: host.to_owned(), port, user, password, db, is_secure })
     }
 }
 
@@ -129,6 +132,7 @@ mod tests {
             user: user.to_owned(),
             password: password.to_owned(),
             db,
+            is_secure: false,
         };
         for (url, wanted) in [
             ("redis://localhost", address("", "", "localhost", 6379, 0)),
@@ -140,6 +144,11 @@ mod tests {
         ] {
             assert_eq!(Address::parse(url), Ok(wanted), "{url}");
         }
+        let secure = Address { is_secure: true, ..address("", "", "h", 1, 0) };
+        for scheme in SECURE_SCHEMES {
+            let wanted = if cfg!(feature = "tls") { Ok(secure.clone()) } else { Err(UrlError::Tls) };
+            assert_eq!(Address::parse(&format!("{scheme}://h:1")), wanted);
+        }
     }
 
     #[test]
@@ -148,7 +157,6 @@ mod tests {
         for (url, wanted) in [
             ("localhost:6379", UrlError::Scheme(text("localhost:6379"))),
             ("http://h", UrlError::Scheme(text("http"))),
-            ("rediss://h", UrlError::Tls),
             ("redis://", UrlError::Host(text(""))),
             ("redis://:1", UrlError::Host(text(":1"))),
             ("redis://a b", UrlError::Host(text("a b"))),

@@ -1,12 +1,16 @@
 //! Options of a store: those of the server that have a meaning in a library.
 
 use crate::error::{Error, Result};
+use larder_engine::LogLevel;
 use larder_engine::config::Config;
 use larder_engine::config_file::Loaded;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
-/// Options that may be set: what is about the data and how it lies in memory. All others are about connections, files, other servers, or the
-/// memory of a process of its own.
+/// Options that may be set: what is about the data and how it lies in memory. All others are about connections, other servers, or the memory
+/// of a process of its own.
 const KNOWN: &[&str] = &[
     "active-expire-effort",
     "databases",
@@ -30,7 +34,32 @@ const KNOWN: &[&str] = &[
     "zset-max-listpack-value",
 ];
 
-/// What is set for every store: there are no reports of crashes, no port, no files, and nobody to ask for latencies.
+/// Options that may be set where there is a directory: how its files are written and read.
+const OF_FILES: &[&str] = &[
+    "aof-disable-auto-gc",
+    "aof-load-truncated",
+    "aof-rewrite-incremental-fsync",
+    "aof-timestamp-enabled",
+    "aof-use-rdb-preamble",
+    "appenddirname",
+    "appendfilename",
+    "appendfsync",
+    "appendonly",
+    "auto-aof-rewrite-min-size",
+    "auto-aof-rewrite-percentage",
+    "dbfilename",
+    "no-appendfsync-on-rewrite",
+    "rdb-key-save-delay",
+    "rdb-save-incremental-fsync",
+    "rdb-target-version",
+    "rdb-version-check",
+    "rdbchecksum",
+    "rdbcompression",
+    "save",
+    "stop-writes-on-bgsave-error",
+];
+
+/// What is set for every store, before what is given: there are no reports of crashes, no port, no save points, and nobody to ask for latencies.
 const GIVEN: &[(&str, &str)] = &[
     ("appendonly", "no"),
     ("commandlog-execution-slower-than", "-1"),
@@ -42,10 +71,31 @@ const GIVEN: &[(&str, &str)] = &[
     ("save", ""),
 ];
 
+/// Hears a line of the log.
+type Hear = dyn Fn(LogLevel, &str) + Send + Sync;
+
+/// Who hears what a server would write to its log.
+#[derive(Clone)]
+pub(crate) struct Listener(pub Arc<Hear>);
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
 /// Options of a store that is opened.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     set: Vec<(String, String)>,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) saves_at_end: bool,
+    pub(crate) listener: Option<Listener>,
+}
+
+/// Whether an option is one of a store with a directory.
+pub(crate) fn is_known(name: &str) -> bool {
+    KNOWN.contains(&name) || OF_FILES.contains(&name)
 }
 
 impl Options {
@@ -61,6 +111,31 @@ impl Options {
         self
     }
 
+    /// Keeps the data in files below a directory, which is made if it is not there. They are those of the server: what either has written,
+    /// the other reads. By default, as with the server, `appendonly` is no: then only what was saved is found again, by the commands SAVE and
+    /// BGSAVE, at [save points](Options::option) or [at the end](Options::save_on_close). With `appendonly` every write is kept, as
+    /// `appendfsync` says; an RDB file that lies there is not read then.
+    #[must_use]
+    pub fn directory(mut self, path: impl Into<PathBuf>) -> Options {
+        self.directory = Some(path.into());
+        self
+    }
+
+    /// Saves the data to the RDB file when the store is closed, or its last handle dropped. So it is without this if there are save points.
+    #[must_use]
+    pub fn save_on_close(mut self) -> Options {
+        self.saves_at_end = true;
+        self
+    }
+
+    /// Has a function called with what a server would write to its log: above all, why a file was not written. It is called on any thread, and
+    /// must not use the store.
+    #[must_use]
+    pub fn log(mut self, hear: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Options {
+        self.listener = Some(Listener(Arc::new(hear)));
+        self
+    }
+
     /// The configuration of an engine.
     ///
     /// # Errors
@@ -72,8 +147,15 @@ impl Options {
     /// The same with further options, which are not checked against those of a library.
     pub(crate) fn config_with(&self, more: &[(&str, &str)]) -> Result<Config> {
         let config = Config::new(thread::available_parallelism().map_or(1, usize::from));
-        if let Some((name, _)) = self.set.iter().find(|(name, _)| !KNOWN.contains(&name.as_str())) {
+        let has_files = self.directory.is_some();
+        if self.saves_at_end && !has_files {
+            let reason = "takes a directory".to_owned();
+            return Err(Error::Option { name: "save_on_close".to_owned(), reason });
+        }
+        let is_allowed = |name: &str| KNOWN.contains(&name) || has_files && OF_FILES.contains(&name);
+        if let Some((name, _)) = self.set.iter().find(|(name, _)| !is_allowed(name)) {
             let reason = match config.get(name) {
+                Some(_) if OF_FILES.contains(&name.as_str()) => "takes a directory",
                 Some(_) => "has no meaning in a library",
                 None => "there is none of this name",
             };
@@ -115,7 +197,7 @@ mod tests {
     #[test]
     fn the_options_are_those_of_the_server() {
         let config = Config::new(1);
-        for name in KNOWN.iter().chain(GIVEN.iter().map(|(name, _)| name)) {
+        for name in KNOWN.iter().chain(OF_FILES).chain(GIVEN.iter().map(|(name, _)| name)) {
             assert!(config.get(name).is_some(), "{name}");
         }
     }
@@ -128,6 +210,17 @@ mod tests {
             let error = Options::new().option(name, value).config().err();
             assert!(matches!(&error, Some(Error::Option { name: said, .. }) if said == name), "{error:?}");
         }
+    }
+
+    #[test]
+    fn options_of_files_take_a_directory() {
+        let options = Options::new().option("appendonly", "yes").option("save", "60 1 10 100");
+        let refused = options.config().err();
+        assert!(matches!(&refused, Some(Error::Option { name, .. }) if name == "appendonly"), "{refused:?}");
+        let config = options.directory("d").config().unwrap();
+        assert_eq!((config.is_yes("appendonly"), config.value("save").as_str()), (true, "60 1 10 100"));
+        assert_eq!(Options::new().directory("d").config().unwrap().value("save"), "");
+        assert!(Options::new().save_on_close().config().is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::seats::Seat;
 use crate::error::{Error, Result};
-use larder_engine::{Engine, STACK_BYTES_MIN, spawn_background_with_stack};
+use larder_engine::{Engine, Permit, STACK_BYTES_MIN, spawn_background_with_stack};
 use larder_resp::OwnedArgs;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -19,12 +19,17 @@ struct Job {
     db: usize,
     commands: Vec<OwnedArgs>,
     is_transaction: bool,
-    reply: Sender<Vec<u8>>,
+    reply: Sender<Ran>,
 }
 
+/// A reply, and up to where the log is to be kept before it is returned, if more was added to it.
+type Ran = (Vec<u8>, Option<u64>);
+
 /// The way to the thread, which is started with the first script.
-#[derive(Default)]
-pub struct Scripts(Mutex<Option<Running>>);
+pub struct Scripts {
+    running: Mutex<Option<Running>>,
+    permit: Permit,
+}
 
 struct Running {
     /// `None` once it is to end.
@@ -33,11 +38,16 @@ struct Running {
 }
 
 impl Scripts {
-    /// Executes one command; returns its reply.
+    /// The thread is not started.
+    pub fn new(permit: Permit) -> Scripts {
+        Scripts { running: Mutex::default(), permit }
+    }
+
+    /// Executes one command; returns its reply, and up to where the log is to be kept, if more was added to it.
     ///
     /// # Errors
     /// The system starts no thread.
-    pub fn run(&self, engine: &Arc<Engine>, db: usize, commands: Vec<OwnedArgs>) -> Result<Vec<u8>> {
+    pub fn run(&self, engine: &Arc<Engine>, db: usize, commands: Vec<OwnedArgs>) -> Result<Ran> {
         self.ask(engine, db, commands, false)
     }
 
@@ -45,12 +55,7 @@ impl Scripts {
     ///
     /// # Errors
     /// The system starts no thread.
-    pub fn run_transaction(
-        &self,
-        engine: &Arc<Engine>,
-        db: usize,
-        commands: Vec<OwnedArgs>,
-    ) -> Result<Vec<u8>> {
+    pub fn run_transaction(&self, engine: &Arc<Engine>, db: usize, commands: Vec<OwnedArgs>) -> Result<Ran> {
         self.ask(engine, db, commands, true)
     }
 
@@ -60,14 +65,14 @@ impl Scripts {
         db: usize,
         commands: Vec<OwnedArgs>,
         is_transaction: bool,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Ran> {
         let (reply, answered) = channel();
-        let Some(mut running) = self.0.try_lock_for(PATIENCE) else {
-            return Ok(BUSY.to_vec());
+        let Some(mut running) = self.running.try_lock_for(PATIENCE) else {
+            return Ok((BUSY.to_vec(), None));
         };
         let running = match &mut *running {
             Some(running) => running,
-            none => none.insert(start(engine)?),
+            none => none.insert(start(engine, self.permit)?),
         };
         let job = Job { db, commands, is_transaction, reply };
         let sent = running.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
@@ -76,18 +81,19 @@ impl Scripts {
     }
 }
 
-fn start(engine: &Arc<Engine>) -> Result<Running> {
+fn start(engine: &Arc<Engine>, permit: Permit) -> Result<Running> {
     let (jobs, todo) = channel::<Job>();
     let engine = Arc::clone(engine);
     let thread = spawn_background_with_stack("larder-scripts", STACK_BYTES_MIN, move |_| {
-        let mut seat = Seat::new(&engine);
+        let mut seat = Seat::new(&engine, permit);
         for Job { db, commands, is_transaction, reply } in todo {
             let bytes = match &commands[..] {
                 [command] if !is_transaction => seat.run(db, command.as_args().iter()),
                 commands => seat.run_transaction(db, commands),
             };
+            let bytes = bytes.to_vec();
             // Who asked waits.
-            let _ = reply.send(bytes.to_vec());
+            let _ = reply.send((bytes, seat.unkept()));
         }
     });
     Ok(Running { jobs: Some(jobs), thread: Some(thread.map_err(Error::Thread)?) })

@@ -25,23 +25,31 @@ thread_local! {
 }
 
 /// All seats of a store.
-pub struct Seats(Box<[Mutex<Option<Box<Seat>>>]>);
+pub struct Seats {
+    list: Box<[Mutex<Option<Box<Seat>>>]>,
+    /// What may be called.
+    permit: Permit,
+}
 
 impl Seats {
     /// None of them is made.
-    pub fn new() -> Seats {
+    pub fn new(permit: Permit) -> Seats {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let count = (SEATS_PER_PROCESSOR * processors).min(SEATS_MAX);
-        Seats((0..count).map(|_| Mutex::new(None)).collect())
+        Seats { list: (0..count).map(|_| Mutex::new(None)).collect(), permit }
     }
 
-    /// Does something with a seat.
-    pub fn with<R>(&self, engine: &Arc<Engine>, work: impl FnOnce(&mut Seat) -> R) -> R {
+    /// Does something with a seat. Returns what that gives, and up to where the log is to be kept then, if more was added to it: the seat is free by
+    /// then, since that may take long.
+    pub fn with<R>(&self, engine: &Arc<Engine>, work: impl FnOnce(&mut Seat) -> R) -> (R, Option<u64>) {
         // A thread that is ending has no number any more.
-        let own = NUMBER.try_with(|number| *number).unwrap_or(0) % self.0.len();
-        let free = (0..self.0.len()).find_map(|step| self.0[(own + step) % self.0.len()].try_lock());
-        let mut slot = free.unwrap_or_else(|| self.0[own].lock());
-        work(slot.get_or_insert_with(|| Box::new(Seat::new(engine))))
+        let list = &self.list;
+        let own = NUMBER.try_with(|number| *number).unwrap_or(0) % list.len();
+        let free = (0..list.len()).find_map(|step| list[(own + step) % list.len()].try_lock());
+        let mut slot = free.unwrap_or_else(|| list[own].lock());
+        let seat = slot.get_or_insert_with(|| Box::new(Seat::new(engine, self.permit)));
+        let outcome = work(seat);
+        (outcome, seat.unkept())
     }
 }
 
@@ -53,15 +61,26 @@ pub struct Seat {
     words: Vec<u8>,
     spans: Vec<Span>,
     reply: Vec<u8>,
+    permit: Permit,
+    /// Where the effects of its commands end in the log, and up to where somebody was told to keep them.
+    log_end: u64,
+    told: u64,
 }
 
 impl Seat {
     /// One more worker of the engine.
-    pub fn new(engine: &Arc<Engine>) -> Seat {
+    pub fn new(engine: &Arc<Engine>, permit: Permit) -> Seat {
         // Nothing is in the mail that cannot wait for the next command.
         let mut worker = engine.local_worker(Box::new(|| {}));
         let session = worker.open_own();
-        Seat { worker, session, words: Vec::new(), spans: Vec::new(), reply: Vec::new() }
+        let (words, spans, reply) = (Vec::new(), Vec::new(), Vec::new());
+        Seat { worker, session, words, spans, reply, permit, log_end: 0, told: 0 }
+    }
+
+    /// Up to where the log is to be kept, if its commands have added to it since the last call.
+    pub fn unkept(&mut self) -> Option<u64> {
+        let end = self.log_end;
+        (end > std::mem::replace(&mut self.told, end)).then_some(end)
     }
 
     /// Executes a command in a database; returns the reply as it is written for RESP3.
@@ -69,7 +88,7 @@ impl Seat {
         self.begin();
         self.take(words);
         let args = Args::new(&self.words, &self.spans);
-        self.worker.run(&mut self.session, (db, Permit::Data), args, false, &mut self.reply);
+        self.worker.run(&mut self.session, (db, self.permit), args, false, &mut self.reply);
         self.end()
     }
 
@@ -95,7 +114,7 @@ impl Seat {
     /// Executes commands as a transaction; returns the array of their replies, or an error.
     pub fn run_transaction(&mut self, db: usize, commands: &[OwnedArgs]) -> &[u8] {
         self.begin();
-        self.worker.run_transaction(&mut self.session, (db, Permit::Data), commands, &mut self.reply);
+        self.worker.run_transaction(&mut self.session, (db, self.permit), commands, &mut self.reply);
         self.end()
     }
 
@@ -118,7 +137,7 @@ impl Seat {
     }
 
     fn end(&mut self) -> &[u8] {
-        self.worker.end();
+        self.log_end = self.worker.end();
         // What may come (a notice to try again) is for those who wait.
         drop(self.worker.mail());
         &self.reply

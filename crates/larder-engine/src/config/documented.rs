@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::Path;
 
-/// The source of the engine, of the link of a replica and of the server, without their tests and without this folder.
+/// The source of the engine, of the link of a replica, of the files and of the server, without their tests and without this folder.
 fn sources() -> String {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    for root in ["src", "../larder-link/src", "../larder-server/src"].map(|root| engine.join(root)) {
+    let roots = ["src", "../larder-link/src", "../larder-persist/src", "../larder-server/src"];
+    for root in roots.map(|root| engine.join(root)) {
         read_folder(&root, &mut text);
     }
     text

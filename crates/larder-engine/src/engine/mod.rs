@@ -18,7 +18,7 @@ use crate::command::names::Names;
 use crate::config::Config;
 use crate::delivery::invalidations::Receivers;
 use crate::delivery::mailbox::Mailboxes;
-use crate::host::Host;
+use crate::host::{Host, LogLevel};
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
@@ -372,9 +372,14 @@ impl Engine {
         Key::of(bytes)
     }
 
+    /// Writes to the server's log.
+    pub fn log(&self, level: LogLevel, text: &str) {
+        self.host.log(level, text);
+    }
+
     /// Writes a warning to the server's log.
     pub fn log_warning(&self, text: &str) {
-        self.host.log(crate::host::LogLevel::Warning, text);
+        self.log(LogLevel::Warning, text);
     }
 
     /// Itself, for those who may outlive it.

@@ -12,8 +12,7 @@ pub struct SystemError(pub io::Error);
 
 impl fmt::Display for SystemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.0.to_string();
-        f.write_str(text.split(" (os error").next().unwrap_or_default())
+        f.write_str(&SystemError::text_of(&self.0))
     }
 }
 
@@ -30,6 +29,12 @@ impl From<io::Error> for SystemError {
 }
 
 impl SystemError {
+    /// The system's own words for an error, without Rust's number after them.
+    pub fn text_of(error: &io::Error) -> String {
+        let text = error.to_string();
+        text.split(" (os error").next().unwrap_or_default().to_owned()
+    }
+
     /// What a copy of the data answers that a script is debugged on.
     pub(crate) fn on_copy() -> Self {
         SystemError(io::Error::other(ON_COPY))

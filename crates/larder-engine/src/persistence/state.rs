@@ -20,6 +20,8 @@ pub struct Persistence {
     pub keys_to_save: AtomicU64,
     /// The snapshot that is written in the background is not wanted any more.
     pub cancel_save: AtomicBool,
+    /// The threads that write files are to end: what is written in the background is given up.
+    pub ending: AtomicBool,
 }
 
 impl Persistence {

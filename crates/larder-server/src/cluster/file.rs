@@ -3,7 +3,7 @@
 //! A lock on it keeps a second node from using it as long as this one lives. The lock belongs to the file that has the name: a new text is locked
 //! before it takes the name, so that there is no moment at which nobody has it.
 
-use crate::sys::sync_dir;
+use larder_persist::sync_dir;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

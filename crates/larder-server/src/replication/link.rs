@@ -1,14 +1,14 @@
 //! The link to the primary, as a thread of the server.
 
 use super::receive;
-use crate::persist::Persist;
 use crate::shared::Shared;
-use crate::tls::{Fault, PeerLink};
+use crate::tls::Fault;
 use larder_engine::{LogLevel, MayWait, spawn_background};
 use larder_link::{LinkError, Process, TakeSnapshot, Transfer, Wire};
+use larder_persist::Persist;
+use larder_tls::PeerLink;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,27 +60,5 @@ impl TakeSnapshot for Around {
         on_loaded: &mut dyn FnMut(usize),
     ) -> Result<(), LinkError> {
         receive::receive(&self.persist, transfer, may_wait, on_loaded)
-    }
-}
-
-impl Wire for PeerLink {
-    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        PeerLink::read(self, buf)
-    }
-
-    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
-        PeerLink::write_all(self, bytes)
-    }
-
-    fn peer_addr(&self) -> io::Result<SocketAddr> {
-        PeerLink::peer_addr(self)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        PeerLink::local_addr(self)
-    }
-
-    fn fd(&self) -> RawFd {
-        self.as_raw_fd()
     }
 }

@@ -3,11 +3,11 @@
 //! A server that has no keys has nothing to keep until the snapshot has come whole. So where a file is wanted it is written beside loading, which
 //! takes as long as the longer of both and not as the sum.
 
-use crate::persist::temporary::{self, Temporaries};
-use crate::persist::{Persist, Placing, Received, SyncedFile};
 use larder_engine::config::DisklessLoad;
 use larder_engine::{MayWait, wall_s};
 use larder_link::{Link, LinkError, Transfer};
+use larder_persist::temporary::{self, Temporaries};
+use larder_persist::{Persist, Placing, Received, SyncedFile};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -8,10 +8,10 @@
 //! A replica that takes nothing for `repl-timeout` is dropped; the others wait for it until then.
 
 use crate::connection::Stream;
-use crate::persist::{Persist, WriteError, snapshot};
 use larder_engine::config::LinkCompression;
 use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background, wall_ms};
 use larder_link::compression::Encoder;
+use larder_persist::{Persist, WriteError, snapshot};
 use larder_rdb::{BLOCKS_TRAVEL, Version};
 use mio::{Events, Interest, Poll, Token};
 use parking_lot::{Condvar, Mutex};

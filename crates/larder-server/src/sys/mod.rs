@@ -9,20 +9,12 @@ pub mod syslog;
 #[allow(unsafe_code, reason = "the memory of the process's arguments")]
 pub mod title;
 
-pub use libc_calls::{
-    LocalTime, begin_sync, cpu_seconds, finish_sync, glob, local_time, read_to_spare, take_short_turns,
-};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Advice, Gid, Mode, OFlags};
+pub use libc_calls::{LocalTime, cpu_seconds, glob, local_time, read_to_spare, take_short_turns};
+use rustix::fs::{Gid, Mode, OFlags};
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::{param, process, stdio, system, thread};
-use std::fs::File;
 use std::io;
-use std::num::NonZeroU64;
-use std::ops::Range;
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
 /// The name of the machine, as `uname` tells it.
 pub fn host_name() -> String {
@@ -83,28 +75,6 @@ pub fn daemonize() -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Has the kernel drop the pages of a part of a file that are on the disk.
-pub fn forget_pages(file: &File, part: Range<u64>) {
-    let len = part.end.saturating_sub(part.start);
-    // They are dropped later if this fails.
-    let _ = rustix::fs::fadvise(file, part.start, NonZeroU64::new(len), Advice::DontNeed);
-}
-
-/// Waits until a socket can be read from, or also written to, at most this long; says whether it can.
-pub fn wait_for_socket(socket: &impl AsFd, writes: bool, patience: Duration) -> bool {
-    let events = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    // What is too long for the kernel is without an end.
-    let timeout = Timespec::try_from(patience).ok();
-    // After an error the caller finds out what is wrong when it tries the socket.
-    poll(&mut [PollFd::new(socket, events)], timeout.as_ref()).is_ok_and(|ready| ready > 0)
-}
-
-/// Has the directory of a path on the disk.
-pub fn sync_dir(path: &Path) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(dir)?.sync_all()
 }
 
 /// Changes a file's permissions.

@@ -2,13 +2,13 @@
 //! the options makes another one.
 
 use super::certificate::Certificate;
-use super::key::{self, KeyError};
 use super::options::{FileError, Files, Identity, IdentityFiles, Options};
 use super::resumption::SessionCache;
 use super::suites::{self, SuiteError};
 use super::verifier::{Authorities, ClientVerifier, ServerVerifier};
 use larder_engine::config::TlsAuthClients;
 use larder_engine::{CertificateFacts, TlsCertificates};
+use larder_tls::key::{self, KeyError};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;

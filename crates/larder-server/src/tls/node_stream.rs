@@ -3,7 +3,7 @@
 //! Nothing can be written before the handshake is over. The side that dialled takes its steps with [`NodeStream::greet`], the other one
 //! by reading.
 
-use super::session::{Room, Session};
+use larder_tls::session::{Room, Session};
 use mio::net::TcpStream;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;

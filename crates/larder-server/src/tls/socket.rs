@@ -2,7 +2,7 @@
 //! reads from a replica while another thread writes a snapshot to it. Its lock is held for one call, which does not wait.
 //! What workers call for every read and write is kept out of their code: plain connections pay for nothing but the question.
 
-use super::session::{Room, Session};
+use larder_tls::session::{Room, Session};
 use mio::net::TcpStream;
 use parking_lot::Mutex;
 use rustls::ServerConfig;

@@ -6,11 +6,11 @@ mod metrics;
 mod request;
 
 use crate::listen;
-use crate::persist::Persist;
 use crate::shared::Shared;
 use console::Console;
 use larder_engine::config::Config;
 use larder_engine::{Census, spawn_background};
+use larder_persist::Persist;
 use metrics::Metrics;
 use request::Hosts;
 use std::cell::RefCell;

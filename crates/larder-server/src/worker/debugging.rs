@@ -6,12 +6,12 @@
 
 use super::EventLoop;
 use crate::connection::{Connection, Stream};
-use crate::persist::Persist;
-use crate::sys::wait_for_socket;
 use larder_engine::{
     Beside, Flow, LogLevel, MayWait, Received, STACK_BYTES_MIN, Twin, spawn_background_with_stack,
 };
+use larder_persist::Persist;
 use larder_resp::Args;
+use larder_tls::wait_for_socket;
 use std::borrow::BorrowMut;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use super::json::{write_replies, write_text};
 use super::logins::{Anatomy, Login, Logins, Token};
 use super::throttle::Throttle;
-use crate::persist::Persist;
 use larder_engine::config::AppendFsync;
 use larder_engine::{LocalWorker, Mail, Permit, Ran, Session, panic_if_armed, spawn_background};
+use larder_persist::Persist;
 use larder_resp::OwnedArgs;
 use std::io;
 use std::net::IpAddr;

@@ -1,0 +1,207 @@
+//! Making a new base from a snapshot.
+
+use super::file::{AppendFile, State, open_increment, place};
+use super::manifest::{Manifest, Part, Place};
+use crate::error::WriteError;
+use crate::files::{forget_pages_of, put_in_place};
+use crate::pace::Pace;
+use crate::snapshot;
+use crate::state::{Persist, Purpose};
+use crate::temporary::{self, Temporaries};
+use crate::turn::turn_of;
+use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Rewrites the file and records the outcome; the state says already that it is being done.
+pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
+    let started = Instant::now();
+    let outcome = rewrite(file, persist, may_wait);
+    let size = file.size();
+    let mut log = persist.engine.persistence().log.lock();
+    log.rewriting_since_s = None;
+    log.last_took_s = Some(started.elapsed().as_secs());
+    log.last_try_s = wall_s();
+    log.rewrite_failed = outcome.is_err();
+    // Switched on, the file begins with a rewrite: without one nothing is logged.
+    log.rewrite_scheduled |= outcome.is_err() && log.enabled && !persist.engine.append_log().is_on();
+    if outcome.is_ok() {
+        log.waits_for_base = false;
+        log.rewrites += 1;
+        (log.size, log.base_size) = (size, size);
+    }
+    drop(log);
+    persist.engine.serve_ack_waiters();
+    match outcome {
+        Ok(()) => persist.say(LogLevel::Notice, "Background AOF rewrite finished successfully"),
+        Err(error) => persist.say(LogLevel::Warning, &format!("Background AOF rewrite failed: {error}")),
+    }
+}
+
+fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<(), WriteError> {
+    let _reading = persist.snapshot_turn.lock();
+    let was_on = is_kept(persist);
+    let begins = is_enabled(persist) && !was_on;
+    // Without logging there is nothing to follow the base but a file that stays empty.
+    let (increment, mut opened) = begin_increment(file, persist, was_on)?;
+    // Before the manifest knows of it, it is nothing.
+    let listed_later = (!was_on).then(|| file.state.lock().place.path(&increment.name));
+    let turn = turn_of(&persist.engine, Some(may_wait))?;
+    let snapshot = persist.engine.snapshot(&turn, || {
+        let log = persist.engine.append_log();
+        if was_on || begins {
+            opened.take().into_iter().for_each(|opened| file.sink().push_next(opened));
+            log.cut();
+        }
+        if begins {
+            log.set_on(true);
+        }
+    });
+    drop(turn);
+    let outcome = snapshot
+        .ok_or(WriteError::SnapshotTaken)
+        .and_then(|snapshot| replace_base(file, persist, &snapshot, increment, begins));
+    if let Some(path) = listed_later {
+        std::path::absolute(&path).iter().for_each(|path| persist.temporaries.keep(path));
+        if outcome.is_err() || !begins {
+            let _ = fs::remove_file(path);
+        }
+    }
+    if begins && (outcome.is_err() || !is_enabled(persist)) {
+        persist.engine.stop_log(&turn_of(&persist.engine, Some(may_wait))?);
+    }
+    outcome
+}
+
+/// Whether what is done goes into the files that the manifest lists. While DEBUG RELOAD or DEBUG LOADAOF replaces the keyspace by itself, effects are
+/// not wanted, but the log is as it was, and goes on afterwards.
+fn is_kept(persist: &Persist) -> bool {
+    let log = persist.engine.persistence().log.lock();
+    persist.engine.append_log().is_on() || log.enabled && !log.waits_for_base
+}
+
+fn is_enabled(persist: &Persist) -> bool {
+    persist.engine.persistence().log.lock().enabled
+}
+
+/// Makes the file that the log goes over to.
+fn begin_increment(
+    file: &AppendFile,
+    persist: &Persist,
+    was_on: bool,
+) -> Result<(Part, Option<File>), WriteError> {
+    let mut state = file.state.lock();
+    if state.place == Place::default() {
+        state.place = place(persist.config(), &persist.dir);
+        state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
+    }
+    let place = state.place.clone();
+    fs::create_dir_all(&place.dir)?;
+    let part = state.manifest.next_increment(&place);
+    if !was_on {
+        persist.temporaries.add(&std::path::absolute(place.path(&part.name))?)?;
+    }
+    let opened = open_increment(&place.path(&part.name))?;
+    // A file of this name may be left of a rewrite that did not end.
+    opened.set_len(0)?;
+    persist.say(LogLevel::Notice, &format!("Creating AOF incr file {} on background rewrite", part.name));
+    if was_on {
+        // Before anything is written there, the manifest must know of it.
+        state.change(&persist.temporaries, |manifest| manifest.push_increment(part.clone()))?;
+    }
+    Ok((part, Some(opened)))
+}
+
+/// Makes a base that stands for everything before an increment, and has the manifest say so.
+fn replace_base(
+    file: &AppendFile,
+    persist: &Persist,
+    snapshot: &Snapshot,
+    increment: Part,
+    begins: bool,
+) -> Result<(), WriteError> {
+    let (place, manifest) = {
+        let state = file.state.lock();
+        (state.place.clone(), state.manifest.clone())
+    };
+    let base = write_base(persist, snapshot, &place, &manifest)?;
+    let mut state = file.state.lock();
+    state.change(&persist.temporaries, |manifest| {
+        let from = increment.seq;
+        if begins {
+            manifest.push_increment(increment);
+        }
+        manifest.rebase(base, from);
+    })?;
+    let history: Vec<_> = state.manifest.history.iter().map(|part| place.path(&part.name)).collect();
+    drop(state);
+    let mut pace = Pace::of(&persist.engine);
+    if persist.config().is_yes("aof-disable-auto-gc") {
+        return Ok(());
+    }
+    history.iter().for_each(|path| forget_pages_of(path, &mut pace));
+    Ok(forget_history(&mut file.state.lock(), &persist.temporaries)?)
+}
+
+/// Writes a base and puts it in its place.
+pub fn write_base(
+    persist: &Persist,
+    snapshot: &Snapshot,
+    place: &Place,
+    manifest: &Manifest,
+) -> Result<Part, WriteError> {
+    let is_rdb = persist.config().is_yes("aof-use-rdb-preamble");
+    let part = manifest.next_base(place, is_rdb);
+    let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
+    let target = std::path::absolute(place.path(&part.name))?;
+    persist.temporaries.write(&std::path::absolute(temporary)?, |temporary| {
+        if is_rdb {
+            snapshot::write(&persist.engine, snapshot, &persist.options(Purpose::LogBase, false), temporary)?;
+        } else {
+            write_commands(&persist.engine, snapshot, temporary)?;
+        }
+        Ok::<(), WriteError>(put_in_place(temporary, &target, &mut Pace::of(&persist.engine))?)
+    })?;
+    Ok(part)
+}
+
+/// Writes a snapshot as commands.
+fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Result<()> {
+    let mut pace = Pace::of(engine);
+    let mut to = BufWriter::with_capacity(1 << 20, temporary::open(path)?);
+    if engine.config().is_yes("aof-timestamp-enabled") {
+        writeln!(to, "#TS:{}\r", wall_s())?;
+    }
+    for text in snapshot.functions() {
+        to.write_all(&larder_engine::function_command(text))?;
+    }
+    for database in snapshot.databases() {
+        to.write_all(&larder_engine::select_command(database.index))?;
+        let mut bytes = Vec::new();
+        snapshot.for_each(database.index, |record| {
+            bytes.clear();
+            larder_engine::commands_of(&record, &mut bytes);
+            pace.step();
+            if engine.persistence().ending.load(Relaxed) {
+                return Err(io::Error::other("cancelled"));
+            }
+            to.write_all(&bytes)
+        })?;
+    }
+    let file = to.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()
+}
+
+/// Deletes what the manifest lists as history.
+pub(super) fn forget_history(state: &mut State, temporaries: &Temporaries) -> io::Result<()> {
+    let place = state.place.clone();
+    state.change(temporaries, |manifest| {
+        manifest.history.retain(|part| {
+            let removed = fs::remove_file(place.path(&part.name));
+            removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+        });
+    })
+}
