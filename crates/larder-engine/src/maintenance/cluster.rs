@@ -12,13 +12,13 @@ use crate::delivery::publish;
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::execution::redirection::{ends_wait, text_of};
-use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
+use crate::keyspace::hash::{prefix_of_slot, shard_of_slot, slots_of_shard};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
 use crate::replication::replica::Replica;
 use crate::replication::state::LinkState;
-use larder_cluster::{NodeId, SLOTS, SlotMap};
+use larder_cluster::{NodeId, SLOTS, SlotMap, SlotSet};
 use larder_resp::Reply;
 use larder_resp::encode_command;
 use std::collections::BTreeSet;
@@ -142,6 +142,26 @@ impl Engine {
     pub fn keys_in_slot(&self, slot: u16) -> Result<u64, Busy> {
         let data = self.shards.try_lock_one(shard_of_slot(slot))?;
         Ok(data.tables().iter().map(|table| table.count_prefix(prefix_of_slot(slot)) as u64).sum())
+    }
+
+    /// One of these slots that has a key in some database, if there is one. O(segments where such keys would be + slots).
+    ///
+    /// # Errors
+    /// A script keeps a shard.
+    pub fn slot_with_keys(&self, slots: &SlotSet) -> Result<Option<u16>, Busy> {
+        for shard in 0..SHARDS {
+            let asked: Vec<u16> = slots_of_shard(shard).filter(|&slot| slots.contains(slot)).collect();
+            let prefixes: Vec<_> = asked.iter().map(|&slot| prefix_of_slot(slot)).collect();
+            if asked.is_empty() {
+                continue;
+            }
+            let data = self.shards.try_lock_one(shard)?;
+            let mut tables = data.tables().iter();
+            if let Some(at) = tables.find_map(|table| table.find_prefix_in_use(&prefixes)) {
+                return Ok(Some(asked[at]));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether there is any key.
