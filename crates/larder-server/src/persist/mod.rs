@@ -9,7 +9,7 @@ pub mod aof;
 mod close;
 mod error;
 mod files;
-mod pace;
+pub mod pace;
 pub mod snapshot;
 mod start;
 mod state;
