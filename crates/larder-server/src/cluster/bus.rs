@@ -167,12 +167,13 @@ impl Bus {
             self.exports.start(&self.shared, &self.engine);
             self.tick_if_due(persist);
             self.act();
+            self.deeds.delete_some();
         }
     }
 
     /// How long nothing needs to be looked at.
     fn patience(&self) -> Duration {
-        if self.links.has_unread() {
+        if self.links.has_unread() || self.deeds.is_urgent() {
             return Duration::ZERO;
         }
         let is_curious = self.goal.is_some() || !self.waiting.is_empty() || self.deeds.is_pending();
