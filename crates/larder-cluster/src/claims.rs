@@ -1,7 +1,9 @@
 //! Who has which slot: claims, epochs, changes of this node's role.
 
 use crate::cluster::Cluster;
+use crate::config_file;
 use crate::facts::Env;
+use crate::moment::Moment;
 use crate::node_key::NodeKey;
 use crate::packet::NodeFlags;
 use crate::slot_set::SlotSet;
@@ -159,14 +161,18 @@ impl Cluster {
 
     /// Makes this node's epoch the greatest of all without asking anybody; whether it was not.
     pub(crate) fn bump_epoch(&mut self) -> bool {
-        let epochs = self.table.iter().map(|(_, node)| node.config_epoch).max().unwrap_or_default();
-        let greatest = epochs.max(self.current_epoch);
+        let greatest = self.greatest_epoch();
         if self.me().config_epoch != 0 && self.me().config_epoch == greatest {
             return false;
         }
         self.current_epoch = greatest;
         self.take_new_epoch();
         true
+    }
+
+    fn greatest_epoch(&self) -> u64 {
+        let epochs = self.table.iter().map(|(_, node)| node.config_epoch).max().unwrap_or_default();
+        epochs.max(self.current_epoch)
     }
 
     /// The slots of an import that is under way: keys of them may be here, and are not to be seen.
@@ -185,6 +191,24 @@ impl Cluster {
         self.outbox.must_map = true;
     }
 
+    /// The text of `nodes.conf` as it would be after [`Cluster::take_slots`], if nothing else changes until then: writing it takes its time, and
+    /// clients wait for the takeover. [`promises_as_much`](crate::promises_as_much) tells whether it is what is to be saved in the end.
+    pub fn text_if_taken(&self, slots: &SlotSet, now: Moment) -> String {
+        let mut taken = (self.table.clone(), self.open.clone(), self.current_epoch);
+        let (table, open, current_epoch) = &mut taken;
+        for slot in slots.iter() {
+            open.close(slot);
+            table.assign(slot, self.myself);
+        }
+        let greatest = self.greatest_epoch();
+        if self.me().config_epoch == 0 || self.me().config_epoch < greatest {
+            *current_epoch = greatest.saturating_add(1);
+            table[self.myself].config_epoch = *current_epoch;
+        }
+        let epochs = (*current_epoch, self.last_vote_epoch);
+        config_file::print(table, open, epochs, self.settings.tls_cluster, now)
+    }
+
     /// Takes slots from their owners, who have granted it, under a new epoch, and tells all nodes. For atomic migrations.
     pub fn take_slots(&mut self, slots: &SlotSet, env: &Env<'_>) {
         self.reveal_slots(slots);
@@ -195,6 +219,8 @@ impl Cluster {
         }
         self.bump_epoch();
         self.outbox.changed();
+        // What was prepared may have an older address of somebody.
+        self.outbox.notice();
         self.broadcast_pong(false, env);
     }
 }

@@ -85,7 +85,7 @@ fn follow(context: &mut Context<'_>, step: Step) -> CommandResult {
         Step::SnapshotEof => {
             let is_expected = job.advance(ReceivingSnapshot, WaitingForPaused);
             if is_expected {
-                say(context, "REQUEST-PAUSE");
+                context.engine.cluster.send(ForBus::PrepareToTake(job));
             }
             is_expected
         }
