@@ -154,10 +154,10 @@ fn acknowledged_writes_are_not_lost() {
 }
 
 /// A source made by hand.
-struct Source(Client);
+pub struct Source(Client);
 
 impl Source {
-    fn establish(target: &Node, source: &Node, start: u16, end: u16) -> Source {
+    pub fn establish(target: &Node, source: &Node, start: u16, end: u16) -> Source {
         let mut client = target.server.client();
         let line = format!(
             "CLUSTER SYNCSLOTS ESTABLISH SOURCE {} NAME {} SLOTSRANGE {start} {end}",
@@ -170,7 +170,7 @@ impl Source {
         source
     }
 
-    fn say(&mut self, line: &str) {
+    pub fn say(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').collect();
         self.0.send(&words);
     }
