@@ -241,7 +241,7 @@ impl Migration {
 pub struct Migrations {
     /// The newest first.
     jobs: Mutex<VecDeque<Arc<Migration>>>,
-    hidden: HiddenSlots,
+    hidden: SharedSlots,
     /// Exports that read the stream.
     streaming: AtomicUsize,
 }
@@ -278,7 +278,7 @@ impl Migrations {
         }
         for job in new {
             if job.operation == Operation::Import {
-                self.hidden.hide(&job.slots);
+                self.hidden.insert_all(&job.slots);
             }
             jobs.push_front(job);
         }
@@ -292,7 +292,7 @@ impl Migrations {
 
     /// Has the keys of an import seen, as far as they are there. It is over, or about to be.
     pub fn reveal(&self, job: &Migration) {
-        self.hidden.reveal(&job.slots);
+        self.hidden.remove_all(&job.slots);
     }
 
     /// Fails all of a kind that are under way.
@@ -304,7 +304,7 @@ impl Migrations {
 
     /// The slots whose keys are not to be seen.
     #[inline]
-    pub(crate) fn hidden(&self) -> &HiddenSlots {
+    pub(crate) fn hidden(&self) -> &SharedSlots {
         &self.hidden
     }
 
@@ -324,33 +324,35 @@ impl Migrations {
 }
 
 /// A set of slots that all threads may ask.
-pub(crate) struct HiddenSlots {
+pub(crate) struct SharedSlots {
     count: AtomicUsize,
     words: [AtomicU64; SLOTS as usize / 64],
 }
 
-impl Default for HiddenSlots {
+impl Default for SharedSlots {
     fn default() -> Self {
-        HiddenSlots { count: AtomicUsize::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) }
+        SharedSlots { count: AtomicUsize::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 }
 
-impl HiddenSlots {
-    fn hide(&self, slots: &SlotSet) {
+impl SharedSlots {
+    /// Adds slots, of which none is there.
+    pub(crate) fn insert_all(&self, slots: &SlotSet) {
         for slot in slots.iter() {
             self.words[usize::from(slot) / 64].fetch_or(1 << (slot % 64), Ordering::SeqCst);
         }
         self.count.fetch_add(usize::from(slots.len()), Ordering::SeqCst);
     }
 
-    fn reveal(&self, slots: &SlotSet) {
-        let mut revealed = 0;
+    /// Takes slots out, as far as they are there.
+    pub(crate) fn remove_all(&self, slots: &SlotSet) {
+        let mut removed = 0;
         for slot in slots.iter() {
             let bit = 1 << (slot % 64);
             let before = self.words[usize::from(slot) / 64].fetch_and(!bit, Ordering::SeqCst);
-            revealed += usize::from(before & bit != 0);
+            removed += usize::from(before & bit != 0);
         }
-        self.count.fetch_sub(revealed, Ordering::SeqCst);
+        self.count.fetch_sub(removed, Ordering::SeqCst);
     }
 
     /// Whether there is any.
@@ -364,7 +366,7 @@ impl HiddenSlots {
         self.any() && self.words[usize::from(slot) / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 == 1
     }
 
-    /// Whether a key is not to be seen.
+    /// Whether the slot of a key is among them: of a hidden one, it is not to be seen.
     #[inline]
     pub(crate) fn hides(&self, key: &[u8]) -> bool {
         self.any() && self.contains(larder_cluster::key_slot(key))

@@ -241,12 +241,13 @@ impl Engine {
         &self.cluster.migrations
     }
 
-    /// Puts the writes of clients off for a migration. To be called once a migration; [`Engine::settle_writes`] follows.
-    pub fn pause_writes_for_migration(&self) {
-        self.pause.count_migration(true);
+    /// Puts the writes of clients to the slots of a migration off, and those of which it is not known what slot they are about: all that are not
+    /// on one key. To be called once a migration; [`Engine::settle_writes`] follows.
+    pub fn pause_writes_for_migration(&self, slots: &SlotSet) {
+        self.pause.begin_migration(slots);
     }
 
-    /// Waits until no write of a client is under way, while they are put off.
+    /// Waits until no write of a client is under way that is put off by now.
     ///
     /// # Errors
     /// A script keeps the shards: to be called again.
@@ -256,8 +257,8 @@ impl Engine {
     }
 
     /// Ends the pause of a migration.
-    pub fn resume_writes_after_migration(&self) {
-        self.pause.count_migration(false);
+    pub fn resume_writes_after_migration(&self, slots: &SlotSet) {
+        self.pause.end_migration(slots);
         self.retry_put_off();
     }
 

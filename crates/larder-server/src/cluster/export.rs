@@ -97,22 +97,23 @@ impl Ended {
     }
 }
 
-/// The pause of writes; over when it is dropped.
+/// The pause of writes to the slots; over when it is dropped.
 struct Pause<'e> {
     engine: &'e Engine,
+    job: &'e Migration,
     since: Instant,
 }
 
 impl<'e> Pause<'e> {
-    fn begin(engine: &'e Engine) -> Pause<'e> {
-        engine.pause_writes_for_migration();
-        Pause { engine, since: Instant::now() }
+    fn begin(engine: &'e Engine, job: &'e Migration) -> Pause<'e> {
+        engine.pause_writes_for_migration(&job.slots);
+        Pause { engine, job, since: Instant::now() }
     }
 }
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
-        self.engine.resume_writes_after_migration();
+        self.engine.resume_writes_after_migration(&self.job.slots);
     }
 }
 
@@ -291,7 +292,7 @@ impl<'e> Export<'e> {
                 std::thread::sleep(LOOK);
             }
         }
-        let pause = Pause::begin(self.engine);
+        let pause = Pause::begin(self.engine, self.job);
         while self.engine.settle_writes().is_err() {
             self.look()?;
             self.check_pause(&pause)?;
