@@ -99,7 +99,7 @@ impl SlotKeys {
     fn run(&mut self, args: &OwnedArgs) -> Result<(), Busy> {
         self.worker.tick();
         let mut reply = Vec::new();
-        // Whoever ends a pause may be waiting for this very thread.
+        // The one that ends a pause may be waiting for this very thread.
         let is_done = self.worker.execute_patiently(&mut self.session, args.as_args(), &mut reply, |_| false);
         self.worker.finish_round();
         if is_done { Ok(()) } else { Err(Busy) }

@@ -53,7 +53,7 @@ impl NodesFile {
     /// What is prepared is not needed any more.
     pub fn forget_prepared(&mut self) {
         if self.prepared.take().is_some() {
-            // Whoever prepares the next text overwrites it.
+            // The next text that is prepared overwrites it.
             let _ = fs::remove_file(self.beside(NEXT));
         }
     }
