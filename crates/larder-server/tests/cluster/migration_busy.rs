@@ -91,7 +91,7 @@ impl Model {
     fn check(&self, names: &[String], client: &mut Follower<'_>) {
         for name in names {
             let (number, list) = (format!("{name}n"), format!("{name}l"));
-            let expected = self.numbers.get(&number).map_or("(nil)".to_owned(), i64::to_string);
+            let expected = self.numbers.get(&number).map(i64::to_string).unwrap_or_default();
             assert_eq!(text(&client.ask(&["GET", &number])), expected, "{number}");
             let found = client.ask(&["LRANGE", &list, "0", "-1"]);
             let found: Vec<String> = found.items().iter().map(Value::text).collect();

@@ -95,7 +95,8 @@ fn a_source_that_fails_leaves_the_keys_to_its_replica() {
         let mut asked = [0; 7];
         link.read_exact(&mut asked).expect("it is asked");
         link.write_all(b"+OK\r\n").expect("it takes the answer");
-        until("the keys are sent", || newest(&group.nodes[0], "state") == "waiting-to-pause");
+        let sends = ["waiting-to-snapshot", "snapshotting", "waiting-to-pause"];
+        until("the keys are sent", || sends.contains(&newest(&group.nodes[0], "state").as_str()));
         let late = tag("late", |slot| slot < 4000);
         group.nodes[0].must(&format!("SET {late} {late}"));
         keys.push(late);
@@ -106,8 +107,9 @@ fn a_source_that_fails_leaves_the_keys_to_its_replica() {
         assert_eq!(newest(r, "state"), "", "{kind:?}: it was its primary's");
         check(&keys, c, r, &[b]);
         b.must("CONFIG SET cluster-announce-port 0");
-        let port = format!(":{}@", b.server.port());
-        until("the others know its port", || r.line_about(&target)[1].contains(&port));
+        let (port, theirs) = (format!(":{}", b.server.port()), tag("b", |slot| (6000..7000).contains(&slot)));
+        let sends_there = |node: &Node| node.ask(&format!("GET {theirs}")).ends_with(&port);
+        until("clients are sent to its port", || [c, r].into_iter().all(sends_there));
         migrate(r, b, 0, 4000);
         check(&keys, c, b, &[r]);
     }
