@@ -13,7 +13,7 @@ pub enum Action {
     /// that is in this text. A node that cannot write must not go on.
     Save(String),
     /// Writes it so that it survives the end of this process, and, soon, a crash of the machine: nothing is promised but which slots an operator
-    /// has moved, which other nodes know as well.
+    /// has moved, or this node has lost, which other nodes know as well.
     Write(String),
     /// Follows another primary: stops following the one before, and takes this one's data.
     BecomeReplicaOf {
@@ -32,6 +32,8 @@ pub enum Action {
     FlushAll,
     /// Hands this map to those that serve clients, in place of the one before.
     UseSlotMap(Arc<SlotMap>),
+    /// Waits until what the last [`Action::Write`] wrote survives a crash, as with [`Action::Save`].
+    Sync,
     /// Deletes the keys of slots that this node has lost.
     DropSlotKeys(SlotSet),
     /// Pauses the writes of clients; then [`crate::Cluster::writes_paused`] is called.

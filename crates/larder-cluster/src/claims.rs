@@ -1,7 +1,9 @@
 //! Who has which slot: claims, epochs, changes of this node's role.
 
 use crate::cluster::Cluster;
+use crate::config_file;
 use crate::facts::Env;
+use crate::moment::Moment;
 use crate::node_key::NodeKey;
 use crate::packet::NodeFlags;
 use crate::slot_set::SlotSet;
@@ -20,7 +22,7 @@ impl Cluster {
         let had_slots = !self.table[head].slots.is_empty();
         let mut lost = 0;
         for slot in claimed.iter() {
-            lost += u32::from(self.claim_slot(slot, claimant, config_epoch, head, env));
+            lost += u32::from(self.claim_slot(slot, claimant, config_epoch, head));
         }
         let given_up: Vec<u16> =
             self.table[claimant].slots.iter().filter(|&slot| !claimed.contains(slot)).collect();
@@ -35,14 +37,7 @@ impl Cluster {
     }
 
     /// One slot of a claim; whether it was this node's, or its primary's.
-    fn claim_slot(
-        &mut self,
-        slot: u16,
-        claimant: NodeKey,
-        config_epoch: u64,
-        head: NodeKey,
-        env: &Env<'_>,
-    ) -> bool {
+    fn claim_slot(&mut self, slot: u16, claimant: NodeKey, config_epoch: u64, head: NodeKey) -> bool {
         let owner = self.table.owner(slot);
         if owner == Some(claimant) {
             self.unclaimed.remove(slot);
@@ -54,10 +49,10 @@ impl Cluster {
         if !is_free {
             return false;
         }
-        if owner == Some(self.myself) && env.facts.keys_in_slot(slot) > 0 {
-            self.outbox.dropped.insert(slot);
-        }
         if owner == Some(self.myself) {
+            // Whether there are any keys is left to the one who deletes them: clients may wait for the map, and counting the keys of
+            // thousands of slots takes tens of ms.
+            self.outbox.dropped.insert(slot);
             self.open.migrating.remove(&slot);
         }
         self.retarget_import(slot, claimant);
@@ -166,14 +161,18 @@ impl Cluster {
 
     /// Makes this node's epoch the greatest of all without asking anybody; whether it was not.
     pub(crate) fn bump_epoch(&mut self) -> bool {
-        let epochs = self.table.iter().map(|(_, node)| node.config_epoch).max().unwrap_or_default();
-        let greatest = epochs.max(self.current_epoch);
+        let greatest = self.greatest_epoch();
         if self.me().config_epoch != 0 && self.me().config_epoch == greatest {
             return false;
         }
         self.current_epoch = greatest;
         self.take_new_epoch();
         true
+    }
+
+    fn greatest_epoch(&self) -> u64 {
+        let epochs = self.table.iter().map(|(_, node)| node.config_epoch).max().unwrap_or_default();
+        epochs.max(self.current_epoch)
     }
 
     /// The slots of an import that is under way: keys of them may be here, and are not to be seen.
@@ -192,6 +191,24 @@ impl Cluster {
         self.outbox.must_map = true;
     }
 
+    /// The text of `nodes.conf` as it would be after [`Cluster::take_slots`], if nothing else changes until then: writing it takes its time, and
+    /// clients wait for the takeover. [`promises_as_much`](crate::promises_as_much) tells whether it is what is to be saved in the end.
+    pub fn text_if_taken(&self, slots: &SlotSet, now: Moment) -> String {
+        let mut taken = (self.table.clone(), self.open.clone(), self.current_epoch);
+        let (table, open, current_epoch) = &mut taken;
+        for slot in slots.iter() {
+            open.close(slot);
+            table.assign(slot, self.myself);
+        }
+        let greatest = self.greatest_epoch();
+        if self.me().config_epoch == 0 || self.me().config_epoch < greatest {
+            *current_epoch = greatest.saturating_add(1);
+            table[self.myself].config_epoch = *current_epoch;
+        }
+        let epochs = (*current_epoch, self.last_vote_epoch);
+        config_file::print(table, open, epochs, self.settings.tls_cluster, now)
+    }
+
     /// Takes slots from their owners, who have granted it, under a new epoch, and tells all nodes. For atomic migrations.
     pub fn take_slots(&mut self, slots: &SlotSet, env: &Env<'_>) {
         self.reveal_slots(slots);
@@ -202,6 +219,8 @@ impl Cluster {
         }
         self.bump_epoch();
         self.outbox.changed();
+        // What was prepared may have an older address of somebody.
+        self.outbox.notice();
         self.broadcast_pong(false, env);
     }
 }

@@ -46,6 +46,8 @@ pub struct Cluster {
     /// Numbers packets, so that no node is twice in one.
     pub(crate) gossip_round: u64,
     following: Option<(NodeId, Address)>,
+    /// The slots of this node in the last map that was handed out.
+    shown: SlotSet,
     versions: u64,
 }
 
@@ -87,6 +89,7 @@ impl Cluster {
             unreachable: 0,
             gossip_round: 0,
             following: None,
+            shown: SlotSet::new(),
             versions: 0,
         };
         cluster.outbox.changed();
@@ -233,19 +236,23 @@ impl Cluster {
         if std::mem::take(&mut self.outbox.must_judge) {
             self.judge(env);
         }
-        let mut actions = Vec::new();
         let must_write = std::mem::take(&mut self.outbox.must_write);
-        if std::mem::take(&mut self.outbox.must_save) {
-            actions.push(Action::Save(self.saved_text(env.now)));
-        } else if must_write {
-            actions.push(Action::Write(self.saved_text(env.now)));
-        }
-        actions.extend(self.take_role());
-        if std::mem::take(&mut self.outbox.must_flush) {
-            actions.push(Action::FlushAll);
-        }
-        if std::mem::take(&mut self.outbox.must_map) {
-            actions.push(Action::UseSlotMap(Arc::new(self.slot_map())));
+        let must_save = std::mem::take(&mut self.outbox.must_save);
+        let must_map = std::mem::take(&mut self.outbox.must_map);
+        let must_flush = std::mem::take(&mut self.outbox.must_flush);
+        let text = (must_save || must_write).then(|| self.saved_text(env.now));
+        let role = self.take_role();
+        let is_smaller = must_map && self.has_only_lost_slots() && role.is_none() && !must_flush;
+        let map = must_map.then(|| Action::UseSlotMap(Arc::new(self.slot_map())));
+        let mut actions = Vec::new();
+        if must_save && is_smaller {
+            // Clients may be waiting to be told where to go, and the disk takes its time. What they are told is no promise of this node.
+            actions.extend(text.map(Action::Write).into_iter().chain(map).chain([Action::Sync]));
+        } else {
+            actions.extend(text.map(if must_save { Action::Save } else { Action::Write }));
+            actions.extend(role);
+            actions.extend(must_flush.then_some(Action::FlushAll));
+            actions.extend(map);
         }
         actions.extend(self.take_dropped());
         actions.extend(self.outbox.take());
@@ -256,6 +263,12 @@ impl Cluster {
     pub fn saved_text(&self, now: Moment) -> String {
         let epochs = (self.current_epoch, self.last_vote_epoch);
         config_file::print(&self.table, &self.open, epochs, self.settings.tls_cluster, now)
+    }
+
+    /// Whether this node has lost slots since the last map, and none has come to it.
+    fn has_only_lost_slots(&self) -> bool {
+        let slots = &self.me().slots;
+        slots.len() < self.shown.len() && slots.iter().all(|slot| self.shown.contains(slot))
     }
 
     /// The change of role, if this node has to follow another node than the one that it follows, or none.
@@ -292,6 +305,7 @@ impl Cluster {
     /// A picture for those who serve clients. O(nodes + slots).
     fn slot_map(&mut self) -> SlotMap {
         self.versions += 1;
+        self.shown = self.me().slots.clone();
         let known: Vec<(NodeKey, &Node)> =
             self.table.iter().filter(|(_, node)| !node.is_handshake()).collect();
         let places: HashMap<NodeKey, u16> =

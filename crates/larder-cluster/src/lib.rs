@@ -9,7 +9,7 @@
 //!  accepted, connected, closed, receive  --+           +-->  Save, Write        before what it promises
 //!  tick, ten times a second              --+- Cluster -+-->  BecomeReplicaOf, Promote, FlushAll
 //!  command, publish, configure           --+           +-->  UseSlotMap         for those that serve clients
-//!  writes_paused, offset_reached         --+           +-->  DropSlotKeys
+//!  writes_paused, offset_reached         --+           +-->  Sync, DropSlotKeys
 //!  take_slots                            --+           +-->  in the order in which they arose: PauseWrites,
 //!                                                            ResumeWrites, WaitForOffset, Dial, Send,
 //!                                                            Close, Deliver
@@ -28,8 +28,9 @@
 //!   `failover`, `manual_failover`, `replica_migration`, `receive`, `tick`, `commands`, `views`.
 //!
 //! Invariants:
-//! - C1: a vote, an epoch that is begun, and slots that are claimed are in the text of a `Save` before they
-//!   are in a packet; slots that an operator moves without a new epoch in that of a `Write`.
+//! - C1: a vote, an epoch that is begun, and slots that are claimed are in the text of a `Save`, or of a `Write` with a `Sync`, before they
+//!   are in a packet; slots that an operator moves without a new epoch in that of a `Write`. A map in which the node has a slot that it did not
+//!   have comes after a `Save`, too.
 //! - C2: a node votes once in an epoch, over all its lives.
 //! - C3: a slot goes to another primary only under a later epoch, or if its owner has ceased to claim it.
 //! - C4: any bytes on any link leave a state that is consistent (`check_invariants`, those of `table` among it), and cost memory in
@@ -80,7 +81,9 @@ mod views;
 pub use action::Action;
 pub use cluster::Cluster;
 pub use commands::{Command, CommandError, FailoverMode, Origin, Reply, SlotState};
-pub use config_file::{ConfigError, SavedConfig, SavedNode, Wrong, parse as parse_nodes_conf};
+pub use config_file::{
+    ConfigError, SavedConfig, SavedNode, Wrong, parse as parse_nodes_conf, promises_as_much,
+};
 pub use facts::{Env, Facts};
 pub use id::{ID_BYTES, NodeId};
 pub use key_slot::{crc16, hash_tag, key_slot, pattern_slot};

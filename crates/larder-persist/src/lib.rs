@@ -32,7 +32,9 @@ pub use error::{
     WriteError,
 };
 pub use files::sync_dir;
+pub use pace::Pace;
 pub use process::Process;
 pub use start::{Placing, Received};
 pub use state::{Options, Persist, Purpose};
+pub use sync_range::begin_sync;
 pub use synced_file::SyncedFile;

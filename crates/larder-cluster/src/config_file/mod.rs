@@ -14,5 +14,5 @@
 mod parse;
 mod print;
 
-pub use parse::{ConfigError, SavedConfig, SavedNode, Wrong, parse};
+pub use parse::{ConfigError, SavedConfig, SavedNode, Wrong, parse, promises_as_much};
 pub(crate) use print::print;

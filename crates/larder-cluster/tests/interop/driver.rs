@@ -188,6 +188,7 @@ impl Driver {
 
     fn perform(&mut self, action: Action) {
         match action {
+            Action::Sync => {}
             Action::Save(text) | Action::Write(text) => {
                 parse_nodes_conf(text.as_bytes()).expect("a node reads what it wrote");
                 self.saved = text;

@@ -2,7 +2,7 @@
 
 use crate::settle::settle;
 use crate::world::World;
-use larder_cluster::SLOTS;
+use larder_cluster::{SLOTS, SlotSet};
 
 /// A cluster of primaries with as many replicas each, that has settled.
 pub fn make(primaries: usize, replicas: usize, seed: u64, node_timeout_ms: u64) -> World {
@@ -39,14 +39,26 @@ pub fn meet(world: &mut World, at: usize, other: usize) {
 pub struct Chaos {
     /// For how long, in ms.
     pub time_ms: u64,
-    /// Whether epochs may be begun without votes.
-    pub may_bump: bool,
+    /// What operators do meanwhile.
+    pub operators: Operators,
+}
+
+/// What operators do beside manual failovers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Operators {
+    Nothing,
+    /// They begin epochs without votes, and move slots by SETSLOT.
+    BumpAndMove,
+    /// They have slots migrate atomically. Machines may be lost as well: what is written and not synced is gone.
+    Migrate,
 }
 
 pub fn disturb(world: &mut World, chaos: Chaos) {
-    if chaos.may_bump {
+    if chaos.operators != Operators::Nothing {
         world.laws.epochs_are_unique = false;
     }
+    // A slot that SETSLOT moves may be lost with the machine.
+    world.loses_machines = chaos.operators != Operators::BumpAndMove;
     if world.rng.bool() {
         world.crash_one_in = Some(world.rng.u32(200..4000));
     }
@@ -68,7 +80,7 @@ pub fn disturb(world: &mut World, chaos: Chaos) {
 
 fn disturb_once(world: &mut World, chaos: Chaos) {
     let at = world.rng.usize(..world.nodes.len());
-    let kinds = if chaos.may_bump { 16 } else { 13 };
+    let kinds = if chaos.operators == Operators::Nothing { 13 } else { 16 };
     match world.rng.u8(..kinds) {
         0 => {
             for side in 0..world.nodes.len() {
@@ -92,6 +104,7 @@ fn disturb_once(world: &mut World, chaos: Chaos) {
         // One node alone: if all move while they are cut off, nobody can find anybody.
         12 if world.is_up(0) => world.move_node(0),
         12 => (),
+        13.. if chaos.operators == Operators::Migrate => take_slots(world, at),
         13 => drop(world.command(at, "BUMPEPOCH")),
         14 => drop(world.command(at, "FAILOVER TAKEOVER")),
         _ => move_slot(world, at),
@@ -113,6 +126,24 @@ fn write(world: &mut World, at: usize) {
         if let Some(&slot) = slots.first() {
             world.nodes[at].server.keys.insert(slot);
         }
+    }
+}
+
+/// Slots change hands by an atomic migration: the source is there, and has granted it.
+fn take_slots(world: &mut World, to: usize) {
+    let slot = world.rng.u16(..SLOTS);
+    if !world.is_up(to) || !world.cluster(to).me().is_primary() {
+        return;
+    }
+    let table = world.cluster(to).table();
+    let owner = table.owner(slot).map(|owner| table[owner].id);
+    let from = (0..world.nodes.len()).find(|&at| world.is_up(at) && Some(world.id(at)) == owner);
+    let Some(from) = from.filter(|&from| from != to) else { return };
+    let has = |slot: &u16| world.cluster(from).me().slots().contains(*slot);
+    let is_known = |slot: &u16| table.owner(*slot).map(|owner| table[owner].id) == owner;
+    let slots: SlotSet = (slot..SLOTS).take(100).filter(has).filter(is_known).collect();
+    if !slots.is_empty() && world.cluster(from).me().is_primary() {
+        world.input(to, |cluster, env| cluster.take_slots(&slots, env));
     }
 }
 

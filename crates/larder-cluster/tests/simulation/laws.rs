@@ -1,7 +1,7 @@
 //! What must never happen, whatever the network does.
 //!
 //! - L1: a node does not vote twice in an epoch.
-//! - L2: a vote, an epoch that is begun, and the epoch of own slots are in `nodes.conf` before they are said.
+//! - L2: a vote, an epoch that is begun, and the epoch of own slots are in `nodes.conf`, on the disk, before they are said.
 //! - L3: no two primaries have one slot in the same epoch (checked by the world when a slot map is new).
 //! - L4: what is saved can be read, and never goes back: neither the epoch of the last vote nor the highest epoch.
 //! - L5: what is sent is a packet.

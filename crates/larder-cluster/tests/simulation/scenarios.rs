@@ -4,7 +4,7 @@ use crate::chaos::{make, meet};
 use crate::settle::{settle, unsettled, views};
 use crate::world::World;
 use larder_cluster::packet::NodeFlags;
-use larder_cluster::{NodeId, Reply, SlotSet};
+use larder_cluster::{NodeId, Reply, SlotSet, promises_as_much};
 
 const TIMEOUT: u64 = 1000;
 const BOUND: u64 = 30_000;
@@ -254,7 +254,11 @@ fn slots_are_taken_at_once() {
     world.nodes[0].server.keys.insert(15);
     world.input(1, |cluster, _| cluster.hide_slots(&slots));
     assert_eq!(world.nodes[1].map.as_ref().expect("it has one").hidden, slots);
+    let prepared = world.input(1, |cluster, env| cluster.text_if_taken(&slots, env.now)).expect("it is up");
+    assert!(!promises_as_much(&prepared, &world.nodes[1].saved));
+    world.run(1);
     world.input(1, |cluster, env| cluster.take_slots(&slots, env));
+    assert!(promises_as_much(&prepared, &world.nodes[1].saved), "{prepared}\n{}", world.nodes[1].saved);
     assert!(world.nodes[1].map.as_ref().is_some_and(|map| map.is_mine(15) && map.hidden.is_empty()));
     until(&mut world, "the old owner has dropped the keys", |world| world.nodes[0].server.keys.is_empty());
     settle(&mut world, BOUND);

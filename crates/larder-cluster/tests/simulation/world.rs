@@ -54,6 +54,9 @@ pub struct SimNode {
     pub server: Server,
     /// `nodes.conf`.
     pub saved: String,
+    /// The same as the disk has it, when the machine is gone.
+    pub synced: String,
+    pub is_synced: bool,
     pub map: Option<Arc<SlotMap>>,
     /// By how much its wall clock is wrong, in ms.
     pub skew: i64,
@@ -88,6 +91,8 @@ pub struct World {
     pub laws: Laws,
     /// How many inputs there were.
     pub inputs: u64,
+    /// Whether what is not on the disk may be lost with a node.
+    pub loses_machines: bool,
     /// A crash in the middle of actions: once in this many lists, if at all.
     pub crash_one_in: Option<u32>,
     /// The state is checked after one of this many inputs.
@@ -108,6 +113,7 @@ impl World {
             rng: Rng::with_seed(seed),
             laws: Laws::default(),
             inputs: 0,
+            loses_machines: false,
             crash_one_in: None,
             check_one_in: 50,
             gather_ms: 0,
@@ -124,6 +130,8 @@ impl World {
                 life: 0,
                 server: Server::default(),
                 saved: String::new(),
+                synced: String::new(),
+                is_synced: true,
                 map: None,
                 skew: 0,
                 is_acting: false,
@@ -165,6 +173,9 @@ impl World {
     pub fn crash(&mut self, at: usize) {
         if self.nodes[at].cluster.take().is_none() {
             return;
+        }
+        if self.loses_machines && self.rng.bool() {
+            self.nodes[at].saved = self.nodes[at].synced.clone();
         }
         for id in self.network.of(Some(at)) {
             self.break_connection(id);
@@ -271,10 +282,12 @@ impl World {
         let life = self.nodes[at].life;
         let node = &mut self.nodes[at];
         match action {
-            Action::Save(text) | Action::Write(text) => {
+            Action::Save(text) => {
                 self.laws.saved(at, &text);
-                node.saved = text;
+                (node.saved, node.synced, node.is_synced) = (text.clone(), text, true);
             }
+            Action::Write(text) => (node.saved, node.is_synced) = (text, false),
+            Action::Sync => self.sync(at),
             Action::BecomeReplicaOf { id, .. } => {
                 node.server.following = Some(id);
                 node.server.last_contact = self.now;
@@ -317,6 +330,15 @@ impl World {
         }
     }
 
+    /// What was written is on the disk from now on.
+    fn sync(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        if !std::mem::replace(&mut node.is_synced, true) {
+            node.synced.clone_from(&node.saved);
+            self.laws.saved(at, &node.synced);
+        }
+    }
+
     fn send(&mut self, at: usize, link: LinkId, bytes: Arc<[u8]>) {
         let Some((id, end)) = self.network.find(at, self.nodes[at].life, link) else { return };
         let delay = self.network.delay(&mut self.rng);
@@ -349,6 +371,7 @@ impl World {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Tick(at, life) if self.is_alive(at, life) => {
+                self.sync(at);
                 self.input(at, |cluster, env| cluster.tick(env));
                 self.schedule(TICK_MS, Event::Tick(at, life));
             }

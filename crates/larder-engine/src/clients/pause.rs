@@ -2,10 +2,12 @@
 //! target of a slot migration, takes over.
 
 use crate::clients::session::Session;
-use crate::command::spec::{Command, Scope, flags};
+use crate::cluster::migration::SharedSlots;
+use crate::command::spec::{Command, Found, Scope, flags};
 use crate::scripts::Scripts;
 use crate::scripts::cache::digest;
 use crate::scripts::header::{ScriptFlags, of_script};
+use larder_cluster::{SlotSet, key_slot};
 use larder_resp::Args;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -19,6 +21,8 @@ pub(crate) struct Pause {
     failover: AtomicBool,
     /// Migrations of slots that put writes off while the target takes over.
     migrations: AtomicUsize,
+    /// The slots of these: writes that are known to be of another one go on.
+    moving: SharedSlots,
 }
 
 impl Pause {
@@ -44,13 +48,23 @@ impl Pause {
         self.failover.store(on, Relaxed);
     }
 
-    /// Puts writes off while another node takes slots over, or not any more: once for each migration.
-    pub(crate) fn count_migration(&self, begins: bool) {
-        if begins {
-            self.migrations.fetch_add(1, Relaxed);
-        } else {
-            self.migrations.fetch_sub(1, Relaxed);
-        }
+    /// Puts writes off while another node takes slots over: once for each migration, of which no two have the same slot.
+    pub(crate) fn begin_migration(&self, slots: &SlotSet) {
+        self.moving.insert_all(slots);
+        self.migrations.fetch_add(1, Relaxed);
+    }
+
+    /// Ends that pause.
+    pub(crate) fn end_migration(&self, slots: &SlotSet) {
+        self.migrations.fetch_sub(1, Relaxed);
+        self.moving.remove_all(slots);
+    }
+
+    /// Whether writes wait for another server: those of one slot, if it is said, or of any.
+    #[inline]
+    pub(crate) fn is_for_failover_of(&self, slot: Option<u16>) -> bool {
+        self.is_for_failover()
+            && (self.failover.load(Relaxed) || slot.is_none_or(|slot| self.moving.contains(slot)))
     }
 
     /// Whether writes are put off while a replica, or the target of a migration, takes over.
@@ -89,14 +103,18 @@ impl Pause {
         scripts: &Scripts,
         now_ms: u64,
         session: &Session,
-        command: &Command,
+        found: Found,
         args: Args<'_>,
     ) -> bool {
         if !self.in_force(now_ms) || session.import.is_some() {
             return false;
         }
-        let pauses_all = self.all.load(Relaxed) && self.until_ms.load(Relaxed) > now_ms;
-        pauses_all || may_write(scripts, session, command, args)
+        let is_clients = self.until_ms.load(Relaxed) > now_ms;
+        if is_clients && self.all.load(Relaxed) {
+            return true;
+        }
+        let slot = || found.single_key.and_then(|at| args.get(usize::from(at))).map(key_slot);
+        (is_clients || self.is_for_failover_of(slot())) && may_write(scripts, session, found.command, args)
     }
 }
 

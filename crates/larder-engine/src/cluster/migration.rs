@@ -13,9 +13,10 @@
 //! Cost: a job has its slots as a bitmap of 2 KiB. Asking whether a slot is hidden is one load while none is.
 
 use crate::clock::wall_ms;
-use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
+use crate::keyspace::hash::{prefix_of_slot, slots_of_shard};
 use crate::keyspace::shard::Table;
 use larder_cluster::{NodeId, SLOTS, SlotSet};
+use larder_collections::key_table::HashPrefix;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -240,7 +241,7 @@ impl Migration {
 pub struct Migrations {
     /// The newest first.
     jobs: Mutex<VecDeque<Arc<Migration>>>,
-    hidden: HiddenSlots,
+    hidden: SharedSlots,
     /// Exports that read the stream.
     streaming: AtomicUsize,
 }
@@ -277,7 +278,7 @@ impl Migrations {
         }
         for job in new {
             if job.operation == Operation::Import {
-                self.hidden.hide(&job.slots);
+                self.hidden.insert_all(&job.slots);
             }
             jobs.push_front(job);
         }
@@ -291,7 +292,7 @@ impl Migrations {
 
     /// Has the keys of an import seen, as far as they are there. It is over, or about to be.
     pub fn reveal(&self, job: &Migration) {
-        self.hidden.reveal(&job.slots);
+        self.hidden.remove_all(&job.slots);
     }
 
     /// Fails all of a kind that are under way.
@@ -303,7 +304,7 @@ impl Migrations {
 
     /// The slots whose keys are not to be seen.
     #[inline]
-    pub(crate) fn hidden(&self) -> &HiddenSlots {
+    pub(crate) fn hidden(&self) -> &SharedSlots {
         &self.hidden
     }
 
@@ -323,33 +324,35 @@ impl Migrations {
 }
 
 /// A set of slots that all threads may ask.
-pub(crate) struct HiddenSlots {
+pub(crate) struct SharedSlots {
     count: AtomicUsize,
     words: [AtomicU64; SLOTS as usize / 64],
 }
 
-impl Default for HiddenSlots {
+impl Default for SharedSlots {
     fn default() -> Self {
-        HiddenSlots { count: AtomicUsize::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) }
+        SharedSlots { count: AtomicUsize::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) }
     }
 }
 
-impl HiddenSlots {
-    fn hide(&self, slots: &SlotSet) {
+impl SharedSlots {
+    /// Adds slots, of which none is there.
+    pub(crate) fn insert_all(&self, slots: &SlotSet) {
         for slot in slots.iter() {
             self.words[usize::from(slot) / 64].fetch_or(1 << (slot % 64), Ordering::SeqCst);
         }
         self.count.fetch_add(usize::from(slots.len()), Ordering::SeqCst);
     }
 
-    fn reveal(&self, slots: &SlotSet) {
-        let mut revealed = 0;
+    /// Takes slots out, as far as they are there.
+    pub(crate) fn remove_all(&self, slots: &SlotSet) {
+        let mut removed = 0;
         for slot in slots.iter() {
             let bit = 1 << (slot % 64);
             let before = self.words[usize::from(slot) / 64].fetch_and(!bit, Ordering::SeqCst);
-            revealed += usize::from(before & bit != 0);
+            removed += usize::from(before & bit != 0);
         }
-        self.count.fetch_sub(revealed, Ordering::SeqCst);
+        self.count.fetch_sub(removed, Ordering::SeqCst);
     }
 
     /// Whether there is any.
@@ -363,22 +366,27 @@ impl HiddenSlots {
         self.any() && self.words[usize::from(slot) / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 == 1
     }
 
-    /// Whether a key is not to be seen.
+    /// Whether the slot of a key is among them: of a hidden one, it is not to be seen.
     #[inline]
     pub(crate) fn hides(&self, key: &[u8]) -> bool {
         self.any() && self.contains(larder_cluster::key_slot(key))
     }
 
-    /// Those of a shard.
+    /// Those of a shard. O(slots of a shard).
     pub(crate) fn of_shard(&self, shard: usize) -> impl Iterator<Item = u16> + '_ {
-        let slots = if self.any() { 0..SLOTS } else { 0..0 };
-        slots.filter(move |&slot| shard_of_slot(slot) == shard && self.contains(slot))
+        slots_of_shard(shard).take_while(|_| self.any()).filter(|&slot| self.contains(slot))
     }
 
-    /// Number of keys of a table of a shard that are to be seen.
+    /// Number of keys of a table of a shard that are to be seen. Neighbours in the table are counted together: O(segments of hidden slots).
     pub(crate) fn visible_len(&self, shard: usize, table: &Table) -> usize {
-        let unseen: usize = self.of_shard(shard).map(|slot| table.count_prefix(prefix_of_slot(slot))).sum();
-        table.len() - unseen
+        let mut runs: Vec<HashPrefix> = Vec::new();
+        for prefix in self.of_shard(shard).map(prefix_of_slot) {
+            match runs.last_mut().and_then(|last| Some((last.joined(prefix)?, last))) {
+                Some((joined, last)) => *last = joined,
+                None => runs.push(prefix),
+            }
+        }
+        table.len() - runs.into_iter().map(|run| table.count_prefix(run)).sum::<usize>()
     }
 }
 

@@ -68,15 +68,7 @@ fn execute_with(
         None => admit(engine, worker, session, args),
     };
     let flow = match admitted {
-        Ok(found)
-            if engine.pause.applies(
-                &engine.scripts,
-                worker.clock.wall_ms(),
-                session,
-                found.command,
-                args,
-            ) =>
-        {
+        Ok(found) if engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, args) => {
             return admission::wait_for_pause(session, found);
         }
         Ok(found) if transaction::queues(session, found) => {
@@ -416,13 +408,13 @@ fn run(
     }
     // Rule R1 of `redirection.rs`.
     if engine.cluster.is_on() {
-        if engine.pause.is_for_failover()
+        let slot = key.as_ref().map(|key| slot_of(key.hash));
+        if engine.pause.is_for_failover_of(slot)
             && session.import.is_none()
             && pause::may_write(&engine.scripts, session, found.command, args)
         {
             return Flow::Retry;
         }
-        let slot = key.as_ref().map(|key| slot_of(key.hash));
         if !slot.is_some_and(|slot| redirection::serves_plainly(engine, worker, slot))
             && let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held))
         {

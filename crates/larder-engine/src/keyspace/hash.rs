@@ -99,6 +99,11 @@ pub(crate) fn shard_of_slot(slot: u16) -> usize {
     usize::from(slot) & (SHARDS - 1)
 }
 
+/// The slots whose keys a shard has, ascending: so do the prefixes of their hashes.
+pub(crate) fn slots_of_shard(shard: usize) -> impl Iterator<Item = u16> {
+    (shard..usize::from(larder_cluster::SLOTS)).step_by(SHARDS).map(|slot| slot as u16)
+}
+
 /// What the hashes of the keys of a slot begin with, in its shard.
 pub(crate) fn prefix_of_slot(slot: u16) -> HashPrefix {
     HashPrefix::new(u64::from(slot) / SHARDS as u64, PREFIX_BITS)

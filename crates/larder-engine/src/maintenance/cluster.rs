@@ -12,13 +12,13 @@ use crate::delivery::publish;
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::execution::redirection::{ends_wait, text_of};
-use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
+use crate::keyspace::hash::{prefix_of_slot, shard_of_slot, slots_of_shard};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
 use crate::replication::replica::Replica;
 use crate::replication::state::LinkState;
-use larder_cluster::{NodeId, SLOTS, SlotMap};
+use larder_cluster::{NodeId, SLOTS, SlotMap, SlotSet};
 use larder_resp::Reply;
 use larder_resp::encode_command;
 use std::collections::BTreeSet;
@@ -144,6 +144,26 @@ impl Engine {
         Ok(data.tables().iter().map(|table| table.count_prefix(prefix_of_slot(slot)) as u64).sum())
     }
 
+    /// One of these slots that has a key in some database, if there is one. O(segments where such keys would be + slots).
+    ///
+    /// # Errors
+    /// A script keeps a shard.
+    pub fn slot_with_keys(&self, slots: &SlotSet) -> Result<Option<u16>, Busy> {
+        for shard in 0..SHARDS {
+            let asked: Vec<u16> = slots_of_shard(shard).filter(|&slot| slots.contains(slot)).collect();
+            let prefixes: Vec<_> = asked.iter().map(|&slot| prefix_of_slot(slot)).collect();
+            if asked.is_empty() {
+                continue;
+            }
+            let data = self.shards.try_lock_one(shard)?;
+            let mut tables = data.tables().iter();
+            if let Some(at) = tables.find_map(|table| table.find_prefix_in_use(&prefixes)) {
+                return Ok(Some(asked[at]));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether there is any key.
     ///
     /// # Errors
@@ -221,12 +241,13 @@ impl Engine {
         &self.cluster.migrations
     }
 
-    /// Puts the writes of clients off for a migration. To be called once a migration; [`Engine::settle_writes`] follows.
-    pub fn pause_writes_for_migration(&self) {
-        self.pause.count_migration(true);
+    /// Puts the writes of clients to the slots of a migration off, and those of which it is not known what slot they are about: all that are not
+    /// on one key. To be called once a migration; [`Engine::settle_writes`] follows.
+    pub fn pause_writes_for_migration(&self, slots: &SlotSet) {
+        self.pause.begin_migration(slots);
     }
 
-    /// Waits until no write of a client is under way, while they are put off.
+    /// Waits until no write of a client is under way that is put off by now.
     ///
     /// # Errors
     /// A script keeps the shards: to be called again.
@@ -236,8 +257,8 @@ impl Engine {
     }
 
     /// Ends the pause of a migration.
-    pub fn resume_writes_after_migration(&self) {
-        self.pause.count_migration(false);
+    pub fn resume_writes_after_migration(&self, slots: &SlotSet) {
+        self.pause.end_migration(slots);
         self.retry_put_off();
     }
 

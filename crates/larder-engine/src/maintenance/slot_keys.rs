@@ -8,12 +8,13 @@ use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
 use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
 use crate::keyspace::locks::Busy;
+use crate::keyspace::shard::Table;
 use crate::worker::Worker;
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
 
-/// Keys deleted at a time.
-const PIECE: usize = 100;
+/// Keys deleted at a time: their shard is held for as long as that takes.
+const PIECE: usize = 64;
 /// No worker has this number: what is done here concerns the clients of all.
 const NO_WORKER: usize = usize::MAX;
 
@@ -37,10 +38,10 @@ impl SlotKeys {
         SlotKeys { worker, session }
     }
 
-    /// Deletes some keys of a slot, in any database; false if there was none.
+    /// Deletes some keys of a slot, in any database; whether there may be more.
     ///
     /// # Errors
-    /// A script keeps the shard: nothing is done.
+    /// A script keeps the shard, or writes are paused: nothing is done.
     pub fn delete_some(&mut self, slot: u16) -> Result<bool, Busy> {
         self.delete_some_if(slot, |engine| !engine.cluster.migrations.hidden().contains(slot))
     }
@@ -48,31 +49,35 @@ impl SlotKeys {
     /// The same for a slot of an import that has failed.
     ///
     /// # Errors
-    /// A script keeps the shard: nothing is done.
+    /// A script keeps the shard, or writes are paused: nothing is done.
     pub fn delete_some_hidden(&mut self, slot: u16) -> Result<bool, Busy> {
         self.delete_some_if(slot, |_| true)
     }
 
     /// `may` is asked while the shard is held: a slot that comes back has no key of the time before, and none of the new ones is deleted.
     fn delete_some_if(&mut self, slot: u16, may: impl Fn(&Engine) -> bool) -> Result<bool, Busy> {
-        let Some((db, names)) = self.some_of(slot, may)? else { return Ok(false) };
+        let Some((db, names, has_more)) = self.some_of(slot, may)? else { return Ok(false) };
         self.session.db = db;
         let words = std::iter::once(&b"UNLINK"[..]).chain(names.iter().map(|name| &**name));
         self.run(&words.collect())?;
-        Ok(true)
+        Ok(has_more)
     }
 
     /// Deletes all keys of all databases.
     ///
     /// # Errors
-    /// A script keeps the shards: nothing is done.
+    /// A script keeps the shards, or writes are paused: nothing is done.
     pub fn delete_all(&mut self) -> Result<(), Busy> {
         self.session.db = 0;
         self.run(&std::iter::once(&b"FLUSHALL"[..]).collect())
     }
 
-    /// Names of some keys of a slot, all of one database, whose number is returned with them.
-    fn some_of(&self, slot: u16, may: impl Fn(&Engine) -> bool) -> Result<Option<(usize, Names)>, Busy> {
+    /// Names of some keys of a slot, all of one database, whose number is returned with them, and whether there may be more keys of the slot.
+    fn some_of(
+        &self,
+        slot: u16,
+        may: impl Fn(&Engine) -> bool,
+    ) -> Result<Option<(usize, Names, bool)>, Busy> {
         let data = self.worker.engine.shards.try_lock_one(shard_of_slot(slot))?;
         if !may(&self.worker.engine) {
             return Ok(None);
@@ -84,7 +89,8 @@ impl SlotKeys {
                 names.len() < PIECE
             });
             if !names.is_empty() {
-                return Ok(Some((db, names)));
+                let has_more = names.len() == PIECE || !data.tables()[db + 1..].iter().all(Table::is_empty);
+                return Ok(Some((db, names, has_more)));
             }
         }
         Ok(None)
@@ -93,8 +99,8 @@ impl SlotKeys {
     fn run(&mut self, args: &OwnedArgs) -> Result<(), Busy> {
         self.worker.tick();
         let mut reply = Vec::new();
-        let may_go_on = |engine: &Engine| !engine.shards.is_busy();
-        let is_done = self.worker.execute_patiently(&mut self.session, args.as_args(), &mut reply, may_go_on);
+        // The one that ends a pause may be waiting for this very thread.
+        let is_done = self.worker.execute_patiently(&mut self.session, args.as_args(), &mut reply, |_| false);
         self.worker.finish_round();
         if is_done { Ok(()) } else { Err(Busy) }
     }

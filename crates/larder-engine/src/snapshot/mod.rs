@@ -240,6 +240,10 @@ struct Taken {
 }
 
 impl Batch {
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     fn add(&mut self, entry: &Entry<'_, Value>) {
         self.bytes.extend_from_slice(entry.key());
         let name_end = self.bytes.len();

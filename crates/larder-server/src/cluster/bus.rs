@@ -40,9 +40,9 @@ pub struct Bus {
     pub(super) shared: Arc<Shared>,
     pub(super) engine: Arc<Engine>,
     facts: EngineFacts,
-    clock: Clock,
+    pub(super) clock: Clock,
     pub(super) cluster: Cluster,
-    file: NodesFile,
+    pub(super) file: NodesFile,
     pub(super) deeds: Deeds,
     exports: Exports,
     /// When the sources of imports were last told that this node is alive, in ms since 1970.
@@ -167,12 +167,13 @@ impl Bus {
             self.exports.start(&self.shared, &self.engine);
             self.tick_if_due(persist);
             self.act();
+            self.deeds.delete_some();
         }
     }
 
     /// How long nothing needs to be looked at.
     fn patience(&self) -> Duration {
-        if self.links.has_unread() {
+        if self.links.has_unread() || self.deeds.is_urgent() {
             return Duration::ZERO;
         }
         let is_curious = self.goal.is_some() || !self.waiting.is_empty() || self.deeds.is_pending();
@@ -311,6 +312,7 @@ impl Bus {
             match mail {
                 ForBus::Ask(request) => self.answer(request),
                 ForBus::Export(job) => self.exports.add(job),
+                ForBus::PrepareToTake(job) => self.prepare_import(&job),
                 ForBus::TakeSlots(job) => self.take_import(&job),
                 ForBus::Publish { channel, payload, is_sharded } => {
                     self.input(|cluster, env| cluster.publish(&channel, &payload, is_sharded, env));
@@ -457,6 +459,11 @@ impl Bus {
             Action::Write(text) => {
                 let written = self.file.write(&text);
                 self.check_file(written);
+            }
+            Action::Sync => {
+                self.deeds.show_map();
+                let synced = self.file.sync();
+                self.check_file(synced);
             }
             Action::BecomeReplicaOf { ip, port, tls_port, .. } => {
                 let uses_tls = self.shared.config.is_yes("tls-replication");

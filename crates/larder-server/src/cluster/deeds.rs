@@ -7,12 +7,13 @@
 
 use larder_cluster::{SlotMap, SlotSet};
 use larder_engine::{Busy, Engine, Migration, SlotKeys, instant};
+use larder_persist::Pace;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long keys are deleted at a time.
-const DELETING: Duration = Duration::from_millis(10);
+/// How long keys are deleted at a time: nodes that say something wait for that.
+const DELETING: Duration = Duration::from_millis(2);
 
 /// The role that a node is to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Deeds {
     dropped: SlotSet,
     /// Imports that have failed, and the slots of theirs that may still have keys.
     cleanups: Vec<(Arc<Migration>, SlotSet)>,
+    /// Keys could have been deleted for longer.
+    must_go_on: bool,
     pauses: bool,
     resumes: bool,
 }
@@ -51,6 +54,7 @@ impl Deeds {
             flushes: false,
             dropped: SlotSet::new(),
             cleanups: Vec::new(),
+            must_go_on: false,
             pauses: false,
             resumes: false,
         }
@@ -115,6 +119,11 @@ impl Deeds {
         (self.pauses, self.resumes) = (false, true);
     }
 
+    /// Whether it is to go on at once, unless there is something else to be done.
+    pub fn is_urgent(&self) -> bool {
+        self.must_go_on
+    }
+
     /// Whether something is left.
     pub fn is_pending(&self) -> bool {
         self.role.is_some()
@@ -156,25 +165,55 @@ impl Deeds {
             keys.delete_all()?;
             self.flushes = false;
         }
-        let begun = instant();
-        while begun.elapsed() < DELETING {
-            let Some(slot) = self.dropped.iter().next() else { break };
-            if !keys.delete_some(slot)? {
-                self.dropped.remove(slot);
-            }
-        }
-        for (_, slots) in &mut self.cleanups {
-            while begun.elapsed() < DELETING {
-                let Some(slot) = slots.iter().next() else { break };
-                if !keys.delete_some_hidden(slot)? {
-                    slots.remove(slot);
-                }
-            }
-        }
         if self.pauses {
             self.engine.pause_writes_in_cluster()?;
         }
         Ok(std::mem::take(&mut self.pauses))
+    }
+
+    /// Hands the map out now, if there is one: clients wait for it.
+    pub fn show_map(&mut self) {
+        if self.role.is_none() {
+            // What is left is done with the rest.
+            let _ = self.hand_out_map();
+        }
+    }
+
+    /// Deletes keys of slots for a while, if that is all that is left.
+    pub fn delete_some(&mut self) {
+        // A script keeps them: it is tried again.
+        self.must_go_on = self.try_delete_some().unwrap_or(false);
+    }
+
+    /// Whether there are more.
+    fn try_delete_some(&mut self) -> Result<bool, Busy> {
+        let must_wait = self.role.is_some()
+            || self.map.is_some()
+            || self.unsettled.is_some()
+            || self.flushes
+            || self.engine.replication().is_handing_over();
+        let has_none = self.dropped.is_empty() && self.cleanups.is_empty();
+        let Some(keys) = self.keys.as_mut().filter(|_| !must_wait && !has_none) else { return Ok(false) };
+        let (begun, mut pace) = (instant(), Pace::of(&self.engine));
+        while begun.elapsed() < DELETING {
+            let is_lost = !self.dropped.is_empty();
+            let mut cleanups = self.cleanups.iter_mut().map(|(_, slots)| slots);
+            let slots = match is_lost {
+                true => Some(&mut self.dropped),
+                false => cleanups.find(|slots| !slots.is_empty()),
+            };
+            let Some(slots) = slots else { return Ok(false) };
+            let Some(slot) = slots.iter().next() else { return Ok(false) };
+            let has_more = match is_lost {
+                true => keys.delete_some(slot)?,
+                false => keys.delete_some_hidden(slot)?,
+            };
+            if !has_more {
+                slots.remove(slot);
+            }
+            pace.look();
+        }
+        Ok(true)
     }
 
     fn hand_out_map(&mut self) -> Result<(), Busy> {

@@ -3,6 +3,8 @@
 //! ```text
 //!  ESTABLISH > keys, slot by slot, and what changes > SNAPSHOT-EOF > changes > (writes pause) rest, PAUSED > FAILOVER-GRANTED > wait for the map
 //! ```
+//! The thread makes room for those that serve clients ([`Pace`]) until writes pause: then it hurries, since clients wait for it.
+//!
 //! The socket does not block: while the target takes nothing the thread still sees that the migration has been cancelled, what the target
 //! says, and how much waits for it: the limits for the output of replicas hold here too. Whatever ends the thread ends the pause, after the slot map that the bus has handed out by then.
 
@@ -13,6 +15,7 @@ use larder_engine::{
     ClientClass, Engine, ExportError, MayWait, Migration, MigrationState, SlotExport, spawn_background,
     wall_ms,
 };
+use larder_persist::Pace;
 use larder_resp::{Limits, Parsed, Parser};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -23,8 +26,10 @@ use std::time::{Duration, Instant};
 const ACK_PERIOD: Duration = Duration::from_secs(1);
 /// Between two looks when there is nothing to do.
 pub(super) const LOOK: Duration = Duration::from_micros(500);
-/// Bytes sent at once.
-const PIECE_BYTES: usize = 256 << 10;
+/// The same while writes pause.
+const PAUSED_LOOK: Duration = Duration::from_micros(50);
+/// Bytes sent at once: many kernels let nobody else onto the processor before such a call ends.
+const PIECE_BYTES: usize = 64 << 10;
 /// A line of the target is not longer.
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// How long a target that still deletes keys of these slots is asked again.
@@ -69,7 +74,7 @@ impl Exports {
 fn run(shared: &Shared, engine: &Arc<Engine>, job: &Arc<Migration>, may_wait: &MayWait) {
     let name = job.ranges_text();
     shared.log.notice(&format!("The slots {name} go to {}", job.target));
-    match Export::connect(shared, engine, job).and_then(|mut export| export.run(may_wait)) {
+    match Export::connect(shared, engine, job, may_wait).and_then(|mut export| export.run()) {
         Ok(()) => shared.log.notice(&format!("The slots {name} are those of {} now", job.target)),
         Err(Ended::Cancelled) => shared.log.notice(&format!("The export of slots {name} has ended")),
         Err(Ended::Failed(message)) => {
@@ -92,22 +97,23 @@ impl Ended {
     }
 }
 
-/// The pause of writes; over when it is dropped.
+/// The pause of writes to the slots; over when it is dropped.
 struct Pause<'e> {
     engine: &'e Engine,
+    job: &'e Migration,
     since: Instant,
 }
 
 impl<'e> Pause<'e> {
-    fn begin(engine: &'e Engine) -> Pause<'e> {
-        engine.pause_writes_for_migration();
-        Pause { engine, since: Instant::now() }
+    fn begin(engine: &'e Engine, job: &'e Migration) -> Pause<'e> {
+        engine.pause_writes_for_migration(&job.slots);
+        Pause { engine, job, since: Instant::now() }
     }
 }
 
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
-        self.engine.resume_writes_after_migration();
+        self.engine.resume_writes_after_migration(&self.job.slots);
     }
 }
 
@@ -115,6 +121,8 @@ struct Export<'e> {
     shared: &'e Shared,
     engine: &'e Arc<Engine>,
     job: &'e Migration,
+    may_wait: &'e MayWait,
+    pace: Pace<'e>,
     stream: NodeStream,
     /// What is read of the keys, once that has begun.
     slots: Option<SlotExport>,
@@ -133,12 +141,19 @@ struct Export<'e> {
 }
 
 impl<'e> Export<'e> {
-    fn connect(shared: &'e Shared, engine: &'e Arc<Engine>, job: &'e Migration) -> Result<Export<'e>, Ended> {
+    fn connect(
+        shared: &'e Shared,
+        engine: &'e Arc<Engine>,
+        job: &'e Migration,
+        may_wait: &'e MayWait,
+    ) -> Result<Export<'e>, Ended> {
         let stream = target::dial(shared, engine, job).map_err(Ended::Failed)?;
         Ok(Export {
             shared,
             engine,
             job,
+            may_wait,
+            pace: Pace::of(engine),
             stream,
             slots: None,
             soft_since_ms: None,
@@ -152,12 +167,12 @@ impl<'e> Export<'e> {
         })
     }
 
-    fn run(&mut self, may_wait: &MayWait) -> Result<(), Ended> {
+    fn run(&mut self) -> Result<(), Ended> {
         self.greet()?;
         self.introduce()?;
         self.go_on(MigrationState::Snapshotting)?;
         self.slots = SlotExport::begin(self.engine);
-        self.send_keys(may_wait)?;
+        self.send_keys()?;
         self.go_on(MigrationState::WaitingToPause)?;
         let pause = self.catch_up()?;
         self.hand_over(&pause)?;
@@ -242,16 +257,20 @@ impl<'e> Export<'e> {
     }
 
     /// Sends all keys, and meanwhile what changes of those that are sent.
-    fn send_keys(&mut self, may_wait: &MayWait) -> Result<(), Ended> {
-        let job = self.job;
+    fn send_keys(&mut self) -> Result<(), Ended> {
+        let (job, may_wait) = (self.job, self.may_wait);
         for slot in job.slots.iter() {
-            let (slots, out) = self.slots()?;
-            slots.read_slot(slot, may_wait, out);
-            self.read_changes()?;
-            if self.out.len() >= PIECE_BYTES {
-                self.flush()?;
+            let mut has_more = true;
+            while has_more {
+                let (slots, out) = self.slots()?;
+                has_more = slots.read_some(slot, may_wait, out);
+                self.read_changes()?;
+                if self.out.len() >= PIECE_BYTES {
+                    self.flush()?;
+                }
+                self.look()?;
+                self.pace.look();
             }
-            self.look()?;
         }
         self.say(&[b"CLUSTER", b"SYNCSLOTS", b"SNAPSHOT-EOF"]);
         self.flush()
@@ -273,11 +292,11 @@ impl<'e> Export<'e> {
                 std::thread::sleep(LOOK);
             }
         }
-        let pause = Pause::begin(self.engine);
+        let pause = Pause::begin(self.engine, self.job);
         while self.engine.settle_writes().is_err() {
             self.look()?;
             self.check_pause(&pause)?;
-            std::thread::sleep(LOOK);
+            std::thread::sleep(PAUSED_LOOK);
         }
         self.read_changes()?;
         self.say(&[b"CLUSTER", b"SYNCSLOTS", b"PAUSED"]);
@@ -312,7 +331,7 @@ impl<'e> Export<'e> {
                 self.flush()?;
             }
             self.check_pause(pause)?;
-            std::thread::sleep(LOOK);
+            std::thread::sleep(PAUSED_LOOK);
         }
     }
 
@@ -354,8 +373,9 @@ impl<'e> Export<'e> {
     }
 
     fn read_changes(&mut self) -> Result<usize, Ended> {
+        let may_wait = self.may_wait;
         let (slots, out) = self.slots()?;
-        let changed = slots.read_changes(out).map_err(|error| match error {
+        let changed = slots.read_changes(may_wait, out).map_err(|error| match error {
             ExportError::Flushed => Ended::failed("Data was flushed"),
             ExportError::StreamLost => Ended::failed(ROLE_CHANGED),
         })?;

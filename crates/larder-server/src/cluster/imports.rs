@@ -55,12 +55,24 @@ impl Bus {
     fn end_import(&mut self, job: &Arc<Migration>) {
         self.engine.migrations().reveal(job);
         if job.finish_cleanup() {
+            self.file.forget_prepared();
             let message = job.progress().message;
             self.shared
                 .log
                 .warning(&format!("The import of slots {} has failed: {message}", job.ranges_text()));
             self.tell_finish(job, &message);
         }
+    }
+
+    /// The keys are here: has the file written that tells of the takeover, since that takes its time, and then asks the source for the pause.
+    pub fn prepare_import(&mut self, job: &Arc<Migration>) {
+        if job.state() != MigrationState::WaitingForPaused {
+            return;
+        }
+        let text = self.cluster.text_if_taken(&job.slots, self.clock.now());
+        // Without it the takeover takes longer, and tells what is wrong.
+        let _ = self.file.prepare(&text);
+        self.engine.send_to_source(job, &[b"CLUSTER", b"SYNCSLOTS", b"REQUEST-PAUSE"]);
     }
 
     /// The source has granted the takeover: the slots are this node's from now on, unless somebody else has got them.

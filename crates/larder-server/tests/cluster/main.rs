@@ -8,6 +8,8 @@ mod failover;
 mod file;
 mod leaving;
 mod migration;
+mod migration_busy;
+mod migration_failover;
 mod mixed;
 mod node;
 mod nodes;

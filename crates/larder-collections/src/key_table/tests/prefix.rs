@@ -48,6 +48,35 @@ fn check(table: &KeyTable<Counted, Grouped>, model: &BTreeSet<u64>) {
             visits < 3
         });
         assert_eq!(visits, expected.len().min(3));
+        for count in [1, 50, 1000] {
+            let (mut from, mut pieces) = (of.positions().start, Vec::new());
+            while from < of.positions().end {
+                let end = table.piece_end(from, count);
+                assert!(from < end && end <= 1 << 32);
+                table.walk_piece(of, from..end, |entry| pieces.push(Chosen::hash(entry.key())));
+                from = end;
+            }
+            pieces.sort_unstable();
+            assert_eq!(pieces, expected, "{prefix}, in pieces of {count}");
+        }
+    }
+    let few = HashPrefix::new(10, 6).joined(HashPrefix::new(11, 6)).expect("they are neighbours");
+    assert_eq!(few.joined(HashPrefix::new(13, 6)), None);
+    let of_few = model.iter().filter(|&&hash| hash >> 58 == 10 || hash >> 58 == 11);
+    assert_eq!(table.count_prefix(few), of_few.count());
+    assert_eq!(HashPrefix::new(63, 6).joined(HashPrefix::new(0, 6)), None);
+    let is_used = |prefix: &u64| model.iter().any(|hash| hash >> 58 == *prefix);
+    let (used, unused): (Vec<u64>, Vec<u64>) = (0..64).partition(is_used);
+    let of = |prefixes: &[u64]| -> Vec<HashPrefix> {
+        prefixes.iter().map(|&prefix| HashPrefix::new(prefix, 6)).collect()
+    };
+    assert_eq!(table.find_prefix_in_use(&of(&unused)), None);
+    for &prefix in &used {
+        let mut asked = unused.clone();
+        asked.push(prefix);
+        asked.sort_unstable();
+        let found = table.find_prefix_in_use(&of(&asked));
+        assert_eq!(found.map(|at| asked[at]), Some(prefix));
     }
 }
 

@@ -85,7 +85,7 @@ fn follow(context: &mut Context<'_>, step: Step) -> CommandResult {
         Step::SnapshotEof => {
             let is_expected = job.advance(ReceivingSnapshot, WaitingForPaused);
             if is_expected {
-                say(context, "REQUEST-PAUSE");
+                context.engine.cluster.send(ForBus::PrepareToTake(job));
             }
             is_expected
         }
@@ -199,17 +199,14 @@ fn establish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 /// Keys that are left of a time when this node had the slot are about to be deleted: the source may try again.
 fn check_empty(context: &Context<'_>, job: &Migration) -> CommandResult {
-    for slot in job.slots.iter() {
-        let error = match context.engine.keys_in_slot(slot) {
-            Ok(0) => continue,
-            Ok(_) => CommandError::text(format!("ERR Slot {slot} is not empty on the target yet")),
-            Err(Busy) => context.engine.scripts.running.busy_error(),
-        };
-        context.engine.cluster.migrations.reveal(job);
-        job.go_on(MigrationState::Failed);
-        return Err(error);
-    }
-    Ok(())
+    let error = match context.engine.slot_with_keys(&job.slots) {
+        Ok(None) => return Ok(()),
+        Ok(Some(slot)) => CommandError::text(format!("ERR Slot {slot} is not empty on the target yet")),
+        Err(Busy) => context.engine.scripts.running.busy_error(),
+    };
+    context.engine.cluster.migrations.reveal(job);
+    job.go_on(MigrationState::Failed);
+    Err(error)
 }
 
 /// The primary of this replica imports slots.
