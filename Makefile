@@ -34,8 +34,8 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
-# Tests of servers wait more than they compute: four times as many run at once as there are processors.
-TEST_THREADS ?= $(shell expr 4 \* $$(nproc))
+# Tests of servers wait more than they compute: in each half twice as many run at once as there are processors.
+TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 
 # The server is tested as it is shipped: the release binary, driven by tests built for development.
 unit: deps build tests-built
