@@ -1,6 +1,8 @@
 # One-word tasks. `make test` is what continuous integration runs.
 
-CARGO ?= cargo
+# Cargo counts its own jobs: it is told nothing of those of make.
+ALONE := env -u MAKEFLAGS
+CARGO ?= $(ALONE) cargo
 PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
@@ -65,7 +67,7 @@ $(VENV)/ready: tests/clients/requirements.txt
 # The module for Python as a wheel, in target/wheels. Built as it is shipped.
 wheel: $(VENV)/python-ready
 	rm -f target/wheels/larder-*.whl
-	cd python && $(CURDIR)/$(VENV)/bin/maturin build --quiet --release --interpreter $(CURDIR)/$(VENV)/bin/python --out $(CURDIR)/target/wheels
+	cd python && $(ALONE) $(CURDIR)/$(VENV)/bin/maturin build --quiet --release --interpreter $(CURDIR)/$(VENV)/bin/python --out $(CURDIR)/target/wheels
 
 wheel-installed: wheel
 	$(VENV)/bin/pip install -q --force-reinstall --no-deps target/wheels/larder-*.whl

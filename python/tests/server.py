@@ -57,6 +57,21 @@ class Server:
         self.process.terminate()
         assert self.process.wait(60) == 0
 
+    def halt(self):
+        """Stops it until `resume`. None of its threads runs any more afterwards: one of them takes the signal and stops the others, and
+        on a busy machine they go on until it is its turn."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        tasks = f"/proc/{self.process.pid}/task"
+
+        def stands(task):
+            with open(f"{tasks}/{task}/stat") as stat:
+                return stat.read().rpartition(")")[2].split()[0] == "T"
+
+        until(lambda: all(stands(task) for task in os.listdir(tasks)), "it stands")
+
+    def resume(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
     @property
     def url(self):
         return f"redis://127.0.0.1:{self.port}"

@@ -1,8 +1,6 @@
 """A replica for asyncio: reads answer directly, writes and waits do not stop the loop."""
 
 import asyncio
-import os
-import signal
 import socket
 import unittest
 
@@ -65,7 +63,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
     async def test_the_loop_turns_during_a_write(self):
         """The primary is stopped until the loop has turned often enough."""
         await self.replica.set("key", "old")
-        os.kill(self.server.process.pid, signal.SIGSTOP)
+        self.server.halt()
         try:
             task = asyncio.ensure_future(self.replica.set("key", "new"))
             for _ in range(200):
@@ -73,7 +71,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(self.replica.get("key"), b"old")
             self.assertFalse(task.done())
         finally:
-            os.kill(self.server.process.pid, signal.SIGCONT)
+            self.server.resume()
         await task
         self.assertEqual(self.replica.get("key"), b"new")
 

@@ -177,7 +177,7 @@ class GilTest(unittest.TestCase):
         replica = larder.Replica(server.url, link_timeout=60, wait=60)
         self.addCleanup(replica.close)
         replica.set("key", "value")
-        os.kill(server.process.pid, signal.SIGSTOP)
+        server.halt()
         thread = threading.Thread(target=lambda: replica.set("key", "other"))
         thread.start()
         try:
@@ -185,7 +185,7 @@ class GilTest(unittest.TestCase):
                 self.assertEqual(replica.get("key"), b"value")
             self.assertTrue(thread.is_alive())
         finally:
-            os.kill(server.process.pid, signal.SIGCONT)
+            server.resume()
         thread.join()
         until(lambda: replica.get("key") == b"other")
 
