@@ -1,7 +1,7 @@
 # One-word tasks. `make test` is what continuous integration runs.
 
 # Cargo counts its own jobs: it is told nothing of those of make.
-ALONE := env -u MAKEFLAGS
+ALONE := env -u MAKEFLAGS -u MFLAGS
 CARGO ?= $(ALONE) cargo
 PYTHON ?= python3
 VENV := target/venv
