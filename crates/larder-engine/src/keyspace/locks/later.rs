@@ -83,10 +83,7 @@ impl Shards {
         let mut guards = Vec::with_capacity(wanted.len());
         for &at in wanted {
             ledger::ascends(at);
-            guards.push(match self.lock_now(at) {
-                Some(data) => data,
-                None => self.lock_shortly(at)?,
-            });
+            guards.push(self.lock_one_or_later(at, true)?);
         }
         Ok(guards)
     }
