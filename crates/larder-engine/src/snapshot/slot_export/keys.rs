@@ -7,7 +7,7 @@ use crate::snapshot::as_commands::commands_of;
 use crate::snapshot::{Batch, Content, Record};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump};
-use larder_resp::encode_command;
+use larder_resp::{encode_command, encode_command_head, encode_word};
 
 /// A collection whose payload is longer is sent in commands with a few elements each: the target serves others in between.
 const PAYLOAD_BYTES_MAX: usize = 1 << 18;
@@ -37,14 +37,8 @@ struct Strings {
 
 impl Strings {
     fn add(&mut self, key: &[u8], value: &[u8], to: &mut Vec<u8>) {
-        for word in [key, value] {
-            let mut len = itoa::Buffer::new();
-            self.pairs.push(b'$');
-            self.pairs.extend_from_slice(len.format(word.len()).as_bytes());
-            self.pairs.extend_from_slice(b"\r\n");
-            self.pairs.extend_from_slice(word);
-            self.pairs.extend_from_slice(b"\r\n");
-        }
+        encode_word(&mut self.pairs, key);
+        encode_word(&mut self.pairs, value);
         self.count += 1;
         if self.count >= STRINGS_MAX || self.pairs.len() >= STRINGS_BYTES_MAX {
             self.hand_out(to);
@@ -55,10 +49,8 @@ impl Strings {
         if self.count == 0 {
             return;
         }
-        let mut words = itoa::Buffer::new();
-        to.push(b'*');
-        to.extend_from_slice(words.format(2 * self.count + 1).as_bytes());
-        to.extend_from_slice(b"\r\n$4\r\nMSET\r\n");
+        encode_command_head(to, 2 * self.count + 1);
+        encode_word(to, b"MSET");
         to.append(&mut self.pairs);
         self.count = 0;
     }
