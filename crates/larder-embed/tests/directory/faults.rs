@@ -3,24 +3,18 @@
 //! The store is in a child, this test once more, since the library that makes the disk fail is loaded when a program starts. Lines on its
 //! standard input are commands; it answers each with a line.
 
-use super::Dir;
-use larder_embed::{Error, Options, Store};
+use super::{Dir, child_command, store_of_child};
+use larder_embed::Error;
 use larder_testkit::FaultyDisk;
-use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-const DIR: &str = "LARDER_FAULTS_DIR";
-const POLICY: &str = "LARDER_FAULTS_POLICY";
 const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
 
 #[test]
 fn child() {
-    let Some(dir) = env::var_os(DIR) else { return };
-    let policy = env::var(POLICY).expect("it is given");
-    let options = Options::new().directory(dir).option("appendonly", "yes").option("appendfsync", &policy);
-    let store = Store::open(&options).expect("the store opens");
+    let Some(store) = store_of_child() else { return };
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("it is text");
         let words: Vec<&str> = line.split(' ').collect();
@@ -51,11 +45,8 @@ struct Program {
 impl Program {
     fn start(dir: &Dir, policy: &str) -> Program {
         let disk = FaultyDisk::default();
-        let mut child = Command::new(env::current_exe().expect("this is a program"))
-            .args(["--exact", "faults::child", "--nocapture"])
+        let mut child = child_command("faults::child", &dir.0, policy)
             .envs(disk.environment())
-            .env(DIR, &dir.0)
-            .env(POLICY, policy)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

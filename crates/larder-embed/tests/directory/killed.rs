@@ -2,25 +2,19 @@
 //!
 //! The program is this test once more, as a child, with a directory in its environment.
 
-use super::{Dir, ask};
-use larder_embed::{Options, Store};
+use super::{Dir, ask, child_command, store_of_child};
+use larder_embed::Store;
 use larder_testkit::{full_run, seed};
-use std::env;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
-const DIR: &str = "LARDER_KILLED_DIR";
-const POLICY: &str = "LARDER_KILLED_POLICY";
 const WRITERS: usize = 4;
 
 /// Writes numbers to lists, one a thread, and says which have been written.
 #[test]
 fn child() {
-    let Some(dir) = env::var_os(DIR) else { return };
-    let policy = env::var(POLICY).expect("it is given");
-    let options = Options::new().directory(dir).option("appendonly", "yes").option("appendfsync", &policy);
-    let store = Store::open(&options).expect("the store opens");
+    let Some(store) = store_of_child() else { return };
     let store = &store;
     let write = move |writer: usize| {
         let key = format!("list:{writer}");
@@ -37,13 +31,8 @@ fn child() {
 
 /// Runs the child until it has written some more, and kills it. Returns how many numbers each of its threads has said to be written.
 fn run(dir: &Dir, policy: &str, lines_wanted: usize) -> [u64; WRITERS] {
-    let mut child = Command::new(env::current_exe().expect("this is a program"))
-        .args(["--exact", "killed::child", "--nocapture"])
-        .env(DIR, &dir.0)
-        .env(POLICY, policy)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child =
+        child_command("killed::child", &dir.0, policy).stdout(Stdio::piped()).spawn().expect("it starts");
     let (mut written, mut lines) = ([0; WRITERS], 0);
     let output = child.stdout.take().expect("it is a pipe");
     for line in BufReader::new(output).lines() {

@@ -10,8 +10,10 @@ mod locked;
 use larder_embed::{Error, Options, Reply, Store};
 use larder_testkit::temp_dir;
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -52,6 +54,25 @@ impl Drop for Dir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// The environment of a child: the directory of its store, and how often that syncs.
+const CHILD_DIR: &str = "LARDER_CHILD_DIR";
+const CHILD_POLICY: &str = "LARDER_CHILD_POLICY";
+
+/// This program once more, as one that runs a single test with a store of its own: see [`store_of_child`].
+fn child_command(test: &str, dir: &Path, policy: &str) -> Command {
+    let mut command = Command::new(env::current_exe().expect("this is a program"));
+    command.args(["--exact", test, "--nocapture"]).env(CHILD_DIR, dir).env(CHILD_POLICY, policy);
+    command
+}
+
+/// The store of a child; `None` in a run of the tests that is none.
+fn store_of_child() -> Option<Store> {
+    let dir = env::var_os(CHILD_DIR)?;
+    let policy = env::var(CHILD_POLICY).expect("it is given");
+    let options = Options::new().directory(dir).option("appendonly", "yes").option("appendfsync", &policy);
+    Some(Store::open(&options).expect("the store opens"))
 }
 
 fn ask(store: &Store, line: &str) -> Reply {
