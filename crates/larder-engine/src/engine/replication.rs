@@ -319,10 +319,14 @@ impl Engine {
         self.replication.replicas.count_online(|replica| replica.lag_ms(now_ms) / 1000 <= lag_s as u64)
     }
 
-    /// Whether a replica that is online has not acknowledged everything.
+    /// Whether a replica that has been sent a snapshot has not said that it has loaded it, or not acknowledged everything since.
     pub fn replicas_lag(&self) -> bool {
         let end = self.append_log.stream_end();
-        self.replication.replicas.count_online(|replica| replica.acked() < end) > 0
+        self.replication.replicas.list().iter().any(|replica| match replica.phase() {
+            Phase::Loaded => true,
+            Phase::Online => replica.acked() < end,
+            Phase::Waiting | Phase::Loading | Phase::Gone => false,
+        })
     }
 
     /// Replicas are to say what they have: the server waits for that, to end.

@@ -98,8 +98,10 @@ fn valkey_is_replaced_node_by_node_as_written() {
     let old = second.id();
     run(&blocks[3], &places, &[("OLD", &old)]);
     until("the data is there", || new.replication("master_link_status") == "up");
-    run(&blocks[4], &places, &[]);
     let id = new.id();
+    // A primary does not pause for somebody of whom it has not heard yet that he is its replica.
+    until("its primary knows it as its replica", || second.knows(&id, "slave"));
+    run(&blocks[4], &places, &[]);
     until("it has the place", || {
         [&first, &second, &new].iter().all(|node| node.knows(&id, "master") && node.knows(&old, "slave"))
     });

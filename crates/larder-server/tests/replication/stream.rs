@@ -11,6 +11,13 @@ struct Listener(BufReader<TcpStream>);
 impl Listener {
     /// Follows a server from now on; the snapshot is thrown away.
     fn follow(server: &Server) -> Listener {
+        let mut listener = Listener::that_loads(server);
+        listener.acknowledge();
+        listener
+    }
+
+    /// The same, but it does not say that it has loaded the snapshot.
+    fn that_loads(server: &Server) -> Listener {
         let socket = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
         socket.set_read_timeout(Some(crate::PATIENCE)).unwrap();
         let mut listener = Listener(BufReader::new(socket));
@@ -28,7 +35,6 @@ impl Listener {
             listener.0.read_exact(&mut byte).unwrap();
             snapshot.push(byte[0]);
         }
-        listener.acknowledge();
         listener
     }
 
@@ -306,4 +312,27 @@ fn a_replica_must_not_ask_for_answers() {
     crate::wait_until("the connection is closed", || client.ask("ROLE").items()[2].items().is_empty());
     assert!(server.log().contains("Replica generated a reply"));
     assert_eq!(client.ask("PING"), Value::Simple("PONG".to_owned()));
+}
+
+/// A replica that has the snapshot, and still loads it, is waited for as one that lags.
+#[test]
+fn the_end_waits_for_a_replica_that_loads() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let mut server = start(kind, &["--shutdown-timeout", "600", "--repl-diskless-sync-delay", "0"]);
+        let mut listener = Listener::that_loads(&server);
+        let mut client = server.client();
+        crate::wait_until("the snapshot is sent", || {
+            crate::info(&mut client, "replication", "slave0").contains("state=online")
+        });
+        assert_eq!(client.ask("SET a 1").text(), "OK");
+        client.send(&["SHUTDOWN", "NOSAVE"]);
+        crate::wait_until("it waits", || server.log().to_ascii_lowercase().contains("waiting for replicas"));
+        assert!(server.has_ended().is_none(), "{kind:?}");
+        let end: u64 =
+            crate::info(&mut server.client(), "replication", "master_repl_offset").parse().unwrap();
+        listener.acknowledge();
+        let digits = end.to_string();
+        listener.send(&format!("*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n${}\r\n{digits}\r\n", digits.len()));
+        assert!(server.wait().success(), "{kind:?}");
+    }
 }
