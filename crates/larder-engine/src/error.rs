@@ -19,6 +19,8 @@ pub enum CommandError {
     Custom(Vec<u8>),
     /// Another node of the cluster is to be asked, or none can be.
     Redirected(Vec<u8>),
+    /// No error: the command is executed later or elsewhere, as `Context::flow` says. Nobody is told of it.
+    Postponed,
 }
 
 impl CommandError {
@@ -35,6 +37,7 @@ impl CommandError {
             | CommandError::Counted(text)
             | CommandError::Custom(text)
             | CommandError::Redirected(text) => Cow::Borrowed(text),
+            CommandError::Postponed => Cow::Borrowed(b"ERR The command is executed later"),
         }
     }
 

@@ -157,7 +157,7 @@ impl LocalWorker {
             Flow::Next => Ran::Answered,
             Flow::Blocked { .. } if may_wait => Ran::Waits,
             Flow::Blocked { .. } => self.end_wait(session, mark, out),
-            Flow::Debug | Flow::Retry | Flow::Script => {
+            Flow::Apart | Flow::Debug | Flow::Long | Flow::Retry | Flow::Script => {
                 out.truncate(mark);
                 Reply::new(out, Protocol::Resp3).error(NOT_NOW);
                 Ran::Answered

@@ -12,6 +12,7 @@ use crate::commands;
 use crate::context::WorkerState;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
+use crate::context::postponed::{LongState, Place};
 use crate::delivery::invalidation::Invalidation;
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::{Mail, Mailbox, Wake};
@@ -58,7 +59,22 @@ impl Engine {
     }
 }
 
+/// No worker has this number: what is done by it concerns the clients of all.
+pub(crate) const NO_WORKER: usize = usize::MAX;
+
 impl Worker {
+    /// For a thread that has no clients of its own, and so no mail.
+    pub(crate) fn without_clients(engine: &Arc<Engine>, stats: Arc<ThreadStats>) -> Self {
+        Worker::new(Arc::clone(engine), NO_WORKER, Arc::new(Mailbox::new(Box::new(|| {}))), stats)
+    }
+
+    /// For a thread to which those that serve clients give commands that take long. After the workers are made.
+    pub fn for_long_commands(engine: &Arc<Engine>) -> Self {
+        let mut worker = Worker::without_clients(engine, engine.stats.add());
+        worker.state.long.place = Place::Long;
+        worker
+    }
+
     pub(crate) fn new(
         engine: Arc<Engine>,
         index: usize,
@@ -87,6 +103,7 @@ impl Worker {
             slot_map: None,
             admitted: None,
             puts_aside: false,
+            long: LongState::default(),
             effects: Effects::default(),
             flushed: false,
             returned_errors: Cell::new(false),
@@ -163,6 +180,30 @@ impl Worker {
         dispatch::execute_script(&self.engine, &mut self.state, session, args, out, beside)
     }
 
+    /// Executes a command that another worker has answered with [`Flow::Long`], on a thread that serves no clients. The session is that of its
+    /// client, which its own worker must not use meanwhile.
+    pub fn execute_long(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
+        self.state.clock.tick();
+        self.state.read_options(&self.engine);
+        let flow = loop {
+            let mut flow = self.execute(session, args, out);
+            if flow == Flow::Script {
+                flow = self.execute_script(session, args, out, &mut ());
+            }
+            match self.state.long.wanted.take() {
+                Some(wanted) => self.state.long.made = Some(wanted.make()),
+                None => break flow,
+            }
+        };
+        if let Some(made) = self.state.long.made.take() {
+            made.keys.into_iter().for_each(|key| {
+                self.engine.stale.forget(&self.engine.shards, Registration::Watched(key));
+            });
+        }
+        self.finish_round();
+        flow
+    }
+
     /// Executes a command of a thread that has nothing else to do: while a script that runs for too long holds what it needs, it is tried
     /// again, for as long as `may_go_on`. The reply takes the place of what `out` had. False: it was not executed.
     pub(crate) fn execute_patiently(
@@ -201,6 +242,12 @@ impl Worker {
     /// need not wait with it. [`Mail::Retry`] says when to try again.
     pub fn put_aside(&mut self) {
         self.state.puts_aside = true;
+    }
+
+    /// There are threads for commands that take long: such a command is answered with [`Flow::Long`], so that the other clients need not wait
+    /// for it.
+    pub fn give_away(&mut self) {
+        self.state.long.place = Place::Serving;
     }
 
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth

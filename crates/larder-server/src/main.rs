@@ -11,6 +11,7 @@ mod files;
 mod host;
 mod listen;
 mod log;
+mod long;
 mod memory;
 mod peer;
 mod process;

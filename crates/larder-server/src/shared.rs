@@ -4,6 +4,7 @@
 use crate::connection::Arrival;
 use crate::listen::{Listener, Place, Security};
 use crate::log::Log;
+use crate::long::queue::{Done, LongQueue};
 use crate::peer::Peers;
 use crate::supervise::Supervisor;
 use crate::tls;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub tls: tls::Context,
     /// Connections to other servers.
     pub peers: Peers,
+    /// Commands that take long.
+    pub long: LongQueue,
     /// The directory of the files is in use by this server.
     pub dir_lock: Mutex<Option<DirLock>>,
     /// Who supervises the process; told before anything is served.
@@ -57,6 +60,8 @@ pub struct Post {
     pub waker: Arc<Waker>,
     /// Connections it is to take over.
     pub arrivals: Mutex<Vec<Arrival>>,
+    /// Connections of its own that come back from [`Shared::long`].
+    pub returns: Mutex<Vec<Done>>,
     /// It holds replies back until the log is safe.
     pub holds: AtomicBool,
     /// Its thread, as the kernel counts; 0 until it runs.
@@ -91,6 +96,7 @@ impl Shared {
             engine: OnceLock::new(),
             tls: tls::Context::default(),
             peers: Peers::default(),
+            long: LongQueue::default(),
             dir_lock: Mutex::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),

@@ -7,6 +7,7 @@ use crate::files;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
 use crate::log::{Log, Role};
+use crate::long;
 use crate::replication::syncs::Syncs;
 use crate::server::Server;
 use crate::settings::{Settings, SettingsError, system_text};
@@ -204,6 +205,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     cron(shared, &engine, &persist);
     // One that has panicked has ended the process.
     workers.into_iter().for_each(|worker| drop(worker.join()));
+    shared.long.end();
     Ok(())
 }
 
@@ -267,6 +269,7 @@ fn start_workers(
         posts.push(Post {
             waker: Arc::clone(&waker),
             arrivals: Mutex::default(),
+            returns: Mutex::default(),
             holds: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             busy_since_ms: AtomicU64::new(0),
@@ -280,6 +283,7 @@ fn start_workers(
         loops.push(EventLoop::new(index, shared, persist, syncs, poll, worker));
     }
     shared.set_posts(posts);
+    long::start(shared, persist.engine())?;
     loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop)).collect()
 }
 

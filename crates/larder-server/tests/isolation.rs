@@ -25,7 +25,7 @@ impl Kept {
             for mut client in std::mem::take(&mut asked) {
                 if !client.has_reply() {
                     asked.push(client);
-                } else if read(&mut client).items()[1] != Value::Null {
+                } else if !read(&mut client).items()[1].items().is_empty() {
                     served.push(client);
                 } else {
                     ask(&mut client);

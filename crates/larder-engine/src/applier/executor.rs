@@ -3,17 +3,13 @@
 use super::plan::{Plan, PlannedUnit};
 use crate::clients::session::{ClientShared, ConnInfo, Session, client_flags};
 use crate::command::spec::Found;
-use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
 use crate::execution::unit;
 use crate::stats::counters::ThreadStats;
-use crate::worker::{PATIENCE, PREFETCH_MAX, Worker};
+use crate::worker::{NO_WORKER, PATIENCE, PREFETCH_MAX, Worker};
 use larder_resp::{Args, OwnedArgs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// No worker has this number: what is done here concerns the clients of all.
-const NO_WORKER: usize = usize::MAX;
 
 /// Executes commands for a link.
 pub(super) struct Executor {
@@ -27,8 +23,7 @@ pub(super) struct Executor {
 impl Executor {
     /// For the link of an epoch, which `info` describes as a client.
     pub fn new(engine: &Arc<Engine>, info: ConnInfo, epoch: u64, stats: Arc<ThreadStats>) -> Executor {
-        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
-        let worker = Worker::new(Arc::clone(engine), NO_WORKER, mailbox, stats);
+        let worker = Worker::without_clients(engine, stats);
         let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));
         shared.set_flag(client_flags::PRIMARY, true);
         let mut session = Session::for_replay(shared, &engine.acl);

@@ -1,6 +1,9 @@
 //! The commands of a transaction that wait for EXEC, and the keys that it depends on.
 
 use crate::command::spec::{Command, Found, Scope, flags};
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::key::Key;
+use crate::keyspace::locks::Held;
 use crate::keyspace::watch::Touched;
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
@@ -48,4 +51,15 @@ pub struct Watched {
     pub(crate) db: usize,
     pub(crate) key: Box<[u8]>,
     pub(crate) touched: Arc<Touched>,
+}
+
+/// Whether a watched key was changed, or its time is over. The keys' shards are held.
+pub(crate) fn is_touched(held: &mut Held<'_>, watched: &[Watched], due_ms: u64) -> bool {
+    watched.iter().any(|w| {
+        let key = Key::of(&w.key);
+        let shard = held.shard_mut(key.shard()).expect("the shards of watched keys are held");
+        let entry = shard.table(w.db).and_then(|table| table.get(key.hash, key.bytes));
+        let is_over = entry.is_some_and(|entry| is_due(&entry, due_ms));
+        w.touched.is_set() || is_over && !shard.watched.is_overdue(w.db, &w.key, &w.touched)
+    })
 }

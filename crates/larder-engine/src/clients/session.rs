@@ -400,6 +400,11 @@ impl Session {
         self.debugging != Mode::Off
     }
 
+    /// Whether its commands are executed by the thread that has it, whatever they are: their order among those of others matters.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.replays || self.in_batch || self.import.is_some() || self.replica.is_some() || self.debugs()
+    }
+
     /// Whether the connection waits in a blocking command.
     pub fn is_blocked(&self) -> bool {
         self.waiter.is_some()

@@ -21,6 +21,10 @@ pub enum Flow {
     Retry,
     /// The command was not executed: it may run a script, and is to be given to `Worker::execute_script`.
     Script,
+    /// The command was not executed: it takes long, and is to be given to `Worker::execute_long` of another thread.
+    Long,
+    /// The command is to be executed once more, after something has been made for it; only within `Worker::execute_long`.
+    Apart,
     /// The command was not executed: it is a script to be debugged on a copy of the data, see `Twin`.
     Debug,
 }

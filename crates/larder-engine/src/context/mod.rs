@@ -7,7 +7,9 @@ pub(crate) mod deadlines;
 mod effects;
 pub(crate) mod flow;
 mod hash;
+mod long;
 mod notify;
+pub(crate) mod postponed;
 pub(crate) mod replies;
 pub(crate) mod stream_effects;
 pub(crate) mod stream_reads;
@@ -15,6 +17,7 @@ pub(crate) mod stream_replies;
 mod strings;
 mod typed;
 
+pub(crate) use long::MOMENT;
 pub(crate) use typed::Typed;
 
 use crate::aof::effects::Effects;
@@ -24,6 +27,7 @@ use crate::command::lookup_cache::Recent;
 use crate::command::spec::Found;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
+use crate::context::postponed::LongState;
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
@@ -91,6 +95,8 @@ pub(crate) struct WorkerState {
     pub admitted: Option<Found>,
     /// A command whose keys somebody keeps for long is put aside.
     pub puts_aside: bool,
+    /// What it does with commands that take long.
+    pub long: LongState,
     /// What the command has done, for the log.
     pub effects: Effects,
     /// FLUSHALL was among what ran: the host is told when no shard is held.
@@ -629,6 +635,7 @@ impl<'a> Context<'a> {
         let is_done = self.worker.effects.is_empty() && self.ready.is_empty();
         if is_done && !self.in_exec && self.session.tracking.is_none() {
             self.held = Held::None;
+            self.engine.retry_put_aside();
         }
     }
 

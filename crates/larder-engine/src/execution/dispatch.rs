@@ -10,6 +10,7 @@ use crate::command::spec::{Command, Found, Scope, flags};
 use crate::config::Permission;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
+use crate::context::postponed::Place;
 use crate::context::{Context, Rounds, WorkerState};
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
@@ -94,7 +95,7 @@ fn execute_with(
         }
         // What holds for one command goes on to hold for one that is tried again.
         Ok(found) => match run(engine, worker, session, found, args, out, rounds) {
-            Flow::Retry => return Flow::Retry,
+            flow @ (Flow::Apart | Flow::Long | Flow::Retry) => return flow,
             flow => flow,
         },
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
@@ -354,6 +355,18 @@ pub(crate) fn count_refusal(
     engine.errors.count(error);
 }
 
+/// A command on keys with more arguments than this takes longer than a moment.
+const ARGUMENTS_MOMENT: usize = 5_000;
+
+/// Whether a command that has very many arguments is to be executed by another thread.
+#[cold]
+fn is_given_away(worker: &WorkerState, session: &Session, found: Found) -> bool {
+    worker.long.place == Place::Serving
+        && !session.is_bound()
+        && found.command.scope == Scope::Keys
+        && !found.command.has(flags::BLOCKING)
+}
+
 /// Locks, runs, serves those who waited, counts.
 fn run(
     engine: &Engine,
@@ -364,6 +377,9 @@ fn run(
     out: &mut Vec<u8>,
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
+    if args.len() > ARGUMENTS_MOMENT && is_given_away(worker, session, found) {
+        return Flow::Long;
+    }
     note(session, worker, found);
     if !engine.config.hot.hide_user_data_from_log.load(Relaxed) {
         worker.stats.current.keep(crate::execution::monitor::arguments(found.command, args));
@@ -475,6 +491,10 @@ fn run(
     if std::mem::take(&mut worker.flushed) {
         engine.host.flushed();
     }
+    if matches!(flow, Flow::Apart | Flow::Long) {
+        uncount(session);
+        return flow;
+    }
     if let Some(counted) = counted {
         counted.end(worker, session, &flow, out.len() - start);
     }
@@ -494,13 +514,21 @@ fn run(
 /// False: the command has failed. A command whose client waits from now on has not.
 pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let mark = context.reply.mark();
-    let dirty = context.worker.stats.dirty.get();
+    let stats = &context.worker.stats;
+    let (dirty, hits, misses) = (stats.dirty.get(), stats.hits.get(), stats.misses.get());
     context.worker.effects.begin_command();
     // Scripts are shown before what they call.
     if context.found.command.scope == Scope::Script && context.engine.clients.has_monitors() {
         monitor::show(context, args);
     }
     let result = (context.worker.handlers[usize::from(context.found.id)])(context, args);
+    if matches!(result, Err(CommandError::Postponed)) {
+        // It is counted, logged and shown when it is executed.
+        context.reply.truncate(mark);
+        context.worker.stats.hits.put_back(hits);
+        context.worker.stats.misses.put_back(misses);
+        return false;
+    }
     if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
         super::tracking::remember(context, args);
     }
@@ -585,6 +613,12 @@ fn record(
         Outcome::Rejected => command.rejected.add(1),
     }
     crate::execution::command_log::consider_time(engine, worker, session, found.command, args, took_ns);
+}
+
+/// A client's command is executed once more.
+#[cold]
+fn uncount(session: &Session) {
+    session.shared.commands.store(session.shared.commands.load(Relaxed).saturating_sub(1), Relaxed);
 }
 
 /// Notes that a client's command is executed now.

@@ -95,7 +95,7 @@ fn write_push(reply: &mut Reply<'_>, what: &Invalidation) {
 /// After a command of a connection with tracking: remembers which keys it has read. The shards are still locked.
 #[cold]
 pub(crate) fn remember(context: &mut Context<'_>, args: Args<'_>) {
-    let reader = Address { worker: context.worker.index, client: context.session.id() };
+    let reader = Address { worker: context.session.shared.worker, client: context.session.id() };
     if !context.session.tracking.as_ref().is_some_and(|tracking| tracking.remembers()) {
         return;
     }

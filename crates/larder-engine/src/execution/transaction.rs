@@ -1,12 +1,10 @@
 //! MULTI, EXEC, WATCH: the queue of a connection, and the keys it depends on.
 
 use crate::clients::queue::Queue;
-use crate::clients::queue::Watched;
 use crate::clients::registrations::Registration;
 use crate::clients::session::{Session, client_flags};
 use crate::command::spec::Found;
 use crate::engine::Engine;
-use crate::keyspace::deadlines::is_due;
 use crate::keyspace::locks::Held;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
@@ -50,17 +48,6 @@ pub(crate) fn end(session: &mut Session) -> Option<Box<Queue>> {
     session.shared.multi_bytes.store(0, Relaxed);
     session.shared.set_flag(client_flags::MULTI, false);
     queue
-}
-
-/// Whether a watched key was changed, or its time is over. The keys' shards are held.
-pub(crate) fn is_touched(engine: &Engine, held: &mut Held<'_>, watched: &[Watched], due_ms: u64) -> bool {
-    watched.iter().any(|w| {
-        let key = engine.key(&w.key);
-        let shard = held.shard_mut(key.shard()).expect("the shards of watched keys are held");
-        let entry = shard.table(w.db).and_then(|table| table.get(key.hash, key.bytes));
-        let is_over = entry.is_some_and(|entry| is_due(&entry, due_ms));
-        w.touched.is_set() || is_over && !shard.watched.is_overdue(w.db, &w.key, &w.touched)
-    })
 }
 
 /// Forgets the watched keys, whose shards are held.

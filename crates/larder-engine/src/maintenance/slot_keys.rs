@@ -4,19 +4,16 @@
 //! ever. Keys of a slot go in pieces, so that others have their turn.
 
 use crate::clients::session::{ClientShared, ConnInfo, ConnKind, Session};
-use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
 use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
 use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
-use crate::worker::Worker;
+use crate::worker::{NO_WORKER, Worker};
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
 
 /// Keys deleted at a time: their shard is held for as long as that takes.
 const PIECE: usize = 64;
-/// No worker has this number: what is done here concerns the clients of all.
-const NO_WORKER: usize = usize::MAX;
 
 type Names = Vec<Box<[u8]>>;
 
@@ -29,8 +26,7 @@ pub struct SlotKeys {
 impl SlotKeys {
     /// For one thread that serves no clients. After the workers are made.
     pub fn new(engine: &Arc<Engine>) -> SlotKeys {
-        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
-        let worker = Worker::new(Arc::clone(engine), NO_WORKER, mailbox, engine.stats.add());
+        let worker = Worker::without_clients(engine, engine.stats.add());
         let nobody = String::new;
         let info = ConnInfo { id: 0, addr: nobody(), laddr: nobody(), fd: -1, kind: ConnKind::Tcp };
         let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));

@@ -8,6 +8,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
 use crate::scripts::header::{self, ScriptFlags};
 use crate::scripts::library::{Function, Library};
+use crate::scripts::usual::UsualTime;
 use larder_lua::gateway::Exchange;
 use larder_resp::Args;
 use mlua::{LuaString, Result, Table, Value};
@@ -194,6 +195,7 @@ fn entry(table: &Table) -> Result<Entry> {
         name: (*name.as_bytes()).into(),
         description: description.map(|text| (*text.as_bytes()).into()),
         flags,
+        usual: UsualTime::default(),
     };
     Ok(Entry { function, code: table.raw_get("callback")? })
 }

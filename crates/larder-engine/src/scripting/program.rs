@@ -3,6 +3,7 @@
 use crate::scripts::Script;
 use crate::scripts::header::ScriptFlags;
 use crate::scripts::library::Library;
+use crate::scripts::usual::UsualTime;
 use larder_resp::Args;
 use std::sync::Arc;
 
@@ -29,6 +30,14 @@ impl Program {
         match self {
             Program::Script(script) => &script.sha,
             Program::Function(library, at) => &library.functions[*at].name,
+        }
+    }
+
+    /// How long it takes.
+    pub(super) fn usual(&self) -> &UsualTime {
+        match self {
+            Program::Script(script) => &script.usual,
+            Program::Function(library, at) => &library.functions[*at].usual,
         }
     }
 

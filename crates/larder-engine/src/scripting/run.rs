@@ -57,6 +57,7 @@ pub(crate) fn debug_session(
 
 /// Runs a script and writes its reply.
 pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> CommandResult {
+    context.takes(if invocation.program.usual().is_long() { u64::MAX } else { 0 })?;
     let read_only = admit(context, invocation)?;
     let interpreter = Interpreter::of_thread(context.engine).map_err(|error| internal(&error))?;
     let debugger = debug::current();
@@ -86,6 +87,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     let killed = run.killed.then(|| run.killed_error());
     let resp3 = run.protocol == Protocol::Resp3;
     run.settle();
+    invocation.program.usual().note(run.started.elapsed());
     outer.come_back(context);
     resume_panic();
     match killed {

@@ -4,6 +4,7 @@
 //! their texts again each time: of those the 500 most recently used stay.
 
 use crate::scripts::header::ScriptFlags;
+use crate::scripts::usual::UsualTime;
 use larder_collections::keyed_hash::KeyedState;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,11 +27,20 @@ pub(crate) struct Script {
     pub flags: Option<ScriptFlags>,
     /// When it was last looked up, on the cache's own clock.
     used: AtomicU64,
+    /// How long it takes.
+    pub usual: UsualTime,
 }
 
 impl Script {
     pub(crate) fn new(text: &[u8], code_at: usize, flags: Option<ScriptFlags>) -> Script {
-        Script { sha: sha_of(text), text: text.into(), code_at, flags, used: AtomicU64::new(0) }
+        Script {
+            sha: sha_of(text),
+            text: text.into(),
+            code_at,
+            flags,
+            used: AtomicU64::new(0),
+            usual: UsualTime::default(),
+        }
     }
 
     /// What is compiled.

@@ -1,6 +1,7 @@
 //! Libraries of functions: FUNCTION LOAD brings them, FCALL names their functions.
 
 use crate::scripts::header::ScriptFlags;
+use crate::scripts::usual::UsualTime;
 use larder_collections::keyed_hash::KeyedState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(crate) struct Function {
     pub name: Box<[u8]>,
     pub description: Option<Box<[u8]>>,
     pub flags: ScriptFlags,
+    /// How long it takes.
+    pub usual: UsualTime,
 }
 
 impl Library {
@@ -120,6 +123,7 @@ mod tests {
             name: name.as_bytes().into(),
             description: None,
             flags: ScriptFlags::default(),
+            usual: UsualTime::default(),
         };
         Arc::new(Library::new(name.as_bytes(), b"", functions.iter().map(function).collect()))
     }

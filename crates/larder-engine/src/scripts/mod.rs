@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod header;
 pub(crate) mod library;
 pub(crate) mod running;
+pub(crate) mod usual;
 
 pub(crate) use cache::{Script, ScriptCache, Sha};
 pub(crate) use library::{Clash, Libraries, Library};

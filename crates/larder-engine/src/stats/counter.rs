@@ -18,6 +18,11 @@ impl Counter {
         self.0.load(Relaxed)
     }
 
+    /// Has a value again that it had before. As with an addition, only the thread that owns the counter may call it.
+    pub fn put_back(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     /// Starts again at zero.
     pub fn reset(&self) {
         self.0.store(0, Relaxed);

@@ -11,6 +11,7 @@ pub use stream::Stream;
 
 use input::Input;
 use larder_engine::{ConnKind, Session};
+use larder_resp::OwnedArgs;
 use output::Output;
 
 /// A connection on its way to its worker.
@@ -45,6 +46,8 @@ pub struct Connection {
     pub flags: Flags,
     /// See [`Arrival::refusal`].
     pub refusal: Option<&'static [u8]>,
+    /// A command that another thread is to execute: the connection is about to leave.
+    pub away: Option<Box<OwnedArgs>>,
 }
 
 /// What the event loop knows of a connection.
@@ -81,7 +84,7 @@ pub struct Flags {
 impl Connection {
     /// Whether commands may be executed now.
     pub fn runs(&self) -> bool {
-        !self.flags.closing && !self.flags.paused && !self.session.is_blocked()
+        !self.flags.closing && !self.flags.paused && !self.session.is_blocked() && self.away.is_none()
     }
 
     /// For the log.

@@ -110,8 +110,17 @@ impl EventLoop {
         let session = self.worker.connect(ConnInfo { id, addr, laddr, fd: stream.as_fd().as_raw_fd(), kind });
         let flags = Flags { writable: true, greets: kind == ConnKind::Tls, ..Flags::default() };
         let (input, output) = (Input::default(), Output::default());
-        let connection =
-            Connection { stream, session, input, output, deadline_ms: None, hold: 0, flags, refusal };
+        let connection = Connection {
+            stream,
+            session,
+            input,
+            output,
+            deadline_ms: None,
+            hold: 0,
+            flags,
+            refusal,
+            away: None,
+        };
         self.by_id.insert(id, slot);
         self.slots.put(slot, Box::new(connection));
     }

@@ -9,9 +9,11 @@ impl EventLoop {
     /// Takes and follows all messages.
     pub(super) fn take_mail(&mut self) {
         let mut mail = std::mem::take(&mut self.mail);
+        mail.append(&mut self.kept);
         self.worker.drain(&mut mail);
         for message in mail.drain(..) {
-            self.follow_mail(message);
+            let message = if self.absent == 0 { Some(message) } else { self.keep_for_absent(message) };
+            message.into_iter().for_each(|message| self.follow_mail(message));
         }
         self.mail = mail;
     }

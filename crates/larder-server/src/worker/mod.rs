@@ -17,6 +17,7 @@
 //!   still be in this one's batch.
 
 mod accept;
+mod away;
 mod debugging;
 mod flush;
 mod greet;
@@ -97,6 +98,12 @@ pub struct EventLoop {
     has_more_to_stream: bool,
     /// Connections whose next command is put off.
     paused: Vec<usize>,
+    /// Connections with a command for another thread.
+    leaving: Vec<usize>,
+    /// How many connections are out of their slots beyond the moment.
+    absent: usize,
+    /// Mail for those.
+    kept: Vec<Mail>,
     /// Deadlines of blocked clients.
     deadlines: BTreeSet<(u64, usize)>,
     /// Read into by whichever connection has its turn.
@@ -132,6 +139,7 @@ impl EventLoop {
         mut worker: Worker,
     ) -> EventLoop {
         worker.put_aside();
+        worker.give_away();
         EventLoop {
             index,
             shared,
@@ -154,6 +162,9 @@ impl EventLoop {
             piece: Vec::new(),
             has_more_to_stream: false,
             paused: Vec::new(),
+            leaving: Vec::new(),
+            absent: 0,
+            kept: Vec::new(),
             deadlines: BTreeSet::new(),
             scratch: vec![0; READ_BYTES],
             parser: Parser::new(),
@@ -220,6 +231,7 @@ impl EventLoop {
         }
         if woken {
             self.take_arrivals();
+            self.take_returns();
         }
         if self.accepting {
             self.accept();
@@ -236,6 +248,9 @@ impl EventLoop {
         self.send_streams();
         if !self.held.is_empty() {
             self.look_after_held();
+        }
+        if !self.leaving.is_empty() {
+            self.send_away();
         }
         self.worker.delivered();
         self.worker.limit_clients();

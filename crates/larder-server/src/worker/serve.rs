@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Why the execution of a buffer ended.
-enum Stop {
+pub(super) enum Stop {
     /// No whole command is left in it.
     Starved,
     /// The connection's turn is over, or it waits: there may be whole commands left.
@@ -139,7 +139,11 @@ impl EventLoop {
     }
 
     /// Remembers why execution ended.
-    fn settle(&mut self, connection: &mut Connection, stop: Result<Stop, Hangup>) -> Result<(), Hangup> {
+    pub(super) fn settle(
+        &mut self,
+        connection: &mut Connection,
+        stop: Result<Stop, Hangup>,
+    ) -> Result<(), Hangup> {
         match stop? {
             Stop::Starved => connection.flags.backlog = false,
             Stop::Paused => connection.flags.backlog = !connection.input.is_empty(),
@@ -209,6 +213,10 @@ impl EventLoop {
             if flow != Flow::Retry {
                 at += consumed;
             }
+            if flow == Flow::Long {
+                self.leave(slot, connection, args);
+                return Ok((at, Stop::Paused));
+            }
             if let Some(stop) = self.follow(slot, connection, flow)? {
                 return Ok((at, stop));
             }
@@ -220,7 +228,7 @@ impl EventLoop {
 
     /// What a command's outcome means for the connection; `None`: the next command.
     #[inline]
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         slot: usize,
         connection: &mut Connection,
@@ -243,8 +251,8 @@ impl EventLoop {
                 self.set_deadline(slot, connection, deadline_ms);
                 Ok(Some(Stop::Paused))
             }
-            // A script was to be run where none can be: the command is tried again.
-            Flow::Debug | Flow::Retry | Flow::Script => {
+            // A command was to be executed where it cannot be: it is tried again.
+            Flow::Apart | Flow::Debug | Flow::Long | Flow::Retry | Flow::Script => {
                 connection.flags.paused = true;
                 self.paused.push(slot);
                 Ok(Some(Stop::Paused))

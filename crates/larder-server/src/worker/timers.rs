@@ -76,6 +76,9 @@ impl EventLoop {
             let Some(mut connection) = self.slots.take(slot) else { continue };
             if std::mem::take(&mut connection.flags.paused) {
                 self.worker.end_pause(&connection.session);
+                if connection.away.is_some() {
+                    self.leaving.push(slot);
+                }
                 connection.flags.backlog = true;
                 self.schedule(slot, &mut connection.flags);
             }

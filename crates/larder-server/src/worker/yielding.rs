@@ -45,6 +45,7 @@ impl EventLoop {
         }
         let spare = self.spare.take().unwrap_or_else(|| Box::new(self.worker.spare()));
         let mut worker = std::mem::replace(&mut self.worker, spare);
+        self.absent += 1;
         let client = debugs.then(|| DebuggingClient::new(&mut connection.stream, rest));
         let mut yielding = Yielding { event_loop: self, client };
         let flow =
@@ -53,6 +54,7 @@ impl EventLoop {
             client.finish();
         }
         self.spare = Some(std::mem::replace(&mut self.worker, worker));
+        self.absent -= 1;
         if std::mem::take(&mut self.in_round) || debugs {
             connection.flags.readable = true;
             connection.flags.writable = true;

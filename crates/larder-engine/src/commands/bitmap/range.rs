@@ -8,6 +8,9 @@ use larder_packed::bits;
 use larder_resp::Args;
 use std::ops::Range;
 
+/// Bits are counted so much faster than bytes are copied.
+const PACE: usize = 4;
+
 /// A range as the arguments give it.
 struct Given {
     start: i64,
@@ -72,14 +75,18 @@ impl Unit {
 pub(super) fn bitcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let given = Given::parse(args.from(2))?;
-    context.read_string(&key, |bytes, reply| {
-        let count = match bytes {
-            Some(bytes) if !given.is_backward() => bits::count_ones_in(bytes, given.bits(bytes.len())),
-            _ => 0,
-        };
-        reply.int(count as i64);
-        Ok(())
-    })
+    context.read_long_string(
+        &key,
+        |bytes| bytes.len() / PACE,
+        |bytes, reply| {
+            let count = match bytes {
+                Some(bytes) if !given.is_backward() => bits::count_ones_in(bytes, given.bits(bytes.len())),
+                _ => 0,
+            };
+            reply.int(count as i64);
+            Ok(())
+        },
+    )
 }
 
 pub(super) fn bitpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -90,15 +97,19 @@ pub(super) fn bitpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     };
     let key = context.key(args.at(1));
     let given = Given::parse(args.from(3))?;
-    context.read_string(&key, |bytes, reply| {
-        let position = match bytes {
-            None if on => -1,
-            None => 0,
-            Some(bytes) => find(bytes, on, &given),
-        };
-        reply.int(position);
-        Ok(())
-    })
+    context.read_long_string(
+        &key,
+        |bytes| bytes.len() / PACE,
+        |bytes, reply| {
+            let position = match bytes {
+                None if on => -1,
+                None => 0,
+                Some(bytes) => find(bytes, on, &given),
+            };
+            reply.int(position);
+            Ok(())
+        },
+    )
 }
 
 /// The first bit of this value, or -1. A string goes on in zeros when the range has no end.

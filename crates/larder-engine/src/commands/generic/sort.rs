@@ -81,7 +81,8 @@ impl Source {
             Some(Kind::List) => context.value_clone(key)?.map_or(Source::Nothing, Source::List),
             Some(Kind::Set) => context.value_clone(key)?.map_or(Source::Nothing, Source::Set),
             Some(Kind::SortedSet) => context.value_clone(key)?.map_or(Source::Nothing, Source::SortedSet),
-            Some(_) => return Err(CommandError::WRONG_TYPE),
+            // Which counts as a hit.
+            Some(_) => context.value_clone::<List>(key).map(|_| Source::Nothing)?,
             None => context.read(key, |_, _| Source::Nothing),
         })
     }

@@ -25,6 +25,7 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pattern = args.at(1);
     let (db, due_ms) = (context.db, context.due_ms());
     let hidden = context.engine.cluster.migrations.hidden();
+    context.walks()?;
     context.deferred_array(|context, items| {
         let mut count = 0;
         context.each_shard(|data| {
@@ -76,6 +77,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         wanted = given.or(wanted);
         Ok(if given.is_some() { 2 } else { 0 })
     })?;
+    context.takes(scan.count as u64)?;
     reply_step(context, |context, items| step(context, cursor, &scan, wanted, items))
 }
 

@@ -99,11 +99,16 @@ fn all(
     open: impl Fn(&mut Reply<'_>, usize),
     write: impl Fn(Field<'_>, &mut Reply<'_>),
 ) -> CommandResult {
-    read(context, args, |hash, due_ms, reply| {
-        open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
-        hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
-        Ok(())
-    })
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    context.read_long(
+        &key,
+        |hash: &Hash| hash.len() as u64,
+        |hash, reply| {
+            open(reply, hash.map_or(0, |hash| hash.live(due_ms)));
+            hash.into_iter().flat_map(|hash| hash.iter(due_ms)).for_each(|field| write(field, reply));
+            Ok(())
+        },
+    )
 }
 
 pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

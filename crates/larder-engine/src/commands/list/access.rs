@@ -39,7 +39,8 @@ pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 pub(super) fn lrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
     let key = context.key(args.at(1));
-    context.read_value(&key, |list: Option<&List>, reply| {
+    let count = |list: &List| range(start, end, list.len()).1;
+    context.read_long(&key, count, |list, reply| {
         let (from, count) = list.map_or((0, 0), |list| range(start, end, list.len()));
         reply.array(count as usize);
         if let Some(list) = list.filter(|_| count > 0) {
@@ -73,6 +74,7 @@ pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         _ => return Err(CommandError::SYNTAX),
     };
     let key = context.key(args.at(1));
+    context.goes_through(&key, List::len)?;
     let inserted = context.with_list(&key, |list, options, _| {
         let Some(pivot) = find(list, &args[3]) else { return Ok(None) };
         list.insert(pivot + u64::from(after), &args[4], options);
@@ -94,6 +96,7 @@ fn find(list: &List, value: &[u8]) -> Option<u64> {
 pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = number::negatable(&args[2])?;
     let key = context.key(args.at(1));
+    context.goes_through(&key, List::len)?;
     let removed = context.with_list(&key, |list, options, _| {
         Ok(list.remove_matching(&args[3], count.unsigned_abs(), count < 0, options))
     })?;
@@ -164,10 +167,15 @@ impl Search {
         Ok(search)
     }
 
+    /// How many elements are looked at, at most.
+    fn reach(&self, list: &List) -> u64 {
+        if self.max_len == 0 { list.len() } else { self.max_len.min(list.len()) }
+    }
+
     /// The positions found, in the order of the search.
     fn run(&self, list: &List, value: &[u8]) -> Vec<u64> {
         let wanted = Needle::new(value);
-        let look_at = if self.max_len == 0 { list.len() } else { self.max_len.min(list.len()) };
+        let look_at = self.reach(list);
         let find_max = match self.count {
             None => 1,
             Some(0) => u64::MAX,
@@ -199,18 +207,22 @@ impl Search {
 pub(super) fn lpos(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let search = Search::parse(args.from(3))?;
     let key = context.key(args.at(1));
-    context.read_value(&key, |list: Option<&List>, reply| {
-        let found = list.map_or_else(Vec::new, |list| search.run(list, &args[2]));
-        match (search.count, found.first()) {
-            (None, Some(&at)) => reply.int(at as i64),
-            (None, None) => reply.null(),
-            (Some(_), _) => {
-                reply.array(found.len());
-                found.iter().for_each(|&at| reply.int(at as i64));
+    context.read_long(
+        &key,
+        |list: &List| search.reach(list),
+        |list, reply| {
+            let found = list.map_or_else(Vec::new, |list| search.run(list, &args[2]));
+            match (search.count, found.first()) {
+                (None, Some(&at)) => reply.int(at as i64),
+                (None, None) => reply.null(),
+                (Some(_), _) => {
+                    reply.array(found.len());
+                    found.iter().for_each(|&at| reply.int(at as i64));
+                }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }
 
 pub(super) fn lscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

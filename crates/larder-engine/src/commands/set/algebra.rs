@@ -16,6 +16,7 @@ use std::ops::ControlFlow;
 
 pub(super) fn sinter(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let sets = fetch_all(context, args.from(1))?;
+    context.reads(common_work(&sets))?;
     reply_set(context, |write| {
         if let Some(sets) = all_present(&sets) {
             let _ = Set::for_each_common(&sets, |member| {
@@ -36,6 +37,7 @@ pub(super) fn sintercard(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     let limit = parse_limit(args.from(2 + numkeys))?;
     let keys: Vec<_> = args.from(2).iter().take(numkeys).collect();
     let sets = fetch(context, keys.into_iter())?;
+    context.reads(common_work(&sets))?;
     let mut count: u64 = 0;
     if let Some(sets) = all_present(&sets) {
         let _ = Set::for_each_common(&sets, |_| {
@@ -59,6 +61,7 @@ fn parse_limit(args: Args<'_>) -> CommandResult<u64> {
 
 pub(super) fn sunion(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let sets = fetch_all(context, args.from(1))?;
+    context.reads(work(&sets))?;
     let union = union(&sets, &context.worker.thresholds.set_limits());
     write_members(&mut context.reply, &union);
     context.engine.background.discard(Value::Set(union), true);
@@ -67,6 +70,7 @@ pub(super) fn sunion(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 pub(super) fn sdiff(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let sets = fetch_all(context, args.from(1))?;
+    context.reads(work(&sets))?;
     reply_set(context, |write| {
         if let Some((first, others)) = first_and_others(&sets) {
             Set::for_each_missing(first, &others, write);
@@ -76,32 +80,33 @@ pub(super) fn sdiff(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 pub(super) fn sinterstore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    store(context, args, |sets, limits| match all_present(sets) {
+    store(context, args, common_work, |sets, limits| match all_present(sets) {
         Some(sets) => Set::intersection(&sets, limits),
         None => Set::new(),
     })
 }
 
 pub(super) fn sunionstore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    store(context, args, union)
+    store(context, args, work, union)
 }
 
 pub(super) fn sdiffstore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    store(context, args, |sets, limits| match first_and_others(sets) {
+    store(context, args, work, |sets, limits| match first_and_others(sets) {
         Some((first, others)) => Set::difference(first, &others, limits),
         None => Set::new(),
     })
 }
 
-/// Puts what `make` makes of the sets into the key of the first argument, and replies with its size.
+/// Puts what `make` makes of the sets, by going through as many members as `work` says, into the key of the first argument, and replies with
+/// its size.
 fn store(
     context: &mut Context<'_>,
     args: Args<'_>,
-    make: impl FnOnce(&[Option<Set>], &SetLimits) -> Set,
+    work: impl FnOnce(&[Option<Set>]) -> u64,
+    make: impl FnOnce(&[Option<Set>], &SetLimits) -> Set + Send + 'static,
 ) -> CommandResult {
-    let sets = fetch_all(context, args.from(2))?;
-    let result = make(&sets, &context.worker.thresholds.set_limits());
-    drop(sets);
+    let (sets, limits) = (fetch_all(context, args.from(2))?, context.worker.thresholds.set_limits());
+    let result = context.make(work(&sets), args.from(2).iter(), move || make(&sets, &limits))?;
     let target = context.key(args.at(1));
     context.reply.int(result.len() as i64);
     if result.is_empty() {
@@ -128,6 +133,16 @@ fn fetch<'k>(
         context.value_clone::<Set>(&key)
     })
     .collect()
+}
+
+/// How many members are gone through to find those that all sets have.
+fn common_work(sets: &[Option<Set>]) -> u64 {
+    sets.iter().map(|set| set.as_ref().map_or(0, Set::len)).min().unwrap_or(0)
+}
+
+/// How many members are gone through at most, if all are looked at.
+fn work(sets: &[Option<Set>]) -> u64 {
+    sets.iter().flatten().map(Set::len).sum()
 }
 
 /// The sets, if there is one for each key.

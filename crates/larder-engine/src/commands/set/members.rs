@@ -114,7 +114,7 @@ pub(super) fn smismember(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
 
 pub(super) fn smembers(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    context.read_value(&key, |set: Option<&Set>, reply| {
+    context.read_long(&key, Set::len, |set, reply| {
         match set {
             Some(set) => write_members(reply, set),
             None => reply.set(0),

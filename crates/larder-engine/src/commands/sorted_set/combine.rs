@@ -84,7 +84,8 @@ impl Source {
             None => context.value_clone(&key)?.map_or(Members::None, Members::Plain),
             Some(Kind::Set) => context.value_clone(&key)?.map_or(Members::None, Members::Plain),
             Some(Kind::SortedSet) => context.value_clone(&key)?.map_or(Members::None, Members::Sorted),
-            Some(_) => return Err(CommandError::WRONG_TYPE),
+            // Which counts as a hit.
+            Some(_) => context.value_clone::<SortedSet>(&key).map(|_| Members::None)?,
         };
         Ok(Source { members, weight: 1.0 })
     }
@@ -199,6 +200,16 @@ impl Request {
         Ok(())
     }
 
+    /// How many members are gone through, in such as a set's: a member of a result costs several.
+    fn work(&self) -> u64 {
+        let lens = self.sources.iter().map(|source| source.members.len());
+        match self.operation {
+            Operation::Union => 4 * lens.sum::<u64>(),
+            Operation::Inter => 4 * lens.min().unwrap_or(0),
+            Operation::Diff => 4 * lens.take(1).sum::<u64>(),
+        }
+    }
+
     /// The entries of the result, in order.
     fn entries(mut self) -> Vec<(f64, Vec<u8>)> {
         if self.operation != Operation::Diff {
@@ -304,6 +315,7 @@ commands! {
 fn reply(context: &mut Context<'_>, args: Args<'_>, operation: Operation) -> CommandResult {
     let request = Request::parse(context, args.from(1), operation, Use::Reply)?;
     let scores = request.scores;
+    context.reads(request.work())?;
     let entries = request.entries();
     open_entries(&mut context.reply, entries.len(), scores);
     for (score, member) in &entries {
@@ -313,16 +325,22 @@ fn reply(context: &mut Context<'_>, args: Args<'_>, operation: Operation) -> Com
 }
 
 fn store(context: &mut Context<'_>, args: Args<'_>, operation: Operation) -> CommandResult {
-    let entries = Request::parse(context, args.from(2), operation, Use::Store)?.entries();
+    let request = Request::parse(context, args.from(2), operation, Use::Store)?;
     let target = context.key(args.at(1));
+    let keys = args.from(3).iter().take(request.sources.len());
     let mut result = Stored::new(context);
-    entries.iter().for_each(|(score, member)| result.push(*score, member));
+    let result = context.make(request.work(), keys, move || {
+        request.entries().iter().for_each(|(score, member)| result.push(*score, member));
+        result
+    })?;
     result.store(context, &target, context.found.command.name);
     Ok(())
 }
 
 pub(super) fn zintercard(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let count = Request::parse(context, args.from(1), Operation::Inter, Use::Count)?.count();
+    let request = Request::parse(context, args.from(1), Operation::Inter, Use::Count)?;
+    context.reads(request.work())?;
+    let count = request.count();
     context.reply.int(count as i64);
     Ok(())
 }

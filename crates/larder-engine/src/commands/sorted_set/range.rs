@@ -4,7 +4,7 @@ use super::members::member_ranks;
 use super::store::Result as Stored;
 use super::{Scores, limits, parse_lex_range, parse_score_range, write_ranks};
 use crate::commands::list::range as rank_range;
-use crate::context::Context;
+use crate::context::{Context, MOMENT};
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
 use crate::text::word::is_word;
@@ -63,13 +63,17 @@ commands! {
 fn write(context: &mut Context<'_>, args: Args<'_>, given: Given) -> CommandResult {
     let request = Request::parse(args.from(2), given)?;
     let key = context.key(args.at(1));
-    context.read_value(&key, |set: Option<&SortedSet>, reply| {
-        match set {
-            Some(set) => write_ranks(reply, set, request.ranks(set), request.order, request.scores),
-            None => reply.array(0),
-        }
-        Ok(())
-    })
+    context.read_long(
+        &key,
+        |set: &SortedSet| request.count_if_many(set),
+        |set, reply| {
+            match set {
+                Some(set) => write_ranks(reply, set, request.ranks(set), request.order, request.scores),
+                None => reply.array(0),
+            }
+            Ok(())
+        },
+    )
 }
 
 pub(super) fn zrangestore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -77,20 +81,21 @@ pub(super) fn zrangestore(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     let (source, target) = (context.key(args.at(2)), context.key(args.at(1)));
     let limits = limits(context);
     let mut result = Stored::new(context);
-    context.read_value(&source, |set: Option<&SortedSet>, _| {
-        if let Some(set) = set {
-            let ranks = request.ranks(set);
-            // By score or member the number of entries is not known before, and the result begins small.
-            if !matches!(request.ends, Ends::Ranks(..)) || ranks.end - ranks.start <= limits.entries {
-                result.begin_small();
-            }
+    if let Some(set) = context.value_clone::<SortedSet>(&source)? {
+        let ranks = request.ranks(&set);
+        let count = ranks.end - ranks.start;
+        // By score or member the number of entries is not known before, and the result begins small.
+        if !matches!(request.ends, Ends::Ranks(..)) || count <= limits.entries {
+            result.begin_small();
+        }
+        result = context.make(count, [source.bytes].into_iter(), move || {
             let _ = set.visit(ranks, Order::Ascending, |score, member| {
                 result.push(score, member);
                 ControlFlow::<()>::Continue(())
             });
-        }
-        Ok(())
-    })?;
+            result
+        })?;
+    }
     result.store(context, &target, context.found.command.name);
     Ok(())
 }
@@ -138,6 +143,15 @@ impl<'a> Request<'a> {
             Ends::Scores(from, to) => self.limited(set.ranks(from, to)),
             Ends::Members(from, to) => self.limited(member_ranks(set, from, to, self.order)),
         }
+    }
+
+    /// The number of entries; a set that is not large counts as none.
+    fn count_if_many(&self, set: &SortedSet) -> u64 {
+        if set.len() <= MOMENT {
+            return 0;
+        }
+        let ranks = self.ranks(set);
+        ranks.end - ranks.start
     }
 
     /// What LIMIT leaves of a range.

@@ -30,8 +30,11 @@ fn range(context: &mut Context<'_>, args: Args<'_>, order: Order) -> CommandResu
     let ends = (stream_id::parse_start(&args[start])?, stream_id::parse_end(&args[end])?);
     let count = parse_count(args)?;
     let key = context.key(args.at(1));
+    // How many entries lie between two others is not known.
+    let is_all = ends == (StreamId::ZERO, StreamId::MAX);
+    let len = move |stream: &Stream| if is_all { count.unwrap_or(u64::MAX).min(stream.len()) } else { 0 };
     with_scratch(context, |context, scratch| {
-        context.read_value(&key, |stream: Option<&Stream>, reply| {
+        context.read_long(&key, len, |stream, reply| {
             match (stream, count) {
                 (None, _) => reply.array(0),
                 (Some(_), Some(0)) => reply.null_array(),

@@ -10,7 +10,10 @@ use larder_resp::Args;
 
 pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    write_value(context, &key)
+    context.read_long_string(&key, <[u8]>::len, |bytes, reply| {
+        reply.bulk_or_null(bytes);
+        Ok(())
+    })
 }
 
 pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -63,15 +66,9 @@ pub(super) fn strlen(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
     let key = context.key(args.at(1));
-    context.read(&key, |entry, reply| {
-        match entry {
-            None => reply.bulk(b""),
-            Some(entry) => {
-                let value = entry.value();
-                let bytes = string_bytes(&value)?;
-                reply.bulk(slice(bytes, start, end));
-            }
-        }
+    let count = |bytes: &[u8]| slice(bytes, start, end).len();
+    context.read_long_string(&key, count, |bytes, reply| {
+        reply.bulk(slice(bytes.unwrap_or_default(), start, end));
         Ok(())
     })
 }

@@ -6,7 +6,7 @@ mod watch;
 pub(crate) use handlers::HANDLERS;
 
 use crate::acl::Origin;
-use crate::clients::queue::Queue;
+use crate::clients::queue::{self, Queue};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::authorization;
@@ -34,7 +34,7 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         return Err(CommandError::Fixed("ERR EXEC without MULTI"));
     };
     let (engine, due_ms) = (context.engine, context.due_ms());
-    let touched = transaction::is_touched(engine, &mut context.held, &context.session.watched, due_ms);
+    let touched = queue::is_touched(&mut context.held, &context.session.watched, due_ms);
     transaction::unwatch_held(engine, &mut context.held, context.session);
     if queue.poisoned {
         return Err(CommandError::EXEC_ABORT);

@@ -1,0 +1,191 @@
+//! Commands that take long.
+//!
+//! A thread that serves clients gives a command that takes longer than a moment away ([`Flow::Long`]): it is executed from its beginning by a
+//! thread that has nothing else to do, while the clients of the first one are served. A handler that finds out that its command is
+//! long says so before it has changed anything.
+//!
+//! There, a reply that is long is written from a clone of the value, after the shards have been let go. And what a command makes of whole
+//! values to store it, it makes from clones while no shard is held ([`Flow::Apart`]). Then the command is executed once more: if the keys
+//! have not changed meanwhile, what was made is put in its place; if they have, it is made again, while they are held.
+//!
+//! A command of a transaction or a script is executed where it is.
+
+use super::postponed::{Place, Product, Wanted};
+use super::{Context, Typed};
+use crate::clients::queue::{self, Watched};
+use crate::context::flow::Flow;
+use crate::engine::notify::class;
+use crate::error::{CommandError, CommandResult};
+use crate::keyspace::deadlines::is_due;
+use crate::keyspace::key::Key;
+use crate::keyspace::kind::string_bytes;
+use crate::keyspace::watch::Touched;
+use larder_collections::key_table::ValueRef;
+use larder_collections::value::Value;
+use larder_resp::Reply;
+use std::sync::Arc;
+
+/// Elements that a command may read or write where clients wait for their turn: about a millisecond's worth.
+pub(crate) const MOMENT: u64 = 10_000;
+
+/// Bytes of a string that take as long.
+const BYTES_MOMENT: usize = 4 << 20;
+
+impl<'a> Context<'a> {
+    /// Whether commands that take long are given away here, or are executed in a way of their own.
+    fn place(&self) -> Place {
+        let is_bound = self.in_exec || self.in_script || self.session.is_bound();
+        if is_bound { Place::Only } else { self.worker.long.place }
+    }
+
+    /// The command is about so many elements: gives it away if that takes long, and this thread serves clients. Nothing may have been
+    /// changed yet.
+    #[inline]
+    pub(crate) fn takes(&mut self, elements: u64) -> CommandResult {
+        if elements > MOMENT && self.place() == Place::Serving { self.give_away() } else { Ok(()) }
+    }
+
+    /// The same for a command that from here on only reads so many elements of clones: the shards are let go if these are many.
+    #[inline]
+    pub(crate) fn reads(&mut self, elements: u64) -> CommandResult {
+        if elements <= MOMENT {
+            return Ok(());
+        }
+        match self.place() {
+            Place::Only => {}
+            Place::Serving => self.give_away()?,
+            Place::Long => self.let_go(),
+        }
+        Ok(())
+    }
+
+    /// The same for a command that walks over all keys, which are few or many.
+    pub(crate) fn walks(&mut self) -> CommandResult {
+        self.takes(if self.engine.is_beyond_cache() { u64::MAX } else { 0 })
+    }
+
+    /// The same for a command that goes through as many elements of the value of a key as `count` says.
+    pub(crate) fn goes_through<T: Typed>(
+        &mut self,
+        key: &Key<'_>,
+        count: impl FnOnce(&T) -> u64,
+    ) -> CommandResult {
+        if self.place() != Place::Serving {
+            return Ok(());
+        }
+        let elements = self.peek(key, |entry| match entry?.value() {
+            ValueRef::Out(value) => T::of(&value).map(count),
+            ValueRef::Inline { .. } => None,
+        });
+        self.takes(elements.unwrap_or(0))
+    }
+
+    #[cold]
+    fn give_away(&mut self) -> CommandResult {
+        self.flow = Flow::Long;
+        Err(CommandError::Postponed)
+    }
+
+    /// As [`read_value`](Self::read_value), for a command that reads as many elements of it as `count` says. If these are many, `f` is called
+    /// with a clone after the shard has been let go.
+    #[inline]
+    pub(crate) fn read_long<T: Typed>(
+        &mut self,
+        key: &Key<'_>,
+        count: impl FnOnce(&T) -> u64,
+        f: impl FnOnce(Option<&T>, &mut Reply<'a>) -> CommandResult,
+    ) -> CommandResult {
+        let place = self.place();
+        let mut f = Some(f);
+        let mut call =
+            |value: Option<&T>, reply: &mut Reply<'a>| f.take().map_or(Ok(()), |f| f(value, reply));
+        let clone = self.read_value(key, |value: Option<&T>, reply| match value {
+            Some(value) if place != Place::Only && count(value) > MOMENT => Ok(Some(value.clone())),
+            value => call(value, reply).map(|()| None),
+        })?;
+        let Some(value) = clone else { return Ok(()) };
+        if place == Place::Serving {
+            return self.give_away();
+        }
+        self.let_go();
+        call(Some(&value), &mut self.reply)
+    }
+
+    /// As [`read_string`](Self::read_string), for a command that works on as many bytes of it as `count` says, in the same way.
+    #[inline]
+    pub(crate) fn read_long_string(
+        &mut self,
+        key: &Key<'_>,
+        count: impl FnOnce(&[u8]) -> usize,
+        f: impl FnOnce(Option<&[u8]>, &mut Reply<'a>) -> CommandResult,
+    ) -> CommandResult {
+        let place = self.place();
+        let mut f = Some(f);
+        let mut call =
+            |bytes: Option<&[u8]>, reply: &mut Reply<'a>| f.take().map_or(Ok(()), |f| f(bytes, reply));
+        let clone = self.read(key, |entry, reply| {
+            let Some(entry) = entry else { return call(None, reply).map(|()| None) };
+            let value = entry.value();
+            if let ValueRef::Out(value) = &value
+                && let Value::String(bytes) = &**value
+                && place != Place::Only
+                && count(bytes) > BYTES_MOMENT
+            {
+                return Ok(Some(bytes.clone()));
+            }
+            call(Some(string_bytes(&value)?), reply).map(|()| None)
+        })?;
+        let Some(bytes) = clone else { return Ok(()) };
+        if place == Place::Serving {
+            return self.give_away();
+        }
+        self.let_go();
+        call(Some(&bytes), &mut self.reply)
+    }
+
+    /// Something made of about so many elements, which are clones of the values of `keys`. See the module's comment: the command may be executed
+    /// once more after this, so it has changed nothing yet, and asks for one thing only.
+    pub(crate) fn make<'k, T: Send + 'static>(
+        &mut self,
+        elements: u64,
+        keys: impl Iterator<Item = &'k [u8]>,
+        make: impl FnOnce() -> T + Send + 'static,
+    ) -> CommandResult<T> {
+        if let Some(mut made) = self.worker.long.made.take() {
+            let due_ms = self.due_ms();
+            let is_void = queue::is_touched(&mut self.held, &made.keys, due_ms);
+            let product = made.product.take().filter(|_| !is_void);
+            self.worker.long.made = Some(made);
+            let product = product.and_then(|product| product.downcast().ok());
+            return Ok(product.map_or_else(make, |product| *product));
+        }
+        // A miss that was told once would be told again.
+        let place = if self.engine.wants_events(class::KEY_MISS) { Place::Only } else { self.place() };
+        match place {
+            Place::Serving if elements > MOMENT => self.give_away()?,
+            Place::Long if elements > MOMENT => {
+                let keys = self.watch_for_product(keys);
+                self.worker.long.wanted =
+                    Some(Wanted { keys, make: Box::new(move || Box::new(make()) as Product) });
+                self.flow = Flow::Apart;
+                return Err(CommandError::Postponed);
+            }
+            _ => {}
+        }
+        Ok(make())
+    }
+
+    /// Has changes of keys noted from now on.
+    fn watch_for_product<'k>(&mut self, names: impl Iterator<Item = &'k [u8]>) -> Vec<Watched> {
+        let touched = Arc::new(Touched::default());
+        let (db, due_ms) = (self.db, self.due_ms());
+        let watch = |name: &[u8]| {
+            let key = self.key(name);
+            let entry = self.table(&key).get(key.hash, key.bytes);
+            let is_overdue = entry.is_some_and(|entry| is_due(&entry, due_ms));
+            self.shard(&key).watched.add(db, name, &touched, is_overdue);
+            Watched { db, key: name.into(), touched: Arc::clone(&touched) }
+        };
+        names.map(watch).collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! What a thread remembers of a command that takes long; how it goes is in `long.rs`.
+
+use crate::clients::queue::Watched;
+use std::any::Any;
+
+/// What a thread does with a command that takes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It executes it, and has nobody else to give it to.
+    #[default]
+    Only,
+    /// It serves clients, and gives it away.
+    Serving,
+    /// It is the one to which such commands are given.
+    Long,
+}
+
+/// What a thread remembers of a command that takes long, from one execution to the next.
+#[derive(Default)]
+pub(crate) struct LongState {
+    pub(crate) place: Place,
+    /// What is to be made while no shard is held.
+    pub(crate) wanted: Option<Wanted>,
+    /// What has been made.
+    pub(crate) made: Option<Made>,
+}
+
+pub(super) type Product = Box<dyn Any + Send>;
+
+/// Something that is to be made.
+pub(crate) struct Wanted {
+    pub(super) make: Box<dyn FnOnce() -> Product + Send>,
+    pub(super) keys: Vec<Watched>,
+}
+
+impl Wanted {
+    /// Makes it.
+    pub(crate) fn make(self) -> Made {
+        Made { product: Some((self.make)()), keys: self.keys }
+    }
+}
+
+/// Something that has been made.
+pub(crate) struct Made {
+    /// Until it has been put in its place.
+    pub(super) product: Option<Product>,
+    /// What it was made from. They are watched until the command is over.
+    pub(crate) keys: Vec<Watched>,
+}

@@ -1,0 +1,279 @@
+//! Commands that take long are executed by threads of their own: they answer as elsewhere, are counted once, see their keys at one moment, and
+//! hold up nobody else, not even the clients of their own thread.
+
+use larder_testkit::{Client, Kind, Server, Value, wait_until};
+
+/// More members than are gone through where clients wait.
+const MANY: usize = 30_000;
+
+/// Fills keys of every type, with many elements.
+fn fill(client: &mut Client) {
+    let mut add = |words: &[&str], item: &dyn Fn(usize) -> Vec<String>| {
+        for from in (0..MANY).step_by(1000) {
+            let mut args: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            args.extend((from..from + 1000).flat_map(item));
+            assert!(!client.cmd(&args).is_error());
+        }
+    };
+    add(&["RPUSH", "list"], &|n| vec![(n % 977).to_string()]);
+    add(&["SADD", "{s}a"], &|n| vec![format!("m{n}")]);
+    add(&["SADD", "{s}b"], &|n| vec![format!("m{}", n + MANY / 2)]);
+    add(&["ZADD", "{z}a"], &|n| vec![(n % 101).to_string(), format!("m{n}")]);
+    add(&["ZADD", "{z}b"], &|n| vec![n.to_string(), format!("m{}", n * 2)]);
+    add(&["HSET", "hash"], &|n| vec![format!("f{n}"), n.to_string()]);
+    for n in 0..MANY / 2 {
+        client.send(&["XADD", "stream", &format!("{}-1", n + 1), "f", "v"]);
+    }
+    (0..MANY / 2).for_each(|_| drop(client.read().expect("a reply")));
+    client.cmd(&["SET".to_owned(), "string".to_owned(), "text ".repeat(2 << 20)]);
+}
+
+/// Commands that take long on these keys.
+const LONG: &[&str] = &[
+    "LRANGE list 0 -1",
+    "LRANGE list 5 -5",
+    "LPOS list none COUNT 0",
+    "LINSERT list BEFORE none x",
+    "LREM list 0 976",
+    "SMEMBERS {s}a",
+    "SUNION {s}a {s}b",
+    "SINTER {s}a {s}b",
+    "SDIFF {s}a {s}b",
+    "SINTERCARD 2 {s}a {s}b",
+    "SUNIONSTORE {s}union {s}a {s}b",
+    "SINTERSTORE {s}inter {s}a {s}b",
+    "SDIFFSTORE {s}diff {s}a {s}b none{s}",
+    "SUNIONSTORE {s}a {s}a {s}b",
+    "ZRANGE {z}a 0 -1 WITHSCORES",
+    "ZRANGEBYSCORE {z}a 2 90 LIMIT 3 20000",
+    "ZUNION 2 {z}a {z}b WITHSCORES",
+    "ZINTER 2 {z}a {z}b WEIGHTS 2 3",
+    "ZDIFF 2 {z}a {z}b",
+    "ZINTERCARD 2 {z}a {z}b",
+    "ZUNIONSTORE {z}union 2 {z}a {z}b WEIGHTS 1 2 AGGREGATE MAX",
+    "ZINTERSTORE {z}inter 2 {z}a {z}b",
+    "ZDIFFSTORE {z}diff 2 {z}a {z}b",
+    "ZRANGESTORE {z}range {z}a 3 -3",
+    "ZUNIONSTORE {z}a 2 {z}a {z}b",
+    "HGETALL hash",
+    "HKEYS hash",
+    "HVALS hash",
+    "XRANGE stream - +",
+    "XREVRANGE stream + - COUNT 12000",
+    "GET string",
+    "GETRANGE string 1 -1",
+    "BITCOUNT string",
+    "KEYS *",
+    "SCAN 0 COUNT 1000000",
+    "SUNIONSTORE {s}a string",
+    "ZUNIONSTORE {z}x 1 list",
+    "LRANGE hash 0 -1",
+];
+
+/// A reply, or what is in it if its order is not defined.
+fn shown(line: &str, reply: &Value) -> String {
+    let unordered = ["SMEMBERS", "SUNION ", "SINTER ", "SDIFF ", "HGETALL", "HKEYS", "HVALS", "KEYS", "SCAN"];
+    let items = if line.starts_with("SCAN") { reply.items()[1].items() } else { reply.items() };
+    if reply.is_error() || !unordered.iter().any(|name| line.starts_with(name)) {
+        return format!("{reply:?}");
+    }
+    let mut texts: Vec<String> = items.iter().map(Value::text).collect();
+    texts.sort_unstable();
+    texts.join(" ")
+}
+
+fn info(client: &mut Client, section: &str, name: &str) -> String {
+    let text = client.ask(&format!("INFO {section}")).text();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+/// What has been counted since the counters were reset: calls of a command, hits and misses; and all commands of the client.
+fn counted(client: &mut Client, line: &str) -> ([String; 3], u64) {
+    let name = line.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+    let calls = info(client, "commandstats", &format!("cmdstat_{name}"));
+    let calls = calls.split(',').next().unwrap_or_default().to_owned();
+    let of_stats = ["keyspace_hits", "keyspace_misses"].map(|name| info(client, "stats", name));
+    let [hits, misses] = of_stats;
+    let client = client.ask("CLIENT INFO").text();
+    let commands = client.split_whitespace().find_map(|word| word.strip_prefix("tot-cmds=")?.parse().ok());
+    ([calls, hits, misses], commands.expect("it is told"))
+}
+
+/// The same as on Valkey, in replies, effects and counts; also with replicas, which are sent the commands as they were given.
+#[test]
+fn they_answer_and_count_as_elsewhere() {
+    for threads in ["1", "2"] {
+        let ours = Server::larder(&[
+            "--threads",
+            threads,
+            "--appendonly",
+            "yes",
+            "--hash-max-listpack-entries",
+            "0",
+        ]);
+        let theirs = Server::of(Kind::Valkey, &[]);
+        let replica = Server::larder(&["--threads", threads]);
+        let (mut a, mut b) = (ours.client(), theirs.client());
+        fill(&mut a);
+        fill(&mut b);
+        replica.client().ask(&format!("REPLICAOF 127.0.0.1 {}", ours.port()));
+        for line in LONG {
+            for client in [&mut a, &mut b] {
+                client.ask("CONFIG RESETSTAT");
+            }
+            let before = [&mut a, &mut b].map(|client| counted(client, line));
+            let [x, y] = [&mut a, &mut b].map(|client| shown(line, &client.ask(line)));
+            assert!(x == y, "{line}: {} and {} bytes", x.len(), y.len());
+            let after = [&mut a, &mut b].map(|client| counted(client, line));
+            assert_eq!(after[0].0, after[1].0, "{line}");
+            let [x, y] = [0, 1].map(|at| after[at].1 - before[at].1);
+            assert_eq!(x, y, "{line}");
+        }
+        let digests = |client: &mut Client| {
+            let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream";
+            client
+                .ask(&format!("DEBUG DIGEST-VALUE {keys}"))
+                .items()
+                .iter()
+                .map(Value::text)
+                .collect::<Vec<_>>()
+        };
+        let here = digests(&mut a);
+        assert_eq!(here, digests(&mut b));
+        let mut there = replica.client();
+        wait_until("the replica has the same", || digests(&mut there) == here);
+        a.ask("DEBUG LOADAOF");
+        assert_eq!(digests(&mut a), here);
+    }
+}
+
+/// Keeps a thread for long commands busy: a script that has taken long once runs there the next time, on the key `kept`, until it is
+/// killed.
+const SCRIPT: &str = "local n = 0 for i = 1, tonumber(ARGV[1]) do n = n + i end return n";
+
+fn keep_busy(client: &mut Client) {
+    assert!(!client.cmd(&["EVAL", SCRIPT, "1", "kept", "10000000"]).is_error());
+    client.send(&["EVAL", SCRIPT, "1", "kept", "1e18"]);
+}
+
+fn read(client: &mut Client) -> Value {
+    client.read().expect("it is answered")
+}
+
+/// Waits until the script runs.
+fn wait_for_script(client: &mut Client) {
+    wait_until("the script runs", || !client.ask("FUNCTION STATS").items()[1].items().is_empty());
+}
+
+/// A server of one thread answers others while a command takes long; what is for the client of that command waits for its end.
+#[test]
+fn the_clients_of_the_same_thread_are_served() {
+    let server = Server::larder(&["--threads", "1", "--busy-reply-threshold", "600000"]);
+    let [mut busy, mut other, mut same_key, mut killed] = [(); 4].map(|()| server.client());
+    other.ask("SET kept 1");
+    assert_eq!(busy.cmd(&["HELLO", "3"]).items().len(), 14);
+    busy.ask("SUBSCRIBE news");
+    keep_busy(&mut busy);
+    busy.send_all(&[&["INCR", "next"], &["PING", "end"]]);
+    wait_for_script(&mut other);
+    same_key.send(&["INCR", "kept"]);
+    for n in 1..=50 {
+        assert_eq!(other.ask("INCR other").int(), n);
+    }
+    assert_eq!(other.ask("PUBLISH news hello").int(), 1);
+    // Several commands that take long, more than there are threads for them.
+    let mut list: Vec<String> = vec!["RPUSH".to_owned(), "list".to_owned()];
+    list.extend((0..20_000).map(|n| n.to_string()));
+    killed.send(&list);
+    let id = killed_id(&mut other, "rpush");
+    assert_eq!(other.ask("EXISTS next").int(), 0);
+    assert!(!busy.has_reply(), "{:?}", read(&mut busy));
+    assert!(!same_key.has_reply(), "{:?}", read(&mut same_key));
+    if let Some(id) = id {
+        assert_eq!(other.ask(&format!("CLIENT KILL ID {id}")).int(), 1);
+    }
+    assert_eq!(other.ask("SCRIPT KILL").text(), "OK");
+    assert!(read(&mut busy).text().contains("Script killed by user"));
+    assert_eq!(read(&mut same_key).int(), 2);
+    // The message may come before or after the replies.
+    let rest = [(); 3].map(|()| read(&mut busy));
+    let (messages, replies): (Vec<&Value>, Vec<&Value>) =
+        rest.iter().partition(|value| matches!(value, Value::Push(_)));
+    assert_eq!(messages[0].items()[2].text(), "hello");
+    assert_eq!((replies[0].int(), replies[1].text()), (1, "end".to_owned()));
+}
+
+/// The id of a client whose last command is this one.
+fn killed_id(client: &mut Client, name: &str) -> Option<String> {
+    let list = client.ask("CLIENT LIST").text();
+    let line = list.lines().find(|line| line.contains(&format!(" cmd={name} ")))?;
+    line.strip_prefix("id=")?.split(' ').next().map(str::to_owned)
+}
+
+/// A command sees its keys at one moment, however long it takes: members go from one set to the other and back meanwhile, one by one.
+#[test]
+fn what_is_stored_is_made_of_one_moment() {
+    for threads in ["1", "3"] {
+        let server = Server::larder(&["--threads", threads]);
+        let mut client = server.client();
+        fill(&mut client);
+        client.ask("SDIFFSTORE {s}b {s}b {s}a");
+        let (union, inter) = (client.ask("SUNION {s}a {s}b").items().len() as i64, 0);
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut mover = server.client();
+                let mut n = 0;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let member = format!("m{}", n % MANY);
+                    let (from, to) = if n / MANY % 2 == 0 { ("{s}a", "{s}b") } else { ("{s}b", "{s}a") };
+                    mover.cmd(&["SMOVE", from, to, &member]);
+                    n += 1;
+                }
+            });
+            for _ in 0..20 {
+                assert_eq!(client.ask("SUNIONSTORE {s}u {s}a {s}b").int(), union, "{threads}");
+                assert_eq!(client.ask("SINTERSTORE {s}i {s}a {s}b").int(), inter, "{threads}");
+                assert_eq!(client.ask("SCARD {s}u").int(), union);
+                assert_eq!(client.ask("SUNION {s}a {s}b").items().len() as i64, union);
+                assert_eq!(client.ask("SINTERCARD 2 {s}a {s}b").int(), inter);
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(client.ask("DEBUG DIGEST-VALUE {s}u").items().len(), 1);
+        wait_until("no key is watched", || info(&mut client, "clients", "total_watched_keys") == "0");
+    }
+}
+
+/// A long command of a transaction is executed in its place, and one of a client that tracks keys tells of changes.
+#[test]
+fn transactions_and_tracking_are_as_ever() {
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut client, mut other) = (server.client(), server.client());
+    fill(&mut client);
+    for line in ["MULTI", "SUNIONSTORE {s}u {s}a {s}b", "SCARD {s}u", "LRANGE list 0 -1", "EXEC"] {
+        client.send(&line.split(' ').collect::<Vec<_>>());
+    }
+    let replies = [(); 5].map(|()| read(&mut client));
+    let items = replies[4].items();
+    assert_eq!(items[0].int(), items[1].int());
+    assert_eq!(items[2].items().len(), MANY);
+    client.cmd(&["HELLO", "3"]);
+    client.ask("CLIENT TRACKING ON");
+    assert_eq!(client.ask("LRANGE list 0 -1").items().len(), MANY);
+    other.ask("RPUSH list x");
+    let push = read(&mut client);
+    assert_eq!(push.items()[0].text(), "invalidate");
+    // Silence and ASKING are for one command, however often that is tried.
+    client.ask("CLIENT TRACKING OFF");
+    client.send_all(&[&["CLIENT", "REPLY", "SKIP"][..], &["LRANGE", "list", "0", "-1"], &["PING", "after"]]);
+    assert_eq!(read(&mut client).text(), "after");
+    // What is acknowledged has been written.
+    other.ask("CONFIG SET appendonly yes");
+    other.ask("CONFIG SET appendfsync always");
+    for n in 0..5 {
+        assert!(client.ask(&format!("SUNIONSTORE {{s}}{n} {{s}}a {{s}}b")).int() > 0);
+        assert_eq!(client.ask(&format!("SCARD {{s}}{n}")).int(), client.ask("SCARD {s}u").int());
+    }
+}
