@@ -30,8 +30,12 @@ const CLIENTS_MAX: usize = 1000;
 impl Engine {
     /// The client whose command a thread executes, and the command. The thread goes by its name.
     pub fn crash_client(&self, thread: &str) -> String {
-        let worker = thread.strip_prefix("worker-").and_then(|index| index.parse::<usize>().ok());
-        let Some(stats) = worker.and_then(|index| self.stats.try_of(index)) else { return String::new() };
+        let number = |name: &str| thread.strip_prefix(name)?.parse::<usize>().ok();
+        let stats = match number("worker-") {
+            Some(index) => self.stats.try_of(index),
+            None => number("larder-long-").and_then(|number| self.stats.try_of_long(number)),
+        };
+        let Some(stats) = stats else { return String::new() };
         let Some((client, argc)) = stats.current.get() else { return String::new() };
         let Some(client) = self.clients.find(client) else { return format!("id={client}\nargc: {argc}\n") };
         let mut text = self.crash_line(&client);

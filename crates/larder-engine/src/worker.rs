@@ -70,7 +70,7 @@ impl Worker {
 
     /// For a thread to which those that serve clients give commands that take long. After the workers are made.
     pub fn for_long_commands(engine: &Arc<Engine>) -> Self {
-        let mut worker = Worker::without_clients(engine, engine.stats.add());
+        let mut worker = Worker::without_clients(engine, engine.stats.add_long());
         worker.state.long.place = Place::Long;
         worker
     }

@@ -1,6 +1,6 @@
 //! Crashes: whatever thread panics or is hit by a signal, the process ends with a report in the log.
 
-use larder_testkit::{Client, Port, Server, words};
+use larder_testkit::{Client, Port, Server, wait_until, words};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
@@ -78,6 +78,7 @@ fn signals_in_any_thread_are_reported() {
         "larder-log",
         "larder-free",
         "larder-pack",
+        "larder-long-0",
     ];
     for (at, name) in names.into_iter().enumerate() {
         let mut server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);
@@ -91,6 +92,26 @@ fn signals_in_any_thread_are_reported() {
         assert_eq!(died_of, Some(signal), "{name}");
         has_report(&log, &[&format!("crashed by signal: {signal}"), &format!("{thread} {name} *")]);
     }
+}
+
+/// The report of a thread for commands that take long names the client and its command.
+#[test]
+fn a_crash_in_a_command_that_takes_long_names_it() {
+    let mut server = Server::larder(&["--threads", "1"]);
+    let (mut client, mut other) = (server.client(), server.client());
+    client.ask("CLIENT SETNAME a-name");
+    let script = "for i = 1, tonumber(ARGV[1]) do end";
+    assert!(!client.cmd(&["EVAL", script, "0", "10000000"]).is_error());
+    client.send(&["EVAL", script, "0", "1e18"]);
+    wait_until("it runs", || !other.ask("FUNCTION STATS").items()[1].items().is_empty());
+    let thread = server.thread("larder-long-0");
+    let thread: i32 = thread.file_name().and_then(|id| id.to_str()?.parse().ok()).expect("its id");
+    let pid = i32::try_from(server.pid()).expect("a process id fits");
+    // SAFETY: takes no pointers.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, libc::SIGSEGV) };
+    let (log, died_of) = crash(&mut server);
+    assert_eq!(died_of, Some(libc::SIGSEGV));
+    has_report(&log, &["name=a-name", r#"argv[0]: "EVAL""#]);
 }
 
 /// A panic in any thread: DEBUG PANIC arms it, and something has the thread come by.
@@ -113,6 +134,7 @@ fn panics_in_any_thread_end_the_process() {
         "larder-census",
         "larder-console",
         "larder-anatomy",
+        "larder-long-0",
     ] {
         let (metrics, console) = (Port::reserve(), Port::reserve());
         let port = metrics.number();
@@ -147,6 +169,7 @@ fn panics_in_any_thread_end_the_process() {
             }
             "larder-anatomy" => client.send(&["MEMORY", "ANATOMY"]),
             "signals" => drop(Command::new("kill").args(["-HUP", &server.pid().to_string()]).status()),
+            "larder-long-0" => client.send(&["LRANGE", "list", "0", "-1"]),
             "larder-save" => client.send(&["BGSAVE"]),
             "larder-log" => client.send(&["SET", "k", "v"]),
             "larder-free" => client.send(&["UNLINK", "list"]),

@@ -149,47 +149,65 @@ thread_stats! {
 
 /// The counters of all threads.
 #[derive(Default)]
-pub(crate) struct AllStats(RwLock<Vec<Arc<ThreadStats>>>, Mutex<Vec<Arc<ThreadStats>>>);
+pub(crate) struct AllStats {
+    all: RwLock<Vec<Arc<ThreadStats>>>,
+    /// Those of threads that apply what a primary sends.
+    appliers: Mutex<Vec<Arc<ThreadStats>>>,
+    /// Those of threads for commands that take long.
+    long: Mutex<Vec<Arc<ThreadStats>>>,
+}
 
 impl AllStats {
     /// Those of the next thread.
     pub(crate) fn add(&self) -> Arc<ThreadStats> {
         let stats = Arc::default();
-        self.0.write().push(Arc::clone(&stats));
+        self.all.write().push(Arc::clone(&stats));
         stats
     }
 
     /// Those of a thread that applies what a primary sends: the link's own is the first. The threads of the next link go on with them.
     pub(crate) fn of_applier(&self, index: usize) -> Arc<ThreadStats> {
-        let mut appliers = self.1.lock();
+        let mut appliers = self.appliers.lock();
         while appliers.len() <= index {
             appliers.push(self.add());
         }
         Arc::clone(&appliers[index])
     }
 
+    /// Those of the next thread for commands that take long.
+    pub(crate) fn add_long(&self) -> Arc<ThreadStats> {
+        let stats = self.add();
+        self.long.lock().push(Arc::clone(&stats));
+        stats
+    }
+
+    /// Those of such a thread, unless somebody holds the list.
+    pub(crate) fn try_of_long(&self, number: usize) -> Option<Arc<ThreadStats>> {
+        self.long.try_lock()?.get(number).cloned()
+    }
+
     /// Number of threads.
     pub(crate) fn len(&self) -> usize {
-        self.0.read().len()
+        self.all.read().len()
     }
 
     /// Those of a thread.
     pub(crate) fn of(&self, thread: usize) -> Option<Arc<ThreadStats>> {
-        self.0.read().get(thread).cloned()
+        self.all.read().get(thread).cloned()
     }
 
     /// The same, unless somebody holds the list.
     pub(crate) fn try_of(&self, thread: usize) -> Option<Arc<ThreadStats>> {
-        self.0.try_read()?.get(thread).cloned()
+        self.all.try_read()?.get(thread).cloned()
     }
 
     /// Calls `each` with those of every thread.
     pub(crate) fn each(&self, mut each: impl FnMut(&ThreadStats)) {
-        self.0.read().iter().for_each(|stats| each(stats));
+        self.all.read().iter().for_each(|stats| each(stats));
     }
 
     /// The sum of one counter over all threads.
     pub(crate) fn sum(&self, pick: impl Fn(&ThreadStats) -> &Counter) -> u64 {
-        self.0.read().iter().map(|stats| pick(stats).get()).sum()
+        self.all.read().iter().map(|stats| pick(stats).get()).sum()
     }
 }

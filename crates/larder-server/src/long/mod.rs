@@ -30,17 +30,16 @@ pub fn give(shared: &Arc<Shared>, engine: &Arc<Engine>, job: Job) {
 }
 
 fn start_thread(shared: &Arc<Shared>, engine: &Arc<Engine>, number: usize) -> io::Result<JoinHandle<()>> {
-    let (shared, engine) = (Arc::clone(shared), Arc::clone(engine));
+    let (shared, worker) = (Arc::clone(shared), Worker::for_long_commands(engine));
     let name = format!("larder-long-{number}");
     thread::Builder::new().name(name).stack_size(STACK_BYTES_MIN).spawn(move || {
         crash::fault::use_signal_stack();
         cpus::bind(&shared.config, "server-cpulist", &shared.log);
-        run(&shared, &engine);
+        run(&shared, worker);
     })
 }
 
-fn run(shared: &Shared, engine: &Arc<Engine>) {
-    let mut worker = Worker::for_long_commands(engine);
+fn run(shared: &Shared, mut worker: Worker) {
     while let Some(mut job) = shared.long.next() {
         panic_if_armed();
         let logged = worker.log_end();
