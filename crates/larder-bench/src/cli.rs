@@ -10,6 +10,7 @@ use wildmatch::WildMatch;
 pub const HELP: &str = "\
 usage: larder-bench [OPTION...]
        larder-bench scaling [OPTION...]  the engine without sockets, by the number of threads (--help)
+       larder-bench isolation [OPTION...]  what clients feel while another one's command takes long (--help)
   --larder PATH         Larder's binary (default: $LARDER_SERVER, else larder-server beside this program)
   --peer NAME=COMMAND   a server to compare with; COMMAND takes redis-server's flags. May be repeated.
                         Without it: redis-server in the PATH, and redis8 and valkey as tests/peers.sh fetches
@@ -106,7 +107,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     Ok(if list { Parsed::List } else { Parsed::Run(options) })
 }
 
-fn peer(text: &str) -> Result<(String, String), Error> {
+/// Reads a peer: its name and its command.
+pub fn peer(text: &str) -> Result<(String, String), Error> {
     let (name, command) = text.split_once('=').ok_or("--peer takes NAME=COMMAND")?;
     if name.is_empty() || command.trim().is_empty() {
         return Err("--peer takes NAME=COMMAND".into());
@@ -114,7 +116,8 @@ fn peer(text: &str) -> Result<(String, String), Error> {
     Ok((name.to_owned(), command.to_owned()))
 }
 
-fn positive<T: FromStr + PartialOrd + Default>(option: &str, text: &OsString) -> Result<T, Error> {
+/// Reads the number of an option that is above zero.
+pub fn positive<T: FromStr + PartialOrd + Default>(option: &str, text: &OsString) -> Result<T, Error> {
     let number = text.to_str().and_then(|text| text.parse().ok()).filter(|number| *number > T::default());
     number.ok_or_else(|| format!("{option} takes a positive number").into())
 }

@@ -32,7 +32,9 @@ pub enum Target {
     OfBest(f64),
     /// This times Larder's own value in another row of the group.
     OfRow(f64, String),
-    /// The same, comparing the worker threads alone.
+    /// This much more than Larder's own value in another row of the group.
+    AboveRow(f64, String),
+    /// This times Larder's own value in another row, comparing the worker threads alone.
     WorkerOfRow(f64, String),
 }
 

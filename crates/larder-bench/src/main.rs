@@ -14,6 +14,7 @@ mod context;
 mod data;
 mod figure;
 mod floor;
+mod isolation;
 mod links;
 mod loader;
 mod machine;
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
     }
     if args.next_if(|first| first == "scaling").is_some() {
         return scaling::main(args).map_or_else(fail, |()| ExitCode::SUCCESS);
+    }
+    if args.next_if(|first| first == "isolation").is_some() {
+        return isolation::main(args).unwrap_or_else(fail);
     }
     match cli::parse(args) {
         Ok(Parsed::Help) => print!("{}", cli::HELP),

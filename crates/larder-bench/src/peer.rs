@@ -112,6 +112,12 @@ pub fn find(options: &Options, pinning: &Pinning) -> Vec<Peer> {
     peers
 }
 
+/// A peer that is looked for, by its name, as `--peer` would name it.
+pub fn by_name(name: &str) -> Option<(String, String)> {
+    let (name, program) = FOUND.iter().find(|(other, _)| *other == name)?;
+    Some(((*name).to_owned(), path_of(program)))
+}
+
 /// The peers to look for: the system's redis-server, and where none is named all that `tests/peers.sh` fetches.
 fn found(options: &Options) -> Vec<(&'static str, String)> {
     if options.without_peers {

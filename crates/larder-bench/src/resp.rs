@@ -2,6 +2,9 @@
 
 use memchr::memchr;
 
+/// Digits of the length of a bulk string, which is below 10^10.
+const BULK_DIGITS_MAX: usize = 10;
+
 /// Appends a command.
 pub fn command(out: &mut Vec<u8>, args: &[&[u8]]) {
     header(out, b'*', args.len());
@@ -71,6 +74,14 @@ impl Replies {
                 bytes = &bytes[step..];
                 continue;
             }
+            if self.line.is_empty()
+                && let Some((length, header)) = bulk_header(bytes)
+            {
+                // Not owed less before its bytes are here.
+                self.skip = length + 2;
+                bytes = &bytes[header..];
+                continue;
+            }
             let Some(end) = memchr(b'\n', bytes) else { return self.line.extend_from_slice(bytes) };
             if self.line.is_empty() {
                 self.end_of_line(&bytes[..end]);
@@ -88,7 +99,6 @@ impl Replies {
         let number = || line.get(1..).and_then(|digits| str::from_utf8(digits).ok()?.parse::<i64>().ok());
         match line.first() {
             Some(b'$') if number().is_some_and(|len| len >= 0) => {
-                // Not owed less before its bytes are here.
                 return self.skip = number().map_or(0, |len| len as usize + 2);
             }
             Some(b'*') => self.owed += number().map_or(0, |len| len.max(0) as u64),
@@ -100,6 +110,21 @@ impl Replies {
         self.nulls += u64::from(line == b"$-1" || line == b"*-1" || line == b"_");
         self.owed = self.owed.saturating_sub(1);
     }
+}
+
+/// The length of the bulk string that bytes begin with, and the bytes of its header, if that is complete: replies of a million strings are
+/// counted without looking for the end of each line.
+fn bulk_header(bytes: &[u8]) -> Option<(usize, usize)> {
+    let digits = bytes.strip_prefix(b"$")?;
+    let mut length = 0;
+    for (at, &byte) in digits.iter().enumerate().take(BULK_DIGITS_MAX + 1) {
+        match byte {
+            b'0'..=b'9' if at < BULK_DIGITS_MAX => length = length * 10 + usize::from(byte - b'0'),
+            b'\r' if at > 0 && digits.get(at + 1) == Some(&b'\n') => return Some((length, at + 3)),
+            _ => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -114,6 +139,17 @@ mod tests {
         let mut out = Vec::new();
         command(&mut out, &[b"SET", b"k", b"0123456789"]);
         assert_eq!(out, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$10\r\n0123456789\r\n");
+    }
+
+    #[test]
+    fn headers_of_bulk_strings_are_read_when_they_are_complete() {
+        assert_eq!(bulk_header(b"$0\r\n\r\n"), Some((0, 4)));
+        assert_eq!(bulk_header(b"$9999999999\r\n"), Some((9_999_999_999, 13)));
+        for other in
+            [&b""[..], b"$", b"$1", b"$1\r", b"$\r\n", b"$-1\r\n", b"$1x\r\n", b"+1\r\n", b"$10000000000\r\n"]
+        {
+            assert_eq!(bulk_header(other), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -18,12 +18,21 @@ impl Report {
             ("repeat", options.repeat.to_string()),
             ("threads", options.threads.to_string()),
         ];
+        Report::beside(machine, parameters, peers)
+    }
+
+    /// The same with other parameters.
+    pub fn beside<'a>(
+        machine: Machine,
+        parameters: Vec<(&'static str, String)>,
+        peers: impl IntoIterator<Item = &'a Peer>,
+    ) -> Self {
         let describe = |peer: &Peer| Described {
             name: peer.name.clone(),
             version: peer.version.clone(),
             command: peer.command().0.join(" "),
         };
-        Report { machine, parameters, servers: peers.iter().map(describe).collect(), groups: Vec::new() }
+        Report { machine, parameters, servers: peers.into_iter().map(describe).collect(), groups: Vec::new() }
     }
 
     /// A report without figures, of columns by name and version that are no servers which could be started.

@@ -92,6 +92,7 @@ impl Group {
             Target::OfPeer(share, peer) => Some(own <= share * row.value(peer)?),
             Target::OfBest(share) => Some(own <= share * row.best()?.1),
             Target::OfRow(share, name) => Some(own <= share * self.find(name)?.value(LARDER)?),
+            Target::AboveRow(more, name) => Some(own <= self.find(name)?.value(LARDER)? + more),
             Target::WorkerOfRow(share, name) => {
                 Some(row.worker(LARDER)? <= share * self.find(name)?.worker(LARDER)?)
             }
@@ -107,6 +108,9 @@ impl Group {
             Target::OfPeer(_, peer) => row.ratio(peer),
             Target::OfBest(_) => row.ratio(row.best()?.0),
             Target::OfRow(_, name) => Some(row.value(LARDER)? / self.find(name)?.value(LARDER)?),
+            Target::AboveRow(more, name) => {
+                Some(row.value(LARDER)? / (self.find(name)?.value(LARDER)? + more))
+            }
             Target::WorkerOfRow(_, name) => Some(row.worker(LARDER)? / self.find(name)?.worker(LARDER)?),
         }
     }
@@ -215,5 +219,16 @@ pub(super) mod tests {
         assert_eq!(verdicts, [Some(true), Some(false), Some(false), Some(true)]);
         assert_eq!(group.reached(row("LPOP")), Some(3.0));
         assert_eq!(row("LPOP").ratio(REDIS), None);
+    }
+
+    #[test]
+    fn a_row_may_be_this_much_above_another() {
+        let mut group = Group::new("isolation");
+        let above = || Target::AboveRow(5.0, "idle".to_owned());
+        group.add(LARDER, vec![figure("near", 5.5, None, above()), figure("idle", 1.0, None, Target::None)]);
+        group.add(LARDER, vec![figure("far", 9.0, None, above())]);
+        let row = |name| group.find(name).unwrap();
+        assert_eq!(["near", "far"].map(|name| group.verdict(row(name))), [Some(true), Some(false)]);
+        assert_eq!(group.reached(row("far")), Some(1.5));
     }
 }

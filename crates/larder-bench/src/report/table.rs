@@ -100,6 +100,7 @@ pub fn target(row: &Row) -> String {
             format!("<= {share} of the best{best}")
         }
         Target::OfRow(share, row) => format!("<= {share} of {}", short(row)),
+        Target::AboveRow(more, row) => format!("<= {} above {row}", number(*more)),
         Target::WorkerOfRow(share, row) => format!("<= {share} of {}, workers", short(row)),
     }
 }

@@ -25,11 +25,13 @@ enum Count {
 }
 
 impl DataSet {
-    const fn exactly(name: &'static str, command: &'static str, count: u64) -> Self {
+    /// This many commands of a template.
+    pub const fn exactly(name: &'static str, command: &'static str, count: u64) -> Self {
         DataSet { name, command, count: Count::Exactly(count) }
     }
 
-    const fn scaled(name: &'static str, command: &'static str, elements: u64, batch: u64) -> Self {
+    /// This many elements by the scale, this many of them with a command.
+    pub const fn scaled(name: &'static str, command: &'static str, elements: u64, batch: u64) -> Self {
         DataSet { name, command, count: Count::Elements(elements, batch) }
     }
 

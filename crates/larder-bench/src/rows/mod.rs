@@ -5,14 +5,14 @@
 //! down. `turns` measures them: all servers are up at once and take turns, so that the noise of the machine falls on all of them, and
 //! a server that answers constants (the crate's `floor`) takes its turn as well.
 
-mod data;
+pub mod data;
 mod misses;
 mod replies;
 mod reply;
 mod row;
 mod several;
 mod single;
-mod template;
+pub mod template;
 mod turns;
 
 pub use row::Row;

@@ -13,9 +13,13 @@
 //! | `{score}` | a number below 100,000 with two digits after the point |
 //! | `{v:N}` | N letters |
 //! | `{word}` | a word of the dictionary |
-//! | `{get}`, `{copy}`, `{sort}` | a script |
+//! | `{n:N}` | N by the scale |
+//! | `{x:N}` | this many letters by the scale, all the same |
+//! | `{get}`, `{copy}`, `{sort}` and others | a script |
 //!
-//! All numbers but those of `{int}` and `{score}` have eight digits, so that commands of a row are equally long. The same seed makes
+//! The number of repetitions is scaled, too, where a `~` stands before it: `~500000*member:{all}`.
+//!
+//! All numbers but those of `{int}`, `{n}` and `{score}` have eight digits, so that commands of a row are equally long. The same seed makes
 //! the same commands, so that every server gets the same bytes.
 
 use crate::data::{self, SEED};
@@ -33,6 +37,22 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("get", "return redis.call('GET', KEYS[1])"),
     ("copy", "return redis.call('RESTORE', KEYS[2], 0, redis.call('DUMP', KEYS[1]), 'REPLACE')"),
     ("sort", "return redis.call('SORT', KEYS[1], 'BY', 'nosort', 'STORE', KEYS[2])"),
+    ("increments", "for i = 1, ARGV[1] do redis.call('INCR', KEYS[1]) end return 1"),
+    (
+        "pushes",
+        "for i = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], i) end return redis.call('LLEN', KEYS[1])",
+    ),
+    ("loop", "local sum = 0 for i = 1, ARGV[1] do sum = sum + i % 7 end return 1"),
+    ("members", "return redis.call('SMEMBERS', KEYS[1])"),
+    ("count", "return #redis.call('SMEMBERS', KEYS[1])"),
+    (
+        "each",
+        "local fields = redis.call('HKEYS', KEYS[1]) \
+         for i = 1, #fields do redis.call('HGET', KEYS[1], fields[i]) end return #fields",
+    ),
+    ("sorted", "local words = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1) table.sort(words) return #words"),
+    ("union", "return redis.call('SUNIONSTORE', KEYS[3], KEYS[1], KEYS[2])"),
+    ("delete", "return redis.call('DEL', KEYS[1])"),
 ];
 
 /// A number by the scale, in whole thousands.
@@ -107,7 +127,11 @@ struct Place {
 
 impl Word {
     fn new(text: &str, scale: f64) -> Result<Self, String> {
-        let repeated = text.split_once('*').and_then(|(times, rest)| Some((times.parse().ok()?, rest)));
+        let times = |text: &str| match text.strip_prefix('~') {
+            Some(full) => Some(scaled(full.parse().ok()?, scale)),
+            None => text.parse().ok(),
+        };
+        let repeated = text.split_once('*').and_then(|(before, rest)| Some((times(before)?, rest)));
         let (times, rest) = repeated.unwrap_or((1, text));
         let arguments = match repeated {
             Some(_) => rest.split(',').map(|text| pieces(text, scale)).collect::<Result<_, _>>()?,
@@ -147,6 +171,8 @@ impl Piece {
                 "any" => Some(Piece::Below(number)),
                 "some" => Some(Piece::Below(scaled(number, scale))),
                 "int" => Some(Piece::Integer(number)),
+                "n" => Some(Piece::Text(scaled(number, scale).to_string().into_bytes())),
+                "x" => Some(Piece::Text(vec![b'x'; scaled(number, scale) as usize])),
                 "v" => Some(Piece::Value(data::values(number as usize, VALUES, false))),
                 _ => None,
             };
@@ -242,6 +268,23 @@ mod tests {
             assert_eq!(words[4].len(), 20, "{line}");
         }
         assert!(lines.iter().collect::<std::collections::HashSet<_>>().len() > 190);
+    }
+
+    #[test]
+    fn counts_and_lengths_are_scaled() {
+        let line = |scale| {
+            let (mut commands, mut out) = (
+                Commands::new("X {n:2000} -{n:20000} {x:3000} ~2000*a,{i}", scale).expect("it is right"),
+                vec![],
+            );
+            commands.write(&mut out);
+            String::from_utf8(out).expect("it is text")
+        };
+        let full = line(1.0);
+        assert!(full.starts_with("*4004\r\n") && full.contains("$4\r\n2000\r\n$6\r\n-20000\r\n"), "{full}");
+        assert!(full.contains(&format!("$3000\r\n{}\r\n", "x".repeat(3000))));
+        let small = line(0.1);
+        assert!(small.starts_with("*2004\r\n") && small.contains("$4\r\n1000\r\n$5\r\n-2000\r\n"), "{small}");
     }
 
     #[test]
