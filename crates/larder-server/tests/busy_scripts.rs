@@ -4,7 +4,7 @@
 //! command does wait for the shards, and must give up when it is. With one thread, it arrives in the rounds that the script's
 //! thread makes for others. Afterwards connections of all threads must be told that the server is busy, and SCRIPT KILL must work.
 
-use larder_testkit::{Client, Server, Value, full_run, words};
+use larder_testkit::{Client, Server, Value, full_run, wait_until, words};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -98,10 +98,13 @@ impl Stage {
     /// Connections of all workers are told that the server is busy; the script is killed from `worker`.
     fn kill_script(&self, probes: &mut [Client], script: &mut Client, worker: usize, what: &str) {
         for (at, probe) in probes.iter_mut().enumerate() {
-            let told = answer(probe, &format!("a PING to worker {at} beside {what}"), |probe| {
-                probe.send(&["PING"]);
+            // At first it is not busy, and the script may have a thread of its own.
+            wait_until(&format!("worker {at} says that the server is busy beside {what}"), || {
+                let told = answer(probe, &format!("a PING to worker {at} beside {what}"), |probe| {
+                    probe.send(&["PING"]);
+                });
+                told.text().starts_with("BUSY ")
             });
-            assert!(told.text().starts_with("BUSY "), "worker {at} says {told} beside {what}");
         }
         let killed = answer(&mut probes[worker], &format!("SCRIPT KILL beside {what}"), |probe| {
             probe.send(&["SCRIPT", "KILL"]);

@@ -97,7 +97,7 @@ fn signals_in_any_thread_are_reported() {
 /// The report of a thread for commands that take long names the client and its command.
 #[test]
 fn a_crash_in_a_command_that_takes_long_names_it() {
-    let mut server = Server::larder(&["--threads", "1"]);
+    let mut server = Server::larder(&["--threads", "1", "--hide-user-data-from-log", "no"]);
     let (mut client, mut other) = (server.client(), server.client());
     client.ask("CLIENT SETNAME a-name");
     let script = "for i = 1, tonumber(ARGV[1]) do end";
