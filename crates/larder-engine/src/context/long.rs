@@ -31,6 +31,20 @@ pub(crate) const MOMENT: u64 = 10_000;
 /// Bytes of a string that take as long.
 const BYTES_MOMENT: usize = 4 << 20;
 
+/// What a command may do where it is executed.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    gives_away: bool,
+}
+
+impl Moment {
+    /// Gives the command away if it is about more elements than a moment is enough for. Nothing may have been changed yet.
+    #[inline]
+    pub(crate) fn allows(self, elements: u64) -> CommandResult {
+        if self.gives_away && elements > MOMENT { Err(CommandError::Postponed) } else { Ok(()) }
+    }
+}
+
 impl<'a> Context<'a> {
     /// Whether commands that take long are given away here, or are executed in a way of their own.
     fn place(&self) -> Place {
@@ -64,20 +78,10 @@ impl<'a> Context<'a> {
         self.takes(if self.engine.is_beyond_cache() { u64::MAX } else { 0 })
     }
 
-    /// The same for a command that goes through as many elements of the value of a key as `count` says.
-    pub(crate) fn goes_through<T: Typed>(
-        &mut self,
-        key: &Key<'_>,
-        count: impl FnOnce(&T) -> u64,
-    ) -> CommandResult {
-        if self.place() != Place::Serving {
-            return Ok(());
-        }
-        let elements = self.peek(key, |entry| match entry?.value() {
-            ValueRef::Out(value) => T::of(&value).map(count),
-            ValueRef::Inline { .. } => None,
-        });
-        self.takes(elements.unwrap_or(0))
+    /// The same for a command that finds out while it has the value that it is to change.
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { gives_away: self.place() == Place::Serving }
     }
 
     #[cold]

@@ -525,6 +525,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     if matches!(result, Err(CommandError::Postponed)) {
         // It is counted, logged and shown when it is executed.
         context.reply.truncate(mark);
+        if context.flow == Flow::Next {
+            context.flow = Flow::Long;
+        }
         context.worker.stats.hits.put_back(hits);
         context.worker.stats.misses.put_back(misses);
         return false;

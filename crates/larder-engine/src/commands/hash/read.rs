@@ -131,16 +131,21 @@ pub(super) fn hrandfield(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     if count < 0 {
         return draw(context, args, count.unsigned_abs(), with_values, &mut rng);
     }
-    read(context, args, |hash, due_ms, reply| {
-        let Some(hash) = hash else {
-            reply.array(0);
-            return Ok(());
-        };
-        let len = hash.live(due_ms).min(count as usize);
-        open_random(len, with_values, reply);
-        hash.random_distinct(len, due_ms, &mut rng, |field| write_random(field, with_values, reply));
-        Ok(())
-    })
+    let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
+    context.read_long(
+        &key,
+        |hash: &Hash| (count as u64).min(hash.len() as u64),
+        |hash, reply| {
+            let Some(hash) = hash else {
+                reply.array(0);
+                return Ok(());
+            };
+            let len = hash.live(due_ms).min(count as usize);
+            open_random(len, with_values, reply);
+            hash.random_distinct(len, due_ms, &mut rng, |field| write_random(field, with_values, reply));
+            Ok(())
+        },
+    )
 }
 
 /// Opens the reply of HRANDFIELD: pairs are arrays of their own in RESP3, and lie flat in RESP2.

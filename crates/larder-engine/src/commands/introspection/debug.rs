@@ -80,6 +80,7 @@ pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 }
 
 fn digest_all(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.walks()?;
     let text = digest::of_everything(context)?.hex();
     context.reply.simple(&text);
     Ok(())

@@ -74,8 +74,9 @@ pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         _ => return Err(CommandError::SYNTAX),
     };
     let key = context.key(args.at(1));
-    context.goes_through(&key, List::len)?;
+    let moment = context.moment();
     let inserted = context.with_list(&key, |list, options, _| {
+        moment.allows(list.len())?;
         let Some(pivot) = find(list, &args[3]) else { return Ok(None) };
         list.insert(pivot + u64::from(after), &args[4], options);
         Ok(Some(list.len() as i64))
@@ -96,8 +97,9 @@ fn find(list: &List, value: &[u8]) -> Option<u64> {
 pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = number::negatable(&args[2])?;
     let key = context.key(args.at(1));
-    context.goes_through(&key, List::len)?;
+    let moment = context.moment();
     let removed = context.with_list(&key, |list, options, _| {
+        moment.allows(list.len())?;
         Ok(list.remove_matching(&args[3], count.unsigned_abs(), count < 0, options))
     })?;
     let removed = removed.unwrap_or(0);
@@ -113,9 +115,12 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 pub(super) fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, end) = (number::integer(&args[2])?, number::integer(&args[3])?);
     let key = context.key(args.at(1));
+    let moment = context.moment();
     let trimmed = context.with_list(&key, |list, options, _| {
         let before = list.len();
         let (from, count) = range(start, end, before);
+        // Whole blocks go at once.
+        moment.allows((before - count) / 16)?;
         list.remove_range(from + count, list.len() - from - count, options);
         list.remove_range(0, from, options);
         Ok(before - list.len())

@@ -83,8 +83,11 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
 }
 
 fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
-    let popped = context
-        .with_list(key, |list, options, reply| Ok(blocking::pop_all(list, options, end, count, reply)))?;
+    let moment = context.moment();
+    let popped = context.with_list(key, |list, options, reply| {
+        moment.allows(count.min(list.len()))?;
+        Ok(blocking::pop_all(list, options, end, count, reply))
+    })?;
     match popped {
         Some(0) => {}
         Some(count) => blocking::note_popped(context, key, end, count as usize),

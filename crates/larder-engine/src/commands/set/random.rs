@@ -78,8 +78,10 @@ impl Taken {
 fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
     let mut rng = fork_rng(context);
     let mut taken = Taken::new(context);
+    let moment = context.moment();
     let len = context.with_value(key, |set: &mut Set, reply| {
         let len = set.len();
+        moment.allows(count.min(len))?;
         if count < len {
             reply.set(count as usize);
             for _ in 0..count {
@@ -151,10 +153,14 @@ fn sample_repeating(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> Com
 
 fn sample_distinct(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
     let mut rng = fork_rng(context);
-    context.read_value(key, |set: Option<&Set>, reply| {
-        let members = set.map_or_else(Vec::new, |set| set.sample_distinct(count, &mut rng));
-        reply.array(members.len());
-        members.into_iter().for_each(|member| write_element(reply, member));
-        Ok(())
-    })
+    context.read_long(
+        key,
+        |set: &Set| count.min(set.len()),
+        |set, reply| {
+            let members = set.map_or_else(Vec::new, |set| set.sample_distinct(count, &mut rng));
+            reply.array(members.len());
+            members.into_iter().for_each(|member| write_element(reply, member));
+            Ok(())
+        },
+    )
 }

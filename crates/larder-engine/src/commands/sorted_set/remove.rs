@@ -13,15 +13,15 @@ use std::ops::Range;
 
 pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     remove_with(context, args, |set| {
-        args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64
+        Ok(args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64)
     })
 }
 
 pub(super) fn zremrangebyrank(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (start, stop) = (number::integer(&args[2])?, number::integer(&args[3])?);
-    remove_with(context, args, |set| {
+    remove_found(context, args, |set| {
         let (from, count) = range(start, stop, set.len());
-        set.remove_ranks(from, count, |_, _| {})
+        from..from + count
     })
 }
 
@@ -40,9 +40,12 @@ fn remove_found(
     args: Args<'_>,
     find: impl FnOnce(&SortedSet) -> Range<u64>,
 ) -> CommandResult {
+    let moment = context.moment();
     remove_with(context, args, |set| {
         let ranks = find(set);
-        set.remove_ranks(ranks.start, ranks.end - ranks.start, |_, _| {})
+        let count = ranks.end - ranks.start;
+        moment.allows(count)?;
+        Ok(set.remove_ranks(ranks.start, count, |_, _| {}))
     })
 }
 
@@ -50,10 +53,10 @@ fn remove_found(
 fn remove_with(
     context: &mut Context<'_>,
     args: Args<'_>,
-    remove: impl FnOnce(&mut SortedSet) -> u64,
+    remove: impl FnOnce(&mut SortedSet) -> CommandResult<u64>,
 ) -> CommandResult {
     let key = context.key(args.at(1));
-    let removed = context.with_value(&key, |set: &mut SortedSet, _| Ok(remove(set)))?.unwrap_or(0);
+    let removed = context.with_value(&key, |set: &mut SortedSet, _| remove(set))?.unwrap_or(0);
     context.reply.int(removed as i64);
     if removed > 0 {
         context.modified_by(&key, removed as usize);
