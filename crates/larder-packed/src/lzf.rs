@@ -22,6 +22,8 @@ const HASH_BITS: u32 = 13;
 const OFFSET_MAX: usize = 1 << 13;
 const LITERALS_MAX: usize = 32;
 const COPY_MAX: usize = 264;
+/// Bytes of a copy in compressed form.
+const COPY_BYTES_MAX: usize = 3;
 /// Longer sources are not compressed: positions have 32 bits, and [`Seen`] goes on counting from string to
 /// string.
 const SOURCE_BYTES_MAX: usize = i32::MAX as usize;
@@ -102,6 +104,33 @@ impl Packer<'_> {
     fn pack(&mut self, seen: &mut Seen) -> Option<()> {
         let src = self.src;
         let (mut at, mut literals, mut patience) = (0, 0, PATIENCE);
+        while at + LITERALS_MAX <= src.len() {
+            // SAFETY: 32 bytes from `at` on are inside.
+            let word = unsafe { load_u32(src, at) };
+            let back = seen.swap(word, at);
+            // SAFETY: the second condition is looked at if `back` is at most `at`: four bytes from there on are inside.
+            if back > at.min(OFFSET_MAX) || (unsafe { load_u32(src, at - back) } ^ word) << 8 != 0 {
+                at += patience / PATIENCE;
+                patience += 1;
+                continue;
+            }
+            patience = PATIENCE;
+            if literals + LITERALS_MAX < at || self.to + 1 + LITERALS_MAX > self.max {
+                self.put_literals(literals, at)?;
+                literals = at;
+            }
+            // SAFETY: `at` is at most `src.len() - 32`, and `literals` at most 32 before it.
+            let len = unsafe { self.put_match(literals, at, back) }?;
+            at += len;
+            literals = at;
+            // Of the positions inside the match, only the last two are remembered.
+            if at + 3 <= src.len() {
+                // SAFETY: four bytes from two before `at` on, and the next four, are inside; a match has three at least.
+                let (second_last, last) = unsafe { (load_u32(src, at - 2), load_u32(src, at - 1)) };
+                seen.swap(second_last, at - 2);
+                seen.swap(last, at - 1);
+            }
+        }
         while at + 4 <= src.len() {
             // SAFETY: four bytes from `at` on are inside.
             let word = unsafe { load_u32(src, at) };
@@ -127,6 +156,44 @@ impl Packer<'_> {
             }
         }
         self.put_literals(literals, src.len())
+    }
+
+    /// Puts up to 32 bytes before `at`, and then what is the same from `at` on as it was `back` bytes before; how much that is.
+    ///
+    /// # Safety
+    /// 32 bytes of the source from `at` on are inside, the first three of them match, and `literals` is up to 32 before it.
+    #[inline(always)]
+    unsafe fn put_match(&mut self, literals: usize, at: usize, back: usize) -> Option<usize> {
+        let (src, run) = (self.src, at - literals);
+        // SAFETY: eight bytes from `at` on are inside, and so are those before them.
+        let differ = unsafe { load_u64(src, at - back) ^ load_u64(src, at) };
+        let len =
+            if differ == 0 { match_len(src, at - back, at) } else { differ.trailing_zeros() as usize / 8 };
+        if self.to + 1 + run + COPY_BYTES_MAX > self.max {
+            self.put_literals(literals, at)?;
+            self.put_copy(back - 1, len)?;
+            return Some(len);
+        }
+        let offset = back - 1;
+        let high = (offset >> 8) as u8;
+        // SAFETY: `to + 1 + run + 3 <= max`, and `out` is 32 bytes longer (P1): a control byte with 32 literals fits where `run` of
+        // them count, and a copy fits behind these. 32 bytes of the source are inside from `literals` on, as they are from `at` on.
+        unsafe {
+            let mut to = self.out.as_mut_ptr().cast::<u8>().add(self.to);
+            // Without literals the control byte is written over by the copy.
+            to.write((run as u8).wrapping_sub(1));
+            copy::<LITERALS_MAX>(src.as_ptr().add(literals), to.add(1));
+            to = to.add(if run == 0 { 0 } else { 1 + run });
+            let count = if len < 9 {
+                to.cast::<[u8; 2]>().write([(len as u8 - 2) << 5 | high, offset as u8]);
+                2
+            } else {
+                to.cast::<[u8; 3]>().write([7 << 5 | high, (len - 9) as u8, offset as u8]);
+                3
+            };
+            self.to += count + if run == 0 { 0 } else { 1 + run };
+        }
+        Some(len)
     }
 
     /// Puts the bytes of the source from `from` to `until`.
@@ -252,6 +319,19 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<(), Damaged> {
             continue;
         }
         let mut len = (control >> 5) as usize + 2;
+        if len <= STEP && at < src.len() && dst.len() - to >= STEP {
+            let back = ((control as usize & 0x1f) << 8 | src[at] as usize) + 1;
+            if back >= STEP && back <= to {
+                // SAFETY: eight bytes from `to` on are inside; those `back` before begin inside, as `back <= to`, and end before them.
+                unsafe {
+                    let to = dst.as_mut_ptr().add(to);
+                    copy::<STEP>(to.sub(back), to);
+                }
+                at += 1;
+                to += len;
+                continue;
+            }
+        }
         if len == 9 {
             len += *src.get(at).ok_or(Damaged)? as usize;
             at += 1;
