@@ -7,6 +7,9 @@ use crate::block::{Block, Element, Shape};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
+/// An entry of an integer with its back length, and more.
+const WINDOW: usize = 16;
+
 /// Entries of a listpack in order. After the first error there is nothing more.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
@@ -28,6 +31,9 @@ pub fn validate(bytes: &[u8]) -> Result<usize, Damaged> {
 
 /// The entries as one block, however big that is, in the least memory.
 pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
+    if let Some(integers) = integers(bytes)? {
+        return Ok(Block::of_integers(&integers));
+    }
     let mut shape = Shape::default();
     for entry in Reader::new(bytes)? {
         shape.add(entry?);
@@ -43,6 +49,48 @@ pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
         })
     });
     Ok(Block::of_shape(&shape, entries))
+}
+
+/// The entries of a listpack of integers; None if another one is found before anything is wrong.
+fn integers(bytes: &[u8]) -> Result<Option<Vec<i64>>, Damaged> {
+    let mut reader = Reader::new(bytes)?;
+    if !matches!(reader.rest[0], 0..=0x7f | 0xc0..=0xdf | 0xf1..=0xf4) {
+        return Ok(None);
+    }
+    let mut values = Vec::with_capacity(reader.promised.unwrap_or(0).min(reader.rest.len() / 2));
+    let mut at = 0;
+    // Entries that have many bytes after them are read as words.
+    while let Some(window) = reader.rest.get(at..).and_then(|rest| rest.first_chunk::<WINDOW>()) {
+        let word = u64::from_le_bytes([
+            window[0], window[1], window[2], window[3], window[4], window[5], window[6], window[7],
+        ]) as i64;
+        let (value, len) = match window[0] {
+            small @ 0..=0x7f => (i64::from(small), 1),
+            0xc0..=0xdf => (i64::from((i16::from(window[0]) << 8 | i16::from(window[1])) << 3 >> 3), 2),
+            0xf1 => (word << 40 >> 48, 3),
+            0xf2 => (word << 32 >> 40, 4),
+            0xf3 => (word << 24 >> 32, 5),
+            0xf4 => ((word as u64 >> 8 | u64::from(window[8]) << 56) as i64, 9),
+            END => break,
+            _ => return Ok(None),
+        };
+        if usize::from(window[len]) != len {
+            return Err(Damaged);
+        }
+        values.push(value);
+        at += len + 1;
+    }
+    reader.rest = &reader.rest[at..];
+    if let Some(promised) = &mut reader.promised {
+        *promised = promised.checked_sub(values.len()).ok_or(Damaged)?;
+    }
+    for entry in reader {
+        match entry? {
+            Element::Int(value) => values.push(value),
+            Element::Bytes(_) => return Ok(None),
+        }
+    }
+    Ok(Some(values))
 }
 
 impl<'a> Reader<'a> {

@@ -78,6 +78,31 @@ fn blocks_come_back() {
 }
 
 #[test]
+fn integers_of_every_size_come_back() {
+    for seed in larder_testkit::seeds(300, 300) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (mut block, mut writer) = (Block::empty(), Writer::default());
+        let (bits, is_front) = (rng.u32(0..64), rng.bool());
+        for _ in 0..rng.usize(..400) {
+            let value = rng.i64(..) >> rng.u32(bits..64);
+            block.push_unlimited(value.to_string().as_bytes());
+            writer.push(Element::Int(value));
+        }
+        let bytes = writer.finish();
+        assert_eq!(from_block(&block), bytes);
+        let back = to_block(&bytes).unwrap();
+        back.check_invariants();
+        assert_eq!(elements(&back), elements(&block));
+        if is_front && !block.is_empty() {
+            let at = rng.usize(6..bytes.len());
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << rng.u32(..8);
+            assert_eq!(to_block(&bad).is_ok(), validate(&bad).is_ok());
+        }
+    }
+}
+
+#[test]
 fn damage_is_an_error_and_never_a_panic() {
     for seed in 0..4000 {
         let mut rng = fastrand::Rng::with_seed(seed);
