@@ -30,6 +30,10 @@ fn elements(block: &Block) -> Vec<Vec<u8>> {
     block.iter(0, Direction::Forward).map(Element::to_vec).collect()
 }
 
+fn elements_of(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Damaged> {
+    super::elements(bytes).map(|all| all.into_iter().map(Element::to_vec).collect())
+}
+
 #[test]
 fn golden_bytes() {
     let bytes = from_block(&block_of(&[b"a", b"1", b"-1", b"1000", b"100000", b"-9223372036854775808"]));
@@ -71,6 +75,7 @@ fn blocks_come_back() {
         let block = random_block(&mut fastrand::Rng::with_seed(seed));
         let bytes = from_block(&block);
         assert_eq!(validate(&bytes), Ok(block.len()));
+        assert!(elements_of(&bytes).unwrap() == elements(&block));
         let back = to_block(&bytes).unwrap();
         back.check_invariants();
         assert_eq!(elements(&back), elements(&block));
@@ -128,7 +133,9 @@ fn damage_is_an_error_and_never_a_panic() {
                 assert!(noise.len() < 7 || validate(&noise).is_err());
             }
         }
+        assert_eq!(super::elements(&bytes).is_ok(), validate(&bytes).is_ok());
         if validate(&bytes).is_ok() {
+            assert!(elements_of(&bytes).unwrap() == elements(&to_block(&bytes).unwrap()));
             to_block(&bytes).unwrap().check_invariants();
         }
     }

@@ -45,26 +45,8 @@ impl Writer {
 
     /// Adds integers, each as an entry.
     pub fn push_integers(&mut self, values: &[i64]) {
-        for run in values.chunks(INTS_AT_ONCE) {
-            // Whole words are written, of which the next one covers what is too much.
-            let (mut room, mut len) = ([0; INTS_AT_ONCE * INT_ENTRY_MAX + size_of::<u64>()], 0);
-            for &value in run {
-                match int_word(value) {
-                    Some((word, bytes)) => {
-                        room[len..][..size_of::<u64>()].copy_from_slice(&word.to_le_bytes());
-                        len += bytes;
-                    }
-                    None => {
-                        let entry = &mut room[len..][..INT_ENTRY_MAX];
-                        entry[0] = 0xf4;
-                        entry[1..9].copy_from_slice(&value.to_le_bytes());
-                        entry[9] = 9;
-                        len += INT_ENTRY_MAX;
-                    }
-                }
-            }
-            self.bytes.extend_from_slice(&room[..len]);
-        }
+        self.bytes.reserve(values.len() * INT_ENTRY_MAX + size_of::<u64>());
+        values.iter().for_each(|&value| push_int(&mut self.bytes, value));
         self.entries += values.len();
     }
 
@@ -79,8 +61,6 @@ impl Writer {
     }
 }
 
-/// Integers that are written at once.
-const INTS_AT_ONCE: usize = 64;
 /// The longest entry of an integer.
 const INT_ENTRY_MAX: usize = 10;
 
@@ -112,12 +92,19 @@ pub fn push_element(out: &mut Vec<u8>, element: Element<'_>) {
 /// Appends an integer as one entry.
 #[inline]
 pub fn push_int(out: &mut Vec<u8>, value: i64) {
-    if let 0..=127 = value {
-        return out.extend_from_slice(&[value as u8, 1]);
-    }
     let start = out.len();
-    put_int(out, value);
-    push_backlen(out, start);
+    match int_word(value) {
+        // A whole word is written, of which only the entry stays.
+        Some((word, len)) => {
+            out.extend_from_slice(&word.to_le_bytes());
+            out.truncate(start + len);
+        }
+        None => {
+            out.push(0xf4);
+            out.extend_from_slice(&value.to_le_bytes());
+            out.push(9);
+        }
+    }
 }
 
 fn push_str(out: &mut Vec<u8>, text: &[u8]) {
@@ -146,21 +133,6 @@ fn push_backlen(out: &mut Vec<u8>, start: usize) {
             let (back, count) = backlen(len);
             out.extend_from_slice(&back[..count]);
         }
-    }
-}
-
-fn put_int(out: &mut Vec<u8>, value: i64) {
-    let bytes = value.to_le_bytes();
-    match value {
-        0..=127 => out.push(value as u8),
-        -4096..=4095 => {
-            let bits = value as u16 & 0x1fff;
-            out.extend_from_slice(&[0xc0 | (bits >> 8) as u8, bits as u8]);
-        }
-        -0x8000..=0x7fff => put(out, 0xf1, &bytes[..2]),
-        -0x80_0000..=0x7f_ffff => put(out, 0xf2, &bytes[..3]),
-        -0x8000_0000..=0x7fff_ffff => put(out, 0xf3, &bytes[..4]),
-        _ => put(out, 0xf4, &bytes),
     }
 }
 

@@ -49,5 +49,5 @@ fn texts<'a>(elements: &[Element<'a>], digits: &'a mut Vec<u8>) -> Vec<&'a [u8]>
 
 /// The entries of a listpack, all of its bytes checked.
 fn listpack_elements(bytes: &[u8]) -> Result<Vec<Element<'_>>> {
-    Ok(listpack::Reader::new(bytes)?.collect::<std::result::Result<_, _>>()?)
+    Ok(listpack::elements(bytes)?)
 }
