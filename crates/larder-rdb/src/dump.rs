@@ -16,6 +16,8 @@ use crate::write::{Output, own_type_of, type_of, version_for, write_value};
 use larder_collections::value::Value;
 
 const FOOTER_BYTES: usize = 10;
+/// Payloads of small values have less than this: they need not grow while they are written.
+const SMALL_BYTES: usize = 4000;
 
 /// The payload of a string.
 pub fn of_string(bytes: &[u8], version: Version, compress: bool) -> Vec<u8> {
@@ -129,7 +131,9 @@ fn payload(
     compress: bool,
     write: impl FnOnce(&mut Output<Vec<u8>>) -> std::io::Result<()>,
 ) -> Vec<u8> {
-    let mut output = Output::new(vec![kind], compress);
+    let mut bytes = Vec::with_capacity(SMALL_BYTES);
+    bytes.push(kind);
+    let mut output = Output::new(bytes, compress);
     write(&mut output).expect("a vector takes everything");
     with_footer(output.into_inner(), version)
 }

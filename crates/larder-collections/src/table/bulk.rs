@@ -13,6 +13,8 @@ use crate::key_table::{KeyHash, position};
 use larder_packed::segment::{Layout, Rows};
 use std::sync::Arc;
 
+const _: () = assert!(SEGMENT_SLOTS_MAX < u8::MAX as usize);
+
 /// Fewer entries than this are sorted without buckets.
 const BUCKETS_FROM: usize = 64;
 /// Entries of a bucket, about, as a power of two.
@@ -119,16 +121,8 @@ impl<F> Bulk<F> {
     {
         let new = |entry: &Hashed| (Place::of(entry.hash).tag, (self.entry_of)(entry.id));
         let rows = Rows::<L>::of_entries(entries.len(), size, entries.iter().map(new));
-        // A key can be twice only where its tag is.
-        let mut tags = [false; 256];
-        for (at, entry) in entries.iter().enumerate() {
-            let tag = Place::of(entry.hash).tag;
-            if std::mem::replace(&mut tags[usize::from(tag)], true) {
-                let first = rows.find(tag, L::new_key((self.entry_of)(entry.id)));
-                if first.is_none_or(|row| row.slot().index() != at) {
-                    return None;
-                }
-            }
+        if self.is_twice::<L>(entries) {
+            return None;
         }
         if !self.expires {
             return Some(Table::of(Shape::Small { rows, mark: false }));
@@ -139,6 +133,28 @@ impl<F> Bulk<F> {
         (tree.expiring, tree.soonest) = (expiring, soonest);
         tree.root.leaf_mut(0).soonest = soonest;
         Some(Table::of(Shape::Tree(Arc::new(tree))))
+    }
+
+    /// Whether a key is twice among the entries of a segment.
+    fn is_twice<'a, L: Layout>(&self, entries: &[Hashed]) -> bool
+    where
+        F: Fn(u32) -> L::New<'a>,
+    {
+        // The last entry of each tag, counted from 1, and for each entry the one before it that has its tag.
+        let (mut last, mut before) = ([0_u8; 256], [0_u8; SEGMENT_SLOTS_MAX]);
+        let key = |entry: &Hashed| L::new_key((self.entry_of)(entry.id));
+        for (at, entry) in entries.iter().enumerate() {
+            let last = &mut last[usize::from(Place::of(entry.hash).tag)];
+            let mut other = std::mem::replace(last, at as u8 + 1);
+            before[at] = other;
+            while let Some(twin) = usize::from(other).checked_sub(1) {
+                if entries[twin].hash == entry.hash && key(&entries[twin]) == key(entry) {
+                    return true;
+                }
+                other = before[twin];
+            }
+        }
+        false
     }
 
     fn tree<'a, L, H>(mut self, entries: Vec<Hashed>, size: usize) -> Option<Table<L, H>>

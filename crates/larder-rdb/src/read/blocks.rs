@@ -5,7 +5,7 @@ use super::input::Input;
 use super::packs::{Fields, Members, Packs};
 use super::{hash, set};
 use crate::error::{Error, Result};
-use larder_collections::hash::{Field, FieldExpiry, Hash, HashLimits};
+use larder_collections::hash::{Field, Hash, HashLimits};
 use larder_collections::int_set::BlockReader;
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
@@ -49,7 +49,7 @@ pub fn hash(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash>
     drop(first);
     while left > 0 {
         let next = Packs::<Fields>::read(input, &mut left)?;
-        next.iter().try_for_each(|(_, field)| add(&mut hash, field, limits))?;
+        next.iter().try_for_each(|(_, field)| hash::add(&mut hash, field, limits))?;
     }
     let mut name = Vec::new();
     for _ in 0..input.length()? {
@@ -57,14 +57,10 @@ pub fn hash(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash>
         name.clear();
         input.string_into(&mut name)?;
         // The value, which may be big, is copied once: into the hash.
-        input.with_string(|value| add(&mut hash, Field { name: &name, value, expire_at_ms }, limits))?;
+        input
+            .with_string(|value| hash::add(&mut hash, Field { name: &name, value, expire_at_ms }, limits))?;
     }
     Ok(hash)
-}
-
-fn add(hash: &mut Hash, field: Field<'_>, limits: HashLimits) -> Result<()> {
-    let expiry = field.expire_at_ms.map_or(FieldExpiry::Clear, FieldExpiry::At);
-    hash::add(hash, field.name, field.value, expiry, limits)
 }
 
 /// A set of images, packs, and long members.

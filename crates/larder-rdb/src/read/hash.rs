@@ -22,41 +22,52 @@ const NEVER: i64 = -1;
 
 /// Fields and values as strings.
 pub fn strings(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
+    fields(input, limits, |_| Ok(None))
+}
+
+/// Fields, values and expiries.
+pub fn with_expiries(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
+    fields(input, limits, expiry)
+}
+
+/// Fields and values, after each of which `expiry` reads when it expires: most of them are gathered before the hash is made.
+fn fields<R: BufRead>(
+    input: &mut Input<R>,
+    limits: HashLimits,
+    expiry: impl Fn(&mut Input<R>) -> Result<Option<u64>>,
+) -> Result<Hash> {
     let count = input.length()?;
-    // The pairs one after the other, and where their parts end, by turns.
-    let (mut bytes, mut ends) = (Vec::new(), vec![0_u32]);
-    let mut left = count;
-    while left > 0 && ends.len() <= 2 * BUILD_MAX && bytes.len() <= BUILD_BYTES_MAX {
+    // The pairs one after the other, where their parts end, by turns, and when they expire.
+    let (mut bytes, mut ends, mut times) = (Vec::new(), vec![0_u32], Vec::new());
+    let mut gathered = 0;
+    while gathered < count && gathered < BUILD_MAX as u64 && bytes.len() <= BUILD_BYTES_MAX {
         for _ in 0..2 {
             input.string_into(&mut bytes)?;
             // A few strings of a gigabyte at most.
             ends.push(bytes.len() as u32);
         }
-        left -= 1;
+        if let Some(at) = expiry(input)? {
+            times.resize(gathered as usize, None);
+            times.push(Some(at));
+        }
+        gathered += 1;
     }
     let field_of = |at: u32| {
         let &[start, middle, end] = ends[2 * at as usize..].first_chunk().expect("a field has two parts");
         let (name, value) = (start as usize..middle as usize, middle as usize..end as usize);
-        Field { name: &bytes[name], value: &bytes[value], expire_at_ms: None }
+        let expire_at_ms = times.get(at as usize).copied().flatten();
+        Field { name: &bytes[name], value: &bytes[value], expire_at_ms }
     };
-    let gathered = (count - left) as u32;
-    let fields = (0..gathered).map(|at| (at, field_of(at)));
+    let fields = (0..gathered as u32).map(|at| (at, field_of(at)));
     let mut hash = Hash::of_fields(fields, field_of, limits).ok_or(TWICE)?;
-    let (mut field, mut value) = (Vec::new(), Vec::new());
-    for _ in 0..left {
-        read_pair(input, &mut field, &mut value)?;
-        add(&mut hash, &field, &value, FieldExpiry::Clear, limits)?;
-    }
-    Ok(hash)
-}
-
-/// Fields, values and expiries.
-pub fn with_expiries(input: &mut Input<impl BufRead>, limits: HashLimits) -> Result<Hash> {
-    let (mut hash, mut field, mut value) = (Hash::new(), Vec::new(), Vec::new());
-    for _ in 0..input.length()? {
-        read_pair(input, &mut field, &mut value)?;
-        let expiry = expiry(input)?.map_or(FieldExpiry::Clear, FieldExpiry::At);
-        add(&mut hash, &field, &value, expiry, limits)?;
+    let (mut name, mut value) = (Vec::new(), Vec::new());
+    for _ in gathered..count {
+        name.clear();
+        value.clear();
+        input.string_into(&mut name)?;
+        input.string_into(&mut value)?;
+        let expire_at_ms = expiry(input)?;
+        add(&mut hash, Field { name: &name, value: &value, expire_at_ms }, limits)?;
     }
     Ok(hash)
 }
@@ -71,14 +82,6 @@ pub(super) fn expiry(input: &mut Input<impl BufRead>) -> Result<Option<u64>> {
             Err(_) => Err(Error::Damaged("a field that expires before 1970")),
         },
     }
-}
-
-#[inline]
-fn read_pair(input: &mut Input<impl BufRead>, field: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
-    field.clear();
-    value.clear();
-    input.string_into(field)?;
-    input.string_into(value)
 }
 
 /// A hash that is one zipmap.
@@ -115,13 +118,9 @@ fn of_pairs(pairs: &[[&[u8]; 2]], limits: HashLimits) -> Result<Hash> {
     Hash::of_fields(fields, field_of, limits).ok_or(TWICE)
 }
 
-pub(super) fn add(
-    hash: &mut Hash,
-    field: &[u8],
-    value: &[u8],
-    expiry: FieldExpiry,
-    limits: HashLimits,
-) -> Result<()> {
-    let is_new = hash.set(field, value, expiry, limits, NO_TIME);
+/// Adds a field that is not there yet.
+pub(super) fn add(hash: &mut Hash, field: Field<'_>, limits: HashLimits) -> Result<()> {
+    let expiry = field.expire_at_ms.map_or(FieldExpiry::Clear, FieldExpiry::At);
+    let is_new = hash.set(field.name, field.value, expiry, limits, NO_TIME);
     if is_new { Ok(()) } else { Err(TWICE) }
 }
