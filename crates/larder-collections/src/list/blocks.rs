@@ -57,7 +57,7 @@ impl List {
         part.remove_range(range.end, part.len().saturating_sub(range.end), options);
         part.remove_range(0, range.start, options);
         let limit = options.fill.limit();
-        // No single block holds so many elements, or so many bytes even where all of them are integers of the least width.
+        // No single block holds this many elements, or this many bytes even where all of them are integers of the least width.
         let is_large = part.len() > u64::from(limit.count.min(limit.bytes))
             || part.plain_bytes(0) > INT_TEXT_MAX * u64::from(limit.bytes);
         if is_large {

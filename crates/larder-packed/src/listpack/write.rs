@@ -45,8 +45,24 @@ impl Writer {
 
     /// Adds integers, each as an entry.
     pub fn push_integers(&mut self, values: &[i64]) {
-        self.bytes.reserve(values.len() * INT_ENTRY_MAX + size_of::<u64>());
-        values.iter().for_each(|&value| push_int(&mut self.bytes, value));
+        let mut room = [0; INTS_AT_ONCE * INT_ENTRY_MAX + size_of::<u64>()];
+        for run in values.chunks(INTS_AT_ONCE) {
+            let mut len = 0;
+            for &value in run {
+                // Whole words are written, of which the next one covers what is too much.
+                let to = &mut room[len..];
+                if let Some((word, bytes)) = int_word(value) {
+                    *to.first_chunk_mut().expect("there is room for each") = word.to_le_bytes();
+                    len += bytes;
+                } else {
+                    to[0] = 0xf4;
+                    to[1..9].copy_from_slice(&value.to_le_bytes());
+                    to[9] = 9;
+                    len += INT_ENTRY_MAX;
+                }
+            }
+            self.bytes.extend_from_slice(&room[..len]);
+        }
         self.entries += values.len();
     }
 
@@ -61,6 +77,8 @@ impl Writer {
     }
 }
 
+/// Integers that are written at once.
+const INTS_AT_ONCE: usize = 64;
 /// The longest entry of an integer.
 const INT_ENTRY_MAX: usize = 10;
 
