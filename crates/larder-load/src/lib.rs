@@ -12,7 +12,7 @@
 //! ```
 //!
 //! One thread reads and gathers; several build payloads and send them. What a target is sent is chosen by
-//! asking it: a Larder of the same version gets the blocks of lists and sorted sets as they lie in its
+//! asking it: a Larder of the same version gets the blocks and entries of collections as they lie in its
 //! memory, other servers the form of DUMP that they know.
 
 #![forbid(unsafe_code)]

@@ -35,14 +35,41 @@ pub fn with_text<R>(value: i64, f: impl FnOnce(&[u8]) -> R) -> R {
 }
 
 /// Bytes of the decimal text of `value`.
+#[inline]
 pub fn text_len(value: i64) -> usize {
-    let digits = value.unsigned_abs().checked_ilog10().map_or(1, |log| log as usize + 1);
-    digits + usize::from(value < 0)
+    // Zero has a digit as well; no other number gets another one by its lowest bit.
+    let size = value.unsigned_abs() | 1;
+    let bits = u64::BITS - size.leading_zeros();
+    // The logarithm of 2 is a little more than 1233 / 4096: this is the number of digits or one less.
+    let digits = ((bits * 1233) >> 12) as usize;
+    digits + usize::from(size >= POWERS[digits]) + usize::from(value < 0)
 }
+
+/// The powers of ten.
+const POWERS: [u64; TEXT_LEN_MAX] = {
+    let (mut powers, mut at) = ([1; TEXT_LEN_MAX], 1);
+    while at < TEXT_LEN_MAX {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_of_texts_around_all_powers() {
+        let powers = (0..19).map(|n| 10_i64.pow(n)).chain((0..63).map(|n| 1 << n));
+        for value in
+            powers.flat_map(|power| [power - 1, power, power + 1, i64::MAX - power, i64::MIN + power])
+        {
+            for value in [value, -value] {
+                assert_eq!(text_len(value), value.to_string().len(), "{value}");
+            }
+        }
+    }
 
     #[test]
     fn only_canonical_text_is_an_integer() {

@@ -22,6 +22,8 @@ const HASH_BITS: u32 = 13;
 const OFFSET_MAX: usize = 1 << 13;
 const LITERALS_MAX: usize = 32;
 const COPY_MAX: usize = 264;
+/// Bytes of a control byte, literals and a copy in compressed form.
+const MATCH_BYTES_MAX: usize = 1 + LITERALS_MAX + 3;
 /// Longer sources are not compressed: positions have 32 bits, and [`Seen`] goes on counting from string to
 /// string.
 const SOURCE_BYTES_MAX: usize = i32::MAX as usize;
@@ -51,15 +53,15 @@ impl Seen {
     fn end(&mut self, len: usize) {
         self.base += len as u32;
     }
+}
 
-    /// How far before `at` the first three bytes of `word` were seen last: more than `at` if not in this string. They
-    /// are seen there now.
-    #[inline(always)]
-    fn swap(&mut self, word: u32, at: usize) -> usize {
-        let now = self.base + at as u32;
-        let before = std::mem::replace(&mut self.at[hash(word)], now);
-        now.wrapping_sub(before) as usize
-    }
+/// How far before `at` the first three bytes of `word` were seen last: more than `at` if not in this string, whose positions count from
+/// `base`. They are seen there now.
+#[inline(always)]
+fn swap(table: &mut [u32; 1 << HASH_BITS], base: u32, word: u32, at: usize) -> usize {
+    let now = base + at as u32;
+    let before = std::mem::replace(&mut table[hash(word)], now);
+    now.wrapping_sub(before) as usize
 }
 
 /// Appends the compressed form of `src` to `out` if it takes at most `max` bytes; else, and for more than 2 GB, `out` is
@@ -100,12 +102,14 @@ struct Packer<'a> {
 impl Packer<'_> {
     /// None if it takes more than `max` bytes.
     fn pack(&mut self, seen: &mut Seen) -> Option<()> {
-        let src = self.src;
+        // All in variables of their own: bytes that are written through a pointer do not seem to change these.
+        let (src, max, mut to) = (self.src, self.max, self.to);
+        let (table, base) = (&mut *seen.at, seen.base);
         let (mut at, mut literals, mut patience) = (0, 0, PATIENCE);
         while at + 4 <= src.len() {
             // SAFETY: four bytes from `at` on are inside.
             let word = unsafe { load_u32(src, at) };
-            let back = seen.swap(word, at);
+            let back = swap(table, base, word, at);
             // SAFETY: the second condition is looked at if `back` is at most `at`: four bytes from there on are inside.
             if back > at.min(OFFSET_MAX) || (unsafe { load_u32(src, at - back) } ^ word) << 8 != 0 {
                 at += patience / PATIENCE;
@@ -113,19 +117,29 @@ impl Packer<'_> {
                 continue;
             }
             patience = PATIENCE;
-            self.put_literals(literals, at)?;
-            let len = match_len(src, at - back, at);
-            self.put_copy(back - 1, len)?;
+            let len;
+            if at + LITERALS_MAX <= src.len() && at - literals <= LITERALS_MAX && to + MATCH_BYTES_MAX <= max
+            {
+                // SAFETY: just checked; and `out` is 32 bytes longer than `max` (P1).
+                (len, to) = unsafe { put_match(src, self.out.as_mut_ptr().cast(), to, literals, at, back) };
+            } else {
+                self.to = to;
+                self.put_literals(literals, at)?;
+                len = match_len(src, at - back, at);
+                self.put_copy(back - 1, len)?;
+                to = self.to;
+            }
             at += len;
             literals = at;
             // Of the positions inside the match, only the last two are remembered.
             if at + 3 <= src.len() {
                 // SAFETY: four bytes from two before `at` on, and the next four, are inside; a match has three at least.
                 let (second_last, last) = unsafe { (load_u32(src, at - 2), load_u32(src, at - 1)) };
-                seen.swap(second_last, at - 2);
-                seen.swap(last, at - 1);
+                swap(table, base, second_last, at - 2);
+                swap(table, base, last, at - 1);
             }
         }
+        self.to = to;
         self.put_literals(literals, src.len())
     }
 
@@ -174,6 +188,43 @@ impl Packer<'_> {
         self.to += count;
         Some(())
     }
+}
+
+/// Puts the bytes from `literals` to `at`, and then what is the same from `at` on as it was `back` bytes before: at `to` of `out`. Returns
+/// how much is the same, and where the output goes on.
+///
+/// # Safety
+/// 32 bytes of the source from `at` on are inside, and the first three of them match; `literals` is up to 32 before it. `out` may be
+/// written from `to` on for 36 bytes.
+#[inline(always)]
+unsafe fn put_match(
+    src: &[u8],
+    out: *mut u8,
+    to: usize,
+    literals: usize,
+    at: usize,
+    back: usize,
+) -> (usize, usize) {
+    // SAFETY: eight bytes from `at` on are inside, and so are those before them.
+    let differ = unsafe { load_u64(src, at - back) ^ load_u64(src, at) };
+    let len = if differ == 0 { match_len(src, at - back, at) } else { differ.trailing_zeros() as usize / 8 };
+    let (run, offset) = (at - literals, back - 1);
+    let high = (offset >> 8) as u8;
+    let after = if run == 0 { to } else { to + 1 + run };
+    // SAFETY: a control byte, 32 literals, and a copy of up to three bytes after those of them that count, are the 36 bytes that may be
+    // written. Of the source, 32 bytes from `literals` on are inside, as they are from `at` on.
+    unsafe {
+        // Without literals the copy is written over the control byte.
+        out.add(to).write((run as u8).wrapping_sub(1));
+        copy::<LITERALS_MAX>(src.as_ptr().add(literals), out.add(to + 1));
+        let copied = out.add(after);
+        if len < 9 {
+            copied.cast::<[u8; 2]>().write([(len as u8 - 2) << 5 | high, offset as u8]);
+            return (len, after + 2);
+        }
+        copied.cast::<[u8; 3]>().write([7 << 5 | high, (len - 9) as u8, offset as u8]);
+    }
+    (len, after + 3)
 }
 
 /// How many bytes from `at` on are the same as those from `from` on, which is before: at most 264.
@@ -252,6 +303,19 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Result<(), Damaged> {
             continue;
         }
         let mut len = (control >> 5) as usize + 2;
+        if len <= STEP && at < src.len() && dst.len() - to >= STEP {
+            let back = ((control as usize & 0x1f) << 8 | src[at] as usize) + 1;
+            if back >= STEP && back <= to {
+                // SAFETY: eight bytes from `to` on are inside; those `back` before begin inside, as `back <= to`, and end before them.
+                unsafe {
+                    let to = dst.as_mut_ptr().add(to);
+                    copy::<STEP>(to.sub(back), to);
+                }
+                at += 1;
+                to += len;
+                continue;
+            }
+        }
         if len == 9 {
             len += *src.get(at).ok_or(Damaged)? as usize;
             at += 1;

@@ -4,18 +4,20 @@
 //!  type u8 | value | version u16 | checksum of all before u64                       both little endian
 //! ```
 //!
-//! A payload may be of a type of Larder's own ([`of_blocks`]): then the value is the blocks that a list or a sorted set lies in,
-//! and its type byte is the mark. Other servers refuse it.
+//! A payload may be of a type of Larder's own ([`of_blocks`]): then the value is the blocks that a collection lies in, and its type byte
+//! is the mark. Other servers refuse it.
 
 use crate::Crc64;
 use crate::error::{Error, Result};
 use crate::format::{BLOCKS_TRAVEL, Version, is_known, kind, opcode};
 pub use crate::read::Checks;
-use crate::read::{Input, Loaded, Options, read_value};
+use crate::read::{Content, Input, Loaded, Options, read_value};
 use crate::write::{Output, own_type_of, type_of, version_for, write_value};
 use larder_collections::value::Value;
 
 const FOOTER_BYTES: usize = 10;
+/// Payloads of small values have less than this: they need not grow while they are written.
+const SMALL_BYTES: usize = 4000;
 
 /// The payload of a string.
 pub fn of_string(bytes: &[u8], version: Version, compress: bool) -> Vec<u8> {
@@ -38,7 +40,7 @@ pub fn of_blocks(value: &Value) -> Option<Vec<u8>> {
 
 /// Whether a payload is of a type of Larder's own.
 pub fn is_own(payload: &[u8]) -> bool {
-    payload.first().is_some_and(|kind| matches!(*kind, kind::LIST_BLOCKS | kind::ZSET_BLOCKS))
+    payload.first().is_some_and(|kind| matches!(*kind, kind::LIST_BLOCKS..=kind::SET_BLOCKS))
 }
 
 /// The payload of libraries of functions, by their texts: FUNCTION DUMP.
@@ -100,13 +102,38 @@ pub fn restore(payload: &[u8], options: &Options) -> Result<Option<Loaded>> {
     if rest.is_empty() { Ok(loaded) } else { Err(Error::Damaged("bytes behind the value")) }
 }
 
+/// As [`restore`]; a string is shown where it lies in the payload, if it is stored as it is, or else in `room`.
+pub fn restore_in<'a>(
+    payload: &'a [u8],
+    options: &Options,
+    room: &'a mut Vec<u8>,
+) -> Result<Option<Content<'a>>> {
+    if payload.first() != Some(&kind::STRING) {
+        let value_of = |loaded| match loaded {
+            Loaded::String(_) => unreachable!("its type is another"),
+            Loaded::Value(value) => Content::Value(value),
+        };
+        return restore(payload, options).map(|loaded| loaded.map(value_of));
+    }
+    let body = payload.len().checked_sub(FOOTER_BYTES).and_then(|len| payload.get(1..len));
+    let mut input = Input::new(body.ok_or(Error::Damaged("no payload"))?);
+    let string = input.string_in(room)?;
+    if input.into_inner().is_empty() {
+        Ok(Some(Content::String(string)))
+    } else {
+        Err(Error::Damaged("bytes behind the value"))
+    }
+}
+
 fn payload(
     kind: u8,
     version: Version,
     compress: bool,
     write: impl FnOnce(&mut Output<Vec<u8>>) -> std::io::Result<()>,
 ) -> Vec<u8> {
-    let mut output = Output::new(vec![kind], compress);
+    let mut bytes = Vec::with_capacity(SMALL_BYTES);
+    bytes.push(kind);
+    let mut output = Output::new(bytes, compress);
     write(&mut output).expect("a vector takes everything");
     with_footer(output.into_inner(), version)
 }

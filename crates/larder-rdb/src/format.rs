@@ -84,6 +84,8 @@ pub(crate) mod kind {
     /// Types of Larder's own, far from those that others may add.
     pub const LIST_BLOCKS: u8 = 200;
     pub const ZSET_BLOCKS: u8 = 201;
+    pub const HASH_BLOCKS: u8 = 202;
+    pub const SET_BLOCKS: u8 = 203;
 }
 
 /// Opcodes between values.

@@ -87,6 +87,11 @@ impl<'a> Field<'a> {
     }
 
     #[inline]
+    fn into_entry(self) -> FieldValueNew<'a> {
+        FieldValueNew { field: self.name, value: self.value, expire_at_ms: self.expire_at_ms }
+    }
+
+    #[inline]
     fn is_live(&self, now_ms: u64) -> bool {
         self.expire_at_ms.is_none_or(|at| at > now_ms)
     }
@@ -103,22 +108,24 @@ impl Hash {
         Hash { table: Table::with_room(fields, bytes + fields) }
     }
 
-    /// A hash of these fields with their values; None if a field is there twice. O(n log n), and a fraction of what as many calls of
-    /// [`set`](Self::set) take.
+    /// A hash of these fields; None if one is there twice. `field_of` gives each again by the number that comes with it. O(n log n), and
+    /// a fraction of what as many calls of [`set`](Self::set) take.
     ///
     /// Panics if there are 2^32 fields or more.
     pub fn of_fields<'a>(
-        fields: impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])>,
+        fields: impl Iterator<Item = (u32, Field<'a>)>,
+        field_of: impl Fn(u32) -> Field<'a>,
         limits: HashLimits,
     ) -> Option<Self> {
-        let mut longest = 0;
-        let entry = |(field, value): (&'a [u8], &'a [u8])| {
-            longest = longest.max(field.len()).max(value.len());
-            FieldValueNew { field, value, expire_at_ms: None }
+        let (mut longest, mut expires) = (0, false);
+        let entry = |(id, field): (u32, Field<'a>)| {
+            longest = longest.max(field.name.len()).max(field.value.len());
+            expires |= field.expire_at_ms.is_some();
+            (id, field.into_entry())
         };
-        let entries: Vec<FieldValueNew<'_>> = fields.map(entry).collect();
-        let mut hash = Hash { table: Table::of_entries(&entries)? };
-        hash.note_size(longest, false, limits);
+        let table = Table::of_entries(fields.map(entry), |id| field_of(id).into_entry())?;
+        let mut hash = Hash { table };
+        hash.note_size(longest, expires, limits);
         Some(hash)
     }
 
@@ -215,7 +222,7 @@ impl Hash {
     }
 
     /// All fields that readers see: of a small hash in the order in which they came.
-    pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = Field<'_>> {
+    pub fn iter(&self, now_ms: u64) -> impl Iterator<Item = Field<'_>> + Clone {
         self.table.iter().map(Field::of).filter(move |field| field.is_live(now_ms))
     }
 

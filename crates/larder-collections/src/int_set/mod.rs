@@ -25,6 +25,7 @@
 
 //! Tested by the model test in `tests` beside this file.
 
+mod blocks;
 mod iter;
 mod sample;
 mod seek;
@@ -36,6 +37,7 @@ mod tree;
 use larder_packed::int_block::{Insert, IntBlock};
 use std::sync::Arc;
 
+pub use blocks::BlockReader;
 pub use iter::{Blocks, CURSOR_END, Iter};
 pub use seek::Seeker;
 
@@ -131,15 +133,6 @@ impl IntSet {
                 removed
             }
         }
-    }
-
-    /// A set of these values, which rise strictly.
-    pub fn from_sorted(values: impl IntoIterator<Item = i64>) -> IntSet {
-        let mut set = IntSet::new();
-        for value in values {
-            set.insert(value);
-        }
-        set
     }
 
     /// Whether the set was marked as larger than an intset may be.

@@ -74,6 +74,14 @@ impl Tree {
         tree
     }
 
+    /// Puts a block after all others, whose values are lower than `first`, its own.
+    pub(super) fn push_back(&mut self, first: i64, block: IntBlock) {
+        self.edit(&mut ByKey(i64::MAX), |leaf| {
+            let at = leaf.slots().len();
+            leaf.insert(at, if at == 0 { i64::MIN } else { first }, block);
+        });
+    }
+
     /// True if `value` is in the tree.
     #[inline]
     pub(super) fn contains(&self, value: i64) -> bool {

@@ -1,12 +1,16 @@
 //! The blocks of a list as they are, for dumps: out of a list, and into one.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use larder_packed::block::{Block, Direction};
+use larder_packed::block::{Block, Direction, Limit};
+use larder_packed::int;
 
 use super::directory::{Directory, ListTree};
 use super::{List, ListOptions};
+
+/// The longest text of an integer, which takes a byte at least in a block of integers.
+const INT_TEXT_MAX: u64 = 20;
 
 impl List {
     /// A list of these blocks in order, whatever their sizes; empty ones are left out. No element is moved: O(number of
@@ -28,6 +32,45 @@ impl List {
         List::Tree(Directory(Arc::new(tree)))
     }
 
+    /// A list of these integers, called what it would be if they had been pushed one by one. Blocks of a large one are made at once:
+    /// O(n), and a fraction of what as many calls of [`push_back`](Self::push_back) take.
+    pub fn of_integers(values: &[i64], options: &ListOptions) -> List {
+        let limit = options.fill.limit();
+        if values.len() as u64 <= u64::from(limit.count.min(limit.bytes)) {
+            let mut list = List::new();
+            values.iter().for_each(|&value| int::with_text(value, |text| list.push_back(text, options)));
+            return list;
+        }
+        let mut left = values;
+        let blocks = std::iter::from_fn(|| {
+            let (block, rest) = left.split_at(fitting(left, limit));
+            left = rest;
+            (!block.is_empty()).then(|| Block::of_integers(block))
+        });
+        List::from_blocks(blocks, options)
+    }
+
+    /// The elements of a range as a list of their own, called what it would be if they had been pushed one by one. Of a large one the
+    /// blocks are shared: O(blocks); a small one is pushed.
+    pub fn slice(&self, range: Range<u64>, options: &ListOptions) -> List {
+        let mut part = self.clone();
+        part.remove_range(range.end, part.len().saturating_sub(range.end), options);
+        part.remove_range(0, range.start, options);
+        let limit = options.fill.limit();
+        // No single block holds this many elements, or this many bytes even where all of them are integers of the least width.
+        let is_large = part.len() > u64::from(limit.count.min(limit.bytes))
+            || part.plain_bytes(0) > INT_TEXT_MAX * u64::from(limit.bytes);
+        if is_large {
+            return part;
+        }
+        let mut pushed = List::new();
+        let _ = part.for_each_range::<()>(0, part.len(), |element| {
+            element.with_bytes(|bytes| pushed.push_back(bytes, options));
+            ControlFlow::Continue(())
+        });
+        pushed
+    }
+
     /// Calls `f` with every block in order, until it fails. The number of calls is [`List::node_count`].
     pub fn try_for_each_block<E>(&self, mut f: impl FnMut(&Block) -> Result<(), E>) -> Result<(), E> {
         match self {
@@ -44,6 +87,22 @@ impl List {
             }
         }
     }
+}
+
+/// How many of the first integers fit a block. At least one, if there is one.
+fn fitting(values: &[i64], limit: Limit) -> usize {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    let mut is_over = |(at, &value): (usize, &i64)| {
+        (low, high) = (low.min(value), high.max(value));
+        let width: usize = match high.wrapping_sub(low) as u64 {
+            0..=0xff => 1,
+            0x100..=0xffff => 2,
+            0x1_0000..=0xffff_ffff => 4,
+            _ => 8,
+        };
+        at > 0 && ((at + 1) * width > limit.bytes as usize || at >= limit.count as usize)
+    };
+    values.iter().enumerate().position(&mut is_over).unwrap_or(values.len())
 }
 
 impl ListTree {
@@ -92,6 +151,73 @@ mod tests {
             }
         }
         assert!(List::from_blocks([], &ListOptions::default()).is_empty());
+    }
+
+    #[test]
+    fn lists_of_integers() {
+        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(62));
+        for fill in [-2, -1, 3] {
+            let options = ListOptions { fill: Fill::new(fill), ..ListOptions::default() };
+            for count in [0, 1, 3, 4, 1000, 9000, 20_000] {
+                for bits in [2, 9, 20, 40, 64] {
+                    let values: Vec<i64> = (0..count).map(|_| rng.i64(..) >> (64 - bits)).collect();
+                    let list = List::of_integers(&values, &options);
+                    list.check_invariants();
+                    let mut pushed = List::new();
+                    values.iter().for_each(|value| pushed.push_back(value.to_string().as_bytes(), &options));
+                    assert_eq!(
+                        (list.len(), list.encoding()),
+                        (pushed.len(), pushed.encoding()),
+                        "{count} {bits}"
+                    );
+                    let limit = options.fill.limit();
+                    let fits: Result<(), usize> = list.try_for_each_block(|block| {
+                        let is_in =
+                            block.size_bytes() <= limit.bytes as usize && block.len() <= limit.count as usize;
+                        if is_in { Ok(()) } else { Err(block.size_bytes()) }
+                    });
+                    assert_eq!(fits, Ok(()));
+                    let mut at = values.iter();
+                    let _ = list.for_each_range::<()>(0, list.len(), |element| {
+                        assert_eq!(element.as_int().as_ref(), at.next());
+                        ControlFlow::Continue(())
+                    });
+                    assert_eq!(at.next(), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_lists_of_their_own() {
+        let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(61));
+        for fill in [-2, -1, 3] {
+            let options = ListOptions { fill: Fill::new(fill), ..ListOptions::default() };
+            for count in [0, 1, 3, 100, 30_000] {
+                let element =
+                    |i: u64| if i.is_multiple_of(7) { format!("element {i}") } else { i.to_string() };
+                let mut list = List::new();
+                (0..count).for_each(|i| list.push_back(element(i).as_bytes(), &options));
+                for _ in 0..10 {
+                    let from = rng.u64(..=count);
+                    let range = from..rng.u64(from..=count);
+                    let mut part = list.slice(range.clone(), &options);
+                    part.check_invariants();
+                    assert_eq!(part.len(), range.end - range.start);
+                    let mut pushed = List::new();
+                    range.clone().for_each(|i| pushed.push_back(element(i).as_bytes(), &options));
+                    assert_eq!(part.encoding(), pushed.encoding(), "{range:?} of {count}");
+                    part.push_back(b"new", &options);
+                    for i in range {
+                        assert_eq!(
+                            part.pop_front(&options).map(Popped::into_vec),
+                            Some(element(i).into_bytes())
+                        );
+                    }
+                    assert_eq!((part.len(), list.len()), (1, count));
+                }
+            }
+        }
     }
 
     #[test]

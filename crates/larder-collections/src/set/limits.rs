@@ -2,7 +2,7 @@
 
 use super::Set;
 use crate::int_set::IntSet;
-use crate::table::Table;
+use crate::table::{Member, Table};
 use larder_packed::int;
 
 /// Up to where a set counts as small.
@@ -60,7 +60,7 @@ impl Set {
             && members.len() as u64 <= limits.listpack_count_max
             && members.iter().all(|member| member.len() <= limits.listpack_bytes_max);
         if is_listpack {
-            return Table::of_entries(members).map(Set::Strings);
+            return table_of(members).map(Set::Strings);
         }
         let mut set = Set::new();
         members.iter().all(|member| set.insert(member, limits)).then_some(set)
@@ -152,6 +152,11 @@ impl Set {
             Set::Both(_) => {}
         }
     }
+}
+
+/// A table of these members; None if one is there twice.
+fn table_of(members: &[&[u8]]) -> Option<Table<Member>> {
+    Table::of_entries((0..).zip(members.iter().copied()), |at| members[at as usize])
 }
 
 /// Whether integers and a string would be a listpack together.

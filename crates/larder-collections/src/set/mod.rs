@@ -29,6 +29,7 @@
 mod algebra;
 mod iter;
 mod limits;
+mod packed;
 mod sample;
 mod stats;
 #[cfg(test)]
@@ -206,7 +207,7 @@ impl Set {
             Set::Both(parts) => Arc::make_mut(parts).ints.insert(value),
             Set::Strings(strings) => {
                 let strings = std::mem::take(strings);
-                *self = Set::of_parts(IntSet::from_sorted([value]), strings);
+                *self = Set::of_parts(IntSet::of_sorted(&[value]), strings);
                 true
             }
         }

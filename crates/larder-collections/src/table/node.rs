@@ -163,6 +163,12 @@ impl<L: Layout> Child<L> {
         }
     }
 
+    /// A node of these children, by the slots where they start.
+    pub fn of_children(children: Vec<Child<L>>, starts: u64) -> Self {
+        assert_eq!(children.len(), starts.count_ones() as usize, "T2");
+        Child::Node(Node { children: children.into(), starts })
+    }
+
     /// The children of a node.
     pub fn children(&self) -> &[Child<L>] {
         match self {

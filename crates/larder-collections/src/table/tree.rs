@@ -11,7 +11,7 @@ const MERGE_PERCENT: usize = 85;
 /// Content below this share of a full segment makes a removal look at the buddy, which costs a cache miss.
 const LOOK_PERCENT: usize = 40;
 /// No segment lies deeper: the directory's last level ends at bit 30.
-const DEPTH_MAX: u32 = 28;
+pub(super) const DEPTH_MAX: u32 = 28;
 /// The time of what never expires.
 pub(super) const NEVER: u64 = u64::MAX;
 

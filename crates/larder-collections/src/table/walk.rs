@@ -27,7 +27,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     }
 
     /// All entries: of a small table in the order of their insertion, else by position of their segments.
-    pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> {
+    pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
         self.segments().flat_map(Rows::rows)
     }
 
@@ -56,7 +56,7 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     }
 
     /// The segments, in order.
-    pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> {
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> + Clone {
         let (small, root) = match &self.shape {
             Shape::Small { rows, .. } => (Some(rows), &[][..]),
             Shape::Tree(tree) => (None, slice::from_ref(&tree.root)),
@@ -71,6 +71,7 @@ fn tagged<L: Layout>(rows: &Rows<L>, index: usize) -> Row<'_, L> {
 }
 
 /// Walks over a tree's leaves.
+#[derive(Clone)]
 struct Leaves<'a, L: Layout> {
     stack: Vec<slice::Iter<'a, Child<L>>>,
 }

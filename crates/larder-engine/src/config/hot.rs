@@ -137,6 +137,10 @@ hot! {
     min_replicas_max_lag: AtomicI64,
     /// Whether keys live on beyond their time, for clients that import.
     import_mode: AtomicBool,
+    /// Whether strings of payloads and files are compressed.
+    rdbcompression: AtomicBool,
+    /// The version that payloads and files are written in.
+    rdb_target_version: AtomicI64,
     /// Which versions of payloads and files are read.
     rdb_version_check: HotChoice<RdbVersionCheck>,
     /// What is evicted, and in which order.

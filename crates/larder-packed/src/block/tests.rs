@@ -318,3 +318,30 @@ fn damaged_images_are_errors() {
     }
     assert!(taken > 100, "{taken} of the damages change the content only");
 }
+
+#[test]
+fn blocks_of_integers_are_those_of_their_elements() {
+    for seed in larder_testkit::seeds(500, 500) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (count, bits, shift) = (rng.usize(..60), rng.u32(..64), rng.u32(..64));
+        let value = |rng: &mut fastrand::Rng| {
+            if rng.u8(..8) == 0 { rng.i64(..) >> shift } else { rng.i64(..) >> bits }
+        };
+        let values: Vec<i64> = (0..count).map(|_| value(&mut rng)).collect();
+        let elements = || values.iter().map(|&value| Element::Int(value));
+        let mut shape = Shape::default();
+        elements().for_each(|element| shape.add(element));
+        let (block, other) = (Block::of_integers(&values), Block::of_shape(&shape, elements()));
+        block.check_invariants();
+        assert_eq!((block.kind(), block.heap_bytes()), (other.kind(), other.heap_bytes()), "{values:?}");
+        assert!(
+            block
+                .iter(0, Direction::Forward)
+                .map(|element| element.as_int())
+                .eq(values.iter().map(|&v| Some(v)))
+        );
+        let mut again = Vec::new();
+        assert_eq!(block.integers_into(&mut again), block.kind() == Kind::Int);
+        assert!(block.kind() != Kind::Int || again == values);
+    }
+}

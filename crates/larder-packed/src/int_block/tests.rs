@@ -107,3 +107,32 @@ fn the_ends_of_the_range_fit_together() {
     }
     assert!(block.values(0).eq([i64::MIN, -1, 0, 1, i64::MAX]));
 }
+
+#[test]
+fn images_come_back_and_damaged_ones_are_refused() {
+    let mut rng = fastrand::Rng::with_seed(larder_testkit::seed(31));
+    for _ in 0..200 {
+        let bits = rng.u32(1..64);
+        let mut values: Vec<i64> =
+            (0..rng.usize(1..60)).map(|_| rng.i64(..) >> (63 - bits.min(63))).collect();
+        values.sort_unstable();
+        values.dedup();
+        let block = IntBlock::of_sorted(&values).expect("few values");
+        let mut image = Vec::new();
+        block.image_into(&mut image);
+        let again = IntBlock::from_image(&image).expect("it is an image");
+        again.check_invariants();
+        assert_eq!(again.values(0).collect::<Vec<_>>(), values);
+        for len in 0..image.len() {
+            assert!(IntBlock::from_image(&image[..len]).is_err(), "cut to {len}");
+        }
+        for at in 0..image.len() {
+            let mut bad = image.clone();
+            bad[at] ^= 1 << rng.u8(..8);
+            if let Ok(block) = IntBlock::from_image(&bad) {
+                block.check_invariants();
+                assert!(!block.is_empty());
+            }
+        }
+    }
+}

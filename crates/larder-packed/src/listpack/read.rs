@@ -7,6 +7,9 @@ use crate::block::{Block, Element, Shape};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
+/// An entry of an integer with its back length, and more.
+const WINDOW: usize = 16;
+
 /// Entries of a listpack in order. After the first error there is nothing more.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
@@ -26,8 +29,44 @@ pub fn validate(bytes: &[u8]) -> Result<usize, Damaged> {
     Ok(count)
 }
 
+/// The entries, after every byte has been checked.
+pub fn elements(bytes: &[u8]) -> Result<Vec<Element<'_>>, Damaged> {
+    let mut reader = Reader::new(bytes)?;
+    let mut elements = Vec::with_capacity(reader.promised.unwrap_or(0).min(reader.rest.len() / 2));
+    let (rest, mut at) = (reader.rest, 0);
+    // Small integers and short strings, which most entries are, have a back length of one byte.
+    while let Some(&first) = rest.get(at) {
+        let (element, len) = match first {
+            0..=0x7f => (Element::Int(i64::from(first)), 1),
+            0x80..=0xbf => string(&rest[at..], 1, first as usize & 0x3f)?,
+            END => break,
+            _ => decode(&rest[at..])?,
+        };
+        if len >= 128 {
+            break;
+        }
+        if rest.get(at + len).is_none_or(|&back| usize::from(back) != len) {
+            return Err(Damaged);
+        }
+        elements.push(element);
+        at += len + 1;
+    }
+    // What is left is long, or the end.
+    reader.rest = &rest[at..];
+    if let Some(promised) = &mut reader.promised {
+        *promised = promised.checked_sub(elements.len()).ok_or(Damaged)?;
+    }
+    for element in reader {
+        elements.push(element?);
+    }
+    Ok(elements)
+}
+
 /// The entries as one block, however big that is, in the least memory.
 pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
+    if let Some(integers) = integers(bytes)? {
+        return Ok(Block::of_integers(&integers));
+    }
     let mut shape = Shape::default();
     for entry in Reader::new(bytes)? {
         shape.add(entry?);
@@ -43,6 +82,50 @@ pub fn to_block(bytes: &[u8]) -> Result<Block, Damaged> {
         })
     });
     Ok(Block::of_shape(&shape, entries))
+}
+
+/// The entries of a listpack of integers; None if another one is found before anything is wrong.
+fn integers(bytes: &[u8]) -> Result<Option<Vec<i64>>, Damaged> {
+    let mut reader = Reader::new(bytes)?;
+    if !matches!(reader.rest[0], 0..=0x7f | 0xc0..=0xdf | 0xf1..=0xf4) {
+        return Ok(None);
+    }
+    let mut values = Vec::with_capacity(reader.promised.unwrap_or(0).min(reader.rest.len() / 2));
+    let mut at = 0;
+    // Entries that have many bytes after them are read as words.
+    while let Some(window) = reader.rest.get(at..).and_then(|rest| rest.first_chunk::<WINDOW>()) {
+        let word = u64::from_le_bytes([
+            window[0], window[1], window[2], window[3], window[4], window[5], window[6], window[7],
+        ]) as i64;
+        let (value, len) = match window[0] {
+            // Two to four bytes after the first one: the top ones of the word when it is shifted, and then sign-extended.
+            first @ 0xf1..=0xf3 => {
+                let len = usize::from(first - 0xf1) + 3;
+                (word << (64 - 8 * len) >> (72 - 8 * len), len)
+            }
+            small @ 0..=0x7f => (i64::from(small), 1),
+            0xc0..=0xdf => (i64::from((i16::from(window[0]) << 8 | i16::from(window[1])) << 3 >> 3), 2),
+            0xf4 => ((word as u64 >> 8 | u64::from(window[8]) << 56) as i64, 9),
+            END => break,
+            _ => return Ok(None),
+        };
+        if usize::from(window[len]) != len {
+            return Err(Damaged);
+        }
+        values.push(value);
+        at += len + 1;
+    }
+    reader.rest = &reader.rest[at..];
+    if let Some(promised) = &mut reader.promised {
+        *promised = promised.checked_sub(values.len()).ok_or(Damaged)?;
+    }
+    for entry in reader {
+        match entry? {
+            Element::Int(value) => values.push(value),
+            Element::Bytes(_) => return Ok(None),
+        }
+    }
+    Ok(Some(values))
 }
 
 impl<'a> Reader<'a> {

@@ -30,6 +30,10 @@ fn elements(block: &Block) -> Vec<Vec<u8>> {
     block.iter(0, Direction::Forward).map(Element::to_vec).collect()
 }
 
+fn elements_of(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Damaged> {
+    super::elements(bytes).map(|all| all.into_iter().map(Element::to_vec).collect())
+}
+
 #[test]
 fn golden_bytes() {
     let bytes = from_block(&block_of(&[b"a", b"1", b"-1", b"1000", b"100000", b"-9223372036854775808"]));
@@ -71,9 +75,35 @@ fn blocks_come_back() {
         let block = random_block(&mut fastrand::Rng::with_seed(seed));
         let bytes = from_block(&block);
         assert_eq!(validate(&bytes), Ok(block.len()));
+        assert!(elements_of(&bytes).unwrap() == elements(&block));
         let back = to_block(&bytes).unwrap();
         back.check_invariants();
         assert_eq!(elements(&back), elements(&block));
+    }
+}
+
+#[test]
+fn integers_of_every_size_come_back() {
+    for seed in larder_testkit::seeds(300, 300) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (mut block, mut writer) = (Block::empty(), Writer::default());
+        let (bits, is_front) = (rng.u32(0..64), rng.bool());
+        for _ in 0..rng.usize(..400) {
+            let value = rng.i64(..) >> rng.u32(bits..64);
+            block.push_unlimited(value.to_string().as_bytes());
+            writer.push(Element::Int(value));
+        }
+        let bytes = writer.finish();
+        assert_eq!(from_block(&block), bytes);
+        let back = to_block(&bytes).unwrap();
+        back.check_invariants();
+        assert_eq!(elements(&back), elements(&block));
+        if is_front && !block.is_empty() {
+            let at = rng.usize(6..bytes.len());
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << rng.u32(..8);
+            assert_eq!(to_block(&bad).is_ok(), validate(&bad).is_ok());
+        }
     }
 }
 
@@ -103,7 +133,9 @@ fn damage_is_an_error_and_never_a_panic() {
                 assert!(noise.len() < 7 || validate(&noise).is_err());
             }
         }
+        assert_eq!(super::elements(&bytes).is_ok(), validate(&bytes).is_ok());
         if validate(&bytes).is_ok() {
+            assert!(elements_of(&bytes).unwrap() == elements(&to_block(&bytes).unwrap()));
             to_block(&bytes).unwrap().check_invariants();
         }
     }

@@ -14,7 +14,12 @@ pub struct Writer {
 /// The elements of a plain block as a listpack.
 pub fn from_block(block: &Block) -> Vec<u8> {
     let mut writer = Writer::with_capacity(block.size_bytes() + 4 * block.len());
-    block.iter(0, Direction::Forward).for_each(|element| writer.push(element));
+    let mut integers = Vec::new();
+    if block.integers_into(&mut integers) {
+        writer.push_integers(&integers);
+    } else {
+        block.iter(0, Direction::Forward).for_each(|element| writer.push(element));
+    }
     writer.finish()
 }
 
@@ -38,6 +43,29 @@ impl Writer {
         self.entries += 1;
     }
 
+    /// Adds integers, each as an entry.
+    pub fn push_integers(&mut self, values: &[i64]) {
+        let mut room = [0; INTS_AT_ONCE * INT_ENTRY_MAX + size_of::<u64>()];
+        for run in values.chunks(INTS_AT_ONCE) {
+            let mut len = 0;
+            for &value in run {
+                // Whole words are written, of which the next one covers what is too much.
+                let to = &mut room[len..];
+                if let Some((word, bytes)) = int_word(value) {
+                    *to.first_chunk_mut().expect("there is room for each") = word.to_le_bytes();
+                    len += bytes;
+                } else {
+                    to[0] = 0xf4;
+                    to[1..9].copy_from_slice(&value.to_le_bytes());
+                    to[9] = 9;
+                    len += INT_ENTRY_MAX;
+                }
+            }
+            self.bytes.extend_from_slice(&room[..len]);
+        }
+        self.entries += values.len();
+    }
+
     /// The listpack's bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.bytes.push(END);
@@ -47,6 +75,25 @@ impl Writer {
         self.bytes[4..HEADER].copy_from_slice(&entries.to_le_bytes());
         self.bytes
     }
+}
+
+/// Integers that are written at once.
+const INTS_AT_ONCE: usize = 64;
+/// The longest entry of an integer.
+const INT_ENTRY_MAX: usize = 10;
+
+/// An entry of up to 6 bytes, the first one lowest, and how many they are; None for an integer that takes more.
+#[inline]
+fn int_word(value: i64) -> Option<(u64, usize)> {
+    let bits = value as u64;
+    Some(match value {
+        0..=127 => (bits | 1 << 8, 2),
+        -4096..=4095 => (0xc0 | bits >> 8 & 0x1f | (bits & 0xff) << 8 | 2 << 16, 3),
+        -0x8000..=0x7fff => (0xf1 | (bits & 0xffff) << 8 | 3 << 24, 4),
+        -0x80_0000..=0x7f_ffff => (0xf2 | (bits & 0xff_ffff) << 8 | 4 << 32, 5),
+        -0x8000_0000..=0x7fff_ffff => (0xf3 | (bits & 0xffff_ffff) << 8 | 5 << 40, 6),
+        _ => return None,
+    })
 }
 
 /// Appends one entry with its back length; text that is a canonical integer is stored as one.
@@ -63,12 +110,19 @@ pub fn push_element(out: &mut Vec<u8>, element: Element<'_>) {
 /// Appends an integer as one entry.
 #[inline]
 pub fn push_int(out: &mut Vec<u8>, value: i64) {
-    if let 0..=127 = value {
-        return out.extend_from_slice(&[value as u8, 1]);
-    }
     let start = out.len();
-    put_int(out, value);
-    push_backlen(out, start);
+    match int_word(value) {
+        // A whole word is written, of which only the entry stays.
+        Some((word, len)) => {
+            out.extend_from_slice(&word.to_le_bytes());
+            out.truncate(start + len);
+        }
+        None => {
+            out.push(0xf4);
+            out.extend_from_slice(&value.to_le_bytes());
+            out.push(9);
+        }
+    }
 }
 
 fn push_str(out: &mut Vec<u8>, text: &[u8]) {
@@ -97,21 +151,6 @@ fn push_backlen(out: &mut Vec<u8>, start: usize) {
             let (back, count) = backlen(len);
             out.extend_from_slice(&back[..count]);
         }
-    }
-}
-
-fn put_int(out: &mut Vec<u8>, value: i64) {
-    let bytes = value.to_le_bytes();
-    match value {
-        0..=127 => out.push(value as u8),
-        -4096..=4095 => {
-            let bits = value as u16 & 0x1fff;
-            out.extend_from_slice(&[0xc0 | (bits >> 8) as u8, bits as u8]);
-        }
-        -0x8000..=0x7fff => put(out, 0xf1, &bytes[..2]),
-        -0x80_0000..=0x7f_ffff => put(out, 0xf2, &bytes[..3]),
-        -0x8000_0000..=0x7fff_ffff => put(out, 0xf3, &bytes[..4]),
-        _ => put(out, 0xf4, &bytes),
     }
 }
 

@@ -6,6 +6,7 @@ use super::page::{GROUP_BYTES, LONG, Page, Slot};
 use super::probe::LANES;
 
 /// Iterator over a page's entries.
+#[derive(Clone)]
 pub struct Entries<'a>(Walk<'a>);
 
 impl<'a> Entries<'a> {
@@ -27,6 +28,7 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 /// A walk from slot to slot, over holes.
+#[derive(Clone)]
 pub(super) struct Walk<'a> {
     page: &'a Page,
     groups: &'a [[u8; GROUP_BYTES]],

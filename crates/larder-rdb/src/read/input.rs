@@ -140,6 +140,18 @@ impl<R: BufRead> Input<R> {
         }
     }
 
+    /// A string, shown to `with`: where it lies, if it is stored as it is and all in the source's buffer.
+    pub fn with_string(&mut self, with: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        match self.length_or_encoding()? {
+            Length::Bytes(len) => self.with_bytes(len, with),
+            Length::Encoded(kind) => {
+                let mut bytes = Vec::new();
+                self.encoded_into(kind, &mut bytes)?;
+                with(&bytes)
+            }
+        }
+    }
+
     fn encoded_into(&mut self, kind: u8, to: &mut Vec<u8>) -> Result<()> {
         if kind == length::LZF {
             let (packed, plain_len) = self.lzf_lengths()?;

@@ -6,6 +6,7 @@ mod hash;
 mod input;
 mod intset;
 mod list;
+mod packs;
 mod set;
 mod skim;
 mod sorted_set;
@@ -21,6 +22,10 @@ pub use value::{Loaded, Options, read_value};
 use crate::error::Result;
 use larder_packed::block::Element;
 use larder_packed::listpack;
+
+/// About this many entries, of this many bytes together, are gathered before they are put into a table.
+const BUILD_MAX: usize = 1 << 18;
+const BUILD_BYTES_MAX: usize = 1 << 24;
 
 /// The elements as text. `digits` takes that of the integers.
 fn texts<'a>(elements: &[Element<'a>], digits: &'a mut Vec<u8>) -> Vec<&'a [u8]> {
@@ -44,5 +49,5 @@ fn texts<'a>(elements: &[Element<'a>], digits: &'a mut Vec<u8>) -> Vec<&'a [u8]>
 
 /// The entries of a listpack, all of its bytes checked.
 fn listpack_elements(bytes: &[u8]) -> Result<Vec<Element<'_>>> {
-    Ok(listpack::Reader::new(bytes)?.collect::<std::result::Result<_, _>>()?)
+    Ok(listpack::elements(bytes)?)
 }

@@ -28,11 +28,19 @@ pub fn skim(input: &mut Input<impl BufRead>, kind: u8) -> Result<bool> {
             return Ok(true);
         }
         kind::ZSET_BLOCKS => {
-            for _ in 0..2 {
-                for _ in 0..input.length()? {
-                    input.skip_string()?;
-                }
+            (0..2).try_for_each(|_| skip_strings(input))?;
+            return Ok(true);
+        }
+        kind::HASH_BLOCKS => {
+            skip_strings(input)?;
+            for _ in 0..input.length()? {
+                input.skip(8)?;
+                (0..2).try_for_each(|_| input.skip_string())?;
             }
+            return Ok(true);
+        }
+        kind::SET_BLOCKS => {
+            (0..3).try_for_each(|_| skip_strings(input))?;
             return Ok(true);
         }
         kind::LIST | kind::SET | kind::LIST_QUICKLIST | kind::LIST_BLOCKS => (1, 0),
@@ -46,4 +54,12 @@ pub fn skim(input: &mut Input<impl BufRead>, kind: u8) -> Result<bool> {
         input.skip(bytes_each)?;
     }
     Ok(true)
+}
+
+/// Passes over strings, whose number comes first.
+fn skip_strings(input: &mut Input<impl BufRead>) -> Result<()> {
+    for _ in 0..input.length()? {
+        input.skip_string()?;
+    }
+    Ok(())
 }

@@ -45,6 +45,14 @@ pub fn read_value(input: &mut Input<impl BufRead>, kind: u8, options: &Options) 
         kind::ZSET_BLOCKS if options.blocks => {
             Some(Value::SortedSet(blocks::sorted_set(input, &options.sorted_set)?))
         }
+        kind::HASH_BLOCKS if options.blocks => {
+            let hash = blocks::hash(input, options.hash)?;
+            (!hash.is_empty()).then_some(Value::Hash(hash))
+        }
+        kind::SET_BLOCKS if options.blocks => {
+            let set = blocks::set(input, &options.set)?;
+            (!set.is_empty()).then_some(Value::Set(set))
+        }
         kind::STRING => return Ok(Some(Loaded::String(input.string()?))),
         kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
             let list = read_list(input, kind, &options.list)?;

@@ -11,7 +11,7 @@ const END: u8 = 0xFF;
 const DAMAGED: Error = Error::Damaged("not a zipmap");
 
 /// A field and its value.
-pub type Pair<'a> = (&'a [u8], &'a [u8]);
+pub type Pair<'a> = [&'a [u8]; 2];
 
 /// The pairs of a zipmap, all of its bytes checked.
 pub fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>> {
@@ -24,7 +24,7 @@ pub fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>> {
         let free = usize::from(take(&mut rest, 1)?[0]);
         let value = take(&mut rest, value_len)?;
         take(&mut rest, free)?;
-        pairs.push((field, value));
+        pairs.push([field, value]);
     }
     Ok(pairs)
 }
@@ -55,8 +55,8 @@ mod tests {
 
     #[test]
     fn pairs_with_free_bytes_between() {
-        assert_eq!(pairs(GOOD).unwrap(), [(&b"foo"[..], &b"bar"[..]), (b"hello", b"world")]);
-        assert_eq!(pairs(b"\x00\xFF").unwrap(), []);
+        assert_eq!(pairs(GOOD).unwrap(), [[&b"foo"[..], b"bar"], [b"hello", b"world"]]);
+        assert!(pairs(b"\x00\xFF").unwrap().is_empty());
     }
 
     #[test]

@@ -98,8 +98,8 @@ pub struct KeyWriter {
 }
 
 impl KeyWriter {
-    /// For a file of this version; `compress` as for [`FileWriter::new`]. `blocks`: collections go as the blocks that they lie
-    /// in, for a Larder that has asked for it.
+    /// For a file of this version; `compress` as for [`FileWriter::new`]. `blocks`: lists and sorted sets go as the blocks that they
+    /// lie in, for a Larder that has asked for it.
     pub fn new(version: Version, compress: bool, blocks: bool) -> Self {
         KeyWriter { output: Output::new(Vec::new(), compress), version, blocks }
     }
@@ -111,7 +111,7 @@ impl KeyWriter {
 
     /// A key with any value.
     pub fn value(&mut self, header: KeyHeader, key: &[u8], value: &Value) -> io::Result<()> {
-        let own = blocks::type_of(value).filter(|_| self.blocks);
+        let own = blocks::link_type_of(value).filter(|_| self.blocks);
         let kind = own.unwrap_or_else(|| type_of(value, self.version));
         write_any(&mut self.output, kind, header, key, value)
     }

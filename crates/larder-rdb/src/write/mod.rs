@@ -11,6 +11,7 @@ mod stream;
 mod value;
 
 pub use blocks::type_of as own_type_of;
+pub(crate) use blocks::{EXPIRES, NAME_MAX};
 pub use file::{FileWriter, KeyHeader, KeyWriter};
 pub use output::Output;
 pub use value::{type_of, version_for, write_value};

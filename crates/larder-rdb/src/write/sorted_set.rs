@@ -39,8 +39,9 @@ fn listpack_of(set: &SortedSet) -> Vec<u8> {
     let mut writer = listpack::Writer::with_capacity(room as usize);
     set.for_each(|score, member| {
         writer.push(Element::Bytes(member));
-        if score.fract() == 0.0 && score.abs() <= EXACT_MAX {
-            writer.push(Element::Int(score as i64));
+        let whole = score as i64;
+        if whole as f64 == score && score.abs() <= EXACT_MAX {
+            writer.push(Element::Int(whole));
         } else {
             // The shortest text that reads back as the same score.
             writer.push(Element::Bytes(zmij::Buffer::new().format(score).as_bytes()));

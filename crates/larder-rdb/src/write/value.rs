@@ -30,9 +30,11 @@ pub fn version_for(value: &Value, version: Version) -> Version {
 pub fn write_value(output: &mut Output<impl Write>, value: &Value, kind: u8) -> io::Result<()> {
     match value {
         Value::String(bytes) => output.string(bytes),
+        Value::Hash(hash) if kind == kind::HASH_BLOCKS => blocks::hash(output, hash),
         Value::Hash(hash) => hash::write(output, hash, kind),
         Value::List(list) if kind == kind::LIST_BLOCKS => blocks::list(output, list),
         Value::List(list) => list::write(output, list),
+        Value::Set(set) if kind == kind::SET_BLOCKS => blocks::set(output, set),
         Value::Set(set) => set::write(output, set, kind),
         Value::SortedSet(set) if kind == kind::ZSET_BLOCKS => blocks::sorted_set(output, set),
         Value::SortedSet(set) => sorted_set::write(output, set, kind),

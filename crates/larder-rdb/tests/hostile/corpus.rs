@@ -8,10 +8,9 @@ use larder_collections::sorted_set::{Limits, SortedSet};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
 use larder_rdb::read::Options;
-use larder_rdb::write::{KeyHeader, KeyWriter};
 use larder_rdb::{Version, dump};
 
-/// The first of the types that only links carry.
+/// The first of Larder's own types.
 const LIST_BLOCKS: u8 = 200;
 
 /// Options under which things are read: the usual ones, compressed lists, everything small, everything large.
@@ -66,12 +65,11 @@ pub fn payloads() -> Vec<Vec<u8>> {
     all
 }
 
-/// A payload of the types that only links carry.
+/// A payload of Larder's own types, with the footer of the others.
 fn blocks(value: &Value) -> Option<Vec<u8>> {
-    let mut writer = KeyWriter::new(Version::V80, false, true);
-    writer.value(KeyHeader::default(), b"", value).expect("a vector takes everything");
-    let [kind, 0, body @ ..] = &writer.bytes()[..] else { panic!("a type and an empty key come first") };
-    (*kind >= LIST_BLOCKS).then(|| super::with_footer([&[*kind][..], body].concat()))
+    let own = dump::of_blocks(value)?;
+    assert!(own[0] >= LIST_BLOCKS && dump::is_own(&own));
+    Some(super::with_footer(own[..own.len() - 10].to_vec()))
 }
 
 fn text(rng: &mut Rng) -> Vec<u8> {
@@ -84,7 +82,7 @@ fn text(rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Values of every collection with about this many elements.
-fn values(count: u64, rng: &mut Rng) -> Vec<Value> {
+pub fn values(count: u64, rng: &mut Rng) -> Vec<Value> {
     let usual = Options::default();
     let (mut plain, mut expiring, mut list) = (Hash::new(), Hash::new(), List::new());
     let (mut integers, mut mixed, mut scores) = (Set::new(), Set::new(), SortedSet::new());
@@ -96,6 +94,13 @@ fn values(count: u64, rng: &mut Rng) -> Vec<Value> {
         list.push_back(&value, &usual.list);
         if number % 40 == 3 {
             list.push_back(&vec![b'z'; 9000], &usual.list);
+        }
+        if number % 50 == 4 {
+            let long = [&number.to_le_bytes()[..], &vec![b'l'; rng.usize(100..400)]].concat();
+            plain.set(&long, &value, FieldExpiry::Clear, usual.hash, 0);
+            plain.set(&[b'0', number as u8], &long, FieldExpiry::Clear, usual.hash, 0);
+            expiring.set(&long, &long, expiry, usual.hash, 0);
+            mixed.insert(&long, &usual.set);
         }
         integers.insert((number * number * 1000).to_string().as_bytes(), &usual.set);
         mixed.insert(&name, &usual.set);

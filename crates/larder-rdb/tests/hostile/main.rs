@@ -4,6 +4,7 @@
 //! `SEED=` replays; `FUZZ_SECONDS=` goes on for so long with ever new seeds (`make fuzz`, under AddressSanitizer).
 
 mod corpus;
+mod own;
 
 use corpus::{options, payloads};
 use fastrand::Rng;

@@ -23,6 +23,7 @@ mod renaming;
 mod scripting;
 mod scripts;
 mod sets;
+mod sort;
 mod sorted_sets;
 mod stage;
 mod streams;

@@ -29,7 +29,7 @@ fn small_sets_are_one_block() {
     let set: IntSet = (0..100).map(|i| i * 1000).collect();
     assert!(matches!(set, IntSet::Packed(_)));
     assert_eq!(set.memory_bytes(5), 448);
-    assert_eq!(IntSet::from_sorted(0..10).memory_bytes(0), 32);
+    assert_eq!(IntSet::of_sorted(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]).memory_bytes(0), 32);
 }
 
 #[test]

@@ -11,20 +11,26 @@ use crate::keyspace::key::Key;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
-use larder_rdb::read::Loaded;
+use larder_rdb::read::Content;
 use larder_rdb::{Version, dump as payload};
 use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The version that files and payloads are written in.
 pub(crate) fn target_version(engine: &Engine) -> Version {
-    let number = engine.config.value("rdb-target-version").parse().ok();
-    number.and_then(Version::from_number).unwrap_or_default()
+    let number = engine.config.hot.rdb_target_version.load(Relaxed);
+    u32::try_from(number).ok().and_then(Version::from_number).unwrap_or_default()
+}
+
+/// Whether strings in files and payloads are compressed.
+pub(crate) fn compresses(engine: &Engine) -> bool {
+    engine.config.hot.rdbcompression.load(Relaxed)
 }
 
 pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let version = target_version(context.engine);
-    let compress = context.engine.config.value("rdbcompression") == "yes";
+    let compress = compresses(context.engine);
     let bytes = context.read(&key, |entry, _| {
         entry.map(|entry| match entry.value() {
             ValueRef::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
@@ -86,9 +92,11 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     if !payload::verify(bytes, checks) {
         return Err(CommandError::BAD_PAYLOAD);
     }
-    let loaded =
-        payload::restore(bytes, &rdb_options_of(&context.worker.thresholds, context.worker.list_options));
-    let Ok(Some(loaded)) = loaded else { return Err(CommandError::BAD_DATA_FORMAT) };
+    let rdb_options = rdb_options_of(&context.worker.thresholds, context.worker.list_options);
+    let mut room = Vec::new();
+    let Ok(Some(content)) = payload::restore_in(bytes, &rdb_options, &mut room) else {
+        return Err(CommandError::BAD_DATA_FORMAT);
+    };
     let now = context.now_ms();
     let expire_at_ms = match ttl {
         0 => None,
@@ -104,8 +112,8 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         if options.replace {
             context.make_room(&key);
         }
-        let standard = if context.logs() { standard_payload(context, bytes, &loaded) } else { None };
-        place(context, &key, loaded, expire_at_ms, &options);
+        let standard = if context.logs() { standard_payload(context, bytes, &content) } else { None };
+        place(context, &key, content, expire_at_ms, &options);
         log_restore(context, &args, expire_at_ms, standard.as_deref());
     }
     context.reply.ok();
@@ -113,8 +121,8 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 }
 
 /// The payload for the log in the place of one that only Larder reads: replicas and files are for other servers too.
-fn standard_payload(context: &Context<'_>, bytes: &[u8], loaded: &Loaded) -> Option<Vec<u8>> {
-    let Loaded::Value(value) = loaded else { return None };
+fn standard_payload(context: &Context<'_>, bytes: &[u8], content: &Content<'_>) -> Option<Vec<u8>> {
+    let Content::Value(value) = content else { return None };
     payload::is_own(bytes).then(|| payload::of_value(value, target_version(context.engine), false))
 }
 
@@ -142,14 +150,14 @@ fn log_restore(
 fn place(
     context: &mut Context<'_>,
     key: &Key<'_>,
-    loaded: Loaded,
+    content: Content<'_>,
     expire_at_ms: Option<u64>,
     options: &Options,
 ) {
     let expire = expire_at_ms.map_or(ExpireChange::Clear, ExpireChange::At);
-    match loaded {
-        Loaded::String(bytes) => context.put_string_as(key, &bytes, inline::STRING, expire),
-        Loaded::Value(value) => context.put(key, NewValue::Out(value), expire),
+    match content {
+        Content::String(bytes) => context.put_string_as(key, bytes, inline::STRING, expire),
+        Content::Value(value) => context.put(key, NewValue::Out(value), expire),
     }
     let (rules, now_s) = (context.worker.access, context.now_s());
     let word = match (options.idle_s, options.frequency) {

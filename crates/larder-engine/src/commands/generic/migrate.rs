@@ -5,7 +5,7 @@
 //! is told; nothing is sent a second time, over what clients of the target may have written. Inside a transaction the shards stay
 //! held, as the transaction demands.
 
-use super::dump::target_version;
+use super::dump::{compresses, target_version};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::Exchange;
@@ -225,7 +225,7 @@ fn encode_all(
         lines += 1;
     }
     encode_command(&mut bytes, [b"SELECT", request.db].into_iter());
-    let compress = context.engine.config.value("rdbcompression") == "yes";
+    let compress = compresses(context.engine);
     for traveller in travellers.iter().filter(|traveller| !traveller.arrived) {
         let value = match &traveller.captured.value {
             OwnedValue::Inline { bytes, .. } => payload::of_string(bytes, version, compress),

@@ -32,6 +32,9 @@ const OTHER_SLOT_BY: CommandError = CommandError::Fixed(
 const OTHER_SLOT_GET: CommandError = CommandError::Fixed(
     "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.",
 );
+/// Integers up to here are exact as doubles.
+const EXACT_MAX: u64 = 1 << 53;
+
 const NOT_DOUBLE: CommandError = CommandError::Fixed("ERR One or more scores can't be converted into double");
 
 pub(super) fn sort(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -55,6 +58,30 @@ fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandRes
         // What is stored, or what a script makes of it, must not depend on the order of a hash table.
         request.by = None;
         request.is_alpha = true;
+    }
+    if let (Some(target), Source::List(list)) = (request.store, &source)
+        && request.keeps_order()
+    {
+        let Range { start, end } = request.limit(list.len() as usize);
+        let part = list.slice(start as u64..end as u64, &context.worker.list_options);
+        put(context, target, part);
+        return Ok(());
+    }
+    if request.sorts_numbers()
+        && let Some(integers) = source.integers()
+    {
+        let integers = request.sorted_integers(integers);
+        match request.store {
+            Some(target) => {
+                let list = List::of_integers(&integers, &context.worker.list_options);
+                put(context, target, list);
+            }
+            None => {
+                context.reply.array(integers.len());
+                integers.iter().for_each(|&integer| context.reply.bulk_int(integer));
+            }
+        }
+        return Ok(());
     }
     let elements = match request.by {
         Some(By::Nothing) => request.unsorted(&source),
@@ -85,6 +112,24 @@ impl Source {
             Some(_) => context.value_clone::<List>(key).map(|_| Source::Nothing)?,
             None => context.read(key, |_, _| Source::Nothing),
         })
+    }
+
+    /// All elements, if they are packed as integers and each is exact as a double, by which elements are compared.
+    fn integers(&self) -> Option<Vec<i64>> {
+        let mut integers = Vec::new();
+        match self {
+            Source::List(list) => {
+                list.try_for_each_block(|block| {
+                    if block.to_plain().integers_into(&mut integers) { Ok(()) } else { Err(()) }
+                })
+                .ok()?;
+            }
+            Source::Set(set) if !set.is_empty() && set.strings_only().next().is_none() => {
+                integers.extend(set.iter().filter_map(|member| member.as_int()));
+            }
+            _ => return None,
+        }
+        integers.iter().all(|integer| integer.unsigned_abs() <= EXACT_MAX).then_some(integers)
     }
 
     /// All elements in their own order.
@@ -186,6 +231,28 @@ impl<'a> Request<'a> {
             }
         }
         Ok(Request { by, get, offset, count, is_descending, is_alpha, store })
+    }
+
+    /// Whether what is asked for are the elements of a list, in their own order.
+    fn keeps_order(&self) -> bool {
+        self.by == Some(By::Nothing) && self.get.is_empty() && !self.is_descending
+    }
+
+    /// Whether what is asked for are the elements themselves, in the order of the numbers that they are.
+    fn sorts_numbers(&self) -> bool {
+        self.by.is_none() && self.get.is_empty() && !self.is_alpha
+    }
+
+    /// Those of these elements that LIMIT asks for, sorted.
+    fn sorted_integers(&self, mut integers: Vec<i64>) -> Vec<i64> {
+        let range = self.limit(integers.len());
+        integers.sort_unstable();
+        if self.is_descending {
+            integers.reverse();
+        }
+        integers.truncate(range.end);
+        integers.drain(..range.start);
+        integers
     }
 
     /// The positions that LIMIT asks for, among `len` elements.
@@ -343,6 +410,11 @@ fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>],
             list.push(End::Back, element, &options);
         }
     }
+    put(context, target, list);
+}
+
+/// Puts what is stored in the place of whatever the target is, and replies with how much it is.
+fn put(context: &mut Context<'_>, target: &[u8], list: List) {
     let target = context.key(target);
     context.reply.int(list.len() as i64);
     if Typed::is_empty(&list) {

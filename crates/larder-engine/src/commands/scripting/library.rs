@@ -3,7 +3,7 @@
 //! Changes hold all shards, as does the beginning of a snapshot: files and the log agree on which came first.
 
 use super::check_flush_mode;
-use crate::commands::generic::dump::target_version;
+use crate::commands::generic::dump::{compresses, target_version};
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -174,7 +174,7 @@ pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult 
 pub(super) fn dump(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let engine = context.engine;
     let libraries = engine.scripts.libraries();
-    let compress = engine.config.value("rdbcompression") == "yes";
+    let compress = compresses(engine);
     let texts = libraries.iter().map(|library| &*library.text);
     context.reply.bulk(&dump::of_functions(texts, target_version(engine), compress));
     Ok(())

@@ -12,13 +12,13 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Name of the RDB file.", "options/main.rs"),
     yes_no("rdbchecksum", "yes").immutable()
         .does("RDB files have a checksum, and it is checked.", "options/main.rs"),
-    yes_no("rdbcompression", "yes")
+    yes_no("rdbcompression", "yes").hot_bool(|h| &h.rdbcompression)
         .does("Strings in RDB files are compressed.", "common/samples.rs"),
     yes_no("rdb-del-sync-files", "no")
         .does("Deletes the file of a snapshot that came, if nothing else keeps data in files.", "replication/roles.rs"),
     yes_no("rdb-save-incremental-fsync", "yes")
         .does("Syncs an RDB file little by little while it is written.", "persistence/disk.rs"),
-    one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11")
+    one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11").hot_int(|h| &h.rdb_target_version)
         .does("Larder's own: the version of RDB files that are written, as far as the data allows.", "dump.rs"),
     one_of("rdb-version-check", RdbVersionCheck::NAMES, "strict").hot_int(|h| h.rdb_version_check.number())
         .does("`strict` reads only versions that are known whole; `relaxed` reads others as far as their types are known.", "options/main.rs"),

@@ -1,8 +1,8 @@
-//! All entries of a page: to look at, and to fill another page with.
+//! All entries of a page: to look at, and to fill a page with.
 
 use super::super::entries::{Entries, Walk};
 use super::super::probe::LANES;
-use super::{Page, SHAPE_AT, USED_AT};
+use super::{ENTRY_BYTES_MAX, GROUP_BYTES, HEADER_BYTES, LONG, Page, SHAPE_AT, USED_AT, footprint_of};
 use std::ops::Range;
 
 impl Page {
@@ -32,6 +32,37 @@ impl Page {
             }
         }
         self.copy_below(used, from, copied..from.used_bytes());
+        self.set_word(USED_AT, used as u32);
+        self.set_word(SHAPE_AT, (slots as u32) << 8);
+    }
+
+    /// Makes this empty page one of these entries, in their order and without holes: the tag of each, its length, and what `write` makes
+    /// its bytes of. The caller has made room for them.
+    pub(in super::super) fn append_all<T>(
+        &mut self,
+        entries: impl Iterator<Item = (u8, usize, T)>,
+        mut write: impl FnMut(&mut [u8], T),
+    ) {
+        let (mut slots, mut used) = (0, 0);
+        for (tag, len, what) in entries {
+            assert!(tag != 0 && len <= ENTRY_BYTES_MAX, "tag {tag}, {len} bytes");
+            let (group_at, lane) = (HEADER_BYTES + slots / LANES * GROUP_BYTES, slots % LANES);
+            let (before, top) = (used, self.0.len() - used);
+            used += footprint_of(len);
+            assert!(group_at + GROUP_BYTES + used <= self.0.len(), "I2: no room for {slots} entries");
+            let start = self.0.len() - used;
+            let group = &mut self.0[group_at..][..GROUP_BYTES];
+            if lane == 0 {
+                group.fill(0);
+                group[2 * LANES..].copy_from_slice(&(before as u16).to_le_bytes());
+            }
+            (group[lane], group[LANES + lane]) = (tag, len.min(usize::from(LONG)) as u8);
+            if len >= usize::from(LONG) {
+                self.0[top - 2..top].copy_from_slice(&(len as u16).to_le_bytes());
+            }
+            write(&mut self.0[start..start + len], what);
+            slots += 1;
+        }
         self.set_word(USED_AT, used as u32);
         self.set_word(SHAPE_AT, (slots as u32) << 8);
     }

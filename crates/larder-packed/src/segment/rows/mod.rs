@@ -45,6 +45,23 @@ impl<L: Layout> Rows<L> {
         Rows::of(Segment::with_room(slots, entry_bytes))
     }
 
+    /// A segment of these entries with their tags, whose keys differ, in their order: `count` of `entry_bytes` in all, in the room that
+    /// these need. Panics if they need more.
+    pub fn of_entries<'a>(
+        count: usize,
+        entry_bytes: usize,
+        entries: impl Iterator<Item = (u8, L::New<'a>)>,
+    ) -> Self {
+        let mut segment = Segment::with_room(count, entry_bytes);
+        let mut has_outs = false;
+        let entries = entries.map(|(tag, new)| (tag, L::entry_bytes(new), new));
+        segment.append_all(entries, |entry, new| has_outs |= L::write(entry, new));
+        if has_outs {
+            segment.set_mark();
+        }
+        Rows::of(segment)
+    }
+
     /// What the content of a segment with `slots` entries of `entry_bytes` in all is.
     pub fn content_of(slots: usize, entry_bytes: usize) -> usize {
         Segment::content_of(slots, entry_bytes)
@@ -81,7 +98,7 @@ impl<L: Layout> Rows<L> {
     }
 
     /// All entries in slot order.
-    pub fn rows(&self) -> impl Iterator<Item = Row<'_, L>> {
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
         // SAFETY: W1.
         self.segment.entries().map(|(slot, entry)| unsafe { Row::new(entry, slot) })
     }
