@@ -1,0 +1,12 @@
+//! Parquet: files of the crate's own writer and of others, and files that are damaged or lie.
+
+mod damage;
+mod fixtures;
+mod lies;
+mod nested;
+mod support;
+mod written;
+
+/// An allocator that counts what each thread takes.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
