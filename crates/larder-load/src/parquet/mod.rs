@@ -1,5 +1,6 @@
 //! Parquet: rows out of columns. The crate `parquet` decodes levels and values; what it is given of a file, and what becomes of values, is
-//! here. All of it is compiled with the feature `parquet` only.
+//! here. (Its own reader of pages takes memory for whatever their heads say, and its rows, as it says itself, do not have all repeated
+//! fields.) All of it is compiled with the feature `parquet` only.
 //!
 //! ```text
 //!  file --source--> footer --> columns: nested shapes over columns of values

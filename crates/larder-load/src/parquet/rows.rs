@@ -16,6 +16,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Rows that any file may have, and how many more for each of its bytes: a run of the same value takes few bytes, and so does a group of
+/// rows that has the pages of another.
+const ROWS_FLOOR: u64 = 1 << 24;
+const ROWS_PER_BYTE: u64 = 4096;
+
 /// A file whose footer was read.
 pub struct Table {
     name: String,
@@ -45,11 +50,7 @@ impl Table {
         let source = Source::open(path, bar).map_err(about)?;
         let (facts, data_end) = footer::read(&source).map_err(about)?;
         let columns = Columns::of(&facts, mapping).map_err(about)?;
-        for (number, group) in facts.row_groups().iter().enumerate() {
-            columns
-                .check(group, data_end)
-                .map_err(|what| about(format!("row group {}: {what}", number + 1)))?;
-        }
+        columns.check_groups(&facts, source.len(), data_end).map_err(about)?;
         Ok(Table { source: Arc::new(source), facts, data_end, columns, name })
     }
 
@@ -60,7 +61,8 @@ impl Table {
     pub fn rows(&self, each: &mut dyn FnMut(u64, Line<'_>) -> Result<()>) -> Result<()> {
         let (mut number, mut cells) = (0, Vec::new());
         cells.resize_with(self.columns.nodes.len(), Cell::default);
-        for (at, group) in self.facts.row_groups().iter().enumerate() {
+        let groups = self.facts.row_groups().iter().enumerate();
+        for (at, group) in groups.filter(|(_, group)| group.num_rows() > 0) {
             let about = |row: u64, what: String| {
                 Error::File(format!("{}: row group {}, row {row}: {what}", self.name, at + 1))
             };
@@ -121,13 +123,31 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Checks that a group of rows has what its footer says.
-    fn check(&self, group: &RowGroupMetaData, data_end: u64) -> std::result::Result<(), String> {
-        if group.num_rows() < 0 {
-            return Err(format!("{} rows", group.num_rows()));
+    /// Checks that the groups of rows have what the footer says, and no more rows than the bytes of the file may hold.
+    fn check_groups(
+        &self,
+        facts: &ParquetMetaData,
+        bytes: u64,
+        data_end: u64,
+    ) -> std::result::Result<(), String> {
+        let (most, mut rows) = (ROWS_FLOOR + ROWS_PER_BYTE.saturating_mul(bytes), 0_u64);
+        for (at, group) in facts.row_groups().iter().enumerate() {
+            let about = |what: String| format!("row group {}: {what}", at + 1);
+            self.check(group, data_end).map_err(about)?;
+            rows = rows.saturating_add(group.num_rows().unsigned_abs());
+            if rows > most {
+                return Err(about(format!("{rows} rows, in {bytes} bytes")));
+            }
         }
-        if self.chosen.is_empty() && group.num_rows() > 0 {
-            return Err("rows without columns".to_owned());
+        Ok(())
+    }
+
+    fn check(&self, group: &RowGroupMetaData, data_end: u64) -> std::result::Result<(), String> {
+        match group.num_rows() {
+            0 => return Ok(()),
+            1.. if self.chosen.is_empty() => return Err("rows without columns".to_owned()),
+            1.. => {}
+            rows => return Err(format!("{rows} rows")),
         }
         for &leaf in &self.chosen {
             let chunk = group.columns().get(leaf).ok_or("a column is not there")?;

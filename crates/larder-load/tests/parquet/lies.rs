@@ -89,6 +89,7 @@ fn pages_that_say_too_much_are_refused() {
     let plain = || Compression::UNCOMPRESSED;
     // What is right is read.
     assert_eq!(error(&file(text, plain(), 1, &[data(&one, 1, 0)])), "1 rows");
+    assert_eq!(error(&file(text, plain(), 0, &[])), "0 rows");
     let huge = |codec: Compression| file(text, codec, 1, &[page(0, MANY, &[0x28; 40], &[1, 0, 3, 3])]);
     let runs = |level: u8| [&6_u32.to_le_bytes()[..], &[0xFE, 0xFF, 0xFF, 0xFF, 0x0F, level]].concat();
     let list = [runs(1), runs(1), one.clone()].concat();
@@ -131,6 +132,7 @@ fn pages_that_say_too_much_are_refused() {
         ),
         (file(text, plain(), 1, &[data(&one[..7], 1, 0)]), "row group 1, row 1: column 'a': "),
         (file(text, plain(), -1, &[data(&one, 1, 0)]), "-1 rows"),
+        (file(text, plain(), 1 << 40, &[data(&one, 1, 0)]), "row group 1: 1099511627776 rows, in "),
         (file(text, plain(), 1, &[vec![0x15; 600]]), "row group 1, row 1: column 'a': offset 4: "),
         (file(text, plain(), 1, &[vec![0x28, 0xFF, 0xFF, 0xFF, 0x0F, 0]]), "the head of a page breaks off"),
         (file(text, plain(), 1, &[]), "it has fewer values"),
