@@ -95,7 +95,7 @@ fn bytes_that_changed_are_errors_or_rows() {
     let folder = temp_dir();
     let broken = folder.join("broken");
     let mut rng = Rng::with_seed(seed(9));
-    let count = if full_run() { 50_000 } else { 400 };
+    let count = if full_run() { 20_000 } else { 400 };
     let (mut errors, mut most) = (0, 0);
     for path in files(&folder) {
         let bytes = fs::read(&path).unwrap();
