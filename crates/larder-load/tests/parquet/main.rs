@@ -1,5 +1,8 @@
 //! Parquet: files of the crate's own writer and of others, and files that are damaged or lie.
 
+// (A target that requires the feature could not be named by a pattern, as the tests of the workspace are.)
+#![cfg(feature = "parquet")]
+
 mod damage;
 mod fixtures;
 mod lies;
