@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-ecosystem test-package unit tests-built unit-by-names \
+.PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-by-names \
   unit-others unit-documents built-for-development built-as-shipped clients lint wheel wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl deps fuzz
 
@@ -102,6 +102,13 @@ test-checked: deps
 # The same with every model test at full length, and the slow tests: some hours.
 test-full: deps build test-checked
 	LARDER_TEST_FULL=1 $(CARGO) test --workspace --release -- --include-ignored
+	LARDER_TEST_FULL=1 $(MAKE) test-parquet
+
+# Parquet, which `make test` does not compile.
+test-parquet: deps build
+	$(CARGO) clippy -p larder-load --all-targets --features parquet --quiet -- -D warnings
+	$(CARGO) test -p larder-load --features parquet --lib --test parquet
+	$(CARGO) test -p larder-load --features parquet --test load columns
 
 # Libraries of other languages and queues on top of them; installs their toolchains when they are missing.
 test-ecosystem: build
@@ -169,8 +176,9 @@ $(CURDIR)/target/tools/bin/mdbook:
 deb: build loader
 	packaging/debian/build.sh $(LARDER_SERVER) target/release/larder-load target/debian
 
+# With all inputs, as it is shipped.
 loader:
-	$(CARGO) build --release -p larder-load
+	$(CARGO) build --release -p larder-load --features parquet
 
 # A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
 MUSL_TARGET := $(shell uname -m)-unknown-linux-musl

@@ -154,6 +154,9 @@ def scenario_install(system):
     assert system.owner_and_mode("/usr/bin/larder-server") == "root:root 755"
     assert "larder=" in system.call("larder-server", "--version")
     assert "--rdb FILE" in system.call("larder-load", "--help")
+    shutil.copy(ROOT / "crates/larder-load/tests/parquet/data/arrow-snappy.parquet", system.root / "rows.parquet")
+    words = ["--parquet", "/rows.parquet", "--key", "{id}", "--hash", "--dry-run", "--quiet"]
+    assert "would load 40 keys" in system.call("larder-load", *words)
     wants = system.root / "etc/systemd/system/multi-user.target.wants" / UNIT
     assert wants.is_symlink(), "the service starts with the system"
 

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::mapping::Draft;
 use crate::option::{self, Section};
 use crate::options::{Options, Report, Source};
+use crate::parquet;
 use crate::reader::Format;
 use crate::server;
 use crate::target::Target;
@@ -46,6 +47,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Parsed> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Input {
     Aof,
+    Parquet,
     Rdb,
     Resp,
     Server,
@@ -90,6 +92,7 @@ impl Unfinished {
             "csv" => self.read(Input::Table(Format::Csv), path(parser, name)?)?,
             "from" => self.read(Input::Server, PathBuf::from(text(parser, name)?))?,
             "ndjson" => self.read(Input::Table(Format::Ndjson), path(parser, name)?)?,
+            "parquet" => self.read(Input::Parquet, path(parser, name)?)?,
             "rdb" => self.read(Input::Rdb, path(parser, name)?)?,
             "resp" => self.read(Input::Resp, path(parser, name)?)?,
             "tsv" => self.read(Input::Table(Format::Tsv), path(parser, name)?)?,
@@ -143,10 +146,14 @@ impl Unfinished {
     /// Refuses options that mean nothing for the input.
     fn check(&self, input: Input) -> Result<()> {
         let refuse = |name: &str, what: &str| Err(Error::Usage(format!("--{name} {what}")));
-        if let (Some(name), false) = (&self.mapping, matches!(input, Input::Table(_))) {
-            return refuse(name, "is for --csv, --tsv and --ndjson");
+        if input == Input::Parquet && !parquet::IS_BUILT {
+            return Err(parquet::not_built());
         }
-        let is_gathered = matches!(input, Input::Table(_) | Input::Resp);
+        let has_rows = matches!(input, Input::Parquet | Input::Table(_));
+        if let (Some(name), false) = (&self.mapping, has_rows) {
+            return refuse(name, "is for --csv, --tsv, --ndjson and --parquet");
+        }
+        let is_gathered = has_rows || input == Input::Resp;
         if self.adjacent && !is_gathered {
             return refuse("adjacent", "is for rows and for --resp");
         }
@@ -161,10 +168,14 @@ impl Unfinished {
 
     fn finish(self) -> Result<Options> {
         let (input, path) = self.input.clone().ok_or_else(|| {
-            let all = "--csv, --tsv, --ndjson, --resp, --rdb, --aof or --from";
+            let all = "--csv, --tsv, --ndjson, --parquet, --resp, --rdb, --aof or --from";
             Error::Usage(format!("no input: say one of {all}"))
         })?;
         self.check(input)?;
+        if input == Input::Parquet && path.as_os_str() == "-" {
+            let what = "--parquet takes a file: Parquet is read from its end, which the standard input does not allow";
+            return Err(Error::Usage(what.to_owned()));
+        }
         let workers = self.workers.unwrap_or_else(default_workers);
         if workers == 0 || workers > 1024 {
             return Err(Error::Usage("--workers takes 1 to 1024".to_owned()));
@@ -191,6 +202,7 @@ impl Unfinished {
                 }
                 Source::Server(from, db)
             }
+            Input::Parquet => Source::Parquet(self.draft.over(self.file.unwrap_or_default())?.finish()?),
             Input::Table(format) => {
                 Source::Table(format, self.draft.over(self.file.unwrap_or_default())?.finish()?)
             }
@@ -287,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn parquet_is_read_by_who_is_built_for_it() {
+        let columns = options("--parquet a --key {k} --hash --adjacent --state s");
+        if parquet::IS_BUILT {
+            let columns = columns.unwrap();
+            assert!(matches!(columns.source, Source::Parquet(_)) && columns.input == Some("a".into()));
+            let error = options("--parquet - --key {k} --hash").unwrap_err().to_string();
+            assert!(error.contains("which the standard input does not allow"), "{error}");
+        } else {
+            let error = columns.unwrap_err().to_string();
+            assert!(error.ends_with("cargo build --release -p larder-load --features parquet"), "{error}");
+        }
+    }
+
+    #[test]
     fn options_and_a_mapping_are_one_wherever_they_stand() {
         let folder = larder_testkit::temp_dir();
         let path = folder.join("mapping");
@@ -352,6 +378,9 @@ mod tests {
             "--resp a --key k",
             "--rdb a --zset k",
             "--rdb a --resp b",
+            "--parquet a --csv b --key k --hash",
+            "--parquet a",
+            "--parquet a --key k",
             "--rdb a --adjacent",
             "--aof a --adjacent",
             "--aof a --state s",

@@ -19,7 +19,7 @@ const BEFORE: &str = r#".SH NAME
 larder-load \- loads keys into a server of the Redis protocol
 .SH SYNOPSIS
 .B larder-load
-.BR \-\-csv | \-\-tsv | \-\-ndjson
+.BR \-\-csv | \-\-tsv | \-\-ndjson | \-\-parquet
 .I FILE
 .BI \-\-key\  TEMPLATE\  TYPE
 .RI [ OPTION ...]
@@ -44,8 +44,8 @@ makes keys of tables, commands, RDB files, append-only files and other servers, 
 .BR SET ).
 It loads Larder, Redis from 6.2 on, and Valkey, standalone or as a cluster.
 .PP
-Files other than tables are read to their ends before anything is sent: one that is damaged or breaks off is an error with its offset, and
-nothing is loaded.
+Files other than tables of text are read to their ends before anything is sent: one that is damaged or breaks off is an error with its offset
+or its row, and nothing is loaded.
 "#;
 
 const AFTER: &str = r#".SH ENVIRONMENT

@@ -7,6 +7,7 @@ use crate::commands::Commands;
 use crate::error::{Error, Result};
 use crate::gather::not_gone_on_after;
 use crate::options::{Options, Source};
+use crate::parquet;
 use crate::rdb;
 use crate::survey::{Survey, survey};
 use larder_resp::split_args;
@@ -115,12 +116,16 @@ pub fn open_commands(path: &Path, has_notes: bool) -> Result<Commands> {
     Ok(Commands::new(source, path.display().to_string(), has_notes, (0, Vec::new())))
 }
 
-/// Reads all files to their ends, but for pipes, and for tables, of which a line that is broken is a reject.
+/// Reads all files to their ends, but for pipes, and for tables, of which a line that is broken is a reject. Of Parquet the footer is enough
+/// unless keys are sent before all is read.
 /// Returns how often keys come in the commands of the first one, if that is of use.
 ///
 /// # Errors
 /// One cannot be read, or is not what it says; a command that is not gathered, with a state file.
 pub fn verify(options: &Options, files: &VecDeque<PathBuf>) -> Result<Option<Survey>> {
+    if let (Source::Parquet(mapping), Some(path)) = (&options.source, files.front()) {
+        return parquet::verify(path, mapping, options.adjacent).map(|()| None);
+    }
     let is_table = matches!(options.source, Source::Table(..));
     let mut counted = None;
     for (number, path) in files.iter().enumerate().filter(|_| !is_table) {

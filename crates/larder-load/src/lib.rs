@@ -32,6 +32,7 @@ pub mod mapping;
 pub mod option;
 pub mod options;
 pub mod pace;
+pub mod parquet;
 pub mod rdb;
 pub mod reader;
 pub mod reject;

@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::gather;
 use crate::options::{Options, Report, Source};
+use crate::parquet;
 use crate::rdb;
+use crate::reader;
 use crate::reject::Rejects;
 use crate::server;
 use crate::shared::{Batch, Counts, Shared, lock, now_ms};
@@ -131,8 +133,13 @@ fn read(
     match &options.source {
         Source::Table(format, mapping) => {
             let source = open(options)?;
-            let spilled = table::load(source, (*format, mapping), options, shared, cutter, bar)?;
-            Ok((spilled, None))
+            let rows = |each: table::Each<'_>| reader::read(source, *format, mapping, each);
+            Ok((table::load(rows, mapping, options, shared, cutter, bar)?, None))
+        }
+        Source::Parquet(mapping) => {
+            let path = files.pop_front().unwrap_or_default();
+            let rows = |each: table::Each<'_>| parquet::read(&path, mapping, bar, each);
+            Ok((table::load(rows, mapping, options, shared, cutter, bar)?, None))
         }
         Source::Rdb => {
             rdb::load(open(options)?, &options.name(), options.db, shared, cutter)?;

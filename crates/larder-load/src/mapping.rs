@@ -13,6 +13,9 @@
 //!  expire = 3600                  seconds from the load on
 //!  expire-at = "until"            or a column with seconds since 1970
 //! ```
+//!
+//! Where a number is wanted, a column that the file says is a time counts as that: its seconds since 1970 as a score, its milliseconds as an
+//! ID, and an expiry at that time.
 
 use crate::error::{Error, Result};
 use crate::row::Row;
@@ -187,6 +190,11 @@ impl Mapping {
         all
     }
 
+    /// Whether all other columns of a row are fields.
+    pub fn takes_all_columns(&self) -> bool {
+        matches!(self.kind, Kind::Hash(None) | Kind::Stream(_, None))
+    }
+
     /// What a row adds, the `number`th of its file; the error says why it adds nothing. `added` is emptied first.
     pub fn map(
         &self,
@@ -202,9 +210,12 @@ impl Mapping {
         added.expire_at_ms = match &self.expire {
             Expire::Never => None,
             Expire::After(seconds) => Some(now_ms.saturating_add(seconds.saturating_mul(1000))),
-            Expire::Column(column) => match row.get(column) {
-                None | Some(b"") => None,
-                Some(text) => Some(seconds(text).ok_or_else(|| format!("'{}' is no time", lossy(text)))?),
+            Expire::Column(column) => match (row.get(column), row.micros(column)) {
+                (None | Some(b""), _) => None,
+                (Some(text), time) => {
+                    let at = time.map_or_else(|| seconds(text), milliseconds);
+                    Some(at.ok_or_else(|| format!("'{}' is no time", lossy(text)))?)
+                }
             },
         };
         let element = &mut added.element;
@@ -215,7 +226,8 @@ impl Mapping {
             Kind::SortedSet(value, score) => {
                 part_with(element, |to| value.fill(row, to).map_err(lacks))?;
                 let text = row.get(score).ok_or_else(|| lacks(score))?;
-                let score = score_of(text).ok_or_else(|| format!("'{}' is no score", lossy(text)))?;
+                let score = row.micros(score).map(|time| time as f64 / 1e6).or_else(|| score_of(text));
+                let score = score.ok_or_else(|| format!("'{}' is no score", lossy(text)))?;
                 part(element, &score.to_le_bytes());
             }
             Kind::Hash(fields) => {
@@ -228,7 +240,9 @@ impl Mapping {
                     None => (number, 1),
                     Some(column) => {
                         let text = row.get(column).ok_or_else(|| lacks(column))?;
-                        stream_id(text).ok_or_else(|| format!("'{}' is no ID of an entry", lossy(text)))?
+                        let time = row.micros(column);
+                        let id = time.map_or_else(|| stream_id(text), |time| Some((milliseconds(time)?, 0)));
+                        id.ok_or_else(|| format!("'{}' is no ID of an entry", lossy(text)))?
                     }
                 };
                 part(element, &[ms.to_le_bytes(), seq.to_le_bytes()].concat());
@@ -311,6 +325,11 @@ fn seconds(text: &[u8]) -> Option<u64> {
     seconds.checked_mul(1000).filter(|&ms| ms > 0 && i64::try_from(ms).is_ok())
 }
 
+/// Milliseconds of a time in microseconds, above zero.
+fn milliseconds(time: i64) -> Option<u64> {
+    u64::try_from(time.div_euclid(1000)).ok().filter(|&ms| ms > 0)
+}
+
 /// An ID of an entry, two numbers with a dash or the first alone, above 0-0.
 fn stream_id(text: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(text).ok()?;
@@ -363,5 +382,40 @@ mod tests {
         }
         assert_eq!(stream_id(b"5-7"), Some((5, 7)));
         assert_eq!([&b"0-0"[..], b"x", b"1-", b""].map(stream_id), [None; 4]);
+    }
+
+    /// A row of one time.
+    struct Moment(i64);
+
+    impl Row for Moment {
+        fn get(&self, name: &str) -> Option<&[u8]> {
+            (name == "t").then_some(b"text")
+        }
+
+        fn each(&self, f: &mut dyn FnMut(&str, &[u8])) {
+            f("t", b"text");
+        }
+
+        fn micros(&self, name: &str) -> Option<i64> {
+            (name == "t").then_some(self.0)
+        }
+    }
+
+    #[test]
+    fn times_are_numbers_where_numbers_are_wanted() {
+        let map = |text: &str, time: i64| {
+            let mut added = Added::default();
+            mapping(text).unwrap().map(&Moment(time), 1, 0, &mut added).map(|()| added)
+        };
+        let expiring = "key = '{t}'\ntype = 'string'\nvalue = '{t}'\nexpire-at = 't'";
+        let added = map(expiring, 1_500_999).unwrap();
+        assert_eq!((added.key.as_slice(), added.expire_at_ms), (&b"text"[..], Some(1500)));
+        assert_eq!(map(expiring, 999).unwrap_err(), "'text' is no time");
+        let scored = map("key = 'k'\ntype = 'zset'\nvalue = 'm'\nscore = 't'", -1_500_000).unwrap();
+        assert!(scored.element.ends_with(&(-1.5_f64).to_le_bytes()));
+        let stream = "key = 'k'\ntype = 'stream'\nid = 't'\nfields = ['t']";
+        let entry = map(stream, 7_000).unwrap();
+        assert_eq!(entry.element[4..20], [7_u64, 0].map(u64::to_le_bytes).concat());
+        assert_eq!(map(stream, -1).unwrap_err(), "'text' is no ID of an entry");
     }
 }

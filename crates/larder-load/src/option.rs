@@ -21,8 +21,8 @@ impl Section {
     /// The heading.
     pub fn title(self) -> &'static str {
         match self {
-            Section::Input => "Input (one of them; - is the standard input)",
-            Section::Mapping => "Mapping (of the rows of --csv, --tsv and --ndjson)",
+            Section::Input => "Input (one of them; - is the standard input, but for --parquet)",
+            Section::Mapping => "Mapping (of the rows of --csv, --tsv, --ndjson and --parquet)",
             Section::Target => "Target",
             Section::How => "How",
         }
@@ -54,6 +54,7 @@ pub const OPTIONS: &[Entry] = &[
     entry(Input, "csv", "FILE", "comma-separated values, the first line names the columns"),
     entry(Input, "tsv", "FILE", "the same with tabs, without quotes"),
     entry(Input, "ndjson", "FILE", "a JSON object a line"),
+    entry(Input, "parquet", "FILE", "a Parquet file, if the program is built with the feature of that name"),
     entry(Input, "resp", "FILE", "commands, as for redis-cli --pipe"),
     entry(Input, "rdb", "FILE", "an RDB file"),
     entry(Input, "aof", "PATH", "an append-only file: its folder, its manifest, or a single file"),
@@ -80,7 +81,7 @@ pub const OPTIONS: &[Entry] = &[
     entry(How, "memory", "MB", "for keys that are not complete yet, default 256; what is more goes to disk"),
     entry(How, "spill", "FOLDER", "where to, default: the folder for temporary files"),
     entry(How, "adjacent", "", "the rows or commands of a key follow each other: nothing is kept"),
-    entry(How, "rejects", "FILE", "gets what was not loaded: line or offset, reason, text"),
+    entry(How, "rejects", "FILE", "gets what was not loaded: line, row or offset, reason, text"),
     entry(How, "state", "FILE", "notes what is loaded; the same command again goes on from there"),
     entry(How, "dry-run", "", "sends nothing, and says what it would have made"),
     entry(How, "quiet", "", "no progress"),

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 pub enum Source {
     /// An append-only file: the folder of its manifest, the manifest, or a single file.
     Aof,
+    /// A Parquet file, and what becomes of its rows.
+    Parquet(Mapping),
     /// An RDB file.
     Rdb,
     /// A file of commands.
@@ -25,6 +27,7 @@ impl Source {
     pub fn place_unit(&self) -> &'static str {
         match self {
             Source::Aof | Source::Rdb | Source::Resp => "offset",
+            Source::Parquet(_) => "row",
             Source::Server(..) => "key",
             Source::Table(..) => "line",
         }
@@ -35,13 +38,17 @@ impl Source {
         match self {
             Source::Aof | Source::Resp => "commands",
             Source::Rdb | Source::Server(..) => "keys",
-            Source::Table(..) => "rows",
+            Source::Parquet(_) | Source::Table(..) => "rows",
         }
     }
 
     /// Whether of the elements of a key only the last one counts.
     pub fn replaces(&self) -> bool {
-        matches!(self, Source::Table(_, Mapping { kind: Kind::String(_), .. }))
+        let mapping = match self {
+            Source::Parquet(mapping) | Source::Table(_, mapping) => mapping,
+            _ => return false,
+        };
+        matches!(mapping.kind, Kind::String(_))
     }
 }
 

@@ -135,7 +135,9 @@ impl Maker<'_> {
     fn group(&self, group: &Group, mut head: Head<'_>, to: &mut Requests) -> std::result::Result<(), String> {
         let form = self.shared.facts.form;
         match self.shared.source {
-            Source::Table(_, mapping) => self.request(&head, of_rows(&mapping.kind, group, form)?, to),
+            Source::Parquet(mapping) | Source::Table(_, mapping) => {
+                self.request(&head, of_rows(&mapping.kind, group, form)?, to)
+            }
             Source::Server(..) | Source::Rdb => self.request(&head, of_payload(group.elements(), form)?, to),
             Source::Aof | Source::Resp => {
                 let replayed = replay(group.elements(), self.shared.now_ms);

@@ -6,6 +6,25 @@ pub trait Row {
     fn get(&self, name: &str) -> Option<&[u8]>;
     /// Calls `f` with all columns that have a value, in order.
     fn each(&self, f: &mut dyn FnMut(&str, &[u8]));
+
+    /// The time in a column, in microseconds since 1970, if the file says that it is one.
+    fn micros(&self, _name: &str) -> Option<i64> {
+        None
+    }
+
+    /// The row for the file of rejects.
+    fn as_text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        self.each(&mut |name, value| {
+            if !text.is_empty() {
+                text.push(b',');
+            }
+            text.extend_from_slice(name.as_bytes());
+            text.push(b'=');
+            text.extend_from_slice(value);
+        });
+        text
+    }
 }
 
 impl Row for &[(String, Vec<u8>)] {

@@ -4,18 +4,19 @@ use crate::cutter::{Cutter, Gatherer};
 use crate::error::Result;
 use crate::mapping::{Added, Mapping};
 use crate::options::Options;
-use crate::reader::{Format, Line, read};
+use crate::reader::Line;
 use crate::reject::Reject;
-use crate::row::Row;
 use crate::shared::{Shared, lock};
 use indicatif::ProgressBar;
-use std::io::Read;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Reads all rows and hands on their groups; returns whether some of these were on disk.
+/// What is done with the number of a line or a row, and what it is.
+pub type Each<'a> = &'a mut dyn FnMut(u64, Line<'_>) -> Result<()>;
+
+/// Has all rows read and hands on their groups; returns whether some of these were on disk.
 pub fn load(
-    source: impl Read,
-    (format, mapping): (Format, &Mapping),
+    read: impl FnOnce(Each<'_>) -> Result<()>,
+    mapping: &Mapping,
     options: &Options,
     shared: &Shared<'_>,
     cutter: &mut Cutter<'_>,
@@ -23,7 +24,7 @@ pub fn load(
 ) -> Result<bool> {
     let (mut gatherer, mut added, mut number) = (Gatherer::new(options), Added::default(), 0);
     let db = options.db.unwrap_or(0);
-    read(source, format, mapping, &mut |line, what| {
+    read(&mut |line, what| {
         let (reason, text) = match what {
             Line::Bad(reason, text) => (reason, text),
             Line::Row(row) => {
@@ -34,7 +35,7 @@ pub fn load(
                         let Added { key, element, expire_at_ms } = &added;
                         return gatherer.add((db, key), element, *expire_at_ms, line, cutter);
                     }
-                    Err(reason) => (reason, text_of(row)),
+                    Err(reason) => (reason, row.as_text()),
                 }
             }
         };
@@ -43,18 +44,4 @@ pub fn load(
         rejects.add(&Reject::new(line, &reason, &text))
     })?;
     gatherer.finish(cutter)
-}
-
-/// A row for the file of rejects.
-fn text_of(row: &dyn Row) -> Vec<u8> {
-    let mut text = Vec::new();
-    row.each(&mut |name, value| {
-        if !text.is_empty() {
-            text.push(b',');
-        }
-        text.extend_from_slice(name.as_bytes());
-        text.push(b'=');
-        text.extend_from_slice(value);
-    });
-    text
 }

@@ -1,5 +1,7 @@
 //! Loads beside real servers: Larder and those that it is compared with, as targets and as sources.
 
+#[cfg(feature = "parquet")]
+mod columns;
 mod commands;
 mod files;
 mod killed;
