@@ -1,16 +1,18 @@
 //! DUMP and RESTORE: values as bytes that other servers of this protocol understand.
 
 use crate::config::RdbVersionCheck;
-use crate::context::{Context, inline};
+use crate::context::{Context, MOMENT, inline};
 use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::engine::removal::Cause;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::encoding_limits::rdb_options_of;
 use crate::keyspace::key::Key;
+use crate::keyspace::kind::elements;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
+use larder_collections::value::Value;
 use larder_rdb::read::Content;
 use larder_rdb::{Version, dump as payload};
 use larder_resp::Args;
@@ -31,18 +33,33 @@ pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let version = target_version(context.engine);
     let compress = compresses(context.engine);
+    let mut long = None;
     let bytes = context.read(&key, |entry, _| {
         entry.map(|entry| match entry.value() {
             ValueRef::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
+            ValueRef::Out(value) if elements(&value) > MOMENT => {
+                long = Some(Value::clone(&value));
+                Vec::new()
+            }
             ValueRef::Out(value) => payload::of_value(&value, version, compress),
         })
     });
+    let bytes = match long {
+        Some(value) => {
+            context.reads(elements(&value))?;
+            Some(payload::of_value(&value, version, compress))
+        }
+        None => bytes,
+    };
     match bytes {
         Some(bytes) => context.reply.bulk(&bytes),
         None => context.reply.null(),
     }
     Ok(())
 }
+
+/// So many bytes of a payload are read in the time of an element.
+const PAYLOAD_BYTES: u64 = 16;
 
 /// The options of RESTORE.
 #[derive(Default)]
@@ -85,6 +102,7 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     if !options.replace && context.exists(&key) {
         return Err(CommandError::BUSY_KEY);
     }
+    context.takes(args.at(3).len() as u64 / PAYLOAD_BYTES)?;
     let ttl = u64::try_from(number::integer(&args[2])?).map_err(|_| CommandError::INVALID_TTL)?;
     let bytes = args.at(3);
     let checks_version = context.engine.config.hot.rdb_version_check.get() == RdbVersionCheck::Strict;

@@ -67,6 +67,7 @@ fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandRes
         put(context, target, part);
         return Ok(());
     }
+    context.takes(4 * source.len())?;
     if request.sorts_numbers()
         && let Some(integers) = source.integers()
     {
@@ -130,6 +131,15 @@ impl Source {
             _ => return None,
         }
         integers.iter().all(|integer| integer.unsigned_abs() <= EXACT_MAX).then_some(integers)
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Source::Nothing => 0,
+            Source::List(list) => list.len(),
+            Source::Set(set) => set.len(),
+            Source::SortedSet(set) => set.len(),
+        }
     }
 
     /// All elements in their own order.
