@@ -61,7 +61,7 @@ fn commands_are_many_and_have_names_of_their_own() {
     assert_eq!(names.len(), commands.len());
 }
 
-/// What can be measured is refused where it is none of the commands.
+/// A pattern that no command has, and a number of threads that is none, are refused.
 #[test]
 fn nothing_to_measure_is_an_error() {
     let run = |args: &[&str]| {

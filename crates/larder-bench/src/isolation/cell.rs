@@ -1,12 +1,11 @@
 //! One cell: a heavy command on a server, and what others feel of it.
 
 use super::heavy::Heavy;
-use super::probes::{KINDS, Sample};
+use super::probes::{Control, KINDS, Sample};
 use super::server::Running;
 use super::spread::Spread;
 use crate::figure::median;
 use std::io;
-use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,11 @@ use std::time::{Duration, Instant};
 pub const MORE_MS: f64 = 5.0;
 /// Probes of the first moments are not counted: threads that were asleep get their cores.
 const WARM_UP: Duration = Duration::from_millis(5);
-/// A command that cannot be executed again at once is executed this many times, unless it takes long.
+/// A command is not sent before this many probes have been answered that count.
+const IDLE_LEAST: u64 = 20;
+/// Between two looks whether they have.
+const PAUSE: Duration = Duration::from_millis(1);
+/// A command that cannot be executed again at once is executed no more than this many times; fewer, if it takes long.
 const ROUNDS: u32 = 3;
 
 /// What was measured.
@@ -49,6 +52,7 @@ struct Measured {
     beside: Vec<Sample>,
     /// How long commands have been executed, with the rest of their windows.
     filled: Duration,
+    rounds: u32,
 }
 
 /// A command's executions: how long each took, and when the first began and the window of the last ended.
@@ -66,25 +70,29 @@ pub fn measure(running: &mut Running, heavy: &Heavy, fill: Duration) -> io::Resu
     running.provide(heavy)?;
     let nulls = running.probes.nulls();
     let mut measured = Measured::default();
-    while measured.filled < fill {
+    while measured.filled < fill && measured.rounds < ROUNDS {
         running.prepare(heavy)?;
         let request = running.request(heavy.command)?;
-        let idle = if measured.took_ms.is_empty() { fill } else { fill / ROUNDS };
+        let idle = if measured.rounds == 0 { fill } else { fill / ROUNDS };
         let (mut execution, probes) = running.split();
         let mut samples = Vec::new();
-        let end = OnceLock::new();
-        let begin = Instant::now();
+        let from = Instant::now() + WARM_UP;
+        let control = Control::counting_from(from);
         let (window, probed) = thread::scope(|scope| {
-            let probes = scope.spawn(|| probes.run(&mut samples, &end));
+            let probes = scope.spawn(|| probes.run(&mut samples, &control));
             thread::sleep(WARM_UP + idle);
+            // On a busy machine it may be later before there is anything to compare with.
+            while control.answered() < IDLE_LEAST && !probes.is_finished() {
+                thread::sleep(PAUSE);
+            }
             let window = execute(|| execution.execute(heavy, &request), heavy.is_repeatable(), fill);
-            let last = window.as_ref().map_or_else(|_| Instant::now(), |window| window.end);
-            thread::sleep(last.saturating_duration_since(Instant::now()));
-            end.set(last).expect("it is set here only");
+            let end = window.as_ref().map_or_else(|_| Instant::now(), |window| window.end);
+            thread::sleep(end.saturating_duration_since(Instant::now()));
+            control.end_at(end);
             (window, probes.join().expect("the probes do not panic"))
         });
         probed?;
-        measured.add(window?, begin + WARM_UP, &samples);
+        measured.add(window?, from, &samples);
         running.clean(heavy)?;
     }
     if !heavy.empties && running.probes.nulls() > nulls {
@@ -118,6 +126,7 @@ impl Measured {
     /// Adds a round, whose probes count from a moment on.
     fn add(&mut self, window: Window, from: Instant, samples: &[Sample]) {
         self.filled += window.end - window.begin;
+        self.rounds += 1;
         self.took_ms.extend(window.took_ms);
         // A probe that is on its way when the command is sent belongs to neither.
         let is_idle = |sample: &&Sample| sample.due >= from && sample.due + sample.latency <= window.begin;

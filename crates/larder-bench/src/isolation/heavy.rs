@@ -2,6 +2,7 @@
 
 use super::answer::Wanted;
 use crate::rows::data::DataSet;
+use crate::rows::row;
 
 /// A command that takes long, and what is needed to execute it again and again.
 #[derive(Clone, Debug)]
@@ -126,14 +127,7 @@ impl Heavy {
 
     /// The name that `--only` chooses by: the group, the title in small letters.
     pub fn name(&self) -> String {
-        let mut name = format!("{}/", self.group);
-        for letter in self.title.chars().filter(|&letter| letter != ',') {
-            let letter = if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
-            if letter != '-' || !name.ends_with('-') {
-                name.push(letter);
-            }
-        }
-        name
+        row::name(self.group, self.title)
     }
 
     /// Whether it is executed again at once.

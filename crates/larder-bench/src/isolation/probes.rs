@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The kinds: name and command.
@@ -59,6 +60,33 @@ pub struct Sample {
     pub late: Duration,
 }
 
+/// What the thread of the probes and the one that has it run tell each other.
+pub struct Control {
+    /// Requests that are due from then on are counted.
+    from: Instant,
+    /// Replies to them so far.
+    answered: AtomicU64,
+    /// When no more are sent.
+    end: OnceLock<Instant>,
+}
+
+impl Control {
+    /// Counts replies to requests that are due at a moment or later.
+    pub fn counting_from(from: Instant) -> Self {
+        Control { from, answered: AtomicU64::new(0), end: OnceLock::new() }
+    }
+
+    /// Replies so far that are counted.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Relaxed)
+    }
+
+    /// Nothing is sent that is due after this moment. Only the first call counts.
+    pub fn end_at(&self, moment: Instant) {
+        self.end.get_or_init(|| moment);
+    }
+}
+
 /// Connections to one server.
 pub struct Probes {
     connections: Vec<Connection>,
@@ -89,15 +117,15 @@ impl Probes {
         Ok(Probes { connections, each, commands, buffer: vec![0; READ_BYTES] })
     }
 
-    /// Sends requests until the moment in `end`, which another thread sets, and waits for the replies to all that were due by then.
+    /// Sends requests until another thread has told the end, and waits for the replies to all that were due by then.
     ///
     /// # Errors
     /// A connection has failed, a reply is an error, or none has come for five minutes.
-    pub fn run(&mut self, samples: &mut Vec<Sample>, end: &OnceLock<Instant>) -> io::Result<()> {
+    pub fn run(&mut self, samples: &mut Vec<Sample>, control: &Control) -> io::Result<()> {
         let mut next = Instant::now();
         let mut count = 0;
         loop {
-            let end = end.get().copied();
+            let end = control.end.get().copied();
             let now = Instant::now();
             while next <= now && end.is_none_or(|end| next <= end) {
                 self.send(count, next)?;
@@ -114,7 +142,10 @@ impl Probes {
             // Who waits for the last replies looks at the time now and then.
             let timeout =
                 if has_ended { Duration::from_millis(100) } else { next.saturating_duration_since(now) };
+            let seen = samples.len();
             self.receive(timeout, samples)?;
+            let counted = samples[seen..].iter().filter(|sample| sample.due >= control.from).count();
+            control.answered.fetch_add(counted as u64, Relaxed);
         }
     }
 
@@ -276,7 +307,7 @@ mod tests {
     /// A server that stands still delays all requests that are due meanwhile, and not only those that wait for a reply.
     #[test]
     fn who_stands_still_is_not_forgiven() {
-        let (server, end) = (Constant::new(b"+OK\r\n"), OnceLock::new());
+        let (server, control) = (Constant::new(b"+OK\r\n"), Control::counting_from(Instant::now()));
         thread::scope(|scope| {
             scope.spawn(|| server.serve(KINDS.len() * 6));
             let mut probes = Probes::connect(server.port(), 3).expect("it connects");
@@ -284,12 +315,13 @@ mod tests {
                 server.heard.wait();
                 // The server stands still this long.
                 thread::sleep(Duration::from_millis(60));
-                end.set(Instant::now()).expect("once");
+                control.end_at(Instant::now());
                 server.answers.set(()).expect("once");
             });
             let mut samples = Vec::new();
-            probes.run(&mut samples, &end).expect("all is answered");
-            let end = *end.get().expect("it is set");
+            probes.run(&mut samples, &control).expect("all is answered");
+            let end = *control.end.get().expect("it is set");
+            assert_eq!(control.answered(), samples.len() as u64);
             let begin = samples.iter().map(|sample| sample.due).min().expect("there are samples");
             // As many as were due, whatever the machine has done meanwhile.
             assert_eq!(samples.len() as u128, (end - begin).as_nanos() / PERIOD.as_nanos() + 1);
@@ -304,25 +336,17 @@ mod tests {
 
     #[test]
     fn errors_are_no_latencies() {
-        let (server, end) = (Constant::new(b"-ERR no\r\n"), OnceLock::new());
+        let (server, control) = (Constant::new(b"-ERR no\r\n"), Control::counting_from(Instant::now()));
         server.answers.set(()).expect("once");
         thread::scope(|scope| {
             scope.spawn(|| server.serve(KINDS.len() * CONNECTIONS));
             let mut probes = Probes::connect(server.port(), 1).expect("it connects");
             scope.spawn(|| {
                 server.heard.wait();
-                end.set(Instant::now()).expect("once");
+                control.end_at(Instant::now());
             });
-            let error = probes.run(&mut Vec::new(), &end).expect_err("it was refused").to_string();
+            let error = probes.run(&mut Vec::new(), &control).expect_err("it was refused").to_string();
             assert!(error.contains("refused: ERR no"), "{error}");
         });
-    }
-
-    #[test]
-    fn every_thread_of_a_server_has_as_many_connections_of_each_kind() {
-        for threads in 1..=9 {
-            let each = CONNECTIONS.next_multiple_of(threads);
-            assert!(each >= CONNECTIONS && each % threads == 0, "{threads}");
-        }
     }
 }

@@ -9,7 +9,7 @@ pub mod data;
 mod misses;
 mod replies;
 mod reply;
-mod row;
+pub mod row;
 mod several;
 mod single;
 pub mod template;

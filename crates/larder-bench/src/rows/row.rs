@@ -97,14 +97,7 @@ impl Row {
 
     /// The name that `--only` chooses by: `rows/`, the section, the title in small letters.
     pub fn name(&self) -> String {
-        let mut name = format!("rows/{}/", self.section);
-        for letter in self.title.chars().filter(|&letter| letter != ',') {
-            let letter = if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
-            if letter != '-' || !name.ends_with('-') {
-                name.push(letter);
-            }
-        }
-        name
+        name(&format!("rows/{}", self.section), self.title)
     }
 
     /// Commands of one turn at full scale.
@@ -116,4 +109,16 @@ impl Row {
         };
         commands / (1 + self.elements / 50)
     }
+}
+
+/// A name that `--only` chooses by: a title in small letters below a folder, with dashes between its words.
+pub fn name(folder: &str, title: &str) -> String {
+    let mut name = format!("{folder}/");
+    for letter in title.chars().filter(|&letter| letter != ',') {
+        let letter = if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+        if letter != '-' || !name.ends_with('-') {
+            name.push(letter);
+        }
+    }
+    name
 }

@@ -66,10 +66,3 @@ pub const KEYS_100_BYTES: DataSet =
     DataSet::scaled("keys of 100 bytes", "MSET 10*filler:{all},{v:100}", 1_000_000, 10);
 /// Keys whose deadline has passed by the time they are looked at.
 pub const EXPIRING: DataSet = DataSet::scaled("expiring keys", "SET gone:{all} {v:20} PX 1", 1_000_000, 1);
-/// Fields of that kind.
-pub const EXPIRING_FIELDS: DataSet = DataSet::scaled(
-    "expiring fields",
-    "HSETEX victim PX 1 FIELDS 100 100*field:{all},{v:16}",
-    1_000_000,
-    100,
-);

@@ -1,6 +1,6 @@
 //! Commands on the whole keyspace: walks over 2M keys, emptying it, saving it, and what time and memory take away.
 
-use super::data::{EXPIRING, EXPIRING_FIELDS, HASH, IDS, KEYS_2M, KEYS_100_BYTES};
+use super::data::{EXPIRING, HASH, IDS, KEYS_2M, KEYS_100_BYTES, VICTIM_HASH};
 use crate::isolation::answer::{Wanted, exactly, n};
 use crate::isolation::heavy::{CLEAN, Heavy, Step, Until};
 use crate::isolation::probes;
@@ -28,7 +28,8 @@ const EXPIRED_FIELDS: &[Step] = &[
     CLEAN,
     Step::Ask("CONFIG RESETSTAT"),
     Step::Ask("DEBUG SET-ACTIVE-EXPIRE 0"),
-    Step::Load(&EXPIRING_FIELDS),
+    Step::Load(&VICTIM_HASH),
+    Step::Ask("HPEXPIRE victim 1 FIELDS {n:500000} ~500000*field:{all}"),
 ];
 
 /// Walks over all keys, and a command that looks up keys which it does not name.
@@ -37,7 +38,7 @@ pub fn walks() -> Vec<Heavy> {
     let walks = vec![
         Heavy::new("KEYS of 2M", &[&KEYS_2M], "KEYS *", Wanted::Items(all)),
         Heavy::new("KEYS of 2M that finds none", &[&KEYS_2M], "KEYS no-such-*", Wanted::Items(exactly(0))),
-        Heavy::new("SCAN, 2M at once", &[&KEYS_2M], "SCAN 0 COUNT {n:2000000}", Wanted::Page(all)),
+        Heavy::new("SCAN, 2M at once", &[&KEYS_2M], "SCAN 0 COUNT {n:2000000}", Wanted::Page(n(2_000_000))),
         Heavy::new("SCAN, 100k at once", &[&KEYS_2M], "SCAN 0 COUNT {n:100000}", Wanted::Page(n(100_000))),
         Heavy::new(
             "SCAN of 2M that finds none",
@@ -85,7 +86,7 @@ pub fn mass() -> Vec<Heavy> {
     let evict = "CONFIG SET maxmemory {below:60000000}";
     vec![
         expire("1M keys expire", EXPIRED_KEYS).until(Until::Expired(1_000_000)),
-        expire("1M fields expire", EXPIRED_FIELDS).until(Until::FieldsExpired(1_000_000)),
+        expire("500k fields of a hash expire", EXPIRED_FIELDS).until(Until::FieldsExpired(500_000)),
         Heavy::new("60 MB of small keys are evicted", &[], evict, OK)
             .before(FULL_OF_BYTES)
             .until(Until::Fits)
