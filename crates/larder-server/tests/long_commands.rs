@@ -65,6 +65,12 @@ const LONG: &[&str] = &[
     "BITCOUNT string",
     "KEYS *",
     "SCAN 0 COUNT 1000000",
+    "SORT {s}a ALPHA STORE {s}sorted",
+    "SORT list",
+    "SORT list DESC LIMIT 5 20000",
+    "SORT {z}a BY nosort DESC STORE {z}sorted",
+    "SORT {z}a ALPHA GET # GET w_* STORE {z}sorted",
+    "SORT {s}a",
     "LPOP list 12000",
     "ZREMRANGEBYSCORE {z}a 0 60",
     "ZREMRANGEBYRANK {z}b 0 15000",
@@ -250,6 +256,21 @@ fn transactions_and_tracking_are_as_ever() {
     let items = replies[4].items();
     assert_eq!(items[0].int(), items[1].int());
     assert_eq!(items[2].items().len(), MANY);
+    // The next ones of this client are executed elsewhere.
+    for _ in 0..3 {
+        for line in ["WATCH list", "MULTI", "SUNIONSTORE {s}u {s}a {s}b", "INCR n", "EXEC"] {
+            client.send(&line.split(' ').collect::<Vec<_>>());
+        }
+        let replies = [(); 5].map(|()| read(&mut client));
+        assert_eq!(replies[4].items()[0].int(), items[0].int());
+    }
+    assert_eq!(client.ask("GET n").text(), "3");
+    client.ask("WATCH list");
+    other.ask("RPUSH list y");
+    client.ask("MULTI");
+    client.ask("INCR n");
+    assert_eq!(client.ask("EXEC"), Value::NullArray);
+    other.ask("RPOP list");
     client.cmd(&["HELLO", "3"]);
     client.ask("CLIENT TRACKING ON");
     assert_eq!(client.ask("LRANGE list 0 -1").items().len(), MANY);

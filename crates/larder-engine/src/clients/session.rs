@@ -9,6 +9,7 @@ use crate::keyspace::waiting::Waiter;
 use crate::keyspace::watch::Touched;
 use crate::pubsub::{Message, Subscriptions};
 use crate::replication::replica::{Replica, ReplicaInfo};
+use crate::scripts::usual::UsualTime;
 use crate::tracking::Tracking;
 use larder_cluster::Viewer;
 use larder_resp::{OwnedArgs, Protocol};
@@ -305,6 +306,8 @@ pub struct Session {
     pub(crate) asking: bool,
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
+    /// How long its transactions take.
+    pub(crate) transactions: UsualTime,
     pub(crate) waiter: Option<Arc<Waiter>>,
     /// The command that it waits in.
     pub(crate) suspended: Option<Box<Suspended>>,
@@ -351,6 +354,7 @@ impl Session {
             asking: false,
             multi: None,
             watched: Vec::new(),
+            transactions: UsualTime::default(),
             waiter: None,
             suspended: None,
             subscriptions: None,

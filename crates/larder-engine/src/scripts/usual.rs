@@ -1,4 +1,4 @@
-//! How long a script takes as a rule, by which it is decided before it runs whose thread it runs on.
+//! How long a script, or the transactions of a client, take as a rule, by which it is decided before they run whose thread they run on.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;

@@ -13,7 +13,7 @@ use crate::keyspace::kind::Kind;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::ValueRef;
-use larder_collections::list::List;
+use larder_collections::list::{List, ListOptions};
 use larder_collections::set::Set;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_collections::value::Value;
@@ -67,27 +67,28 @@ fn run(context: &mut Context<'_>, args: Args<'_>, may_store: bool) -> CommandRes
         put(context, target, part);
         return Ok(());
     }
-    context.takes(4 * source.len())?;
+    // Sorting takes longer than reading.
+    let (work, plain) = (4 * source.len(), request.without_keys());
+    match (plain, request.store) {
+        (Some(plain), Some(target)) => {
+            let options = context.worker.list_options;
+            let list =
+                context.make(work, [key.bytes].into_iter(), move || plain.list(&source, &options))??;
+            put(context, target, list);
+            return Ok(());
+        }
+        (Some(_), None) => context.reads(work)?,
+        (None, _) => context.takes(work)?,
+    }
     if request.sorts_numbers()
         && let Some(integers) = source.integers()
     {
         let integers = request.sorted_integers(integers);
-        match request.store {
-            Some(target) => {
-                let list = List::of_integers(&integers, &context.worker.list_options);
-                put(context, target, list);
-            }
-            None => {
-                context.reply.array(integers.len());
-                integers.iter().for_each(|&integer| context.reply.bulk_int(integer));
-            }
-        }
+        context.reply.array(integers.len());
+        integers.iter().for_each(|&integer| context.reply.bulk_int(integer));
         return Ok(());
     }
-    let elements = match request.by {
-        Some(By::Nothing) => request.unsorted(&source),
-        _ => request.sorted(context, source.elements())?,
-    };
+    let elements = request.elements(&source, &mut |pattern, element| pattern.look_up(context, element))?;
     match request.store {
         Some(target) => store(context, &request, &elements, target),
         None => reply(context, &request, &elements),
@@ -171,6 +172,9 @@ fn ranks(set: &SortedSet, range: Range<u64>, order: Order) -> Vec<Vec<u8>> {
     members
 }
 
+/// Says what the key of a pattern and an element holds.
+type LookUp<'f> = &'f mut dyn FnMut(Pattern<'_>, &[u8]) -> Option<Vec<u8>>;
+
 /// What the elements are compared by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By<'a> {
@@ -248,6 +252,47 @@ impl<'a> Request<'a> {
         self.by == Some(By::Nothing) && self.get.is_empty() && !self.is_descending
     }
 
+    /// The same request for another thread, if it asks for no keys but the one that is sorted.
+    fn without_keys(&self) -> Option<Request<'static>> {
+        let by = match self.by {
+            None => None,
+            Some(By::Nothing) => Some(By::Nothing),
+            Some(By::Pattern(_)) => return None,
+        };
+        let Request { offset, count, is_descending, is_alpha, .. } = *self;
+        let get = Vec::new();
+        self.get.is_empty().then_some(Request {
+            by,
+            get,
+            offset,
+            count,
+            is_descending,
+            is_alpha,
+            store: None,
+        })
+    }
+
+    /// The elements that are asked for, as a list.
+    fn list(&self, source: &Source, options: &ListOptions) -> CommandResult<List> {
+        if self.sorts_numbers()
+            && let Some(integers) = source.integers()
+        {
+            return Ok(List::of_integers(&self.sorted_integers(integers), options));
+        }
+        let mut list = List::new();
+        let elements = self.elements(source, &mut |_, _| None)?;
+        elements.iter().for_each(|element| list.push(End::Back, element, options));
+        Ok(list)
+    }
+
+    /// The elements that are asked for. `look_up` is asked what the keys of patterns hold.
+    fn elements(&self, source: &Source, look_up: LookUp<'_>) -> CommandResult<Vec<Vec<u8>>> {
+        match self.by {
+            Some(By::Nothing) => Ok(self.unsorted(source)),
+            _ => self.sorted(look_up, source.elements()),
+        }
+    }
+
     /// Whether what is asked for are the elements themselves, in the order of the numbers that they are.
     fn sorts_numbers(&self) -> bool {
         self.by.is_none() && self.get.is_empty() && !self.is_alpha
@@ -297,11 +342,11 @@ impl<'a> Request<'a> {
         elements.drain(range).collect()
     }
 
-    fn sorted(&self, context: &mut Context<'_>, elements: Vec<Vec<u8>>) -> CommandResult<Vec<Vec<u8>>> {
+    fn sorted(&self, look_up: LookUp<'_>, elements: Vec<Vec<u8>>) -> CommandResult<Vec<Vec<u8>>> {
         let range = self.limit(elements.len());
         let directed = |order: Ordering| if self.is_descending { order.reverse() } else { order };
         if !self.is_alpha {
-            let mut scored = self.score(context, elements)?;
+            let mut scored = self.score(look_up, elements)?;
             scored.sort_by(|a, b| {
                 let by_score = a.0.partial_cmp(&b.0).expect("scores are numbers");
                 directed(by_score.then_with(|| a.1.cmp(&b.1)))
@@ -313,16 +358,16 @@ impl<'a> Request<'a> {
             elements.sort_by(|a, b| directed(a.cmp(b)));
             return Ok(elements.drain(range).collect());
         };
-        let weigh = |element: Vec<u8>| (pattern.look_up(context, &element), element);
+        let weigh = |element: Vec<u8>| (look_up(pattern, &element), element);
         let mut weighed: Vec<_> = elements.into_iter().map(weigh).collect();
         weighed.sort_by(|a, b| directed(a.0.cmp(&b.0)));
         Ok(weighed.drain(range).map(|(_, element)| element).collect())
     }
 
     /// The elements with the numbers that they are sorted by.
-    fn score(&self, context: &mut Context<'_>, elements: Vec<Vec<u8>>) -> CommandResult<Vec<(f64, Vec<u8>)>> {
+    fn score(&self, look_up: LookUp<'_>, elements: Vec<Vec<u8>>) -> CommandResult<Vec<(f64, Vec<u8>)>> {
         let mut score_of = |element: &Vec<u8>| match self.by {
-            Some(By::Pattern(pattern)) => match pattern.look_up(context, element) {
+            Some(By::Pattern(pattern)) => match look_up(pattern, element) {
                 Some(weight) => score(&weight),
                 None => Some(0.0),
             },

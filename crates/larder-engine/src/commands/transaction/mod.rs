@@ -13,6 +13,7 @@ use crate::execution::authorization;
 use crate::execution::dispatch;
 use crate::execution::transaction;
 use larder_resp::Args;
+use std::time::Duration;
 
 fn multi(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     transaction::start(context.session);
@@ -30,6 +31,7 @@ fn discard(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 }
 
 fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    context.takes(if context.session.transactions.is_long() { u64::MAX } else { 0 })?;
     let Some(queue) = transaction::end(context.session) else {
         return Err(CommandError::Fixed("ERR EXEC without MULTI"));
     };
@@ -44,7 +46,10 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         return Ok(());
     }
     context.reply.array(queue.commands.len());
+    let begun_ns = context.worker.clock.mono_ns();
     run_all(context, &queue);
+    let took_ns = context.worker.clock.mono_ns() - begun_ns;
+    context.session.transactions.note(Duration::from_nanos(took_ns));
     Ok(())
 }
 
