@@ -8,7 +8,7 @@ VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-by-names \
-  unit-others unit-documents built-for-development built-as-shipped clients lint wheel wheel-installed python-test \
+  unit-others unit-documents built-for-development built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
@@ -31,9 +31,13 @@ deps:
 	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq python3-venv; }
 	@tests/peers.sh
 
-lint:
+lint: lint-code lint-documents
+
+lint-code:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+lint-documents:
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
 # Tests of servers wait more than they compute: in each half twice as many run at once as there are processors.
@@ -55,6 +59,7 @@ unit-others:
 
 unit-documents:
 	$(CARGO) test --workspace --doc --quiet
+	$(MAKE) lint-documents
 
 clients: deps build $(VENV)/ready
 	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
@@ -83,16 +88,16 @@ $(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready
 	$(VENV)/bin/pip install -q -r python/tests/requirements.txt
 	touch $@
 
-# What is built for development and what is shipped are built beside each other, in two folders; then all tests run beside each other.
+# What is built for development and the server as it is shipped are built beside each other, in two folders; then all tests run beside each
+# other. They wait more than they compute: so the wheel is built meanwhile, and the documents of the code are.
 test: deps
 	$(MAKE) --jobs=2 --output-sync=target built-for-development built-as-shipped
 	$(MAKE) --jobs=5 --output-sync=target unit-by-names unit-others unit-documents clients python-test
 
-built-for-development: lint
+built-for-development: lint-code
 	$(MAKE) tests-built
 
 built-as-shipped: build $(VENV)/python-ready
-	$(MAKE) wheel
 
 # The tests of the server with a build for development, which checks what threads do while they hold shards.
 test-checked: deps

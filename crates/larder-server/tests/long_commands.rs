@@ -224,7 +224,8 @@ fn what_is_stored_is_made_of_one_moment() {
                 let mut n = 0;
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     let member = format!("m{}", n % MANY);
-                    let (from, to) = if n / MANY % 2 == 0 { ("{s}a", "{s}b") } else { ("{s}b", "{s}a") };
+                    let (from, to) =
+                        if (n / MANY).is_multiple_of(2) { ("{s}a", "{s}b") } else { ("{s}b", "{s}a") };
                     mover.cmd(&["SMOVE", from, to, &member]);
                     n += 1;
                 }
