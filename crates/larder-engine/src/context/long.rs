@@ -52,14 +52,14 @@ impl<'a> Context<'a> {
         if is_bound { Place::Only } else { self.worker.long.place }
     }
 
-    /// The command is about so many elements: gives it away if that takes long, and this thread serves clients. Nothing may have been
+    /// The command is about this many elements: gives it away if that takes long, and this thread serves clients. Nothing may have been
     /// changed yet.
     #[inline]
     pub(crate) fn takes(&mut self, elements: u64) -> CommandResult {
         if elements > MOMENT && self.place() == Place::Serving { self.give_away() } else { Ok(()) }
     }
 
-    /// The same for a command that from here on only reads so many elements of clones: the shards are let go if these are many.
+    /// The same for a command that from here on only reads this many elements of clones: the shards are let go if these are many.
     #[inline]
     pub(crate) fn reads(&mut self, elements: u64) -> CommandResult {
         if elements <= MOMENT {
@@ -147,7 +147,7 @@ impl<'a> Context<'a> {
         call(Some(&bytes), &mut self.reply)
     }
 
-    /// Something made of about so many elements, which are clones of the values of `keys`. See the module's comment: the command may be executed
+    /// Something made of about this many elements, which are clones of the values of `keys`. See the module's comment: the command may be executed
     /// once more after this, so it has changed nothing yet, and asks for one thing only.
     pub(crate) fn make<'k, T: Send + 'static>(
         &mut self,

@@ -58,7 +58,7 @@ pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(())
 }
 
-/// So many bytes of a payload are read in the time of an element.
+/// Bytes of a payload that are read in the time of an element.
 const PAYLOAD_BYTES: u64 = 16;
 
 /// The options of RESTORE.
