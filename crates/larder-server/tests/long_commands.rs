@@ -244,6 +244,27 @@ fn what_is_stored_is_made_of_one_moment() {
     }
 }
 
+/// Monitors are shown each command once, however often it is tried.
+#[test]
+fn monitors_see_them_once() {
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut client, mut monitor) = (server.client(), server.client());
+    fill(&mut client);
+    assert!(!client.cmd(&["EVAL", SCRIPT, "1", "kept", "10000000"]).is_error());
+    assert_eq!(monitor.ask("MONITOR").text(), "OK");
+    for n in 0..3 {
+        assert!(!client.cmd(&["EVAL", SCRIPT, "1", "kept", &format!("1000000{n}")]).is_error());
+        assert!(client.ask(&format!("SUNIONSTORE {{s}}{n} {{s}}a {{s}}b")).int() > 0);
+        assert_eq!(client.ask(&format!("LRANGE list {n} -1")).items().len(), MANY - n);
+    }
+    client.ask("PING the-last");
+    let lines: Vec<String> = std::iter::from_fn(|| Some(read(&mut monitor).text()))
+        .take_while(|line| !line.contains("the-last"))
+        .collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| line.split('"').nth(1)).collect();
+    assert_eq!(names, ["EVAL", "SUNIONSTORE", "LRANGE"].repeat(3));
+}
+
 /// A long command of a transaction is executed in its place, and one of a client that tracks keys tells of changes.
 #[test]
 fn transactions_and_tracking_are_as_ever() {

@@ -173,7 +173,8 @@ def functions():
 
 
 def client_side_cache():
-    # The library wants to be told version 7.4, though nothing that it uses is younger than 7.0.
+    # The library wants to be told that this is Redis, of version 7.4 at least, though it uses nothing that Valkey has not.
+    CacheProxyConnection.DEFAULT_SERVER_NAME = "valkey"
     CacheProxyConnection.MIN_ALLOWED_VERSION = "7.0.0"
     cached = redis.Redis(port=PORT, decode_responses=True, protocol=3, cache_config=CacheConfig())
     other = connect()

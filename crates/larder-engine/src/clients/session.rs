@@ -306,6 +306,8 @@ pub struct Session {
     pub(crate) asking: bool,
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
+    /// Monitors have been shown the command that it executes, which has been postponed since.
+    pub(crate) is_shown: bool,
     /// How long its transactions take.
     pub(crate) transactions: UsualTime,
     pub(crate) waiter: Option<Arc<Waiter>>,
@@ -354,6 +356,7 @@ impl Session {
             asking: false,
             multi: None,
             watched: Vec::new(),
+            is_shown: false,
             transactions: UsualTime::default(),
             waiter: None,
             suspended: None,

@@ -517,8 +517,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     let stats = &context.worker.stats;
     let (dirty, hits, misses) = (stats.dirty.get(), stats.hits.get(), stats.misses.get());
     context.worker.effects.begin_command();
-    // Scripts are shown before what they call.
-    if context.found.command.scope == Scope::Script && context.engine.clients.has_monitors() {
+    // Scripts are shown before what they call, and once.
+    let is_shown = context.found.command.scope == Scope::Script && context.engine.clients.has_monitors();
+    if is_shown && !std::mem::take(&mut context.session.is_shown) {
         monitor::show(context, args);
     }
     let result = (context.worker.handlers[usize::from(context.found.id)])(context, args);
@@ -528,6 +529,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         if context.flow == Flow::Next {
             context.flow = Flow::Long;
         }
+        context.session.is_shown = is_shown;
         context.worker.stats.hits.put_back(hits);
         context.worker.stats.misses.put_back(misses);
         return false;
