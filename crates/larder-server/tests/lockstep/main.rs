@@ -101,6 +101,8 @@ fn fuzz(
                 let Difference { at, what } = &difference;
                 panic!("SEED={seed}, after step {}: {what}\n{}", at + 1, to_text(&steps[..=*at]));
             }
+            // Making it shorter may take long.
+            println!("SEED={seed} differs after step {}: {}", difference.at + 1, difference.what);
             let (kind, text) = report(lockstep, seed, &steps, &difference);
             if kinds.insert(kind) {
                 println!("{text}");
