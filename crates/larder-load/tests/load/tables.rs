@@ -199,7 +199,7 @@ fn a_target_without_rights_or_memory_ends_the_load() {
     let mut rng = Rng::with_seed(seed(2));
     write_rows(&path, Format::Csv, &(0..20_000).map(|_| cells(&mut rng)).collect::<Vec<_>>());
     for kind in ALL {
-        let server = Server::of(kind, &["--maxmemory", "1mb"]);
+        let server = Server::of(kind, &["--maxmemory", "200kb"]);
         let mut client = server.client();
         let list = "key = 'list:{id}'\ntype = 'list'\nvalue = '{a}{b}'";
         let mut options = options(&path, Format::Csv, list, server.port());

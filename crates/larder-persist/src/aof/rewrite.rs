@@ -28,20 +28,22 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
     log.rewrite_failed = outcome.is_err();
     // Switched on, the file begins with a rewrite: without one nothing is logged.
     log.rewrite_scheduled |= outcome.is_err() && log.enabled && !persist.engine.append_log().is_on();
-    if outcome.is_ok() {
-        log.waits_for_base = false;
+    if let Ok(begins) = outcome {
+        // The log may have been switched off and on since: the base of a log that was on before is not the one that is waited for.
+        log.waits_for_base &= !begins;
         log.rewrites += 1;
         (log.size, log.base_size) = (size, size);
     }
     drop(log);
     persist.engine.serve_ack_waiters();
     match outcome {
-        Ok(()) => persist.say(LogLevel::Notice, "Background AOF rewrite finished successfully"),
+        Ok(_) => persist.say(LogLevel::Notice, "Background AOF rewrite finished successfully"),
         Err(error) => persist.say(LogLevel::Warning, &format!("Background AOF rewrite failed: {error}")),
     }
 }
 
-fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<(), WriteError> {
+/// Writes a new base; whether the log begins with it, and was not on before.
+fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<bool, WriteError> {
     let _reading = persist.snapshot_turn.lock();
     let was_on = is_kept(persist);
     let begins = is_enabled(persist) && !was_on;
@@ -73,7 +75,7 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<(
     if begins && (outcome.is_err() || !is_enabled(persist)) {
         persist.engine.stop_log(&turn_of(&persist.engine, Some(may_wait))?);
     }
-    outcome
+    outcome.map(|()| begins)
 }
 
 /// Whether what is done goes into the files that the manifest lists. While DEBUG RELOAD or DEBUG LOADAOF replaces the keyspace by itself, effects are

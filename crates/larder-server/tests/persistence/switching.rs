@@ -132,7 +132,7 @@ fn live(server: &mut Server, rng: &mut fastrand::Rng, note: &str) {
         if log_is_on {
             let acknowledged = round.acknowledged();
             // With another policy only this promises anything.
-            assert!(always || client.ask("WAITAOF 1 0 0").items()[0].int() == 1, "{note}");
+            assert!(always || client.ask("WAITAOF 1 0 60000").items()[0].int() == 1, "{note}");
             round.keep(acknowledged);
         }
         // From here on nobody switches anything off; more is acknowledged until the server dies.
