@@ -40,6 +40,18 @@ impl Value {
         }
     }
 
+    /// The number of elements of a collection; a string has none. O(1).
+    pub fn elements(&self) -> u64 {
+        match self {
+            Value::String(_) => 0,
+            Value::Hash(hash) => hash.len() as u64,
+            Value::List(list) => list.len(),
+            Value::SortedSet(set) => set.len(),
+            Value::Set(set) => set.len(),
+            Value::Stream(stream) => stream.len(),
+        }
+    }
+
     /// Allocations that a drop would free, roughly: large ones are freed in the background.
     pub fn free_effort(&self) -> usize {
         match self {

@@ -115,14 +115,7 @@ const FOOTER_BYTES: usize = 10;
 
 /// Elements of a value.
 fn count(value: &Value) -> u64 {
-    match value {
-        Value::String(_) => 1,
-        Value::Hash(hash) => hash.len() as u64,
-        Value::List(list) => list.len(),
-        Value::Set(set) => set.len(),
-        Value::SortedSet(set) => set.len(),
-        Value::Stream(stream) => stream.len(),
-    }
+    if let Value::String(_) = value { 1 } else { value.elements() }
 }
 
 /// Of members that are there twice the last score counts.

@@ -42,19 +42,6 @@ impl Kind {
     }
 }
 
-/// The number of elements of a value; of a string, as many as take as long to copy.
-pub(crate) fn elements(value: &Value) -> u64 {
-    const STRING_BYTES: usize = 512;
-    match value {
-        Value::String(bytes) => (bytes.len() / STRING_BYTES) as u64,
-        Value::List(list) => list.len(),
-        Value::Set(set) => set.len(),
-        Value::Hash(hash) => hash.len() as u64,
-        Value::SortedSet(set) => set.len(),
-        Value::Stream(stream) => stream.len(),
-    }
-}
-
 /// The bytes of a string value, or the error for another type.
 pub(crate) fn string_bytes<'v>(value: &'v ValueRef<'_, Value>) -> CommandResult<&'v [u8]> {
     match value {

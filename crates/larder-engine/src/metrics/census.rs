@@ -135,18 +135,11 @@ impl Count {
         group.bytes += Table::entry_bytes(*entry) as u64;
         let ValueRef::Out(value) = value else { return };
         group.bytes += value.memory_bytes(SAMPLES);
-        group.elements += match &*value {
-            Value::String(_) => 0,
-            Value::Hash(hash) => hash.len() as u64,
-            Value::List(list) => {
-                self.list_blocks += list.node_count();
-                self.list_blocks_compressed += list.compressed_blocks();
-                self.list_plain_bytes += list.plain_bytes(SAMPLES);
-                list.len()
-            }
-            Value::Set(set) => set.len(),
-            Value::SortedSet(set) => set.len(),
-            Value::Stream(stream) => stream.len(),
-        };
+        group.elements += value.elements();
+        if let Value::List(list) = &*value {
+            self.list_blocks += list.node_count();
+            self.list_blocks_compressed += list.compressed_blocks();
+            self.list_plain_bytes += list.plain_bytes(SAMPLES);
+        }
     }
 }

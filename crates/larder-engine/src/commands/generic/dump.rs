@@ -8,7 +8,6 @@ use crate::engine::removal::Cause;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::encoding_limits::rdb_options_of;
 use crate::keyspace::key::Key;
-use crate::keyspace::kind::elements;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
@@ -37,7 +36,7 @@ pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let bytes = context.read(&key, |entry, _| {
         entry.map(|entry| match entry.value() {
             ValueRef::Inline { bytes, .. } => payload::of_string(bytes, version, compress),
-            ValueRef::Out(value) if elements(&value) > MOMENT => {
+            ValueRef::Out(value) if work(&value) > MOMENT => {
                 long = Some(Value::clone(&value));
                 Vec::new()
             }
@@ -46,7 +45,7 @@ pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     });
     let bytes = match long {
         Some(value) => {
-            context.reads(elements(&value))?;
+            context.reads(work(&value))?;
             Some(payload::of_value(&value, version, compress))
         }
         None => bytes,
@@ -56,6 +55,15 @@ pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         None => context.reply.null(),
     }
     Ok(())
+}
+
+/// How many elements a value counts as: a string as those that take as long to copy.
+fn work(value: &Value) -> u64 {
+    const STRING_BYTES: usize = 512;
+    match value {
+        Value::String(bytes) => (bytes.len() / STRING_BYTES) as u64,
+        collection => collection.elements(),
+    }
 }
 
 /// Bytes of a payload that are read in the time of an element.

@@ -145,7 +145,7 @@ impl Batch {
         let mut list = None;
         if let ValueRef::Out(value) = value {
             seen.bytes += value.memory_bytes(SAMPLES);
-            seen.elements = elements(&value);
+            seen.elements = value.elements();
             if let Value::List(of) = &*value {
                 seen.plain_bytes = plain_bytes(of);
                 if seen.plain_bytes > 0 && self.lists < LISTS_PER_HOLD {
@@ -185,17 +185,6 @@ impl Times {
 
     fn idle_s(&self, word: u32) -> Option<u64> {
         (!self.access.counts).then(|| u64::from(self.access.idle_s(word, self.now_ms / 1000)))
-    }
-}
-
-fn elements(value: &Value) -> u64 {
-    match value {
-        Value::String(_) => 0,
-        Value::Hash(hash) => hash.len() as u64,
-        Value::List(list) => list.len(),
-        Value::Set(set) => set.len(),
-        Value::SortedSet(set) => set.len(),
-        Value::Stream(stream) => stream.len(),
     }
 }
 
