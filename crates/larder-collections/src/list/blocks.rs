@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use larder_packed::block::{Block, Direction, Limit};
+use larder_packed::block::{Block, Direction, Limit, width_of};
 use larder_packed::int;
 
 use super::directory::{Directory, ListTree};
@@ -94,12 +94,7 @@ fn fitting(values: &[i64], limit: Limit) -> usize {
     let (mut low, mut high) = (i64::MAX, i64::MIN);
     let mut is_over = |(at, &value): (usize, &i64)| {
         (low, high) = (low.min(value), high.max(value));
-        let width: usize = match high.wrapping_sub(low) as u64 {
-            0..=0xff => 1,
-            0x100..=0xffff => 2,
-            0x1_0000..=0xffff_ffff => 4,
-            _ => 8,
-        };
+        let width = usize::from(width_of(high.wrapping_sub(low) as u64));
         at > 0 && ((at + 1) * width > limit.bytes as usize || at >= limit.count as usize)
     };
     values.iter().enumerate().position(&mut is_over).unwrap_or(values.len())

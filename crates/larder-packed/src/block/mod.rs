@@ -63,6 +63,7 @@ use crate::heap;
 pub use build::Shape;
 pub use packed::LzfImage;
 pub use read::{Direction, Element, Iter, Needle};
+pub use width::width_of;
 
 /// Bytes before the body of a block.
 pub const HEADER: usize = size_of::<Header>();

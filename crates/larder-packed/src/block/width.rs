@@ -2,7 +2,7 @@
 
 /// Bytes that hold any number up to `max`: 1, 2, 4 or 8.
 #[inline]
-pub(super) fn width_of(max: u64) -> u8 {
+pub fn width_of(max: u64) -> u8 {
     match max {
         0..=0xff => 1,
         0x100..=0xffff => 2,

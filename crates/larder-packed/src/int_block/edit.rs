@@ -1,6 +1,7 @@
 //! Changing a block: insert, remove, split, join.
 
 use super::{BYTES_MAX, HEADER, IntBlock, LEN_MAX};
+use crate::block::width_of;
 use crate::heap;
 
 /// Blocks of a directory with at least this many values are split rather than widened.
@@ -168,12 +169,7 @@ fn encode<const W: usize>(lanes: &mut [[u8; W]], base: i64, values: &[i64]) {
 
 /// The narrowest width whose distances reach from `first` to `last`.
 fn width_for(first: i64, last: i64) -> usize {
-    match last.wrapping_sub(first) as u64 {
-        0..0x100 => 1,
-        0x100..0x1_0000 => 2,
-        0x1_0000..0x1_0000_0000 => 4,
-        _ => 8,
-    }
+    width_of(last.wrapping_sub(first) as u64).into()
 }
 
 fn distance_max(width: usize) -> u64 {
