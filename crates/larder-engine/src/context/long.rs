@@ -108,10 +108,7 @@ impl<'a> Context<'a> {
             value => call(value, reply).map(|()| None),
         })?;
         let Some(value) = clone else { return Ok(()) };
-        if place == Place::Serving {
-            return self.give_away();
-        }
-        self.let_go();
+        self.reads(u64::MAX)?;
         call(Some(&value), &mut self.reply)
     }
 
@@ -140,10 +137,7 @@ impl<'a> Context<'a> {
             call(Some(string_bytes(&value)?), reply).map(|()| None)
         })?;
         let Some(bytes) = clone else { return Ok(()) };
-        if place == Place::Serving {
-            return self.give_away();
-        }
-        self.let_go();
+        self.reads(u64::MAX)?;
         call(Some(&bytes), &mut self.reply)
     }
 
@@ -182,14 +176,15 @@ impl<'a> Context<'a> {
     /// Has changes of keys noted from now on.
     fn watch_for_product<'k>(&mut self, names: impl Iterator<Item = &'k [u8]>) -> Vec<Watched> {
         let touched = Arc::new(Touched::default());
+        names.map(|name| self.watch(&self.key(name), &touched)).collect()
+    }
+
+    /// Has changes of a key noted from now on, and marked.
+    pub(crate) fn watch(&mut self, key: &Key<'_>, touched: &Arc<Touched>) -> Watched {
         let (db, due_ms) = (self.db, self.due_ms());
-        let watch = |name: &[u8]| {
-            let key = self.key(name);
-            let entry = self.table(&key).get(key.hash, key.bytes);
-            let is_overdue = entry.is_some_and(|entry| is_due(&entry, due_ms));
-            self.shard(&key).watched.add(db, name, &touched, is_overdue);
-            Watched { db, key: name.into(), touched: Arc::clone(&touched) }
-        };
-        names.map(watch).collect()
+        let entry = self.table(key).get(key.hash, key.bytes);
+        let is_overdue = entry.is_some_and(|entry| is_due(&entry, due_ms));
+        self.shard(key).watched.add(db, key.bytes, touched, is_overdue);
+        Watched { db, key: key.bytes.into(), touched: Arc::clone(touched) }
     }
 }

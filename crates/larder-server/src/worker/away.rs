@@ -62,7 +62,7 @@ impl EventLoop {
         }
         connection.flags.backlog = true;
         let stays = self.follow(slot, &mut connection, flow).and_then(|stop| match stop {
-            Some(stop) => self.settle(&mut connection, Ok(stop)),
+            Some(stop) => self.settle(&mut connection, stop),
             None => Ok(()),
         });
         match stays {

@@ -114,7 +114,7 @@ impl EventLoop {
         }
         self.scratch = scratch;
         self.parser = parser;
-        self.settle(connection, result.map(|(_, stop)| stop))
+        self.settle(connection, result?.1)
     }
 
     /// Executes the commands in the connection's own buffer.
@@ -134,17 +134,13 @@ impl EventLoop {
             connection.input.put_back(pending);
         }
         self.report_input(connection);
-        self.settle(connection, result.map(|(_, stop)| stop))?;
+        self.settle(connection, result?.1)?;
         self.check_input(connection)
     }
 
     /// Remembers why execution ended.
-    pub(super) fn settle(
-        &mut self,
-        connection: &mut Connection,
-        stop: Result<Stop, Hangup>,
-    ) -> Result<(), Hangup> {
-        match stop? {
+    pub(super) fn settle(&mut self, connection: &mut Connection, stop: Stop) -> Result<(), Hangup> {
+        match stop {
             Stop::Starved => connection.flags.backlog = false,
             Stop::Paused => connection.flags.backlog = !connection.input.is_empty(),
             Stop::Closing => {

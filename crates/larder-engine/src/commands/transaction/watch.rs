@@ -1,10 +1,8 @@
 //! WATCH and UNWATCH.
 
-use crate::clients::queue::Watched;
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::execution::transaction;
-use crate::keyspace::deadlines::is_due;
 use crate::keyspace::watch::Touched;
 use larder_resp::Args;
 use std::sync::Arc;
@@ -31,8 +29,6 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
         return;
     }
     let key = context.key(name);
-    let due_ms = context.due_ms();
-    let overdue = context.table(&key).get(key.hash, key.bytes).is_some_and(|entry| is_due(&entry, due_ms));
     let touched = match context.session.watched.first() {
         Some(first) => Arc::clone(&first.touched),
         None => {
@@ -41,8 +37,8 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
             touched
         }
     };
-    context.shard(&key).watched.add(db, name, &touched, overdue);
-    context.session.watched.push(Watched { db, key: name.into(), touched });
+    let watched = context.watch(&key, &touched);
+    context.session.watched.push(watched);
 }
 
 pub(super) fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
