@@ -1,27 +1,19 @@
 //! Every heavy command runs once, small, on Larder and on Valkey, with probes beside it, and is answered as it should be: no cell measures
 //! errors. The figures are not looked at: they say nothing at this size.
 
+mod common;
+
+use common::larder;
 use serde_json::Value;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
 fn every_command_runs_small() {
     // Complains where it is missing.
     larder_testkit::peer_path("valkey-server");
-    let json = std::env::temp_dir().join(format!("larder-bench-isolation-{}.json", std::process::id()));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_larder-bench"));
-    command
-        .args(["isolation", "--scale", "0.001", "--seconds", "0.01", "--threads", "2", "--json"])
-        .arg(&json);
-    let output = command.output().expect("the bench starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}\n{complaints}");
-    let report = std::fs::read_to_string(&json).expect("the figures are written");
-    let _ = std::fs::remove_file(json);
-    let report: Value = serde_json::from_str(&report).expect("the figures are JSON");
+    let args = ["isolation", "--scale", "0.001", "--seconds", "0.01", "--threads", "2"];
+    let common::Run { text, complaints, report } = common::run("isolation", &args);
     assert_eq!(report["failures"].as_array().map(Vec::len), Some(0), "{complaints}");
     let rows = report["rows"].as_array().expect("the report has rows");
     let figure = |row: &Value, server: &str| row["values"][server]["median"].as_f64();
@@ -79,11 +71,4 @@ fn commands() -> Vec<String> {
     let list = Command::new(env!("CARGO_BIN_EXE_larder-bench")).args(["isolation", "--list"]).output();
     let list = String::from_utf8(list.expect("the bench lists").stdout).expect("the list is text");
     list.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
-}
-
-/// Larder is measured where it is built; the bench finds it in the same places.
-fn larder() -> Option<PathBuf> {
-    let bench = Path::new(env!("CARGO_BIN_EXE_larder-bench"));
-    let named = std::env::var_os("LARDER_SERVER").map(PathBuf::from);
-    named.or_else(|| Some(bench.with_file_name("larder-server"))).filter(|path| path.is_file())
 }
