@@ -9,6 +9,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Why the execution of a buffer ended.
+#[derive(Clone, Copy)]
 pub(super) enum Stop {
     /// No whole command is left in it.
     Starved,

@@ -23,7 +23,7 @@ impl EventLoop {
             return Some(Duration::ZERO);
         }
         let now = self.worker.now_ms();
-        let deadline = self.deadlines.first().map(|(at, _)| at.saturating_sub(now));
+        let deadline = self.deadlines.first().map(|(at, _)| at.saturating_add(1).saturating_sub(now));
         let retry = (!self.paused.is_empty()).then_some(RETRY_MS);
         let look = (!self.by_id.is_empty()).then_some(LOOK_MS);
         let accept = self.accept_again_ms.map(|at| at.saturating_sub(now));
@@ -86,9 +86,10 @@ impl EventLoop {
         }
     }
 
+    /// A wait ends when its deadline is over, not in the millisecond of it: as in Valkey.
     fn end_waits(&mut self, now_ms: u64) {
         while let Some(&(at, slot)) = self.deadlines.first()
-            && at <= now_ms
+            && at < now_ms
         {
             self.deadlines.pop_first();
             let Some(mut connection) = self.slots.take(slot) else { continue };

@@ -128,11 +128,7 @@ impl Lockstep {
         while at < steps.len() {
             let mut len = 1;
             let result = match &steps[at] {
-                Step::Advance { ms } => {
-                    // Valkey ends a wait when more than the time is over, Larder when the time is.
-                    let waits = states.iter().any(|state| state.blocked.is_some());
-                    self.advance(ms + u64::from(waits))
-                }
+                Step::Advance { ms } => self.advance(*ms),
                 Step::Send { connection, .. } if states[*connection].blocked.is_some() => {
                     at += 1;
                     continue;
