@@ -191,10 +191,11 @@ impl Worker {
                 flow = self.execute_script(session, args, out, &mut ());
             }
             match self.state.long.wanted.take() {
-                Some(wanted) => self.state.long.made = Some(wanted.make()),
+                Some(wanted) => self.state.long.made = Some(wanted.make(args)),
                 None => break flow,
             }
         };
+        self.state.long.spent = None;
         if let Some(made) = self.state.long.made.take() {
             made.keys.into_iter().for_each(|key| {
                 self.engine.stale.forget(&self.engine.shards, Registration::Watched(key));

@@ -1,7 +1,7 @@
 //! Crashes: whatever thread panics or is hit by a signal, the process ends with a report in the log.
 
 use larder_testkit::{Client, Port, Server, wait_until, words};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -114,13 +114,51 @@ fn a_crash_in_a_command_that_takes_long_names_it() {
     has_report(&log, &["name=a-name", r#"argv[0]: "EVAL""#]);
 }
 
+/// Has the thread of this name come by, if it has not panicked before: some threads see in one go what was sent in two, and sleep then.
+fn come_by(
+    name: &str,
+    server: &Server,
+    client: &mut Client,
+    metrics: &Port,
+    console: &Port,
+) -> io::Result<()> {
+    let request = |port: &Port, request: &str| {
+        let mut socket = TcpStream::connect(("127.0.0.1", port.number()))?;
+        socket.write_all(request.as_bytes())?;
+        // An answer, or the end of the process.
+        socket.read(&mut [0]).map(drop)
+    };
+    match name {
+        "larder-web" => request(metrics, "GET /metrics HTTP/1.0\r\n\r\n"),
+        "larder-console" => request(
+            console,
+            "POST /api/me HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+        ),
+        "signals" => Command::new("kill").args(["-HUP", &server.pid().to_string()]).status().map(drop),
+        "larder-anatomy" => client.try_cmd(&["MEMORY", "ANATOMY"]).map(drop),
+        "larder-long-0" => client.try_cmd(&["LRANGE", "list", "0", "-1"]).map(drop),
+        "larder-save" => client.try_cmd(&["BGSAVE"]).map(drop),
+        "larder-log" => client.try_cmd(&["SET", "k", "v"]).map(drop),
+        "larder-pack" | "larder-pack-1" => {
+            (0..8).try_for_each(|n| client.try_cmd(&big_list(&format!("list:{n}"))).map(drop))
+        }
+        "larder-free" | "larder-free-1" => {
+            client.try_cmd(&["UNLINK", "list"]).and_then(|_| client.try_cmd(&big_list("list"))).map(drop)
+        }
+        // All workers come by when they have something to do.
+        "worker-0" | "worker-3" => (0..8).try_for_each(|_| Client::connect(server.port()).map(drop)),
+        _ => Ok(()),
+    }
+}
+
+fn big_list(name: &str) -> Vec<String> {
+    let elements = (0..20_000).map(|i| format!("{}{i}", "x".repeat(50)));
+    ["RPUSH", name].into_iter().map(str::to_owned).chain(elements).collect()
+}
+
 /// A panic in any thread: DEBUG PANIC arms it, and something has the thread come by.
 #[test]
 fn panics_in_any_thread_end_the_process() {
-    let big_list = || {
-        let elements: Vec<String> = (0..20_000).map(|i| format!("{}{i}", "x".repeat(50))).collect();
-        [vec!["RPUSH".to_owned(), "list".to_owned()], elements].concat()
-    };
     for name in [
         "worker-0",
         "worker-3",
@@ -130,6 +168,8 @@ fn panics_in_any_thread_end_the_process() {
         "larder-log",
         "larder-free",
         "larder-pack",
+        "larder-free-1",
+        "larder-pack-1",
         "larder-web",
         "larder-census",
         "larder-console",
@@ -137,47 +177,26 @@ fn panics_in_any_thread_end_the_process() {
         "larder-long-0",
     ] {
         let (metrics, console) = (Port::reserve(), Port::reserve());
-        let port = metrics.number();
         let mut server = Server::larder(&[
             "--threads",
-            "4",
+            "5",
             "--appendonly",
             "yes",
             "--list-compress-depth",
             "1",
             "--metrics-port",
-            &port.to_string(),
+            &metrics.number().to_string(),
             "--console-port",
             &console.number().to_string(),
         ]);
         let mut client = server.client();
-        client.cmd(&big_list());
+        client.cmd(&big_list("list"));
         assert_eq!(client.ask(&format!("DEBUG PANIC {name}")).text(), "OK");
-        match name {
-            "larder-web" => {
-                let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("metrics are served");
-                socket.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("a request is sent");
-                // Until the end of the process.
-                let _ = socket.read(&mut [0]);
-            }
-            "larder-console" => {
-                let mut socket =
-                    TcpStream::connect(("127.0.0.1", console.number())).expect("the console is served");
-                let request = "POST /api/me HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
-                socket.write_all(request.as_bytes()).expect("a request is sent");
-                let _ = socket.read(&mut [0]);
-            }
-            "larder-anatomy" => client.send(&["MEMORY", "ANATOMY"]),
-            "signals" => drop(Command::new("kill").args(["-HUP", &server.pid().to_string()]).status()),
-            "larder-long-0" => client.send(&["LRANGE", "list", "0", "-1"]),
-            "larder-save" => client.send(&["BGSAVE"]),
-            "larder-log" => client.send(&["SET", "k", "v"]),
-            "larder-free" => client.send(&["UNLINK", "list"]),
-            "larder-pack" => client.send(&big_list()),
-            // All workers come by when they have something to do.
-            "worker-0" | "worker-3" => (0..8).for_each(|_| drop(Client::connect(server.port()))),
-            _ => {}
-        }
+        wait_until(&format!("the server ends by a panic of {name}"), || {
+            // It fails when the process ends.
+            let _ = come_by(name, &server, &mut client, &metrics, &console);
+            server.has_ended().is_some()
+        });
         let (log, died_of) = crash(&mut server);
         assert_eq!(died_of, Some(libc::SIGABRT), "{name}");
         has_report(

@@ -2,6 +2,7 @@
 //! hold up nobody else, not even the clients of their own thread.
 
 use larder_testkit::{Client, Kind, Server, Value, wait_until};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// More members than are gone through where clients wait.
 const MANY: usize = 30_000;
@@ -217,12 +218,12 @@ fn what_is_stored_is_made_of_one_moment() {
         fill(&mut client);
         client.ask("SDIFFSTORE {s}b {s}b {s}a");
         let (union, inter) = (client.ask("SUNION {s}a {s}b").items().len() as i64, 0);
-        let stop = std::sync::atomic::AtomicBool::new(false);
+        let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut mover = server.client();
                 let mut n = 0;
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                while !stop.load(Relaxed) {
                     let member = format!("m{}", n % MANY);
                     let (from, to) =
                         if (n / MANY).is_multiple_of(2) { ("{s}a", "{s}b") } else { ("{s}b", "{s}a") };
@@ -237,10 +238,92 @@ fn what_is_stored_is_made_of_one_moment() {
                 assert_eq!(client.ask("SUNION {s}a {s}b").items().len() as i64, union);
                 assert_eq!(client.ask("SINTERCARD 2 {s}a {s}b").int(), inter);
             }
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            stop.store(true, Relaxed);
         });
         assert_eq!(client.ask("DEBUG DIGEST-VALUE {s}u").items().len(), 1);
         wait_until("no key is watched", || info(&mut client, "clients", "total_watched_keys") == "0");
+    }
+}
+
+/// What takes elements out of a large value changes a clone of it: what others add meanwhile stays, and nothing is taken out twice.
+#[test]
+fn what_is_taken_out_meanwhile_is_taken_out_once() {
+    for threads in ["1", "3"] {
+        let server = Server::larder(&["--threads", threads, "--appendonly", "yes"]);
+        let mut client = server.client();
+        fill(&mut client);
+        for key in ["{s}a", "{z}b"] {
+            assert_eq!(client.ask(&format!("EXPIRE {key} 100000")).int(), 1);
+        }
+        let stop = AtomicBool::new(false);
+        let (mut popped, mut removed) = (Vec::new(), 0);
+        let added = std::thread::scope(|scope| {
+            let adder = scope.spawn(|| {
+                let mut adder = server.client();
+                let mut n = 0;
+                while !stop.load(Relaxed) {
+                    assert_eq!(adder.ask(&format!("SADD {{s}}a x{n}")).int(), 1);
+                    assert_eq!(adder.ask(&format!("ZADD {{z}}b 1e6 x{n}")).int(), 1);
+                    n += 1;
+                }
+                n
+            });
+            for _ in 0..2 {
+                let reply = client.ask("SPOP {s}a 11000");
+                popped.extend(reply.items().iter().map(Value::text));
+                removed += client.ask("ZREMRANGEBYRANK {z}b 0 10999").int();
+            }
+            stop.store(true, Relaxed);
+            adder.join().expect("the adder ends")
+        });
+        assert_eq!((popped.len(), removed), (22_000, 22_000), "{threads}");
+        assert_eq!(client.ask("ZCARD {z}b").int() + removed, (MANY + added) as i64, "{threads}");
+        popped.extend(client.ask("SMEMBERS {s}a").items().iter().map(Value::text));
+        popped.sort_unstable();
+        let mut all: Vec<String> =
+            (0..MANY).map(|n| format!("m{n}")).chain((0..added).map(|n| format!("x{n}"))).collect();
+        all.sort_unstable();
+        assert!(popped == all, "{threads}: {} of {} members", popped.len(), all.len());
+        for key in ["{s}a", "{z}b"] {
+            assert!(client.ask(&format!("TTL {key}")).int() > 0, "{key}");
+        }
+        let digest = client.ask("DEBUG DIGEST").text();
+        client.ask("DEBUG LOADAOF");
+        assert_eq!(client.ask("DEBUG DIGEST").text(), digest, "{threads}");
+        assert_eq!(client.ask("SPOP {s}a 1000000").items().len(), MANY + added - 22_000);
+        assert_eq!(client.ask("EXISTS {s}a").int(), 0);
+    }
+}
+
+fn restore(client: &mut Client, options: &str, payload: &[u8]) -> String {
+    let mut args: Vec<&[u8]> = vec![b"RESTORE", b"copy", b"0", payload];
+    args.extend(options.split_whitespace().map(str::as_bytes));
+    client.cmd(&args).text()
+}
+
+/// Large payloads are decoded while no shard is held.
+#[test]
+fn large_payloads_are_restored() {
+    let server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);
+    let mut client = server.client();
+    fill(&mut client);
+    for key in ["list", "{s}a", "{z}a", "hash", "string"] {
+        let payload = client.ask(&format!("DUMP {key}")).bytes().to_vec();
+        assert_eq!(restore(&mut client, "", &payload), "OK", "{key}");
+        assert!(restore(&mut client, "", &payload).starts_with("BUSYKEY"), "{key}");
+        let mut damaged = payload.clone();
+        damaged[payload.len() / 2] ^= 1;
+        assert!(
+            restore(&mut client, "REPLACE", &damaged).contains("DUMP payload version or checksum"),
+            "{key}"
+        );
+        assert_eq!(restore(&mut client, "REPLACE IDLETIME 1000", &payload), "OK", "{key}");
+        assert!(client.ask("OBJECT IDLETIME copy").int() >= 1000, "{key}");
+        let digest = client.ask(&format!("DEBUG DIGEST-VALUE {key} copy"));
+        assert_eq!(digest.items()[0].text(), digest.items()[1].text(), "{key}");
+        assert_eq!(client.ask("DEBUG LOADAOF").text(), "OK");
+        assert_eq!(client.ask(&format!("DEBUG DIGEST-VALUE {key} copy")), digest, "{key}");
+        assert_eq!(client.ask("DEL copy").int(), 1);
     }
 }
 
@@ -306,6 +389,11 @@ fn transactions_and_tracking_are_as_ever() {
     // What is acknowledged has been written.
     other.ask("CONFIG SET appendonly yes");
     other.ask("CONFIG SET appendfsync always");
+    wait_until("the log is begun, without which the server does not end", || {
+        ["aof_rewrite_scheduled", "aof_rewrite_in_progress"]
+            .iter()
+            .all(|name| info(&mut other, "persistence", name) == "0")
+    });
     for n in 0..5 {
         assert!(client.ask(&format!("SUNIONSTORE {{s}}{n} {{s}}a {{s}}b")).int() > 0);
         assert_eq!(client.ask(&format!("SCARD {{s}}{n}")).int(), client.ask("SCARD {s}u").int());

@@ -22,7 +22,8 @@ use crate::keyspace::kind::string_bytes;
 use crate::keyspace::watch::Touched;
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;
-use larder_resp::Reply;
+use larder_resp::{Args, Reply};
+use std::iter;
 use std::sync::Arc;
 
 /// Elements that a command may read or write where clients wait for their turn: about a millisecond's worth.
@@ -76,6 +77,11 @@ impl<'a> Context<'a> {
     /// The same for a command that walks over all keys, which are few or many.
     pub(crate) fn walks(&mut self) -> CommandResult {
         self.takes(if self.engine.is_beyond_cache() { u64::MAX } else { 0 })
+    }
+
+    /// Whether something of this many elements is made while no shard is held, by [`make`](Self::make).
+    pub(crate) fn makes_apart(&self, elements: u64) -> bool {
+        elements > MOMENT && self.place() != Place::Only
     }
 
     /// The same for a command that finds out while it has the value that it is to change.
@@ -141,6 +147,47 @@ impl<'a> Context<'a> {
         call(Some(&bytes), &mut self.reply)
     }
 
+    /// As [`with_value`](Self::with_value), for a command that changes as many elements as `plan` says, which looks at the value first and may find
+    /// what is to be done. If these are many, a clone is changed while no shard is held, and takes the place of the value.
+    pub(crate) fn change_long<T: Typed + Send + 'static, P: Send + 'static, R: Send + 'static>(
+        &mut self,
+        key: &Key<'_>,
+        plan: impl FnOnce(&T) -> (u64, P),
+        change: impl FnOnce(&mut T, P, &mut Reply<'_>) -> R + Send + 'static,
+    ) -> CommandResult<Option<R>> {
+        let place = self.place();
+        let mut change = Some(change);
+        let outcome = self.with_value(key, |value: &mut T, reply| {
+            let (elements, plan) = plan(value);
+            if place != Place::Only && elements > MOMENT {
+                return Ok(Err((value.clone(), plan)));
+            }
+            Ok(Ok(change.take().map(|change| change(value, plan, reply))))
+        })?;
+        let (mut value, plan) = match outcome {
+            Some(Err(copied)) => copied,
+            Some(Ok(result)) => return Ok(result),
+            None => return Ok(None),
+        };
+        let Some(change) = change else { return Ok(None) };
+        let protocol = self.reply.protocol();
+        let (value, result, reply) = self.make(u64::MAX, iter::once(key.bytes), move || {
+            let mut reply = Vec::new();
+            let result = change(&mut value, plan, &mut Reply::new(&mut reply, protocol));
+            (value, result, reply)
+        })?;
+        self.reply.raw(&reply);
+        let mut spent = None;
+        self.with_value(key, |held: &mut T, _| {
+            spent = Some(std::mem::replace(held, value));
+            Ok(())
+        })?;
+        if self.worker.long.made.is_some() {
+            self.worker.long.spent = spent.map(|spent| Box::new(spent) as Product);
+        }
+        Ok(Some(result))
+    }
+
     /// Something made of about this many elements, which are clones of the values of `keys`. See the module's comment: the command may be executed
     /// once more after this, so it has changed nothing yet, and asks for one thing only.
     pub(crate) fn make<'k, T: Send + 'static>(
@@ -149,13 +196,24 @@ impl<'a> Context<'a> {
         keys: impl Iterator<Item = &'k [u8]>,
         make: impl FnOnce() -> T + Send + 'static,
     ) -> CommandResult<T> {
+        self.make_of(Args::new(&[], &[]), elements, keys, |_| make())
+    }
+
+    /// The same for something that is made of the command's arguments.
+    pub(crate) fn make_of<'k, T: Send + 'static>(
+        &mut self,
+        args: Args<'_>,
+        elements: u64,
+        keys: impl Iterator<Item = &'k [u8]>,
+        make: impl FnOnce(Args<'_>) -> T + Send + 'static,
+    ) -> CommandResult<T> {
         if let Some(mut made) = self.worker.long.made.take() {
             let due_ms = self.due_ms();
             let is_void = queue::is_touched(&mut self.held, &made.keys, due_ms);
             let product = made.product.take().filter(|_| !is_void);
             self.worker.long.made = Some(made);
             let product = product.and_then(|product| product.downcast().ok());
-            return Ok(product.map_or_else(make, |product| *product));
+            return Ok(product.map_or_else(|| make(args), |product| *product));
         }
         // A miss that was told once would be told again.
         let place = if self.engine.wants_events(class::KEY_MISS) { Place::Only } else { self.place() };
@@ -164,13 +222,13 @@ impl<'a> Context<'a> {
             Place::Long if elements > MOMENT => {
                 let keys = self.watch_for_product(keys);
                 self.worker.long.wanted =
-                    Some(Wanted { keys, make: Box::new(move || Box::new(make()) as Product) });
+                    Some(Wanted { keys, make: Box::new(move |args| Box::new(make(args)) as Product) });
                 self.flow = Flow::Apart;
                 return Err(CommandError::Postponed);
             }
             _ => {}
         }
-        Ok(make())
+        Ok(make(args))
     }
 
     /// Has changes of keys noted from now on.

@@ -404,7 +404,7 @@ impl<'a> Context<'a> {
             self.notify(class::NEW, "new", key);
         }
         if compress {
-            self.engine.background.compress(self.db, key.bytes);
+            self.engine.background.compress(self.db, key);
         }
         if before != after {
             self.note_field_expiry(key, before, after);
@@ -557,7 +557,7 @@ impl<'a> Context<'a> {
             done
         });
         if compress {
-            self.engine.background.compress(self.db, key.bytes);
+            self.engine.background.compress(self.db, key);
         }
         done
     }

@@ -1,6 +1,7 @@
 //! What a thread remembers of a command that takes long; how it goes is in `long.rs`.
 
 use crate::clients::queue::Watched;
+use larder_resp::Args;
 use std::any::Any;
 
 /// What a thread does with a command that takes long.
@@ -23,20 +24,22 @@ pub(crate) struct LongState {
     pub(crate) wanted: Option<Wanted>,
     /// What has been made.
     pub(crate) made: Option<Made>,
+    /// What something that was made has taken the place of, to be freed after the shards have been let go.
+    pub(crate) spent: Option<Product>,
 }
 
-pub(super) type Product = Box<dyn Any + Send>;
+pub(crate) type Product = Box<dyn Any + Send>;
 
 /// Something that is to be made.
 pub(crate) struct Wanted {
-    pub(super) make: Box<dyn FnOnce() -> Product + Send>,
+    pub(super) make: Box<dyn FnOnce(Args<'_>) -> Product + Send>,
     pub(super) keys: Vec<Watched>,
 }
 
 impl Wanted {
-    /// Makes it.
-    pub(crate) fn make(self) -> Made {
-        Made { product: Some((self.make)()), keys: self.keys }
+    /// Makes it, for a command with these arguments.
+    pub(crate) fn make(self, args: Args<'_>) -> Made {
+        Made { product: Some((self.make)(args)), keys: self.keys }
     }
 }
 

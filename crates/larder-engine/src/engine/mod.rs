@@ -134,7 +134,7 @@ impl Engine {
         if is_node {
             gate.set_cluster();
         }
-        let (background, work) = Background::new();
+        let (background, work) = Background::new(options.threads);
         let engine = Arc::new_cyclic(|engine| Engine {
             acl,
             is_copy,

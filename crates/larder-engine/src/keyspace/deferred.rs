@@ -1,6 +1,7 @@
 //! Work that need not hold up a worker, on its way to the threads that do it: large values to be freed, lists with blocks to be
 //! compressed.
 
+use super::key::Key;
 use super::shard::Table;
 use larder_collections::key_table::OwnedValue;
 use larder_collections::value::Value;
@@ -32,10 +33,15 @@ pub(crate) type ListName = (usize, Box<[u8]>);
 /// A value whose drop frees more allocations than this is dropped in the background.
 pub(crate) const FREE_EFFORT_MAX: usize = 64;
 
+/// Workers that one thread of each kind works for.
+const WORKERS_PER_THREAD: usize = 4;
+const THREADS_MAX: usize = 4;
+
 /// The handles of the background threads.
 pub(crate) struct Background {
     garbage: Sender<Garbage>,
-    lists: Sender<ListName>,
+    /// One for each thread that compresses: a list has its own.
+    lists: Box<[Sender<ListName>]>,
     counts: Arc<Counts>,
     /// Lists already on the way to the compressor.
     queued: Arc<Mutex<HashSet<ListName>>>,
@@ -49,22 +55,30 @@ pub(crate) struct Counts {
 
 /// The other ends of the queues.
 pub(crate) struct Work {
-    pub to_drop: Receiver<Garbage>,
-    pub to_compress: Receiver<ListName>,
+    /// Shared by the threads that free.
+    pub to_drop: Arc<Mutex<Receiver<Garbage>>>,
+    /// One for each thread that compresses.
+    pub to_compress: Vec<Receiver<ListName>>,
     pub counts: Arc<Counts>,
     /// Lists whose names are in the queue.
     pub queued: Arc<Mutex<HashSet<ListName>>>,
 }
 
 impl Background {
-    /// The queues, and what the threads that work on them take.
-    pub(crate) fn new() -> (Self, Work) {
+    /// The queues, and what the threads that work on them take: one of each kind for every [`WORKERS_PER_THREAD`] of this many workers.
+    pub(crate) fn new(workers: usize) -> (Self, Work) {
+        let threads = workers.div_ceil(WORKERS_PER_THREAD).clamp(1, THREADS_MAX);
         let counts = Arc::new(Counts::default());
         let queued = Arc::new(Mutex::new(HashSet::new()));
         let (garbage, to_drop) = channel();
-        let (lists, to_compress) = channel();
-        let work = Work { to_drop, to_compress, counts: Arc::clone(&counts), queued: Arc::clone(&queued) };
-        (Background { garbage, lists, counts, queued }, work)
+        let (lists, to_compress): (Vec<_>, Vec<_>) = (0..threads).map(|_| channel()).unzip();
+        let work = Work {
+            to_drop: Arc::new(Mutex::new(to_drop)),
+            to_compress,
+            counts: Arc::clone(&counts),
+            queued: Arc::clone(&queued),
+        };
+        (Background { garbage, lists: lists.into(), counts, queued }, work)
     }
 
     /// Drops a value: here, or in the background when it is large and `lazily` allows it.
@@ -103,10 +117,10 @@ impl Background {
     }
 
     /// Compresses the inner blocks of a list soon.
-    pub(crate) fn compress(&self, db: usize, key: &[u8]) {
-        let name = (db, key.into());
+    pub(crate) fn compress(&self, db: usize, key: &Key<'_>) {
+        let name = (db, key.bytes.into());
         if self.queued.lock().insert(name) {
-            let _ = self.lists.send((db, key.into()));
+            let _ = self.lists[key.shard() % self.lists.len()].send((db, key.bytes.into()));
         }
     }
 

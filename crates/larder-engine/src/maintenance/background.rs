@@ -1,6 +1,6 @@
 //! Work that need not hold up a worker: freeing large values, and compressing the inner blocks of lists.
 //!
-//! Two threads. One drops what it is sent. The other takes the names of lists that have blocks to compress, fetches
+//! Two threads, or two for every four workers. One drops what it is sent. The other takes the names of lists that have blocks to compress, fetches
 //! those blocks as clones under the shard's lock, compresses them without any lock, and puts the results in place under
 //! the lock again if the blocks are still the same.
 //!
@@ -56,17 +56,24 @@ impl Engine {
 /// Starts the threads; they end when the engine is gone.
 fn start(engine: &Weak<Engine>, work: Work) {
     let Work { to_drop, to_compress, counts, queued } = work;
-    let (free_engine, pack_engine) = (Weak::clone(engine), Weak::clone(engine));
-    spawn("larder-free", move |_| free_all(&free_engine, &to_drop, &counts));
-    spawn("larder-pack", move |may_wait| compress_all(&pack_engine, &to_compress, &queued, may_wait));
+    for (at, names) in to_compress.into_iter().enumerate() {
+        let (free_engine, pack_engine) = (Weak::clone(engine), Weak::clone(engine));
+        let (to_drop, counts, queued) = (Arc::clone(&to_drop), Arc::clone(&counts), Arc::clone(&queued));
+        spawn("larder-free", at, move |_| free_all(&free_engine, &to_drop, &counts));
+        spawn("larder-pack", at, move |may_wait| compress_all(&pack_engine, &names, &queued, may_wait));
+    }
 }
 
-fn spawn(name: &str, run: impl FnOnce(&MayWait) + Send + 'static) {
-    spawn_background(name, run).expect("the system lets the process have two more threads");
+/// Starts the `at`-th thread of a kind.
+fn spawn(kind: &str, at: usize, run: impl FnOnce(&MayWait) + Send + 'static) {
+    let name = if at == 0 { kind.to_owned() } else { format!("{kind}-{at}") };
+    spawn_background(&name, run).expect("the system lets the process have some more threads");
 }
 
-fn free_all(engine: &Weak<Engine>, garbage: &Receiver<Garbage>, counts: &Counts) {
-    for item in garbage {
+fn free_all(engine: &Weak<Engine>, garbage: &Mutex<Receiver<Garbage>>, counts: &Counts) {
+    loop {
+        // Those who have nothing to do wait for their turn to wait.
+        let Ok(item) = garbage.lock().recv() else { return };
         panic_if_armed();
         let objects = item.objects();
         let evicted = if let Garbage::Evicted(_, bytes) = item { bytes } else { 0 };

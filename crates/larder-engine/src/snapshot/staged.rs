@@ -158,7 +158,7 @@ fn put_one(
     };
     let old = data.table_mut(db).put(key.hash, name, value, key.expire, key.access);
     if compress {
-        engine.background.compress(db, name);
+        engine.background.compress(db, &engine.key(name));
     }
     data.field_expiry.note(db, name, NEVER, soonest);
     old

@@ -216,7 +216,7 @@ pub fn meet(nodes: &[&Node]) {
 /// Waits until all nodes know each other, have links to each other, and find the cluster well.
 pub fn settle(nodes: &[&Node]) {
     let ids: Vec<String> = nodes.iter().map(|node| node.id()).collect();
-    until("all nodes know each other and are well", || {
+    let is_settled = holds_in_time(|| {
         nodes.iter().all(|node| {
             let known = node.ask("CLUSTER NODES");
             let is_linked = |id: &String| {
@@ -225,6 +225,8 @@ pub fn settle(nodes: &[&Node]) {
             node.info("cluster_state") == "ok" && ids.iter().all(is_linked)
         })
     });
+    let told = |node: &&Node| format!("{}\n{}", node.ask("CLUSTER INFO"), node.ask("CLUSTER NODES"));
+    assert!(is_settled, "not in time: all know each other:\n{}", nodes.iter().map(told).collect::<String>());
 }
 
 /// Makes a node that others know, and has no slots, a replica of another.
@@ -252,8 +254,21 @@ pub fn tag(seed: &str, is_wanted: impl Fn(u16) -> bool) -> String {
         .expect("some")
 }
 
-/// Executes a command wherever it is for, following redirections as clients do.
+/// Executes a command wherever it is for, following redirections as clients do. A node that gets no processor for a while finds the cluster down,
+/// and executes nothing: then it is tried again.
 pub fn routed(from: &Node, args: &[&str]) -> Value {
+    let mut reply = redirected(from, args);
+    let is_up = holds_in_time(|| {
+        if reply.text().starts_with("CLUSTERDOWN") {
+            reply = redirected(from, args);
+        }
+        !reply.text().starts_with("CLUSTERDOWN")
+    });
+    assert!(is_up, "the cluster stays down for {args:?}");
+    reply
+}
+
+fn redirected(from: &Node, args: &[&str]) -> Value {
     let mut client = from.client();
     let mut reply = client.cmd(args);
     for _ in 0..16 {

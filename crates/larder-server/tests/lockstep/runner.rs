@@ -7,7 +7,7 @@ use super::replies::{in_order, is_wrong_type, same, without_minus_zero};
 use super::rules::{Rule, normal, rule_of, rule_of_reply, subscribes};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
-use larder_testkit::{Client, Kind, Server, Value};
+use larder_testkit::{Client, Kind, Server, Value, wait_until};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -203,6 +203,10 @@ impl Lockstep {
         self.sorted = false;
         for side in &mut self.sides {
             side.clients.clear();
+            // One that waits would be served by the next sequence.
+            wait_until("clients of the last sequence are gone", || {
+                side.admin.ask("CLIENT LIST").text().lines().count() == 1
+            });
             side.messages = vec![Vec::new(); CONNECTIONS];
             side.clients.extend((0..CONNECTIONS).map(|_| side.server.client()));
             side.ids = side.clients.iter_mut().map(|client| client.ask("CLIENT ID").int()).collect();

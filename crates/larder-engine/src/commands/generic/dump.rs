@@ -12,9 +12,11 @@ use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
 use larder_collections::value::Value;
+use larder_packed::bytes::SharedBytes;
 use larder_rdb::read::Content;
 use larder_rdb::{Version, dump as payload};
 use larder_resp::Args;
+use std::iter;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The version that files and payloads are written in.
@@ -104,24 +106,56 @@ impl Options {
     }
 }
 
+/// How payloads are read.
+struct Decoding {
+    checks: payload::Checks,
+    options: larder_rdb::read::Options,
+}
+
+impl Decoding {
+    fn of(context: &Context<'_>) -> Self {
+        let version = context.engine.config.hot.rdb_version_check.get() == RdbVersionCheck::Strict;
+        Decoding {
+            checks: payload::Checks { sum: !context.engine.skips_checksums(), version },
+            options: rdb_options_of(&context.worker.thresholds, context.worker.list_options),
+        }
+    }
+
+    /// What is in a payload; that of a string lies in it, or in `room`.
+    fn borrowed<'b>(&self, bytes: &'b [u8], room: &'b mut Vec<u8>) -> CommandResult<Content<'b>> {
+        if !payload::verify(bytes, self.checks) {
+            return Err(CommandError::BAD_PAYLOAD);
+        }
+        match payload::restore_in(bytes, &self.options, room) {
+            Ok(Some(content)) => Ok(content),
+            _ => Err(CommandError::BAD_DATA_FORMAT),
+        }
+    }
+
+    /// What is in a payload that is large.
+    fn owned(&self, bytes: &[u8]) -> CommandResult<Value> {
+        Ok(match self.borrowed(bytes, &mut Vec::new())? {
+            Content::String(bytes) => Value::String(SharedBytes::new(bytes)),
+            Content::Value(value) => value,
+        })
+    }
+}
+
 pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let options = Options::parse(args.from(4))?;
     let key = context.key(args.at(1));
     if !options.replace && context.exists(&key) {
         return Err(CommandError::BUSY_KEY);
     }
-    context.takes(args.at(3).len() as u64 / PAYLOAD_BYTES)?;
     let ttl = u64::try_from(number::integer(&args[2])?).map_err(|_| CommandError::INVALID_TTL)?;
-    let bytes = args.at(3);
-    let checks_version = context.engine.config.hot.rdb_version_check.get() == RdbVersionCheck::Strict;
-    let checks = payload::Checks { sum: !context.engine.skips_checksums(), version: checks_version };
-    if !payload::verify(bytes, checks) {
-        return Err(CommandError::BAD_PAYLOAD);
-    }
-    let rdb_options = rdb_options_of(&context.worker.thresholds, context.worker.list_options);
+    let (bytes, decoding) = (args.at(3), Decoding::of(context));
+    let elements = bytes.len() as u64 / PAYLOAD_BYTES;
     let mut room = Vec::new();
-    let Ok(Some(content)) = payload::restore_in(bytes, &rdb_options, &mut room) else {
-        return Err(CommandError::BAD_DATA_FORMAT);
+    let content = if context.makes_apart(elements) {
+        let decode = move |args: Args<'_>| decoding.owned(args.at(3));
+        Content::Value(context.make_of(args, elements, iter::once(key.bytes), decode)??)
+    } else {
+        decoding.borrowed(bytes, &mut room)?
     };
     let now = context.now_ms();
     let expire_at_ms = match ttl {

@@ -78,10 +78,9 @@ impl Taken {
 fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResult {
     let mut rng = fork_rng(context);
     let mut taken = Taken::new(context);
-    let moment = context.moment();
-    let len = context.with_value(key, |set: &mut Set, reply| {
+    let plan = move |set: &Set| (count.min(set.len()), ());
+    let popped = context.change_long(key, plan, move |set: &mut Set, (), reply| {
         let len = set.len();
-        moment.allows(count.min(len))?;
         if count < len {
             reply.set(count as usize);
             for _ in 0..count {
@@ -93,23 +92,22 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
         } else {
             write_members(reply, set);
         }
-        Ok(len)
+        (len, taken)
     })?;
-    match len {
-        None => context.reply.set(0),
+    let Some((len, taken)) = popped else {
+        context.reply.set(0);
+        return Ok(());
+    };
+    if count >= len {
         // All are taken: the set goes as a whole, in the background if it is large.
-        Some(len) if count >= len => {
-            context.notify(class::SET, "spop", key);
-            context.delete(key);
-            // Deleting counts as one change.
-            context.worker.stats.dirty.add(len.saturating_sub(1));
-            context.propagate_instead(&[b"DEL", key.bytes]);
-        }
-        Some(_) if count > 0 => {
-            context.modified_by(key, count as usize);
-            context.notify(class::SET, "spop", key);
-        }
-        Some(_) => {}
+        context.notify(class::SET, "spop", key);
+        context.delete(key);
+        // Deleting counts as one change.
+        context.worker.stats.dirty.add(len.saturating_sub(1));
+        context.propagate_instead(&[b"DEL", key.bytes]);
+    } else if count > 0 {
+        context.modified_by(key, count as usize);
+        context.notify(class::SET, "spop", key);
     }
     taken.log(context, key);
     Ok(())

@@ -6,15 +6,18 @@ use crate::commands::list::range;
 use crate::context::Context;
 use crate::engine::notify::class;
 use crate::error::CommandResult;
+use crate::keyspace::key::Key;
 use crate::text::number;
 use larder_collections::sorted_set::{Order, SortedSet};
 use larder_resp::Args;
 use std::ops::Range;
 
 pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    remove_with(context, args, |set| {
+    let key = context.key(args.at(1));
+    let removed = context.with_value(&key, |set: &mut SortedSet, _| {
         Ok(args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64)
-    })
+    })?;
+    tell(context, &key, removed)
 }
 
 pub(super) fn zremrangebyrank(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -40,28 +43,25 @@ fn remove_found(
     args: Args<'_>,
     find: impl FnOnce(&SortedSet) -> Range<u64>,
 ) -> CommandResult {
-    let moment = context.moment();
-    remove_with(context, args, |set| {
+    let key = context.key(args.at(1));
+    let plan = |set: &SortedSet| {
         let ranks = find(set);
         let count = ranks.end - ranks.start;
-        moment.allows(count)?;
-        Ok(set.remove_ranks(ranks.start, count, |_, _| {}))
-    })
+        (count, (ranks.start, count))
+    };
+    let removed =
+        context.change_long(&key, plan, |set, (from, count), _| set.remove_ranks(from, count, |_, _| {}))?;
+    tell(context, &key, removed)
 }
 
-/// Replies with the number that `remove` returns; 0 when there is no such key.
-fn remove_with(
-    context: &mut Context<'_>,
-    args: Args<'_>,
-    remove: impl FnOnce(&mut SortedSet) -> CommandResult<u64>,
-) -> CommandResult {
-    let key = context.key(args.at(1));
-    let removed = context.with_value(&key, |set: &mut SortedSet, _| remove(set))?.unwrap_or(0);
+/// Replies with how many members have been removed; `None`: there is no such key.
+fn tell(context: &mut Context<'_>, key: &Key<'_>, removed: Option<u64>) -> CommandResult {
+    let removed = removed.unwrap_or(0);
     context.reply.int(removed as i64);
     if removed > 0 {
-        context.modified_by(&key, removed as usize);
-        context.notify(class::SORTED_SET, context.found.command.name, &key);
-        context.notify_emptied(&key);
+        context.modified_by(key, removed as usize);
+        context.notify(class::SORTED_SET, context.found.command.name, key);
+        context.notify_emptied(key);
     }
     Ok(())
 }
