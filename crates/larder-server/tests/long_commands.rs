@@ -64,6 +64,8 @@ const LONG: &[&str] = &[
     "GET string",
     "GETRANGE string 1 -1",
     "BITCOUNT string",
+    "BITOP NOT {b}not string",
+    "BITOP XOR string string {b}not none",
     "KEYS *",
     "SCAN 0 COUNT 1000000",
     "SORT {s}a ALPHA STORE {s}sorted",
@@ -135,7 +137,7 @@ fn they_answer_and_count_as_elsewhere() {
         assert_eq!(x, y, "{line}");
     }
     let digests = |client: &mut Client| {
-        let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream";
+        let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream string {b}not";
         client.ask(&format!("DEBUG DIGEST-VALUE {keys}")).items().iter().map(Value::text).collect::<Vec<_>>()
     };
     let here = digests(&mut a);

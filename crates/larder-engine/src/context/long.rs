@@ -32,6 +32,11 @@ pub(crate) const MOMENT: u64 = 10_000;
 /// Bytes of a string that take as long.
 const BYTES_MOMENT: usize = 4 << 20;
 
+/// How many elements take as long as this many bytes of strings.
+pub(crate) fn bytes_as_elements(bytes: usize) -> u64 {
+    bytes as u64 / (BYTES_MOMENT as u64 / MOMENT)
+}
+
 /// What a command may do where it is executed.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
@@ -177,15 +182,16 @@ impl<'a> Context<'a> {
             (value, result, reply)
         })?;
         self.reply.raw(&reply);
-        let mut spent = None;
-        self.with_value(key, |held: &mut T, _| {
-            spent = Some(std::mem::replace(held, value));
-            Ok(())
-        })?;
-        if self.worker.long.made.is_some() {
-            self.worker.long.spent = spent.map(|spent| Box::new(spent) as Product);
-        }
+        let spent = self.with_value(key, |held: &mut T, _| Ok(std::mem::replace(held, value)))?;
+        self.free_at_last(spent);
         Ok(Some(result))
+    }
+
+    /// Frees something that is large before the command is answered: when the shards have been let go, if this thread can.
+    pub(crate) fn free_at_last(&mut self, spent: impl Send + 'static) {
+        if self.place() == Place::Long {
+            self.worker.long.spent = Some(Box::new(spent));
+        }
     }
 
     /// Something made of about this many elements, which are clones of the values of `keys`. See the module's comment: the command may be executed

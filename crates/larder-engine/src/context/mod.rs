@@ -17,7 +17,7 @@ pub(crate) mod stream_replies;
 mod strings;
 mod typed;
 
-pub(crate) use long::MOMENT;
+pub(crate) use long::{MOMENT, bytes_as_elements};
 pub(crate) use typed::Typed;
 
 use crate::aof::effects::Effects;

@@ -24,11 +24,11 @@ pub(crate) struct LongState {
     pub(crate) wanted: Option<Wanted>,
     /// What has been made.
     pub(crate) made: Option<Made>,
-    /// What something that was made has taken the place of, to be freed after the shards have been let go.
-    pub(crate) spent: Option<Product>,
+    /// What is to be freed after the shards have been let go.
+    pub(crate) spent: Option<Box<dyn Any + Send>>,
 }
 
-pub(crate) type Product = Box<dyn Any + Send>;
+pub(super) type Product = Box<dyn Any + Send>;
 
 /// Something that is to be made.
 pub(crate) struct Wanted {

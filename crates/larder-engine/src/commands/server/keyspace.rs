@@ -23,7 +23,7 @@ pub(super) fn dbsize(context: &mut Context<'_>, _args: Args<'_>) -> CommandResul
 pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let background = parse_mode(context, args)?;
     let db = context.db;
-    flush(context, &[db], background);
+    flush(context, &[db], background)?;
     // Also when it was empty: where the log is read it may not be.
     context.propagate_instead(&[b"FLUSHDB"]);
     context.reply.ok();
@@ -33,7 +33,7 @@ pub(super) fn flushdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let background = parse_mode(context, args)?;
     let databases: Vec<usize> = (0..context.engine.database_count()).collect();
-    flush(context, &databases, background);
+    flush(context, &databases, background)?;
     context.propagate_instead(&[b"FLUSHALL"]);
     context.worker.flushed = !context.session.replays;
     context.reply.ok();
@@ -51,7 +51,10 @@ fn parse_mode(context: &Context<'_>, args: Args<'_>) -> CommandResult<bool> {
 }
 
 /// Empties databases. All shards are held.
-fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
+fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) -> CommandResult {
+    if !background {
+        context.walks()?;
+    }
     let (mut old, mut removed, engine) = (Vec::new(), 0, context.engine);
     let due_ms = context.due_ms();
     engine.cluster.migrations.fail_all("Data was flushed", |_| true);
@@ -78,7 +81,10 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) {
     context.worker.stats.dirty.add(removed);
     if background {
         context.engine.background.discard_tables(old);
+    } else {
+        context.free_at_last(old);
     }
+    Ok(())
 }
 
 pub(super) fn swapdb(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
