@@ -15,7 +15,8 @@ use crate::packet::{
 use std::sync::Arc;
 
 /// What this node can do, said in every header.
-const ABILITIES: NodeFlags = NodeFlags(NodeFlags::EXTENSIONS.0 | NodeFlags::LIGHT_PUBLISH.0);
+const ABILITIES: NodeFlags =
+    NodeFlags(NodeFlags::EXTENSIONS.0 | NodeFlags::LIGHT_PUBLISH.0 | NodeFlags::LIGHT_MODULE.0);
 
 /// Entries of gossip in a packet, at least.
 const GOSSIP_MIN: usize = 3;

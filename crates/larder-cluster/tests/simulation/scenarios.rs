@@ -345,3 +345,30 @@ fn clocks_that_differ_do_no_harm() {
         world.nodes[at].skew = world.rng.i64(-1_000_000..1_000_000);
     }
 }
+
+/// One node takes another in, and is not taken in by it: that one has given its handshake up. It is asked again.
+#[test]
+fn a_node_that_has_given_a_handshake_up_is_met_again() {
+    for seed in 0..10 {
+        let mut world = World::new(2, seed, TIMEOUT);
+        for (at, slots) in [(0, "0 8191"), (1, "8192 16383")] {
+            world.must(at, &format!("SET-CONFIG-EPOCH {}", at + 1));
+            world.must(at, &format!("ADDSLOTSRANGE {slots}"));
+        }
+        meet(&mut world, 0, 1);
+        let [first, other] = [0, 1].map(|at| world.id(at));
+        until(&mut world, "the first one knows the other", |world| {
+            flags(world, 0, other).is_some_and(|flags| !flags.has(NodeFlags::HANDSHAKE))
+        });
+        until(&mut world, "the other one has given up", |world| {
+            for id in world.network.of(Some(1)) {
+                if world.network.connections[&id].ends[0].node == 1 {
+                    world.break_connection(id);
+                }
+            }
+            world.cluster(1).table().len() == 1
+        });
+        assert_eq!(flags(&world, 1, first), None);
+        settle(&mut world, BOUND);
+    }
+}
