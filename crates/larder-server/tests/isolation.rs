@@ -115,3 +115,21 @@ fn each_command_that_was_put_aside_is_executed_once() {
     }
     assert_eq!(free.ask("GET kept").text(), "60");
 }
+
+/// A large reply goes out in turns. What is left of it when its client's next command is a script that takes long, beside which others are
+/// served, goes out afterwards.
+#[test]
+fn the_rest_of_a_large_reply_is_sent_after_a_script() {
+    let server = Server::larder(&["--threads", "1", "--busy-reply-threshold", "1"]);
+    let mut client = server.client();
+    let value = "v".repeat(400_000);
+    assert_eq!(client.cmd(&["SET", "key", &value]).text(), "OK");
+    for round in 0..5 {
+        // Another script each time: one that is known to take long is executed elsewhere.
+        let script = format!("local n = {round} for i = 1, 5000000 do n = n + 1 end return n");
+        client.send_all(&[&["GET", "key"][..], &["EVAL", &script, "0"], &["GET", "key"]]);
+        assert!(read(&mut client).text() == value);
+        assert_eq!(read(&mut client).int(), 5_000_000 + round);
+        assert!(read(&mut client).text() == value);
+    }
+}

@@ -329,6 +329,25 @@ fn large_payloads_are_restored() {
     }
 }
 
+/// Large databases are emptied at once, and freed while no shard is held.
+#[test]
+fn large_databases_are_flushed() {
+    let server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);
+    let (mut client, mut watcher) = (server.client(), server.client());
+    for command in ["FLUSHDB SYNC", "FLUSHALL SYNC", "FLUSHALL ASYNC"] {
+        assert_eq!(client.ask("DEBUG POPULATE 200000").text(), "OK");
+        for line in ["WATCH key:7", "MULTI", "PING"] {
+            assert!(!watcher.ask(line).is_error(), "{line}");
+        }
+        assert_eq!(client.ask(command).text(), "OK");
+        assert_eq!(client.ask("DBSIZE").int(), 0, "{command}");
+        assert_eq!(watcher.ask("EXEC"), Value::NullArray, "{command}");
+        client.ask("SET after 1");
+        assert_eq!(client.ask("DEBUG LOADAOF").text(), "OK");
+        assert_eq!(client.ask("KEYS *").items().len(), 1, "{command}");
+    }
+}
+
 /// Monitors are shown each command once, however often it is tried.
 #[test]
 fn monitors_see_them_once() {

@@ -75,6 +75,15 @@ pub struct Unsent {
     pub hard_bytes_min: u64,
 }
 
+/// What has been sent in a turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Flushed {
+    /// How much it is.
+    pub bytes: usize,
+    /// The socket takes no more for now.
+    pub is_full: bool,
+}
+
 /// What a connection has to send.
 #[derive(Default)]
 pub struct Output {
@@ -153,36 +162,44 @@ impl Output {
         self.push(Chunk::Own(tail));
     }
 
-    /// Sends what the socket takes. `Ok(false)`: it takes no more for now.
-    pub fn flush(&mut self, stream: &mut Stream, pool: &mut Pool) -> io::Result<(usize, bool)> {
-        let mut total = 0;
-        while !self.is_empty() {
-            let result = if self.chain.is_empty() {
-                stream.write(&self.tail[self.sent..])
-            } else {
-                self.write_chain(stream)
-            };
-            match result {
+    /// Sends what the socket takes, but no more than this many bytes: others wait for their turn.
+    pub fn flush(&mut self, stream: &mut Stream, pool: &mut Pool, bytes_max: usize) -> io::Result<Flushed> {
+        let mut flushed = Flushed { bytes: 0, is_full: false };
+        while !self.is_empty() && flushed.bytes < bytes_max {
+            match self.write_some(stream, bytes_max - flushed.bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => {
-                    total += n;
+                    flushed.bytes += n;
                     self.advance(n, pool);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((total, false)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    flushed.is_full = true;
+                    break;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok((total, true))
+        Ok(flushed)
     }
 
-    fn write_chain(&self, stream: &mut Stream) -> io::Result<usize> {
+    fn write_some(&self, stream: &mut Stream, bytes_max: usize) -> io::Result<usize> {
+        if self.chain.is_empty() {
+            let unsent = &self.tail[self.sent..];
+            return stream.write(&unsent[..unsent.len().min(bytes_max)]);
+        }
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-        let mut count = 0;
+        let (mut count, mut left) = (0, bytes_max);
         let tail = (!self.tail.is_empty()).then_some(self.tail.as_slice());
-        for (i, bytes) in self.chain.iter().map(Chunk::bytes).chain(tail).take(SLICES_MAX).enumerate() {
-            slices[i] = IoSlice::new(if i == 0 { &bytes[self.sent..] } else { bytes });
+        for bytes in self.chain.iter().map(Chunk::bytes).chain(tail).take(SLICES_MAX) {
+            let unsent = if count == 0 { &bytes[self.sent..] } else { bytes };
+            let part = &unsent[..unsent.len().min(left)];
+            slices[count] = IoSlice::new(part);
             count += 1;
+            left -= part.len();
+            if left == 0 {
+                break;
+            }
         }
         stream.write_vectored(&slices[..count])
     }
@@ -248,16 +265,17 @@ mod tests {
                 output.tail.extend_from_slice(&bytes);
                 output.settle();
             }
-            let before = output.len();
-            let (sent, done) = output.flush(&mut near, &mut pool).unwrap();
-            assert_eq!(output.len(), before - sent, "SEED={seed}");
-            assert_eq!(done, output.is_empty(), "SEED={seed}");
+            let (before, bytes_max) = (output.len(), rng.usize(1..100_000));
+            let Flushed { bytes, is_full } = output.flush(&mut near, &mut pool, bytes_max).unwrap();
+            assert_eq!(output.len(), before - bytes, "SEED={seed}");
+            assert!(bytes <= bytes_max, "SEED={seed}");
+            assert!(is_full || bytes == bytes_max || output.is_empty(), "SEED={seed}");
             let mut part = vec![0; rng.usize(1..40_000)];
             let n = far.read(&mut part).unwrap_or(0);
             got.extend_from_slice(&part[..n]);
         }
         while got.len() < expected.len() {
-            output.flush(&mut near, &mut pool).unwrap();
+            output.flush(&mut near, &mut pool, usize::MAX).unwrap();
             let mut part = vec![0; 65536];
             let n = far.read(&mut part).unwrap_or(0);
             got.extend_from_slice(&part[..n]);

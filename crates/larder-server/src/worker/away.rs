@@ -22,6 +22,12 @@ impl EventLoop {
     pub(super) fn send_away(&mut self) {
         for slot in std::mem::take(&mut self.leaving) {
             let Some(mut connection) = self.slots.take(slot) else { continue };
+            if connection.flags.dirty {
+                // More than a turn's worth is sent first.
+                self.leaving.push(slot);
+                self.slots.put(slot, connection);
+                continue;
+            }
             match connection.away.take() {
                 Some(args) => {
                     connection.output.open(&mut self.pool);

@@ -1,6 +1,6 @@
 //! Sending replies at the end of a round, and the limits on those that are not read.
 
-use super::{EventLoop, Hangup};
+use super::{EventLoop, Hangup, OUTPUT_TURN_BYTES};
 use crate::connection::Connection;
 use larder_engine::assert_no_shard_is_held;
 use larder_engine::config::AppendFsync;
@@ -12,20 +12,32 @@ use std::sync::atomic::Ordering::{self, Relaxed};
 const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
 
 impl EventLoop {
-    /// Sends the output of every dirty connection.
+    /// Sends the output of every dirty connection, a turn's worth. Those who have more to be sent at once stay dirty.
     pub(super) fn flush_dirty(&mut self) {
         assert_no_shard_is_held("writes to sockets");
         let mut dirty = std::mem::take(&mut self.dirty);
-        for slot in dirty.drain(..) {
-            let Some(mut connection) = self.slots.take(slot) else { continue };
+        dirty.retain(|&slot| {
+            let Some(mut connection) = self.slots.take(slot) else { return false };
             connection.flags.dirty = false;
-            match self.flush(slot, &mut connection) {
-                Ok(()) => self.slots.put(slot, connection),
-                Err(Hangup) => self.close(slot, connection),
+            if self.flush(slot, &mut connection).is_err() {
+                self.close(slot, connection);
+                return false;
             }
-        }
+            let flags = &mut connection.flags;
+            flags.dirty = flags.writable && !flags.held && !connection.output.is_empty();
+            let stays = flags.dirty;
+            self.slots.put(slot, connection);
+            stays
+        });
         self.dirty = dirty;
         self.worker.forget_unsent();
+    }
+
+    /// Sends what sockets take of all output: there is no next turn.
+    pub(super) fn flush_at_last(&mut self) {
+        while !self.dirty.is_empty() {
+            self.flush_dirty();
+        }
     }
 
     fn flush(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
@@ -35,26 +47,27 @@ impl EventLoop {
         }
         if connection.flags.writable {
             let Connection { output, stream, .. } = &mut *connection;
-            let (sent, done) = output.flush(stream, &mut self.pool).map_err(|_| Hangup)?;
-            connection.flags.writable = done;
-            if done == std::mem::replace(&mut connection.flags.watches_writes, !done) {
+            let flushed = output.flush(stream, &mut self.pool, OUTPUT_TURN_BYTES).map_err(|_| Hangup)?;
+            connection.flags.writable = !flushed.is_full;
+            let watched = std::mem::replace(&mut connection.flags.watches_writes, flushed.is_full);
+            if watched != flushed.is_full {
                 connection
                     .stream
-                    .watch_writes(self.poll.registry(), Token(slot), !done)
+                    .watch_writes(self.poll.registry(), Token(slot), flushed.is_full)
                     .map_err(|_| Hangup)?;
             }
             self.worker.stats().writes.add(1);
-            self.worker.stats().net_out.add(sent as u64);
-            connection.session.shared().add_net_out(sent);
-            if sent > 0 && !done {
-                Self::touch(connection);
-            }
-            if done {
+            self.worker.stats().net_out.add(flushed.bytes as u64);
+            connection.session.shared().add_net_out(flushed.bytes);
+            if connection.output.is_empty() {
                 self.sent_all(connection);
                 if connection.flags.joins {
                     self.join_sync(connection)?;
                 }
                 return if connection.flags.closing { Err(Hangup) } else { Ok(()) };
+            }
+            if flushed.bytes > 0 {
+                Self::touch(connection);
             }
         }
         self.report_output(connection);

@@ -209,7 +209,7 @@ impl EventLoop {
             }
             self.worker.stats().loop_ns.add(woken.elapsed().as_nanos() as u64);
         }
-        self.flush_dirty();
+        self.flush_at_last();
     }
 
     fn post(&self) -> &Post {

@@ -35,6 +35,12 @@ impl EventLoop {
     }
 
     fn serve(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
+        let flags = &mut connection.flags;
+        if flags.dirty && flags.writable && connection.output.len() > OUTPUT_TURN_BYTES {
+            // Its socket takes what it has been answered: that goes out first.
+            self.schedule(slot, flags);
+            return Ok(());
+        }
         if connection.flags.backlog && connection.runs() {
             self.run_pending(slot, connection)?;
         }

@@ -55,9 +55,14 @@ impl EventLoop {
         }
         self.spare = Some(std::mem::replace(&mut self.worker, worker));
         self.absent -= 1;
-        if std::mem::take(&mut self.in_round) || debugs {
-            connection.flags.readable = true;
-            connection.flags.writable = true;
+        let had_rounds = std::mem::take(&mut self.in_round);
+        let flags = &mut connection.flags;
+        if had_rounds || debugs {
+            (flags.readable, flags.writable) = (true, true);
+        }
+        if had_rounds {
+            // What it was listed for has passed it by.
+            (flags.dirty, flags.held) = (false, false);
         }
         flow
     }
@@ -70,7 +75,8 @@ impl EventLoop {
             // The connection that runs the script still needs the bytes in the old one.
             self.scratch.resize(READ_BYTES, 0);
         }
-        let patience = if self.list.is_empty() { patience } else { Duration::ZERO };
+        let is_idle = self.list.is_empty() && self.dirty.is_empty();
+        let patience = if is_idle { patience } else { Duration::ZERO };
         let mut events = Events::with_capacity(EVENTS_MAX);
         if self.poll.poll(&mut events, Some(patience)).is_ok() {
             self.iteration(&events);
