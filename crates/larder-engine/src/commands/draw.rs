@@ -25,6 +25,7 @@ pub(crate) fn draw_repeatedly<'a>(
     if count > DRAWS_MAX {
         return Err(CommandError::OUT_OF_RANGE);
     }
+    context.takes(count)?;
     context.let_go();
     let reply = &mut context.reply;
     let mark = reply.mark();

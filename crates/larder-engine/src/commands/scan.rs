@@ -1,7 +1,7 @@
 //! What the scanning commands have in common: the cursor, COUNT and MATCH, and the reply of a step.
 
 use crate::commands::cursor::{conceal, reveal};
-use crate::context::Context;
+use crate::context::{Context, MOMENT};
 use crate::error::{CommandError, CommandResult};
 use crate::text::word::is_word;
 use crate::text::{glob, number};
@@ -130,6 +130,16 @@ pub(crate) fn delete_overdue(context: &mut Context<'_>, shard: usize, names: &[V
 /// The position that a cursor stands for.
 pub(crate) fn parse_cursor(arg: &[u8]) -> CommandResult<u64> {
     number::parse_u64_of_c(arg).map(reveal).ok_or(CommandError::INVALID_CURSOR)
+}
+
+/// About how many elements a step looks at, if these are many: of a collection of this length, with these options.
+pub(crate) fn asked(options: Args<'_>, len: u64) -> u64 {
+    if len <= MOMENT {
+        return 0;
+    }
+    let at = options.iter().position(|word| is_word(word, "count"));
+    let count = at.and_then(|at| number::integer(options.get(at + 1)?).ok());
+    count.map_or(0, |count| len.min(count.max(0) as u64))
 }
 
 /// Replies with a step: `step` writes the items and returns the next position and the number of items.

@@ -6,7 +6,7 @@ use super::request::{Request, Target, Verb, With};
 use super::shape::Shape;
 use super::{write_distance, write_position};
 use crate::commands::sorted_set::Stored;
-use crate::context::Context;
+use crate::context::{Context, MOMENT};
 use crate::error::CommandResult;
 use larder_collections::sorted_set::{Bound, Order, SortedSet};
 use larder_resp::{Args, Reply};
@@ -61,7 +61,12 @@ fn search(
     let mut found = Hits::default();
     if let (Some(set), Some(shape)) = (&set, &request.shape) {
         let enough = if request.any { request.count } else { None };
-        found.collect(set, shape, enough.unwrap_or(usize::MAX));
+        let enough = enough.unwrap_or(usize::MAX);
+        if set.len() > MOMENT {
+            let work = candidates(set, shape).min(enough as u64);
+            if request.target.is_some() { context.takes(work)? } else { context.reads(work)? }
+        }
+        found.collect(set, shape, enough);
     }
     found.arrange(&request);
     match request.target {
@@ -71,13 +76,22 @@ fn search(
     Ok(())
 }
 
+/// How many members are looked at. O(log n).
+fn candidates(set: &SortedSet, shape: &Shape) -> u64 {
+    cover(shape).into_iter().map(|bounds| ranks(set, bounds)).map(|ranks| ranks.end - ranks.start).sum()
+}
+
+/// Of the members with scores from one on and below another.
+fn ranks(set: &SortedSet, (from, to): (f64, f64)) -> Range<u64> {
+    set.ranks(&Bound::BeforeScore(from), &Bound::BeforeScore(to))
+}
+
 impl Hits {
     /// Adds the members of a set inside a shape, until there are enough.
     fn collect(&mut self, set: &SortedSet, shape: &Shape, enough: usize) {
         let limits = shape.limits();
-        for (from, to) in cover(shape) {
-            let ranks = set.ranks(&Bound::BeforeScore(from), &Bound::BeforeScore(to));
-            let _ = set.visit(ranks, Order::Ascending, |score, member| {
+        for bounds in cover(shape) {
+            let _ = set.visit(ranks(set, bounds), Order::Ascending, |score, member| {
                 let position = Position::of_score(score);
                 if limits.exclude(&position) {
                     return ControlFlow::Continue(());

@@ -1,6 +1,6 @@
 //! SSCAN.
 
-use crate::commands::scan::{Scan, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, asked, parse_cursor, reply_step};
 use crate::context::Context;
 use crate::context::replies::element_bytes;
 use crate::error::CommandResult;
@@ -11,11 +11,15 @@ pub(super) fn sscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let cursor = parse_cursor(&args[2])?;
     let key = context.key(args.at(1));
     reply_step(context, |context, items| {
-        context.read_value(&key, |set: Option<&Set>, _| {
+        let mut step = (0, 0);
+        let work = |set: &Set| asked(args.from(3), set.len());
+        context.read_long(&key, work, |set, _| {
             // Without a key, the other arguments do not matter.
-            let Some(set) = set else { return Ok((0, 0)) };
-            Ok(collect(set, cursor, &Scan::parse_plain(args.from(3))?, items))
-        })
+            let Some(set) = set else { return Ok(()) };
+            step = collect(set, cursor, &Scan::parse_plain(args.from(3))?, items);
+            Ok(())
+        })?;
+        Ok(step)
     })
 }
 

@@ -2,12 +2,13 @@
 
 use super::add::is_sorted_set;
 use crate::commands::list::{PopMany, timeout_ms, wait_or};
-use crate::context::Context;
+use crate::context::{Context, MOMENT};
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking::{self, PopForm};
 use crate::keyspace::waiting::{BlockedOp, Extreme};
 use crate::text::number;
 use crate::text::word::is_word;
+use larder_collections::sorted_set::SortedSet;
 use larder_resp::{Args, Reply};
 
 pub(super) fn zpopmin(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -28,6 +29,11 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, extreme: Extreme) -> CommandRe
     if !is_sorted_set(context, args.at(1))? || count == Some(0) {
         context.reply.array(0);
         return Ok(());
+    }
+    if count.is_some_and(|count| count > MOMENT) {
+        let key = context.key(args.at(1));
+        let len = context.with_value(&key, |set: &mut SortedSet, _| Ok(set.len()))?;
+        context.takes(count.min(len).unwrap_or(0))?;
     }
     write_popped(context, args.at(1), extreme, count.unwrap_or(1), form)
 }

@@ -228,12 +228,11 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         }
         at += 1;
     }
-    let effects = Effects::new(context, args.at(1));
+    let (effects, moment) = (Effects::new(context, args.at(1)), context.moment());
     let done = with_scratch(context, |context, scratch| {
         with_looked_up(context, &key, |stream, reply| {
-            if stream.group(&args[2]).is_none() {
-                return Err(no_group(args.at(1), args.at(2)));
-            }
+            let Some(group) = stream.group(&args[2]) else { return Err(no_group(args.at(1), args.at(2))) };
+            moment.allows(count.min(group.pending_len()))?;
             let claim = Claim::start(stream, &args[2], &args[3], options, effects);
             Ok(claim_idle(claim, start, count, reply, scratch))
         })

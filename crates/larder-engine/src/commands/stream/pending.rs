@@ -44,7 +44,11 @@ pub(super) fn xpending(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let filter = Filter::parse(args)?;
     let (key, now) = (context.key(args.at(1)), context.now_ms());
     with_scratch(context, |context, scratch| {
-        context.read_value(&key, |stream: Option<&Stream>, reply| {
+        let work = |stream: &Stream| {
+            let group = stream.group(&args[2]);
+            group.zip(filter.as_ref()).map_or(0, |(group, filter)| filter.count.min(group.pending_len()))
+        };
+        context.read_long(&key, work, |stream, reply| {
             let group = stream.and_then(|stream| stream.group(&args[2]));
             let group = group.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
             match &filter {

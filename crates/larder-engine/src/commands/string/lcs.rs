@@ -14,6 +14,9 @@ const TOO_LONG: CommandError = CommandError::Fixed("ERR String too long for LCS"
 const TOO_MUCH_MEMORY: CommandError =
     CommandError::Fixed("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
 
+/// Cells of the table that take as long as an element of a collection.
+const CELLS_PER_ELEMENT: u64 = 40;
+
 #[derive(Default)]
 struct Options {
     len: bool,
@@ -35,6 +38,7 @@ pub(super) fn lcs(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (a, b) = (a.as_ref().map_err(Clone::clone)?, b.as_ref().map_err(Clone::clone)?);
     let options = parse(args.from(3))?;
     let cells = check_size(context, a.len(), b.len())?;
+    context.reads(cells as u64 / CELLS_PER_ELEMENT)?;
     let lengths = Lengths::compute(a, b, cells);
     write(&mut context.reply, &options, &lengths, a, b);
     Ok(())
