@@ -30,6 +30,8 @@ fn fill(client: &mut Client) {
         client.send(&["XADD", "stream", &format!("{}-1", n + 1), "f", "v"]);
     }
     (0..MANY / 2).for_each(|_| drop(client.read().expect("a reply")));
+    client.ask("XGROUP CREATE stream group 0");
+    assert_eq!(client.ask("XREADGROUP GROUP group one COUNT 14000 STREAMS stream >").items().len(), 1);
     client.cmd(&["SET".to_owned(), "string".to_owned(), "text ".repeat(2 << 20)]);
 }
 
@@ -80,8 +82,6 @@ const LONG: &[&str] = &[
     "ZPOPMIN {z}b 11000",
     "GEOSEARCH geo FROMLONLAT 75.5 35.25 BYRADIUS 4000 km ASC COUNT 11000",
     "GEOSEARCHSTORE near geo FROMLONLAT 75.5 35.25 BYRADIUS 4000 km ASC",
-    "XGROUP CREATE stream group 0",
-    "XREADGROUP GROUP group one COUNT 14000 STREAMS stream >",
     "XAUTOCLAIM stream group two 0 0 COUNT 12000 JUSTID",
     "SORT {s}a ALPHA STORE {s}sorted",
     "SORT list",
