@@ -265,6 +265,8 @@ def scenario_syslog(system):
             process = system.start("--port", str(port), "--supervised", "no", "--save", "", "--syslog-enabled", "yes", "--syslog-ident",
                                    "pantry", "--syslog-facility", "local3")
             line = log.recv(4096).decode()
+            # Signals are not caught before it serves.
+            until("the server answers", lambda: answers(port))
             code, text = ended(process)
             assert code == 0, text
             # Facility 19 (local3) times 8, and a severity below 8.
