@@ -111,16 +111,13 @@ impl<'a> Context<'a> {
         f: impl FnOnce(Option<&T>, &mut Reply<'a>) -> CommandResult,
     ) -> CommandResult {
         let place = self.place();
-        let mut f = Some(f);
-        let mut call =
-            |value: Option<&T>, reply: &mut Reply<'a>| f.take().map_or(Ok(()), |f| f(value, reply));
-        let clone = self.read_value(key, |value: Option<&T>, reply| match value {
-            Some(value) if place != Place::Only && count(value) > MOMENT => Ok(Some(value.clone())),
-            value => call(value, reply).map(|()| None),
+        let left = self.read_value(key, |value: Option<&T>, reply| match value {
+            Some(value) if place != Place::Only && count(value) > MOMENT => Ok(Some((value.clone(), f))),
+            value => f(value, reply).map(|()| None),
         })?;
-        let Some(value) = clone else { return Ok(()) };
+        let Some((value, f)) = left else { return Ok(()) };
         self.reads(u64::MAX)?;
-        call(Some(&value), &mut self.reply)
+        f(Some(&value), &mut self.reply)
     }
 
     /// As [`read_string`](Self::read_string), for a command that works on as many bytes of it as `count` says, in the same way.
@@ -132,24 +129,21 @@ impl<'a> Context<'a> {
         f: impl FnOnce(Option<&[u8]>, &mut Reply<'a>) -> CommandResult,
     ) -> CommandResult {
         let place = self.place();
-        let mut f = Some(f);
-        let mut call =
-            |bytes: Option<&[u8]>, reply: &mut Reply<'a>| f.take().map_or(Ok(()), |f| f(bytes, reply));
-        let clone = self.read(key, |entry, reply| {
-            let Some(entry) = entry else { return call(None, reply).map(|()| None) };
+        let left = self.read(key, |entry, reply| {
+            let Some(entry) = entry else { return f(None, reply).map(|()| None) };
             let value = entry.value();
             if let ValueRef::Out(value) = &value
                 && let Value::String(bytes) = &**value
                 && place != Place::Only
                 && count(bytes) > BYTES_MOMENT
             {
-                return Ok(Some(bytes.clone()));
+                return Ok(Some((bytes.clone(), f)));
             }
-            call(Some(string_bytes(&value)?), reply).map(|()| None)
+            f(Some(string_bytes(&value)?), reply).map(|()| None)
         })?;
-        let Some(bytes) = clone else { return Ok(()) };
+        let Some((bytes, f)) = left else { return Ok(()) };
         self.reads(u64::MAX)?;
-        call(Some(&bytes), &mut self.reply)
+        f(Some(&bytes), &mut self.reply)
     }
 
     /// As [`with_value`](Self::with_value), for a command that changes as many elements as `plan` says, which looks at the value first and may find
@@ -161,20 +155,16 @@ impl<'a> Context<'a> {
         change: impl FnOnce(&mut T, P, &mut Reply<'_>) -> R + Send + 'static,
     ) -> CommandResult<Option<R>> {
         let place = self.place();
-        let mut change = Some(change);
         let outcome = self.with_value(key, |value: &mut T, reply| {
             let (elements, plan) = plan(value);
-            if place != Place::Only && elements > MOMENT {
-                return Ok(Err((value.clone(), plan)));
-            }
-            Ok(Ok(change.take().map(|change| change(value, plan, reply))))
+            let is_long = place != Place::Only && elements > MOMENT;
+            Ok(if is_long { Err((value.clone(), plan, change)) } else { Ok(change(value, plan, reply)) })
         })?;
-        let (mut value, plan) = match outcome {
-            Some(Err(copied)) => copied,
-            Some(Ok(result)) => return Ok(result),
+        let (mut value, plan, change) = match outcome {
+            Some(Err(left)) => left,
+            Some(Ok(result)) => return Ok(Some(result)),
             None => return Ok(None),
         };
-        let Some(change) = change else { return Ok(None) };
         let protocol = self.reply.protocol();
         let (value, result, reply) = self.make(u64::MAX, iter::once(key.bytes), move || {
             let mut reply = Vec::new();

@@ -25,10 +25,10 @@ pub(crate) struct LongState {
     /// What has been made.
     pub(crate) made: Option<Made>,
     /// What is to be freed after the shards have been let go.
-    pub(crate) spent: Option<Box<dyn Any + Send>>,
+    pub(crate) spent: Option<Product>,
 }
 
-pub(super) type Product = Box<dyn Any + Send>;
+pub(crate) type Product = Box<dyn Any + Send>;
 
 /// Something that is to be made.
 pub(crate) struct Wanted {

@@ -1,7 +1,7 @@
 //! DUMP and RESTORE: values as bytes that other servers of this protocol understand.
 
 use crate::config::RdbVersionCheck;
-use crate::context::{Context, MOMENT, inline};
+use crate::context::{Context, MOMENT, bytes_as_elements, inline};
 use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::engine::removal::Cause;
@@ -61,9 +61,8 @@ pub(super) fn dump(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 /// How many elements a value counts as: a string as those that take as long to copy.
 fn work(value: &Value) -> u64 {
-    const STRING_BYTES: usize = 512;
     match value {
-        Value::String(bytes) => (bytes.len() / STRING_BYTES) as u64,
+        Value::String(bytes) => bytes_as_elements(bytes.len()),
         collection => collection.elements(),
     }
 }

@@ -62,11 +62,12 @@ fn search(
     if let (Some(set), Some(shape)) = (&set, &request.shape) {
         let enough = if request.any { request.count } else { None };
         let enough = enough.unwrap_or(usize::MAX);
+        let areas = cover(shape);
         if set.len() > MOMENT {
-            let work = candidates(set, shape).min(enough as u64);
+            let work = candidates(set, &areas).min(enough as u64);
             if request.target.is_some() { context.takes(work)? } else { context.reads(work)? }
         }
-        found.collect(set, shape, enough);
+        found.collect(set, shape, &areas, enough);
     }
     found.arrange(&request);
     match request.target {
@@ -76,22 +77,22 @@ fn search(
     Ok(())
 }
 
-/// How many members are looked at. O(log n).
-fn candidates(set: &SortedSet, shape: &Shape) -> u64 {
-    cover(shape).into_iter().map(|bounds| ranks(set, bounds)).map(|ranks| ranks.end - ranks.start).sum()
+/// How many members are in areas that cover a shape. O(log n).
+fn candidates(set: &SortedSet, areas: &[(f64, f64)]) -> u64 {
+    areas.iter().map(|&area| ranks(set, area)).map(|ranks| ranks.end - ranks.start).sum()
 }
 
-/// Of the members with scores from one on and below another.
+/// Those of the members of an area: with scores from one on and below another.
 fn ranks(set: &SortedSet, (from, to): (f64, f64)) -> Range<u64> {
     set.ranks(&Bound::BeforeScore(from), &Bound::BeforeScore(to))
 }
 
 impl Hits {
-    /// Adds the members of a set inside a shape, until there are enough.
-    fn collect(&mut self, set: &SortedSet, shape: &Shape, enough: usize) {
+    /// Adds the members of a set inside a shape, which the areas cover, until there are enough.
+    fn collect(&mut self, set: &SortedSet, shape: &Shape, areas: &[(f64, f64)], enough: usize) {
         let limits = shape.limits();
-        for bounds in cover(shape) {
-            let _ = set.visit(ranks(set, bounds), Order::Ascending, |score, member| {
+        for &area in areas {
+            let _ = set.visit(ranks(set, area), Order::Ascending, |score, member| {
                 let position = Position::of_score(score);
                 if limits.exclude(&position) {
                     return ControlFlow::Continue(());
