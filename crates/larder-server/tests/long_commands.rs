@@ -348,6 +348,18 @@ fn large_payloads_are_restored() {
     }
 }
 
+/// Valkey has no LSCAN to compare with.
+#[test]
+fn a_whole_list_is_scanned_in_one_step() {
+    let server = Server::larder(&["--threads", "2"]);
+    let mut client = server.client();
+    fill(&mut client);
+    let reply = client.ask("LSCAN list 0 COUNT 1000000");
+    assert_eq!(reply.items()[0].text(), "0");
+    assert_eq!(reply.items()[1], client.ask("LRANGE list 0 -1"));
+    assert!(client.ask("LSCAN list 0 COUNT 0").is_error());
+}
+
 /// Large databases are emptied at once, and freed while no shard is held.
 #[test]
 fn large_databases_are_flushed() {

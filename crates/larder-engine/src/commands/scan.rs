@@ -1,8 +1,9 @@
 //! What the scanning commands have in common: the cursor, COUNT and MATCH, and the reply of a step.
 
 use crate::commands::cursor::{conceal, reveal};
-use crate::context::{Context, MOMENT};
+use crate::context::{Context, MOMENT, Typed};
 use crate::error::{CommandError, CommandResult};
+use crate::keyspace::key::Key;
 use crate::text::word::is_word;
 use crate::text::{glob, number};
 use larder_resp::{Args, Reply};
@@ -132,14 +133,35 @@ pub(crate) fn parse_cursor(arg: &[u8]) -> CommandResult<u64> {
     number::parse_u64_of_c(arg).map(reveal).ok_or(CommandError::INVALID_CURSOR)
 }
 
-/// About how many elements a step looks at, if these are many: of a collection of this length, with these options.
-pub(crate) fn asked(options: Args<'_>, len: u64) -> u64 {
+/// How many elements a step of a collection of this length looks at, with these options, if they may be many.
+fn asked(options: Args<'_>, len: u64) -> u64 {
     if len <= MOMENT {
         return 0;
     }
-    let at = options.iter().position(|word| is_word(word, "count"));
-    let count = at.and_then(|at| number::integer(options.get(at + 1)?).ok());
-    count.map_or(0, |count| len.min(count.max(0) as u64))
+    let scan = Scan::parse(options, |word, _| Ok(usize::from(Without::of(word).is_some())));
+    scan.map_or(0, |scan| len.min(scan.count as u64))
+}
+
+/// Replies with a step of a collection, that `step` takes; the options may not have been looked at. A long one is taken of a clone.
+pub(crate) fn reply_step_of<T: Typed>(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    options: Args<'_>,
+    len: impl FnOnce(&T) -> u64,
+    step: impl FnOnce(&T, &mut Reply<'_>) -> CommandResult<(u64, usize)>,
+) -> CommandResult {
+    reply_step(context, |context, items| {
+        // Without a key, the options do not matter.
+        let mut taken = (0, 0);
+        let work = |value: &T| asked(options, len(value));
+        context.read_long(key, work, |value, _| {
+            if let Some(value) = value {
+                taken = step(value, items)?;
+            }
+            Ok(())
+        })?;
+        Ok(taken)
+    })
 }
 
 /// Replies with a step: `step` writes the items and returns the next position and the number of items.

@@ -1,7 +1,7 @@
 //! Reading fields: by name, all of them, some at random, by cursor.
 
 use crate::commands::draw::draw_repeatedly;
-use crate::commands::scan::{Scan, Without, asked, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, Without, parse_cursor, reply_step_of};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::text::number;
@@ -187,18 +187,16 @@ fn draw(
 pub(super) fn hscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = parse_cursor(args.at(2))?;
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
-    reply_step(context, |context, items| {
-        let mut step = (0, 0);
-        let work = |hash: &Hash| asked(args.from(3), hash.len() as u64);
-        context.read_long(&key, work, |hash, _| {
-            // As in Redis, a key that is not there is answered before the options are looked at.
-            let Some(hash) = hash else { return Ok(()) };
+    reply_step_of(
+        context,
+        &key,
+        args.from(3),
+        |hash: &Hash| hash.len() as u64,
+        |hash, items| {
             let (scan, no_values) = Scan::parse_with_word(args.from(3), Without::Values)?;
-            step = collect(hash, cursor, &scan, !no_values, due_ms, items);
-            Ok(())
-        })?;
-        Ok(step)
-    })
+            Ok(collect(hash, cursor, &scan, !no_values, due_ms, items))
+        },
+    )
 }
 
 /// Writes the fields of one step that match; returns the next cursor and the number of items.

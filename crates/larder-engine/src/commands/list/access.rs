@@ -1,7 +1,7 @@
 //! Reading and changing a list by position and by value.
 
 use super::{position, range};
-use crate::commands::scan::{Scan, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, parse_cursor, reply_step_of};
 use crate::context::Context;
 use crate::context::replies::{element_bytes, write_element};
 use crate::engine::notify::class;
@@ -234,11 +234,7 @@ pub(super) fn lscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let cursor = parse_cursor(&args[2])?;
     let scan = Scan::parse_plain(args.from(3))?;
     let key = context.key(args.at(1));
-    reply_step(context, |context, items| {
-        context.read_value(&key, |list: Option<&List>, _| {
-            list.map_or(Ok((0, 0)), |list| collect(list, cursor, &scan, items))
-        })
-    })
+    reply_step_of(context, &key, args.from(3), List::len, |list, items| collect(list, cursor, &scan, items))
 }
 
 /// Writes the elements of one step that match; returns the next cursor and their number.

@@ -1,6 +1,6 @@
 //! SSCAN.
 
-use crate::commands::scan::{Scan, asked, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, parse_cursor, reply_step_of};
 use crate::context::Context;
 use crate::context::replies::element_bytes;
 use crate::error::CommandResult;
@@ -10,16 +10,8 @@ use larder_resp::{Args, Reply};
 pub(super) fn sscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = parse_cursor(&args[2])?;
     let key = context.key(args.at(1));
-    reply_step(context, |context, items| {
-        let mut step = (0, 0);
-        let work = |set: &Set| asked(args.from(3), set.len());
-        context.read_long(&key, work, |set, _| {
-            // Without a key, the other arguments do not matter.
-            let Some(set) = set else { return Ok(()) };
-            step = collect(set, cursor, &Scan::parse_plain(args.from(3))?, items);
-            Ok(())
-        })?;
-        Ok(step)
+    reply_step_of(context, &key, args.from(3), Set::len, |set, items| {
+        Ok(collect(set, cursor, &Scan::parse_plain(args.from(3))?, items))
     })
 }
 

@@ -1,6 +1,6 @@
 //! ZSCAN.
 
-use crate::commands::scan::{Scan, Without, asked, parse_cursor, reply_step};
+use crate::commands::scan::{Scan, Without, parse_cursor, reply_step_of};
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::text::number::ScoreText;
@@ -10,17 +10,9 @@ use larder_resp::{Args, Reply};
 pub(super) fn zscan(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let cursor = parse_cursor(&args[2])?;
     let key = context.key(args.at(1));
-    reply_step(context, |context, items| {
-        let mut step = (0, 0);
-        let work = |set: &SortedSet| asked(args.from(3), set.len());
-        context.read_long(&key, work, |set, _| {
-            // A missing key is answered before the options are looked at.
-            let Some(set) = set else { return Ok(()) };
-            let (scan, no_scores) = Scan::parse_with_word(args.from(3), Without::Scores)?;
-            step = collect(set, cursor, &scan, !no_scores, items);
-            Ok(())
-        })?;
-        Ok(step)
+    reply_step_of(context, &key, args.from(3), SortedSet::len, |set, items| {
+        let (scan, no_scores) = Scan::parse_with_word(args.from(3), Without::Scores)?;
+        Ok(collect(set, cursor, &scan, !no_scores, items))
     })
 }
 
