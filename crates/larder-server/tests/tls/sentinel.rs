@@ -4,14 +4,15 @@ use super::{TlsServer, info, set, wait_until};
 use larder_testkit::tls::{Authority, Identity};
 use larder_testkit::{Client, Kind, Port, Server, temp_dir};
 
-/// Starts a Sentinel that watches a primary.
+/// Starts a Sentinel that watches a primary. It tries again soon: one that gets no processor for two seconds does nothing for half a minute, and
+/// then knows of no replica that it has heard of lately.
 fn watch(kind: Kind, authority: &Authority, identity: &Identity, primary: u16) -> (Server, Port) {
     let dir = temp_dir();
     let (file, tls) = (dir.join("sentinel.conf"), Port::reserve());
     let text = format!(
         "tls-port {}\ntls-cert-file {}\ntls-key-file {}\ntls-ca-cert-file {}\ntls-replication yes\n\
          sentinel monitor mymaster 127.0.0.1 {primary} 2\nsentinel down-after-milliseconds mymaster 1000\n\
-         sentinel failover-timeout mymaster 10000\n",
+         sentinel failover-timeout mymaster 3000\n",
         tls.number(),
         identity.certificate,
         identity.key,
