@@ -174,9 +174,16 @@ fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
         if context.holds(&key) { context.peek_kind(&key).map(|kind| (key, kind)) } else { None }
     });
     let (key, kind) = first.expect("a key that it waits for is ready, and held");
-    answer_with(context, waiter, |context, reply| match kind == waiter.op.kind() {
-        true => grant(context, &key, waiter, reply),
-        false => Err(CommandError::WRONG_TYPE),
+    answer_with(context, waiter, |context, reply| {
+        let granted = match kind == waiter.op.kind() {
+            true => grant(context, &key, waiter, reply),
+            false => Err(CommandError::WRONG_TYPE),
+        };
+        // A use of the key, also when nothing could be taken from it.
+        if granted.is_err() {
+            context.exists_to_write(&key);
+        }
+        granted
     });
 }
 
