@@ -75,6 +75,14 @@ impl Peer {
         (&self.command, &self.extra)
     }
 
+    /// Its command as reports show it: the program by its name, wherever it lies.
+    pub fn shown_command(&self) -> String {
+        let binary = self.binary.to_string_lossy();
+        let name = self.binary.file_name().map_or_else(|| binary.clone(), |name| name.to_string_lossy());
+        let words = self.command.iter().map(|word| if *word == binary { &*name } else { word.as_str() });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     fn ask_version(&self) -> io::Result<String> {
         let info = self.start()?.client().ask("INFO server").text();
         let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);

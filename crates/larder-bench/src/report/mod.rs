@@ -30,7 +30,7 @@ impl Report {
         let describe = |peer: &Peer| Described {
             name: peer.name.clone(),
             version: peer.version.clone(),
-            command: peer.command().0.join(" "),
+            command: peer.shown_command(),
         };
         Report { machine, parameters, servers: peers.into_iter().map(describe).collect(), groups: Vec::new() }
     }
