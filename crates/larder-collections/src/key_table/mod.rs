@@ -67,6 +67,17 @@ use hash::Place;
 use larder_packed::segment::{Directory, RecordMut, long_key_heap_bytes};
 use std::marker::PhantomData;
 
+/// What has become of an attempt to remove a key.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Attempt<V> {
+    /// There is no such key.
+    Missing,
+    /// The key stays.
+    Refused,
+    /// The key is gone; what its value was.
+    Removed(Old<V>),
+}
+
 impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     /// An empty table; allocates nothing.
     pub fn new() -> Self {
@@ -221,12 +232,34 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     pub fn remove(&mut self, hash: u64, key: &[u8]) -> Option<Removed<V>> {
         self.preserve(hash, key);
         let removed = self.find_mut(hash, key)?.swap_remove();
+        self.note_removed(hash, key, removed.expire_at_ms);
+        Some(removed)
+    }
+
+    /// Removes a key if `may_go` says so of its entry; an inline value is not given back.
+    pub fn remove_if(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        may_go: impl FnOnce(&Entry<'_, V>) -> bool,
+    ) -> Attempt<V> {
+        self.preserve(hash, key);
+        let Some(found) = self.find_mut(hash, key) else { return Attempt::Missing };
+        if !may_go(&found.record()) {
+            return Attempt::Refused;
+        }
+        let (old, expire_at_ms) = found.swap_discard();
+        self.note_removed(hash, key, expire_at_ms);
+        Attempt::Removed(old)
+    }
+
+    /// Sees to all that a record's removal changes but the record.
+    fn note_removed(&mut self, hash: u64, key: &[u8], expire_at_ms: Option<u64>) {
         self.directory.count_bytes(-(long_key_heap_bytes(key) as isize));
         self.len -= 1;
         let position = position(hash);
-        self.note_expiry(position, removed.expire_at_ms, None);
+        self.note_expiry(position, expire_at_ms, None);
         self.settle(position);
-        Some(removed)
     }
 
     /// Removes everything and frees all memory, and forgets a snapshot that is going on.

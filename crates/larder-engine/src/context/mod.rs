@@ -36,7 +36,7 @@ use crate::engine::removal::{Cause, Removal};
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::Evictor;
 use crate::keyspace::access::{AccessRules, Touch};
-use crate::keyspace::deadlines::is_due;
+use crate::keyspace::deadlines::{NOTHING_IS_DUE, is_due};
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::field_expiry::earliest_field_expiry;
@@ -49,7 +49,7 @@ use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
 use larder_cluster::SlotMap;
 use larder_collections::hash::Hash;
-use larder_collections::key_table::{Entry, ExpireChange, NewValue, Old, OwnedValue, Removed};
+use larder_collections::key_table::{Attempt, Entry, ExpireChange, NewValue, Old, OwnedValue, Removed};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
@@ -453,18 +453,30 @@ impl<'a> Context<'a> {
 
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
         // On a replica, and in `import-mode`, what is overdue is there until another server has it deleted.
-        let is_kept = self.keeps_all() && self.is_stored(key);
-        if !is_kept && !self.peek_exists(key) {
-            return false;
+        let due_ms = if self.keeps_all() { NOTHING_IS_DUE } else { self.due_ms() };
+        match self.table(key).remove_if(key.hash, key.bytes, |entry| !is_due(entry, due_ms)) {
+            Attempt::Removed(old) => self.see_off(key, old, lazily),
+            Attempt::Refused => {
+                self.found_overdue(key);
+                return false;
+            }
+            Attempt::Missing => return false,
         }
-        self.remove_entry(key, lazily);
         self.modified_by(key, 0);
         true
     }
 
     fn remove_entry(&mut self, key: &Key<'_>, lazily: bool) {
-        if let Some(removed) = self.take_entry(key) {
-            self.engine.background.discard_owned(removed.value, lazily);
+        if let Attempt::Removed(old) = self.table(key).remove_if(key.hash, key.bytes, |_| true) {
+            self.see_off(key, old, lazily);
+        }
+    }
+
+    /// Sees to a value whose key has been taken out of its table.
+    fn see_off(&mut self, key: &Key<'_>, old: Old<Value>, lazily: bool) {
+        if let Old::Out(value) = old {
+            self.note_taken(key, &value);
+            self.engine.background.discard(value, lazily);
         }
     }
 
@@ -472,16 +484,20 @@ impl<'a> Context<'a> {
     pub(crate) fn take_entry(&mut self, key: &Key<'_>) -> Option<Removed<Value>> {
         let removed = self.table(key).remove(key.hash, key.bytes)?;
         if let OwnedValue::Out(value) = &removed.value {
-            if matches!(value, Value::Stream(_)) {
-                // Those who wait for it as consumers of a group are told that it is gone.
-                self.signal_ready(key);
-            }
-            let before = earliest_field_expiry(value);
-            if before != NEVER {
-                self.note_field_expiry(key, before, NEVER);
-            }
+            self.note_taken(key, value);
         }
         Some(removed)
+    }
+
+    fn note_taken(&mut self, key: &Key<'_>, value: &Value) {
+        if matches!(value, Value::Stream(_)) {
+            // Those who wait for it as consumers of a group are told that it is gone.
+            self.signal_ready(key);
+        }
+        let before = earliest_field_expiry(value);
+        if before != NEVER {
+            self.note_field_expiry(key, before, NEVER);
+        }
     }
 
     /// Removes a key, if it exists, because the command gives it a time that is over. Only that is logged of the command.

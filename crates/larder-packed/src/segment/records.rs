@@ -173,24 +173,30 @@ impl<'a, V: IntoRaw> RecordMut<'a, V> {
 
     /// Removes the record. Memory is given back by [`Records::shrink`] only.
     pub fn remove(self) -> Removed<V> {
-        self.take_out(Page::close)
+        // SAFETY: the caller of `take_out` removes the record at once.
+        self.take_out(Page::close, |entry| unsafe { take_removed(entry) })
     }
 
-    /// The same where nobody counts on the slots of the others: the last record may take this one's.
+    /// The same where nobody counts on the slots of the others: one of the last records may take this one's.
     pub fn swap_remove(self) -> Removed<V> {
-        self.take_out(Page::swap_remove)
+        // SAFETY: as in `remove`.
+        self.take_out(Page::swap_remove, |entry| unsafe { take_removed(entry) })
     }
 
-    fn take_out(self, close: fn(&mut Page, Slot)) -> Removed<V> {
+    /// The same without a copy of an inline value; returns the expiry too, in milliseconds.
+    pub fn swap_discard(self) -> (Old<V>, Option<u64>) {
+        // SAFETY: as in `remove`.
+        self.take_out(Page::swap_remove, |entry| (unsafe { take_old(entry) }, record::expiry(entry)))
+    }
+
+    /// Removes the record after `take` has taken out of it what it owns.
+    fn take_out<R>(self, close: fn(&mut Page, Slot), take: impl FnOnce(&[u8]) -> R) -> R {
         let entry = self.page.entry(self.slot);
-        let (expire_at_ms, access) = (record::expiry(entry), record::access(entry));
+        let taken = take(entry);
         // SAFETY: R1, and the record is removed before anything else happens.
-        let value = unsafe {
-            record::free_long_key(entry);
-            take_value(entry)
-        };
+        unsafe { record::free_long_key(entry) };
         close(self.page, self.slot);
-        Removed { value, expire_at_ms, access }
+        taken
     }
 }
 
@@ -384,12 +390,13 @@ unsafe fn take_old<V: IntoRaw>(entry: &[u8]) -> Old<V> {
 
 /// # Safety
 /// As for `take_old`.
-unsafe fn take_value<V: IntoRaw>(entry: &[u8]) -> OwnedValue<V> {
+unsafe fn take_removed<V: IntoRaw>(entry: &[u8]) -> Removed<V> {
     // SAFETY: passed on to the caller.
-    match unsafe { take_old(entry) } {
+    let value = match unsafe { take_old(entry) } {
         Old::Out(value) => OwnedValue::Out(value),
         Old::Inline => record::inline_copy(entry),
-    }
+    };
+    Removed { value, expire_at_ms: record::expiry(entry), access: record::access(entry) }
 }
 
 #[cfg(test)]

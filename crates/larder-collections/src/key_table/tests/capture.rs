@@ -38,7 +38,8 @@ fn change(table: &mut Table, rng: &mut fastrand::Rng, keys: u64, live: &Arc<Atom
         2 => {
             table.put(hash, &name, NewValue::Out(Counted::new(9, rng.u64(..), live)), expire, 1);
         }
-        3 | 4 => drop(table.remove(hash, &name)),
+        3 => drop(table.remove(hash, &name)),
+        4 => drop(table.remove_if(hash, &name, |entry| entry.expire_at_ms().is_none())),
         5 => drop(table.set_expire(hash, &name, rng.bool().then(|| rng.u64(1_000..9_000)))),
         6 => drop(table.modify_out(hash, &name, |value| value.change(8, rng.u64(..)))),
         7 => {

@@ -1,7 +1,7 @@
 //! Random operations on the table and on a `HashMap`, for several shapes of keys, hashes and values.
 
 use super::{Chosen, Counted, ExpireChange, Good, KeyHash, NewValue, Table};
-use crate::key_table::{Entry, Old, OwnedValue, Removed, ValueRef};
+use crate::key_table::{Attempt, Entry, Old, OwnedValue, Removed, ValueRef};
 use larder_testkit::seed;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,6 +54,7 @@ impl<H: KeyHash> Driver<H> {
             let key = self.key();
             match self.rng.u32(..100) {
                 0..50 if self.rng.u32(..100) < inserts => self.put(&key),
+                0..50 if self.rng.bool() => self.remove_if(&key),
                 0..50 => self.remove(&key),
                 50..60 => self.set_expire(&key),
                 60..70 => self.edit(&key),
@@ -126,6 +127,24 @@ impl<H: KeyHash> Driver<H> {
     fn remove(&mut self, key: &[u8]) {
         let removed = self.table.remove(H::hash(key), key);
         assert_eq!(removed.map(known_of_removed), self.model.remove(key));
+    }
+
+    fn remove_if(&mut self, key: &[u8]) {
+        let (hash, late) = (H::hash(key), self.time());
+        let may_go = |expire_at_ms: Option<u64>| expire_at_ms.is_none_or(|at| at <= late);
+        match self.table.remove_if(hash, key, |entry| entry.key() == key && may_go(entry.expire_at_ms())) {
+            Attempt::Missing => assert!(!self.model.contains_key(key)),
+            Attempt::Refused => assert!(!may_go(self.model[key].expire_at_ms)),
+            Attempt::Removed(old) => {
+                let known = self.model.remove(key).expect("the model has it too");
+                assert!(may_go(known.expire_at_ms));
+                match (old, known.value) {
+                    (Old::Inline, Value::Inline(..)) => {}
+                    (Old::Out(old), known) => assert_eq!(Value::Out(old.kind(), old.number()), known),
+                    (old, known) => panic!("{old:?} was removed, the model had {known:?}"),
+                }
+            }
+        }
     }
 
     fn set_expire(&mut self, key: &[u8]) {

@@ -7,7 +7,7 @@ mod group;
 use super::probe::{self, LANES};
 use crate::heap;
 pub(super) use group::GROUP_BYTES;
-use group::{anchor_of, tags};
+use group::{anchor_of, lengths, tags};
 
 /// Bytes of the count of references, which come before the page in a segment's allocation.
 pub(super) const REFS_BYTES: usize = 4;
@@ -230,17 +230,30 @@ impl Page {
         self.set_word(SHAPE_AT, (slots as u32) << 8 | shape & (DEPTH | MARK) | holes);
     }
 
-    /// Removes an entry without keeping the order of the others: the last one takes its place if it is as long, so that nothing else moves.
+    /// Removes an entry without keeping the order of the others: one of the last that is as long takes its place, so that few others move.
     pub(super) fn swap_remove(&mut self, slot: Slot) {
-        let last = self.locate(self.slots() - 1);
-        if last.index == slot.index || last.len != slot.len {
-            return self.close(slot);
+        let Some(late) = self.late_one_as_long_as(slot) else { return self.close(slot) };
+        if late.index != slot.index {
+            let (from, to) = (late.start as usize, slot.start as usize);
+            self.0.copy_within(from..from + footprint_of(late.len()), to);
+            let (index, tag) = (slot.index(), self.tag(late.index()));
+            self.group_mut(index)[index % LANES] = tag;
         }
-        let (from, to) = (last.start as usize, slot.start as usize);
-        self.0.copy_within(from..from + footprint_of(last.len()), to);
-        let (index, tag) = (slot.index(), self.tag(last.index()));
-        self.group_mut(index)[index % LANES] = tag;
-        self.close(last);
+        // Holes among the last slots would have to stay where they are.
+        if self.has_holes() { self.close(late) } else { self.close_slot(late) }
+    }
+
+    /// The last entry of this length, if it is in one of the last two groups.
+    fn late_one_as_long_as(&self, slot: Slot) -> Option<Slot> {
+        if slot.len == 0 || slot.len >= u32::from(LONG) {
+            let last = self.locate(self.slots() - 1);
+            return (last.len == slot.len).then_some(last);
+        }
+        let slots = self.slots();
+        self.groups().iter().enumerate().rev().take(2).find_map(|(g, group)| {
+            let lanes = probe::matches(lengths(group), slot.len as u8) & lanes_below(slots - g * LANES);
+            (lanes != 0).then(|| self.locate(g * LANES + lanes.ilog2() as usize))
+        })
     }
 
     /// Removes an entry and its slot too, so that those after it keep their order. O(slots).

@@ -19,14 +19,20 @@ impl Twin {
         index
     }
 
-    fn swap_remove(&mut self, index: usize) {
-        let (last, len) =
-            (self.slots.len() - 1, |slot: &Option<(u8, Vec<u8>)>| slot.as_ref().map(|slot| slot.1.len()));
-        if index < last && len(&self.slots[index]) == len(&self.slots[last]) {
-            self.slots.swap(index, last);
-            return self.remove(last);
+    /// With `has_holes` the slots of those that stay keep their numbers.
+    fn swap_remove(&mut self, index: usize, has_holes: bool) {
+        let len = |slot: &Option<(u8, Vec<u8>)>| slot.as_ref().map(|slot| slot.1.len());
+        let wanted = len(&self.slots[index]);
+        let is_plain = wanted.is_some_and(|len| (1..255).contains(&len));
+        let from =
+            if is_plain { (self.slots.len().div_ceil(16).max(2) - 2) * 16 } else { self.slots.len() - 1 };
+        match (from..self.slots.len()).rev().find(|&late| len(&self.slots[late]) == wanted) {
+            Some(late) => {
+                self.slots.swap(index, late);
+                if has_holes { self.remove(late) } else { self.remove_slot(late) }
+            }
+            None => self.remove(index),
         }
-        self.remove(index);
     }
 
     fn remove(&mut self, index: usize) {
@@ -103,8 +109,9 @@ fn compare(seed: u64, steps: usize, count_max: usize, longest: usize) {
                     segment.remove(slot);
                     twin.remove(index);
                 } else {
+                    let has_holes = segment.has_holes();
                     segment.swap_remove(slot);
-                    twin.swap_remove(index);
+                    twin.swap_remove(index, has_holes);
                 }
             }
             _ => {}

@@ -127,12 +127,12 @@ impl<L: Layout> Rows<L> {
         Self::write(segment, slot, new);
     }
 
-    /// Removes an entry and leaves a hole, which the next insert fills.
+    /// Removes an entry; one of the last that is as long takes its place. Without such a one there is a hole then, which the next insert fills.
     pub fn remove(&mut self, slot: Slot) {
         let segment = self.make_mut(0);
         // SAFETY: W1, and the entry is removed at once.
         let slot = unsafe { drop_outs::<L>(segment, slot) };
-        segment.remove(slot);
+        segment.swap_remove(slot);
     }
 
     /// Removes an entry of a segment without holes, so that the others keep their order.
