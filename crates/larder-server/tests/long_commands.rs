@@ -95,7 +95,29 @@ const LONG: &[&str] = &[
     "SUNIONSTORE {s}a string",
     "ZUNIONSTORE {z}x 1 list",
     "LRANGE hash 0 -1",
+    "SET string LARGE",
+    "SET string LARGE NX",
+    "SET string LARGE XX GET",
+    "SET string LARGE EX 1000 GET",
+    "SET string LARGE KEEPTTL",
+    "SET string LARGE IFEQ none",
+    "SET new LARGE PXAT 1",
+    "SETNX string LARGE",
+    "SETNX new LARGE",
+    "SETEX string 500 LARGE",
+    "PSETEX string 0 LARGE",
+    "GETSET new LARGE",
+    "GETSET list LARGE",
+    "SET list LARGE GET",
+    "SET {s}sorted LARGE",
 ];
+
+/// Sends a command; `LARGE` stands for a string that takes long to copy.
+fn ask_long(client: &mut Client, line: &str) -> Value {
+    let words =
+        line.split(' ').map(|word| if word == "LARGE" { "large ".repeat(1 << 20) } else { word.to_owned() });
+    client.cmd(&words.collect::<Vec<_>>())
+}
 
 /// A reply, or what is in it if its order is not defined.
 fn shown(line: &str, reply: &Value) -> String {
@@ -148,7 +170,7 @@ fn they_answer_and_count_as_elsewhere() {
             client.ask("CONFIG RESETSTAT");
         }
         let before = [&mut a, &mut b].map(|client| counted(client, line));
-        let [x, y] = [&mut a, &mut b].map(|client| shown(line, &client.ask(line)));
+        let [x, y] = [&mut a, &mut b].map(|client| shown(line, &ask_long(client, line)));
         assert!(x == y, "{line}: {} and {} bytes", x.len(), y.len());
         let after = [&mut a, &mut b].map(|client| counted(client, line));
         assert_eq!(after[0].0, after[1].0, "{line}");
@@ -156,7 +178,7 @@ fn they_answer_and_count_as_elsewhere() {
         assert_eq!(x, y, "{line}");
     }
     let digests = |client: &mut Client| {
-        let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream string {b}not near";
+        let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream string new {b}not near {s}sorted";
         client.ask(&format!("DEBUG DIGEST-VALUE {keys}")).items().iter().map(Value::text).collect::<Vec<_>>()
     };
     let here = digests(&mut a);
@@ -346,6 +368,35 @@ fn large_payloads_are_restored() {
         assert_eq!(client.ask(&format!("DEBUG DIGEST-VALUE {key} copy")), digest, "{key}");
         assert_eq!(client.ask("DEL copy").int(), 1);
     }
+}
+
+/// A large string is copied while no shard is held: whoever changes the key meanwhile comes before or after, and both see whole strings.
+#[test]
+fn large_strings_are_set_while_others_use_the_key() {
+    let server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);
+    server.client().ask("SET key short");
+    std::thread::scope(|scope| {
+        let large = scope.spawn(|| {
+            let mut client = server.client();
+            for _ in 0..10 {
+                assert_eq!(ask_long(&mut client, "SET key LARGE").text(), "OK");
+                let old = ask_long(&mut client, "SET key LARGE GET").bytes().len();
+                assert!([5, 6 << 20].contains(&old), "{old}");
+                assert_eq!(ask_long(&mut client, "SETNX key LARGE").int(), 0);
+            }
+        });
+        let mut client = server.client();
+        while !large.is_finished() {
+            client.ask("SET key short");
+            assert_eq!(client.ask("SETNX key other").int(), 0);
+            let len = client.ask("STRLEN key").int();
+            assert!([5, 6 << 20].contains(&len), "{len}");
+        }
+    });
+    let mut client = server.client();
+    let digest = client.ask("DEBUG DIGEST").text();
+    assert_eq!(client.ask("DEBUG LOADAOF").text(), "OK");
+    assert_eq!(client.ask("DEBUG DIGEST").text(), digest);
 }
 
 /// Valkey has no LSCAN to compare with.
