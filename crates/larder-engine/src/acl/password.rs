@@ -1,5 +1,6 @@
 //! Passwords: only their SHA-256 is kept, as 64 hexadecimal digits.
 
+use crate::text::hex;
 use sha2::{Digest, Sha256};
 
 /// Digits of a hash.
@@ -12,7 +13,7 @@ pub(crate) struct Hash(Box<[u8]>);
 impl Hash {
     /// Of a password in the clear.
     pub(crate) fn of(password: &[u8]) -> Self {
-        let digits = Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let digits = hex::digits(&Sha256::digest(password));
         Hash(digits.into_bytes().into())
     }
 

@@ -1,8 +1,10 @@
 //! Lua values as replies, and as arguments. The other way is [`larder_lua::gateway`]'s.
 
+use crate::text::hex;
 use crate::text::number::ScoreText;
 use larder_resp::Reply;
 use mlua::{Lua, LuaString, Result, Table, Value};
+use sha1::{Digest, Sha1};
 
 /// Tables in tables that a reply may be made of.
 const DEPTH_MAX: usize = 1000;
@@ -161,7 +163,7 @@ pub(super) fn push_number(n: f64, to: &mut Vec<u8>) {
 
 /// The SHA-1 of a text in hexadecimal digits.
 pub(super) fn sha1_hex(text: &[u8]) -> String {
-    sha1_smol::Sha1::from(text).digest().to_string()
+    hex::digits(&Sha1::digest(text))
 }
 
 /// The text of a syntax error, as Lua gives it.

@@ -5,7 +5,9 @@
 
 use crate::scripts::header::ScriptFlags;
 use crate::scripts::usual::UsualTime;
+use crate::text::hex;
 use larder_collections::keyed_hash::KeyedState;
+use sha1::{Digest, Sha1};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -58,10 +60,7 @@ pub(crate) fn digest(arg: &[u8]) -> Option<Sha> {
 
 /// The digest of a text.
 pub(crate) fn sha_of(text: &[u8]) -> Sha {
-    let mut sha = [0; 40];
-    let digits = sha1_smol::Sha1::from(text).digest().to_string();
-    sha.copy_from_slice(digits.as_bytes());
-    sha
+    hex::digits_of(&Sha1::digest(text))
 }
 
 /// All scripts.

@@ -1,6 +1,7 @@
 //! The forms that text takes: numbers, patterns, ids.
 
 pub(crate) mod glob;
+pub(crate) mod hex;
 pub(crate) mod long_double;
 pub(crate) mod number;
 pub(crate) mod patterns;

@@ -5,6 +5,7 @@ use super::step::Step;
 use fastrand::Rng;
 use larder_testkit::syntax::{self, Generator, Vocabulary};
 use larder_testkit::words;
+use sha1::{Digest as _, Sha1};
 use std::ops::Range;
 
 /// Connections of a sequence.
@@ -189,7 +190,7 @@ impl Sequences {
     fn script(&self, rng: &mut Rng) -> Vec<Vec<u8>> {
         let call = self.call(rng.usize(..self.commands.len()), Place::Within, rng);
         let script = SCRIPTS[rng.usize(..SCRIPTS.len())];
-        let hash = || sha1_smol::Sha1::from(script).hexdigest();
+        let hash = || format!("{:x}", Sha1::digest(script));
         let (name, what): (&str, Vec<u8>) = match rng.u8(..12) {
             0 => ("EVAL_RO", script.into()),
             1 => ("EVALSHA", hash().into()),

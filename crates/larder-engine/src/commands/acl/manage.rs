@@ -6,7 +6,7 @@ use crate::clients::login;
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::error::{CommandError, CommandResult};
-use crate::text::number;
+use crate::text::{hex, number};
 use larder_resp::Args;
 
 const NO_FILE: CommandError = CommandError::Fixed(
@@ -74,7 +74,7 @@ pub(super) fn genpass(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let mut random = vec![0; digits.div_ceil(2)];
     getrandom::fill(&mut random)
         .map_err(|_| CommandError::Fixed("ERR The system has no random numbers to offer"))?;
-    let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = hex::digits(&random);
     context.reply.bulk(&text.as_bytes()[..digits]);
     Ok(())
 }

@@ -5,6 +5,7 @@
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::keyspace::kind::Kind;
+use crate::text::hex;
 use crate::text::number::ScoreText;
 use larder_collections::hash::Hash;
 use larder_collections::key_table::{Entry, ValueRef};
@@ -12,7 +13,7 @@ use larder_collections::list::Element;
 use larder_collections::sorted_set::SortedSet;
 use larder_collections::stream::{Order, Stream, StreamId};
 use larder_collections::value::Value;
-use sha1_smol::Sha1;
+use sha1::{Digest as _, Sha1};
 use std::ops::ControlFlow;
 
 /// Twenty bytes.
@@ -22,14 +23,14 @@ pub(super) struct Digest([u8; 20]);
 impl Digest {
     /// Combines with the hash of `bytes`, whatever the order.
     fn xor(&mut self, bytes: &[u8]) {
-        let hash = Sha1::from(bytes).digest().bytes();
+        let hash = Sha1::digest(bytes);
         self.0.iter_mut().zip(hash).for_each(|(a, b)| *a ^= b);
     }
 
     /// Combines with the hash of `bytes`; the order matters.
     fn mix(&mut self, bytes: &[u8]) {
         self.xor(bytes);
-        self.0 = Sha1::from(self.0).digest().bytes();
+        self.0 = Sha1::digest(self.0).into();
     }
 
     /// Mixes in a value with its type and whether it expires.
@@ -91,7 +92,7 @@ impl Digest {
     }
 
     pub(super) fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::digits(&self.0)
     }
 }
 
