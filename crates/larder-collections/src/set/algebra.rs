@@ -7,6 +7,7 @@
 use super::{Element, Set, SetLimits};
 use crate::int_set::{IntSet, Seeker};
 use crate::table::{Member, Table};
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 
 /// Lookups that are under way together.
@@ -93,6 +94,16 @@ impl Set {
             let members = strings.iter().map(|row| row.key());
             let missing = members.filter(|member| !others.iter().any(|other| other.contains(member)));
             missing.for_each(|member| f(Element::Bytes(member)));
+        }
+    }
+
+    /// Calls `f` for the members of all sets, once for each. O(members x sets): for many sets, their [`union`](Set::union) is made faster.
+    pub fn for_each_of_any(sets: &[&Set], mut f: impl FnMut(Element<'_>)) {
+        let mut sets = sets.to_vec();
+        // The members of the largest are looked up nowhere.
+        sets.sort_by_key(|set| Reverse(set.len()));
+        for (at, set) in sets.iter().enumerate() {
+            Set::for_each_missing(set, &sets[..at], &mut f);
         }
     }
 

@@ -160,6 +160,15 @@ impl Tree {
         None
     }
 
+    /// Asks the processor to load what lookups of these hashes will touch.
+    pub(super) fn prefetch(&self, hashes: impl Iterator<Item = u64> + Clone) {
+        let Some(index) = &self.index else { return };
+        hashes.clone().for_each(|hash| index.prefetch(hash));
+        for id in hashes.filter_map(|hash| index.candidates(hash).next()) {
+            self.leaves.get(id).prefetch_front();
+        }
+    }
+
     fn find_in_all(&self, tag: u8, member: &[u8]) -> Option<Position> {
         let mut found = None;
         self.for_each_leaf(|_, leaf| leaf.prefetch_front());

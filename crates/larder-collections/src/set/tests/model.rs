@@ -142,6 +142,10 @@ impl Run {
         }
         assert_eq!(members(&both), fold(|a, b| a & b));
         assert_eq!(members(&any), fold(|a, b| a | b));
+        let mut each = Vec::new();
+        Set::for_each_of_any(&sets, |member| each.push(member.to_vec()));
+        assert_eq!(each.len() as u64, any.len(), "each member once");
+        assert_eq!(each.into_iter().collect::<Model>(), members(&any));
         assert_eq!(members(&rest), fold(|a, b| a - b));
         let (mut seen, limit) = (0, self.rng.u64(1..50));
         let _ = Set::for_each_common(&sets, |_| {

@@ -211,6 +211,10 @@ impl<H: KeyHash> Run<H> {
         let found = self.set.rank(&member).map(|(rank, score)| (rank, score.to_bits()));
         assert_eq!(found, rank.map(|rank| (rank as u64, entries[rank].0)));
         assert_eq!(bits(self.set.score(&member)), rank.map(|rank| entries[rank].0));
+        let several: Vec<Vec<u8>> = (0..self.rng.usize(..40)).map(|_| self.member()).collect();
+        let mut scores = Vec::new();
+        self.set.scores(several.iter().map(Vec::as_slice), |score| scores.push(bits(score)));
+        assert_eq!(scores, several.iter().map(|member| bits(self.set.score(member))).collect::<Vec<_>>());
         if n > 0 && key(&entries[0]) == key(&entries[n - 1]) {
             let before = entries.partition_point(|entry| entry.1 < member) as u64;
             let after = entries.partition_point(|entry| entry.1 <= member) as u64;

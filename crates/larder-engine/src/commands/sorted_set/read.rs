@@ -32,11 +32,13 @@ pub(super) fn zmscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     let key = context.key(args.at(1));
     context.read_value(&key, |set: Option<&SortedSet>, reply| {
         reply.array(args.len() - 2);
-        for member in args.from(2).iter() {
-            match set.and_then(|set| set.score(member)) {
-                Some(score) => write_score(reply, score),
-                None => reply.null(),
-            }
+        let mut write = |score: Option<f64>| match score {
+            Some(score) => write_score(reply, score),
+            None => reply.null(),
+        };
+        match set {
+            Some(set) => set.scores(args.from(2).iter(), write),
+            None => (2..args.len()).for_each(|_| write(None)),
         }
         Ok(())
     })
