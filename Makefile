@@ -8,7 +8,7 @@ VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-by-names \
-  unit-others unit-documents built-for-development built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
+  unit-others beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
@@ -45,7 +45,7 @@ TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 
 # The server is tested as it is shipped: the release binary, driven by tests built for development.
 unit: deps build tests-built
-	$(MAKE) --jobs=3 --output-sync=target unit-by-names unit-others unit-documents
+	$(MAKE) --jobs=3 --output-sync=target unit-by-names unit-others beside-tests
 
 tests-built:
 	$(CARGO) test --workspace --no-run --quiet
@@ -57,9 +57,10 @@ unit-by-names:
 unit-others:
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --lib --bins --benches --test '[!a-l]*'
 
-unit-documents:
+# What is done with the processors while those tests wait: the examples in documents are run, and all code is looked through.
+beside-tests:
 	$(CARGO) test --workspace --doc --quiet
-	$(MAKE) lint-documents
+	$(MAKE) lint
 
 clients: deps build $(VENV)/ready
 	$(VENV)/bin/python tests/clients/redis_py.py $(LARDER_SERVER)
@@ -89,13 +90,11 @@ $(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready
 	touch $@
 
 # What is built for development and the server as it is shipped are built beside each other, in two folders; then all tests run beside each
-# other. They wait more than they compute: so the wheel is built meanwhile, and the documents of the code are.
+# other. They wait more than they compute: so the wheel is built meanwhile, and the code is looked through.
 test: deps
-	$(MAKE) --jobs=2 --output-sync=target built-for-development built-as-shipped
-	$(MAKE) --jobs=5 --output-sync=target unit-by-names unit-others unit-documents clients python-test
-
-built-for-development: lint-code
-	$(MAKE) tests-built
+	$(CARGO) fmt --all --check
+	$(MAKE) --jobs=2 --output-sync=target tests-built built-as-shipped
+	$(MAKE) --jobs=5 --output-sync=target unit-by-names unit-others beside-tests clients python-test
 
 built-as-shipped: build $(VENV)/python-ready
 
