@@ -112,7 +112,7 @@ const LONG: &[&str] = &[
     "SET {s}sorted LARGE",
 ];
 
-/// Sends a command; `LARGE` stands for a string that takes long to copy.
+/// Sends a command; `LARGE` stands for a large string.
 fn ask_long(client: &mut Client, line: &str) -> Value {
     let words =
         line.split(' ').map(|word| if word == "LARGE" { "large ".repeat(1 << 20) } else { word.to_owned() });
@@ -370,7 +370,7 @@ fn large_payloads_are_restored() {
     }
 }
 
-/// A large string is copied while no shard is held: whoever changes the key meanwhile comes before or after, and both see whole strings.
+/// Whoever uses a key while a large string is put there comes before or after, and sees a whole string.
 #[test]
 fn large_strings_are_set_while_others_use_the_key() {
     let server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);

@@ -122,6 +122,16 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         }
     }
 
+    /// As [`prefetch_entry`](Self::prefetch_entry), for a key that is to be removed: what that touches too.
+    #[inline]
+    pub fn prefetch_removal(&self, hash: u64) {
+        let place = Place::of(hash);
+        if let Some(records) = self.directory.get(place.position) {
+            records.prefetch_record(place.tag);
+            records.prefetch_last();
+        }
+    }
+
     /// The entry of a key.
     #[inline]
     pub fn get(&self, hash: u64, key: &[u8]) -> Option<Entry<'_, V>> {

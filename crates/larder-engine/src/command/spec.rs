@@ -176,6 +176,11 @@ pub struct KeySpec {
 }
 
 impl KeySpec {
+    /// Whether the keys are removed.
+    pub(crate) fn removes(&self) -> bool {
+        self.flags.starts_with("RM")
+    }
+
     /// One key, at this argument.
     pub const fn one(at: i32, flags: &'static str) -> KeySpec {
         KeySpec { begin: Begin::Index(at), find: Find::Range { last: 0, step: 1, limit: 0 }, flags }

@@ -198,6 +198,14 @@ impl Segment {
         }
     }
 
+    /// Asks the processor to load the last entry, to which a removed one may give its place.
+    #[inline]
+    pub fn prefetch_last(&self) {
+        let last = self.ptr.as_ptr().wrapping_add(self.capacity() - self.used_bytes());
+        prefetch(last);
+        prefetch(last.wrapping_add(64));
+    }
+
     fn push(&mut self, tag: u8, entry: &[u8]) {
         let slot = self.open(tag, entry.len());
         self.entry_mut(slot).copy_from_slice(entry);

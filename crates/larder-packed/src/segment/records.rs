@@ -334,6 +334,12 @@ impl<V: IntoRaw> Records<V> {
         self.segment.prefetch_entry(tag);
     }
 
+    /// Asks the processor to load the last record, which a removal touches.
+    #[inline]
+    pub fn prefetch_last(&self) {
+        self.segment.prefetch_last();
+    }
+
     fn of(segment: Segment) -> Self {
         Records { segment, values: PhantomData }
     }

@@ -189,6 +189,7 @@ impl<H: KeyHash> Driver<H> {
     fn look(&mut self, key: &[u8]) {
         self.table.prefetch(H::hash(key));
         self.table.prefetch_entry(H::hash(key));
+        self.table.prefetch_removal(H::hash(key));
         let known = self.model.get_mut(key);
         if self.rng.bool() {
             let access = self.rng.u32(..1 << 24);
