@@ -7,8 +7,8 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-by-names \
-  unit-others beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
+.PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-tests \
+  beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
   python-bench fmt pages bench charts book deb musl deps fuzz
 
 run:
@@ -40,22 +40,18 @@ lint-code:
 lint-documents:
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
-# Tests of servers wait more than they compute: in each half twice as many run at once as there are processors.
+# Tests of servers wait more than they compute: in each executable twice as many run at once as there are processors.
 TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 
 # The server is tested as it is shipped: the release binary, driven by tests built for development.
 unit: deps build tests-built
-	$(MAKE) --jobs=3 --output-sync=target unit-by-names unit-others beside-tests
+	$(MAKE) --jobs=2 --output-sync=target unit-tests beside-tests
 
 tests-built:
-	$(CARGO) test --workspace --no-run --quiet
+	$(PYTHON) tests/run.py --no-run
 
-# Two halves, by the first letters of the names, run beside each other: while the last test of a suite waits, the other half goes on.
-unit-by-names:
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --test '[a-l]*'
-
-unit-others:
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --lib --bins --benches --test '[!a-l]*'
+unit-tests:
+	RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
 
 # What is done with the processors while those tests wait: the examples in documents are run, and all code is looked through.
 beside-tests:
@@ -94,7 +90,7 @@ $(VENV)/python-ready: python/tests/requirements.txt $(VENV)/ready
 test: deps
 	$(CARGO) fmt --all --check
 	$(MAKE) --jobs=2 --output-sync=target tests-built built-as-shipped
-	$(MAKE) --jobs=5 --output-sync=target unit-by-names unit-others beside-tests clients python-test
+	$(MAKE) --jobs=4 --output-sync=target unit-tests beside-tests clients python-test
 
 built-as-shipped: build $(VENV)/python-ready
 
