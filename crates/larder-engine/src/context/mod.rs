@@ -413,11 +413,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether a key has a value, overdue or not.
-    fn is_stored(&mut self, key: &Key<'_>) -> bool {
-        self.table(key).get(key.hash, key.bytes).is_some()
-    }
-
     /// Whether large values that others replace are freed in the background.
     fn replaces_lazily(&self) -> bool {
         self.engine.config.hot.lazyfree_lazy_server_del.load(Relaxed)
@@ -440,12 +435,10 @@ impl<'a> Context<'a> {
 
     /// Removes a key that an empty result would have replaced: whether its time is over does not matter.
     pub(crate) fn delete_target(&mut self, key: &Key<'_>) {
-        if !self.is_stored(key) {
-            return;
+        if self.remove_entry(key, self.replaces_lazily()) {
+            self.modified_by(key, 1);
+            self.notify(class::GENERIC, "del", key);
         }
-        self.remove_entry(key, self.replaces_lazily());
-        self.modified_by(key, 1);
-        self.notify(class::GENERIC, "del", key);
     }
 
     /// Removes a key for another to take its place, which is no event and no change of its own; true if it existed.
@@ -468,10 +461,13 @@ impl<'a> Context<'a> {
         true
     }
 
-    fn remove_entry(&mut self, key: &Key<'_>, lazily: bool) {
-        if let Attempt::Removed(old) = self.table(key).remove_if(key.hash, key.bytes, |_| true) {
-            self.see_off(key, old, lazily);
-        }
+    /// Removes a key, overdue or not, and nothing else; true if it existed.
+    fn remove_entry(&mut self, key: &Key<'_>, lazily: bool) -> bool {
+        let Attempt::Removed(old) = self.table(key).remove_if(key.hash, key.bytes, |_| true) else {
+            return false;
+        };
+        self.see_off(key, old, lazily);
+        true
     }
 
     /// Sees to a value whose key has been taken out of its table.

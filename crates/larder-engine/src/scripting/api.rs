@@ -1,9 +1,10 @@
 //! What the Lua side asks of the server. The functions that scripts see are in `prelude.lua`, above these.
 
 use super::caller::{arguments, ask, call, position};
-use super::convert::{push_number, sha1_hex};
+use super::convert::push_number;
 use super::debug::{self, misuse};
 use crate::host::LogLevel;
+use crate::scripts::cache::sha_of;
 use crate::scripts::header::ScriptFlags;
 use larder_lua::gateway::Service;
 use larder_resp::OwnedArgs;
@@ -65,13 +66,13 @@ fn whole(number: f64) -> i64 {
     if number.is_nan() { i64::MIN } else { number as i64 }
 }
 
-fn sha1hex(lua: &Lua, args: &MultiValue) -> Result<String> {
+fn sha1hex(lua: &Lua, args: &MultiValue) -> Result<LuaString> {
     if args.len() != 1 {
         return Err(misuse(lua, "wrong number of arguments"));
     }
     // What is not text counts as none.
     let text = lua.coerce_string(args[0].clone()).ok().flatten();
-    Ok(text.map_or_else(|| sha1_hex(b""), |text| sha1_hex(&text.as_bytes())))
+    lua.create_string(text.map_or_else(|| sha_of(b""), |text| sha_of(&text.as_bytes())))
 }
 
 fn log(lua: &Lua, args: &MultiValue) -> Result<()> {

@@ -1,10 +1,8 @@
 //! Lua values as replies, and as arguments. The other way is [`larder_lua::gateway`]'s.
 
-use crate::text::hex;
 use crate::text::number::ScoreText;
 use larder_resp::Reply;
 use mlua::{Lua, LuaString, Result, Table, Value};
-use sha1::{Digest, Sha1};
 
 /// Tables in tables that a reply may be made of.
 const DEPTH_MAX: usize = 1000;
@@ -159,11 +157,6 @@ pub(super) fn push_number(n: f64, to: &mut Vec<u8>) {
     }
     // Without the sign of zero.
     to.extend_from_slice(ScoreText::of(n + 0.0).as_bytes());
-}
-
-/// The SHA-1 of a text in hexadecimal digits.
-pub(super) fn sha1_hex(text: &[u8]) -> String {
-    hex::digits(&Sha1::digest(text))
 }
 
 /// The text of a syntax error, as Lua gives it.

@@ -9,7 +9,7 @@
 //! keyspace, and [`Directory`] keeps such segments in hash order; [`Rows`] are the counted segments of hashes and sets.
 //!
 //! Cost: 2.1 bytes per entry, 16 per segment. Find O(slots / 16); insert, resize and remove move the entries after, but for a
-//! removal that puts the last entry in the place of one that is as long.
+//! removal that puts one of the last entries in the place of one that is as long.
 //!
 //! ```text
 //!  0        16       50       84                                    capacity
@@ -113,11 +113,6 @@ impl Segment {
         self.reserve(bytes);
         let start = self.capacity_bytes() - end;
         self.resize(slot.at(start), len)
-    }
-
-    /// Removes an entry. Memory is given back by [`shrink`](Self::shrink) only.
-    pub fn remove(&mut self, slot: Slot) {
-        self.close(slot);
     }
 
     /// Gives memory back when the content has become small; says whether it did.

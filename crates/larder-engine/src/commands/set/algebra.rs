@@ -70,7 +70,7 @@ pub(super) fn sunion(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         reply_set(context, |write| Set::for_each_of_any(&present, write));
         return Ok(());
     }
-    let union = union(&sets, &context.worker.thresholds.set_limits());
+    let union = Set::union(&present, &context.worker.thresholds.set_limits());
     write_members(&mut context.reply, &union);
     context.engine.background.discard(Value::Set(union), true);
     Ok(())
@@ -95,7 +95,7 @@ pub(super) fn sinterstore(context: &mut Context<'_>, args: Args<'_>) -> CommandR
 }
 
 pub(super) fn sunionstore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    store(context, args, work, union)
+    store(context, args, work, |sets, limits| Set::union(&sets.iter().flatten().collect::<Vec<_>>(), limits))
 }
 
 pub(super) fn sdiffstore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -162,11 +162,6 @@ fn all_present(sets: &[Option<Set>]) -> Option<Vec<&Set>> {
 fn first_and_others(sets: &[Option<Set>]) -> Option<(&Set, Vec<&Set>)> {
     let (first, others) = sets.split_first()?;
     Some((first.as_ref()?, others.iter().flatten().collect()))
-}
-
-fn union(sets: &[Option<Set>], limits: &SetLimits) -> Set {
-    let sets: Vec<&Set> = sets.iter().flatten().collect();
-    Set::union(&sets, limits)
 }
 
 /// Replies with a set whose size is known only when `fill` has written all members.

@@ -106,7 +106,7 @@ fn compare(seed: u64, steps: usize, count_max: usize, longest: usize) {
             (_, Some(index)) => {
                 let slot = segment.slot(index).expect("live");
                 if rng.bool() {
-                    segment.remove(slot);
+                    segment.close(slot);
                     twin.remove(index);
                 } else {
                     let has_holes = segment.has_holes();
@@ -177,7 +177,8 @@ fn a_segment_beyond_64_kilobytes_is_its_twin() {
         twin.insert(9, segment.entry(slot));
     }
     for index in (0..3_000).step_by(3) {
-        segment.remove(segment.slot(index).expect("live"));
+        let slot = segment.slot(index).expect("live");
+        segment.close(slot);
         twin.remove(index);
     }
     segment.check_invariants();
@@ -197,7 +198,8 @@ fn golden_bytes() {
         let slot = segment.insert(tag, entry.len());
         segment.entry_mut(slot).copy_from_slice(entry);
     }
-    segment.remove(segment.slot(1).expect("live"));
+    let slot = segment.slot(1).expect("live");
+    segment.close(slot);
     let bytes = page_bytes(&segment);
     assert_eq!(bytes.len(), 76, "behind four bytes of references");
     let expected_front = [
