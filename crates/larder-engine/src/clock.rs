@@ -46,6 +46,18 @@ impl Clock {
         (self.tick_ns, self.tick_wall_us) = (reading.ns, self.wall_us);
     }
 
+    /// Reads both clocks, unless the counter tells that the last tick is less than `ns` nanoseconds ago: then it tells the time.
+    pub fn tick_after(&mut self, ns: u64) {
+        let read = cycles::read();
+        // A counter that went back tells nothing.
+        let goes_on = self.cycles.tick.is_some_and(|tick| read >= tick);
+        if goes_on && self.cycles.since_tick(|| read).is_some_and(|passed| passed < ns) {
+            self.advance();
+        } else {
+            self.tick();
+        }
+    }
+
     /// Looks how late it is and returns the nanoseconds since it last did.
     #[inline]
     pub fn advance(&mut self) -> u64 {
@@ -116,8 +128,10 @@ struct Cycles {
     steady: bool,
     /// Nanoseconds a cycle, times 2^32; 0 while it is not known.
     rate: u64,
-    /// The last measurement; it holds when the next agrees with it. A clock that jumped within one makes it any number.
+    /// The last measurement; a clock that jumped within it makes it any number.
     measured: u64,
+    /// How many measurements in a row agreed with the one before them. The rate is known from the second on: two jumps may be alike by chance.
+    agreed: u32,
     /// The counter at the last tick, if it was read close enough to the clock.
     tick: Option<u64>,
     /// Where the measurement began, and from what time on it is to be taken.
@@ -130,9 +144,11 @@ impl Cycles {
     const FIRST_NS: u64 = 10_000_000;
     /// Two measurements agree when they differ by one part in this many.
     const AGREEMENT: u64 = 1000;
+    /// Agreements in a row that make a rate.
+    const AGREED: u32 = 2;
 
     fn new(steady: bool) -> Self {
-        Cycles { steady, rate: 0, measured: 0, tick: None, origin: None, measure_at_ns: 0 }
+        Cycles { steady, rate: 0, measured: 0, agreed: 0, tick: None, origin: None, measure_at_ns: 0 }
     }
 
     /// Nanoseconds since the last tick, if it can tell.
@@ -169,9 +185,13 @@ impl Cycles {
             let (ns, cycles) = (reading.ns - origin.ns, reading.cycles.saturating_sub(origin.cycles));
             let rate = u64::try_from((u128::from(ns) << 32) / u128::from(cycles.max(1))).unwrap_or(0);
             if rate.abs_diff(self.measured) <= rate / Self::AGREEMENT {
-                (self.rate, self.measure_at_ns) = (rate, reading.ns + 2 * ns);
+                self.agreed += 1;
+                self.measure_at_ns = reading.ns + 2 * ns;
+                if self.agreed >= Self::AGREED {
+                    self.rate = rate;
+                }
             } else {
-                (self.rate, self.origin) = (0, Some(reading));
+                (self.rate, self.agreed, self.origin) = (0, 0, Some(reading));
                 self.measure_at_ns = reading.ns + Self::FIRST_NS;
             }
             self.measured = rate;
@@ -224,6 +244,8 @@ mod tests {
         cycles.compare(at(10 * MS), 5 * MS);
         assert_eq!(cycles.since_tick(|| 1), None, "one measurement is not enough");
         cycles.compare(at(20 * MS), 10 * MS);
+        assert_eq!(cycles.since_tick(|| 1), None, "nor are two that agree");
+        cycles.compare(at(40 * MS), 20 * MS);
         cycles
     }
 
@@ -231,7 +253,7 @@ mod tests {
     fn a_measured_counter_tells_the_time() {
         let cycles = measured();
         for ns in [0, 100, MS, 10_000 * MS, 1_000_000_000 * MS] {
-            let told = cycles.since_tick(|| at(20 * MS + ns).cycles).unwrap();
+            let told = cycles.since_tick(|| at(40 * MS + ns).cycles).unwrap();
             assert!(told.abs_diff(ns) <= 2 + ns / 10_000, "{told} for {ns}");
         }
         assert_eq!(cycles.since_tick(|| 0), Some(0), "a counter that went back");
@@ -240,13 +262,14 @@ mod tests {
     #[test]
     fn a_counter_that_disagrees_is_measured_anew() {
         let mut cycles = measured();
-        cycles.compare(at(21 * MS), 20 * MS);
+        cycles.compare(at(41 * MS), 40 * MS);
         assert!(cycles.rate > 0);
         let elsewhere = |ms: u64| Reading { cycles: at(ms * MS).cycles + 40_000, ..at(ms * MS) };
-        cycles.compare(elsewhere(22), 21 * MS);
-        assert_eq!(cycles.since_tick(|| elsewhere(22).cycles), None);
-        cycles.compare(elsewhere(32), 22 * MS);
-        cycles.compare(elsewhere(42), 32 * MS);
+        cycles.compare(elsewhere(42), 41 * MS);
+        assert_eq!(cycles.since_tick(|| elsewhere(42).cycles), None);
+        for (before, ms) in [(42, 52), (52, 62), (62, 82)] {
+            cycles.compare(elsewhere(ms), before * MS);
+        }
         assert!(cycles.since_tick(|| 1).is_some(), "it has been steady since");
     }
 
@@ -259,15 +282,28 @@ mod tests {
         cycles.compare(jumped(11), 501 * MS);
         assert_eq!(cycles.since_tick(|| 1), None);
         cycles.compare(jumped(21), 511 * MS);
-        assert!(cycles.since_tick(|| 1).is_some(), "two measurements agree");
+        cycles.compare(jumped(41), 521 * MS);
+        assert!(cycles.since_tick(|| 1).is_some(), "three measurements agree");
+    }
+
+    #[test]
+    fn two_jumps_that_are_alike_measure_nothing() {
+        let mut cycles = Cycles::new(true);
+        cycles.compare(at(0), 0);
+        let jumped = |ms: u64, by_ms: u64| Reading { ns: at((ms + by_ms) * MS).ns, ..at(ms * MS) };
+        cycles.compare(jumped(1, 50), 0);
+        cycles.compare(jumped(2, 100), 51 * MS);
+        assert_eq!((cycles.agreed, cycles.since_tick(|| 1)), (1, None));
+        cycles.compare(jumped(104, 100), 102 * MS);
+        assert_eq!((cycles.agreed, cycles.since_tick(|| 1)), (0, None));
     }
 
     #[test]
     fn a_moment_that_was_not_caught_is_left_to_the_clock() {
         let mut cycles = measured();
-        cycles.compare(Reading { is_close: false, ..at(21 * MS) }, 20 * MS);
-        assert_eq!(cycles.since_tick(|| at(21 * MS).cycles), None);
-        cycles.compare(at(22 * MS), 21 * MS);
+        cycles.compare(Reading { is_close: false, ..at(41 * MS) }, 40 * MS);
+        assert_eq!(cycles.since_tick(|| at(41 * MS).cycles), None);
+        cycles.compare(at(42 * MS), 41 * MS);
         assert!(cycles.since_tick(|| 1).is_some());
     }
 
@@ -279,10 +315,30 @@ mod tests {
     }
 
     #[test]
+    fn a_tick_that_comes_early_is_told_by_the_counter() {
+        let mut clock = Clock::new(Instant::now());
+        if !clock.cycles.steady {
+            return;
+        }
+        while clock.cycles.rate == 0 {
+            clock.tick();
+        }
+        let tick_ns = clock.tick_ns;
+        clock.tick_after(u64::MAX);
+        assert!(clock.tick_ns == tick_ns && clock.now_ns > tick_ns, "the clocks were read");
+        clock.tick_after(0);
+        assert!(clock.tick_ns > tick_ns, "they were not");
+        clock.cycles.tick = Some(u64::MAX);
+        let tick_ns = clock.tick_ns;
+        clock.tick_after(u64::MAX);
+        assert!(clock.tick_ns > tick_ns, "a counter that went back was believed");
+    }
+
+    #[test]
     fn time_never_goes_back() {
         let mut clock = Clock::new(Instant::now());
         let (mut before, mut passed) = (clock.now_ns, 0);
-        while clock.now_ns < 30 * MS {
+        while clock.now_ns < 60 * MS {
             for _ in 0..1000 {
                 passed += clock.advance();
                 assert!(clock.now_ns >= before);

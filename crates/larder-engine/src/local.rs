@@ -69,7 +69,7 @@ impl LocalWorker {
     /// Reads the clocks and the options; before each request.
     pub fn begin(&mut self) {
         self.worker.engine().sleep_along();
-        self.worker.tick();
+        self.worker.tick_for_one();
     }
 
     /// Leaves what commands have for other clients in the mail, and lets replicas know of what is new; after each request. Returns where in
@@ -227,22 +227,21 @@ impl LocalWorker {
 
     /// Whether a command may run a script, and does not end one: those take a stack of [`larder_lua::STACK_BYTES_MIN`].
     pub fn may_run_script(&mut self, args: Args<'_>) -> bool {
-        let engine = Arc::clone(&self.worker.engine);
-        let found = lookup::find_command(&engine, &mut self.worker.state, args);
+        let found = lookup::find_command(&self.worker.engine, &mut self.worker.state, args);
         found.is_some_and(|found| {
             found.command.group == Group::Scripting && !found.command.has(flags::ALLOW_BUSY)
         })
     }
 
     fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
-        let begun = crate::clock::instant();
         let mark = out.len();
+        let mut begun = None;
         loop {
             let mut flow = self.worker.execute(session, args, out);
             if flow == Flow::Script {
                 flow = self.worker.execute_script(session, args, out, &mut ());
             }
-            if flow != Flow::Retry || is_over(begun) {
+            if flow != Flow::Retry || is_over(*begun.get_or_insert_with(crate::clock::instant)) {
                 return flow;
             }
             out.truncate(mark);
@@ -276,11 +275,11 @@ impl LocalWorker {
 
     /// Whether clients may call a command; those that there are not get their error when they are executed.
     fn permit(&mut self, db: usize, permit: Permit, args: Args<'_>) -> Result<(), CommandError> {
-        if db >= self.worker.engine().database_count() {
+        let Worker { engine, state } = &mut self.worker;
+        if db >= engine.database_count() {
             return Err(CommandError::Fixed("ERR DB index is out of range"));
         }
-        let engine = Arc::clone(&self.worker.engine);
-        let Some(found) = lookup::find_command(&engine, &mut self.worker.state, args) else { return Ok(()) };
+        let Some(found) = lookup::find_command(engine, state, args) else { return Ok(()) };
         let rule = rule_of(found);
         if rule.never {
             return Err(CommandError::text(format!(
