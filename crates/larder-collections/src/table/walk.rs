@@ -57,11 +57,11 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// The segments, in order.
     pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> + Clone {
-        let (small, root) = match &self.shape {
-            Shape::Small { rows, .. } => (Some(rows), &[][..]),
-            Shape::Tree(tree) => (None, slice::from_ref(&tree.root)),
+        let (small, stack) = match &self.shape {
+            Shape::Small { rows, .. } => (Some(rows), Vec::new()),
+            Shape::Tree(tree) => (None, vec![slice::from_ref(&tree.root).iter()]),
         };
-        small.into_iter().chain(Leaves { stack: vec![root.iter()] })
+        small.into_iter().chain(Leaves { stack })
     }
 }
 
