@@ -245,6 +245,39 @@ fn the_clients_of_the_same_thread_are_served() {
     assert_eq!((replies[0].int(), replies[1].text()), (1, "end".to_owned()));
 }
 
+/// What a client is sent while its command runs elsewhere comes afterwards, in order, and counts against the limit of its output.
+#[test]
+fn messages_for_who_is_away_have_a_limit() {
+    let server = Server::larder(&["--threads", "1", "--busy-reply-threshold", "600000"]);
+    let mut other = server.client();
+    other.ask("SET kept 1");
+    assert_eq!(other.cmd(&["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"]).text(), "OK");
+    let payload = "x".repeat(1000);
+    for (count, is_too_much) in [(500, false), (3000, true)] {
+        let mut busy = server.client();
+        busy.cmd(&["HELLO", "3"]);
+        busy.ask("SUBSCRIBE news");
+        keep_busy(&mut busy);
+        wait_for_script(&mut other);
+        for n in 0..count {
+            assert_eq!(other.cmd(&["PUBLISH", "news", &format!("{n} {payload}")]).int(), 1);
+        }
+        assert_eq!(other.ask("SCRIPT KILL").text(), "OK");
+        if is_too_much {
+            let heard = std::iter::from_fn(|| busy.read().ok()).count();
+            assert!(heard <= 1, "{heard} of {count}");
+        } else {
+            let values: Vec<Value> = (0..=count).map(|_| read(&mut busy)).collect();
+            let messages = values.iter().filter(|value| matches!(value, Value::Push(_)));
+            let numbers =
+                messages.map(|message| message.items()[2].text().split(' ').next().map(str::to_owned));
+            assert!(numbers.eq((0..count).map(|n| Some(n.to_string()))));
+        }
+        let closed = info(&mut other, "stats", "client_output_buffer_limit_disconnections");
+        assert_eq!(closed, u8::from(is_too_much).to_string());
+    }
+}
+
 /// The id of a client whose last command is this one.
 fn killed_id(client: &mut Client, name: &str) -> Option<String> {
     let list = client.ask("CLIENT LIST").text();

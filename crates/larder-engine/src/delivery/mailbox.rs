@@ -70,7 +70,7 @@ pub enum Mail {
 impl Mail {
     /// Bytes, about, that the message takes until it is delivered. Only kinds count of which one command may
     /// send many.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         /// The place in the box, which may be half empty, and what allocations take beside their bytes.
         const FRAME: usize = 2 * size_of::<Mail>() + 32;
         match self {

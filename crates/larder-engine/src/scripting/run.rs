@@ -374,6 +374,9 @@ impl Run<'_, '_> {
     /// Whether the client that debugs has gone. What it has sent is kept for when the script stops.
     fn has_lost_client(&mut self) -> bool {
         let (Some(beside), Some(debugger)) = (&mut self.context.rounds, &self.debugger) else { return true };
+        if debugger.has_heard_enough() {
+            return false;
+        }
         let mut input = Vec::new();
         let received = beside.receive(&mut input, Duration::ZERO);
         debugger.hear(&input);

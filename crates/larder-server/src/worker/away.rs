@@ -1,15 +1,14 @@
 //! Connections that are away, on a thread for commands that take long.
 //!
 //! Such a connection is out of its slot. Events for it get lost, so it is taken to be readable and writable when it comes back; mail for it is
-//! kept until then. It leaves at the end of an iteration, after its replies so far have been sent.
+//! kept until then ([`super::absent`]). It leaves at the end of an iteration, after its replies so far have been sent.
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
 use crate::long;
 use crate::long::queue::{Done, Job};
-use larder_engine::{Flow, Mail};
+use larder_engine::Flow;
 use larder_resp::Args;
-use std::sync::Arc;
 
 impl EventLoop {
     /// A command takes long: its connection leaves at the end of the iteration.
@@ -31,7 +30,7 @@ impl EventLoop {
             match connection.away.take() {
                 Some(args) => {
                     connection.output.open(&mut self.pool);
-                    self.absent += 1;
+                    self.absent.leave(connection.session.id(), connection.session.class());
                     let job = Job { worker: self.index, slot, connection, args };
                     long::give(&self.shared, self.worker.engine(), job);
                 }
@@ -51,7 +50,7 @@ impl EventLoop {
 
     fn come_back(&mut self, done: Done) {
         let Done { job: Job { slot, mut connection, args, .. }, flow, log_end } = done;
-        self.absent -= 1;
+        self.absent.come_back(connection.session.id());
         // What it was listed for has been passed by.
         for list in [&mut self.list, &mut self.serving, &mut self.dirty, &mut self.held] {
             list.retain(|&listed| listed != slot);
@@ -79,49 +78,5 @@ impl EventLoop {
             }
             Err(Hangup) => self.close(slot, connection),
         }
-    }
-
-    /// Keeps mail for a client that is away, or that runs a script in this thread; what is left is for those that are here.
-    pub(super) fn keep_for_absent(&mut self, message: Mail) -> Option<Mail> {
-        match &message {
-            Mail::Output { client, .. }
-            | Mail::InvalidateForOther { client, .. }
-            | Mail::Unblocked { client, .. }
-            | Mail::Kill { client, .. }
-            | Mail::Recheck { client } => {
-                if self.is_absent(*client) {
-                    self.kept.push(message);
-                    return None;
-                }
-            }
-            Mail::Message { clients, message } => {
-                for client in self.absent_of(clients) {
-                    let (clients, message) = (Arc::new(vec![client]), Arc::clone(message));
-                    self.kept.push(Mail::Message { clients, message });
-                }
-            }
-            Mail::Invalidate { clients, what } => {
-                for client in self.absent_of(clients) {
-                    self.kept.push(Mail::Invalidate { clients: vec![client], what: Arc::clone(what) });
-                }
-            }
-            Mail::LeaveShardChannel { clients, channel } => {
-                for client in self.absent_of(clients) {
-                    let (clients, channel) = (Arc::new(vec![client]), Arc::clone(channel));
-                    self.kept.push(Mail::LeaveShardChannel { clients, channel });
-                }
-            }
-            Mail::Retry => {}
-        }
-        Some(message)
-    }
-
-    fn absent_of(&self, clients: &[u64]) -> Vec<u64> {
-        clients.iter().copied().filter(|&client| self.is_absent(client)).collect()
-    }
-
-    /// Whether a client's connection is out of its slot.
-    fn is_absent(&self, client: u64) -> bool {
-        self.by_id.get(&client).is_some_and(|&slot| !self.slots.has(slot))
     }
 }

@@ -158,11 +158,16 @@ impl EventLoop {
         if !hoards && !connection.output.over_limit(limit, stream, now_ms) {
             return Ok(());
         }
+        Err(self.exceed_output(connection))
+    }
+
+    /// A connection is to be closed, because too much waits for it.
+    pub(super) fn exceed_output(&self, connection: &Connection) -> Hangup {
         self.worker.stats().output_limit_closes.add(1);
         self.shared.log.warning(&format!(
             "Client {} scheduled to be closed ASAP for overcoming of output buffer limits.",
             connection.describe()
         ));
-        Err(Hangup)
+        Hangup
     }
 }

@@ -9,13 +9,19 @@ impl EventLoop {
     /// Takes and follows all messages.
     pub(super) fn take_mail(&mut self) {
         let mut mail = std::mem::take(&mut self.mail);
-        mail.append(&mut self.kept);
+        let mut returned = self.absent.take_returned();
+        mail.append(&mut returned.mail);
         self.worker.drain(&mut mail);
+        let now_ms = self.worker.now_ms();
         for message in mail.drain(..) {
-            let message = if self.absent == 0 { Some(message) } else { self.keep_for_absent(message) };
+            let limits = &self.shared.config.hot.output_limits;
+            let message = self.absent.keep(message, limits, now_ms);
             message.into_iter().for_each(|message| self.follow_mail(message));
         }
         self.mail = mail;
+        for client in returned.exceeded {
+            self.with(client, |this, _, connection| Err(this.exceed_output(connection)));
+        }
     }
 
     fn follow_mail(&mut self, message: Mail) {

@@ -16,6 +16,7 @@
 //! - I3: a slot freed in an iteration is reused in the next one at the earliest: events of the old connection may
 //!   still be in this one's batch.
 
+mod absent;
 mod accept;
 mod away;
 mod debugging;
@@ -35,6 +36,7 @@ use crate::connection::{Connection, Flags};
 use crate::crash;
 use crate::replication::syncs::Syncs;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
+use absent::Absent;
 use larder_engine::{Mail, Worker};
 use larder_persist::Persist;
 use larder_resp::Parser;
@@ -100,10 +102,8 @@ pub struct EventLoop {
     paused: Vec<usize>,
     /// Connections with a command for another thread.
     leaving: Vec<usize>,
-    /// How many connections are out of their slots beyond the moment.
-    absent: usize,
-    /// Mail for those.
-    kept: Vec<Mail>,
+    /// Clients whose connections are out of their slots beyond the moment.
+    absent: Absent,
     /// Deadlines of blocked clients.
     deadlines: BTreeSet<(u64, usize)>,
     /// Read into by whichever connection has its turn.
@@ -163,8 +163,7 @@ impl EventLoop {
             has_more_to_stream: false,
             paused: Vec::new(),
             leaving: Vec::new(),
-            absent: 0,
-            kept: Vec::new(),
+            absent: Absent::default(),
             deadlines: BTreeSet::new(),
             scratch: vec![0; READ_BYTES],
             parser: Parser::new(),

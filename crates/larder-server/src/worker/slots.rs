@@ -24,11 +24,6 @@ impl Slots {
         self.all.get_mut(slot)?.as_deref_mut()
     }
 
-    /// Whether the connection of a slot is in it.
-    pub(super) fn has(&self, slot: usize) -> bool {
-        self.all[slot].is_some()
-    }
-
     /// Takes a connection out to work on it; `put` it back, or `free` the slot.
     pub(super) fn take(&mut self, slot: usize) -> Option<Box<Connection>> {
         self.all.get_mut(slot)?.take()

@@ -11,7 +11,7 @@
 use super::debugging::DebuggingClient;
 use super::{EVENTS_MAX, EventLoop, READ_BYTES};
 use crate::connection::Connection;
-use larder_engine::{Beside, Flow, Received};
+use larder_engine::{Beside, ClientClass, Flow, Received};
 use larder_resp::Args;
 use mio::Events;
 use std::time::Duration;
@@ -19,6 +19,8 @@ use std::time::Duration;
 /// The loop, as a script sees it.
 struct Yielding<'a> {
     event_loop: &'a mut EventLoop,
+    /// Whose script it is, and its class.
+    owner: (u64, ClientClass),
     client: Option<DebuggingClient<'a>>,
 }
 
@@ -45,16 +47,15 @@ impl EventLoop {
         }
         let spare = self.spare.take().unwrap_or_else(|| Box::new(self.worker.spare()));
         let mut worker = std::mem::replace(&mut self.worker, spare);
-        self.absent += 1;
+        let owner = (connection.session.id(), connection.session.class());
         let client = debugs.then(|| DebuggingClient::new(&mut connection.stream, rest));
-        let mut yielding = Yielding { event_loop: self, client };
+        let mut yielding = Yielding { event_loop: self, owner, client };
         let flow =
             worker.execute_script(&mut connection.session, args, &mut connection.output.tail, &mut yielding);
         if let Some(client) = &mut yielding.client {
             client.finish();
         }
         self.spare = Some(std::mem::replace(&mut self.worker, worker));
-        self.absent -= 1;
         let had_rounds = std::mem::take(&mut self.in_round);
         let flags = &mut connection.flags;
         if had_rounds || debugs {
@@ -63,6 +64,7 @@ impl EventLoop {
         if had_rounds {
             // What it was listed for has passed it by.
             (flags.dirty, flags.held) = (false, false);
+            self.absent.come_back(owner.0);
         }
         flow
     }
@@ -86,6 +88,11 @@ impl EventLoop {
 
 impl Beside for Yielding<'_> {
     fn round(&mut self, patience: Duration) {
+        if !self.event_loop.in_round {
+            // Before the first round there is no mail.
+            let (client, class) = self.owner;
+            self.event_loop.absent.leave(client, class);
+        }
         self.event_loop.serve_others(patience);
     }
 

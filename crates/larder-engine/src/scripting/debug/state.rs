@@ -119,6 +119,13 @@ impl Debugger {
         self.state.borrow_mut().input.extend_from_slice(input);
     }
 
+    /// Whether what the client has sent so far is to be used before more is read: it stays in the socket.
+    pub(in crate::scripting) fn has_heard_enough(&self) -> bool {
+        /// Far more than all commands of a session.
+        const INPUT_BYTES_MAX: usize = 1 << 20;
+        self.state.borrow().input.len() >= INPUT_BYTES_MAX
+    }
+
     /// The lines so far, as they are sent.
     pub(super) fn take_lines(&self) -> Vec<u8> {
         let lines = std::mem::take(&mut self.state.borrow_mut().lines);
