@@ -11,6 +11,7 @@ use super::replies::Question;
 use super::set_slot::{Progress, Waiting};
 use super::settings;
 use crate::listen;
+use crate::process;
 use crate::settings::system_text;
 use crate::shared::Shared;
 use crate::tls::Fault;
@@ -521,6 +522,7 @@ impl Bus {
             return;
         }
         log.warning("Fatal: can't update cluster config file.");
+        process::clean_up(&self.shared);
         std::process::exit(1);
     }
 }

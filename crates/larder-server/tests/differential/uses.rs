@@ -13,6 +13,7 @@ const KEYS: &str = r#"
     ZADD z 1 a 2 b
     HSET h f v g 2
     XADD x 1-1 a b
+    XGROUP CREATE x g 0
     PFADD hll a
     GEOADD geo 1 1 a
 "#;
@@ -156,8 +157,15 @@ const COMMANDS: &str = r#"
     x XDEL x 1-1
     x XTRIM x MAXLEN 10
     x XINFO STREAM x
+    x XREAD STREAMS x $
+    x XREAD STREAMS x +
     x XGROUP CREATE x g 0
+    x XGROUP CREATE x g2 0
     x XREADGROUP GROUP g c STREAMS x >
+    x XREADGROUP GROUP g c NOACK STREAMS x >
+    x XREADGROUP GROUP g c STREAMS x 0
+    x XREADGROUP GROUP g c STREAMS x x 0 >
+    x XREADGROUP GROUP nosuch c STREAMS x >
     x XACK x g 1-1
     x XPENDING x g
     x XCLAIM x g c 0 2-1

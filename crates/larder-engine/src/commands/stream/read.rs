@@ -201,6 +201,10 @@ fn serve(
     reply: &mut Reply<'_>,
 ) -> CommandResult<bool> {
     let key = context.key(name);
+    if request.group.is_some() {
+        // The stream is looked up a second time, as in Valkey.
+        context.worker.stats.hits.add(1);
+    }
     match (start, &request.group) {
         (After::Delivered, Some(read)) => deliver(context, &key, read, reply),
         (After::Id(after), Some(read)) => history(context, &key, read, after, reply).map(|()| true),
