@@ -1,17 +1,19 @@
 //! The command line.
 
 use crate::error::{Error, Result};
-use crate::mapping::Draft;
+use crate::mapping::{Draft, Mapping};
 use crate::option::{self, Section};
 use crate::options::{Options, Report, Source};
 use crate::parquet;
 use crate::reader::Format;
-use crate::server;
+use crate::security::Security;
+use crate::server::{self, Named};
 use crate::target::Target;
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::mem::take;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What the command line asks for.
@@ -65,6 +67,10 @@ struct Unfinished {
     host: Option<String>,
     port: Option<u16>,
     user: Option<String>,
+    tls: bool,
+    authorities: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    certificate_key: Option<PathBuf>,
     db: Option<u32>,
     workers: Option<usize>,
     megabytes: Option<usize>,
@@ -87,6 +93,7 @@ impl Unfinished {
             "dry-run" => self.dry_run = true,
             "quiet" => self.quiet = true,
             "replace" => self.replace = true,
+            "tls" => self.tls = true,
             "hash" | "stream" => self.kind(name, None)?,
             "aof" => self.read(Input::Aof, path(parser, name)?)?,
             "csv" => self.read(Input::Table(Format::Csv), path(parser, name)?)?,
@@ -117,6 +124,9 @@ impl Unfinished {
             "host" => self.host = Some(text(parser, name)?),
             "port" => self.port = Some(number(parser, name)?),
             "user" => self.user = Some(text(parser, name)?),
+            "cacert" => self.authorities = Some(path(parser, name)?),
+            "cert" => self.certificate = Some(path(parser, name)?),
+            "cert-key" => self.certificate_key = Some(path(parser, name)?),
             "db" => self.db = Some(number(parser, name)?),
             "workers" => self.workers = Some(number(parser, name)?),
             "memory" => self.megabytes = Some(number(parser, name)?),
@@ -166,7 +176,7 @@ impl Unfinished {
         Ok(())
     }
 
-    fn finish(self) -> Result<Options> {
+    fn finish(mut self) -> Result<Options> {
         let (input, path) = self.input.clone().ok_or_else(|| {
             let all = "--csv, --tsv, --ndjson, --parquet, --resp, --rdb, --aof or --from";
             Error::Usage(format!("no input: say one of {all}"))
@@ -180,33 +190,8 @@ impl Unfinished {
         if workers == 0 || workers > 1024 {
             return Err(Error::Usage("--workers takes 1 to 1024".to_owned()));
         }
-        let target = Target {
-            host: self.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
-            port: self.port.unwrap_or(6379),
-            user: self.user,
-            password: std::env::var("LARDER_LOAD_PASSWORD").ok(),
-        };
-        if target.user.is_some() && target.password.is_none() {
-            return Err(Error::Usage("--user needs a password in LARDER_LOAD_PASSWORD".to_owned()));
-        }
-        let source = match input {
-            Input::Aof => Source::Aof,
-            Input::Rdb => Source::Rdb,
-            Input::Resp => Source::Resp,
-            Input::Server => {
-                let (mut from, db) = server::parse(&path.to_string_lossy()).map_err(Error::Usage)?;
-                from.password = from.password.or_else(|| std::env::var("LARDER_LOAD_FROM_PASSWORD").ok());
-                if self.db.is_some() && db.is_none() {
-                    let what = "--db with --from needs the database there: redis://host/0";
-                    return Err(Error::Usage(what.to_owned()));
-                }
-                Source::Server(from, db)
-            }
-            Input::Parquet => Source::Parquet(self.draft.over(self.file.unwrap_or_default())?.finish()?),
-            Input::Table(format) => {
-                Source::Table(format, self.draft.over(self.file.unwrap_or_default())?.finish()?)
-            }
-        };
+        let source = self.source(input, &path)?;
+        let target = self.target(matches!(&source, Source::Server(from, _) if from.security.is_tls()))?;
         let is_file = input != Input::Server && path.as_os_str() != "-";
         Ok(Options {
             input: is_file.then_some(path),
@@ -223,6 +208,68 @@ impl Unfinished {
             spill: self.spill.unwrap_or_else(std::env::temp_dir),
             quiet: self.quiet,
         })
+    }
+
+    fn source(&mut self, input: Input, path: &Path) -> Result<Source> {
+        Ok(match input {
+            Input::Aof => Source::Aof,
+            Input::Rdb => Source::Rdb,
+            Input::Resp => Source::Resp,
+            Input::Server => {
+                let named = server::parse(&path.to_string_lossy()).map_err(Error::Usage)?;
+                let Named { server: mut from, db, is_secure } = named;
+                from.password = from.password.or_else(|| std::env::var("LARDER_LOAD_FROM_PASSWORD").ok());
+                if is_secure {
+                    from.security = self.security()?;
+                }
+                if self.db.is_some() && db.is_none() {
+                    let what = "--db with --from needs the database there: redis://host/0";
+                    return Err(Error::Usage(what.to_owned()));
+                }
+                Source::Server(from, db)
+            }
+            Input::Parquet => Source::Parquet(self.whole_mapping()?),
+            Input::Table(format) => Source::Table(format, self.whole_mapping()?),
+        })
+    }
+
+    fn whole_mapping(&mut self) -> Result<Mapping> {
+        take(&mut self.draft).over(self.file.take().unwrap_or_default())?.finish()
+    }
+
+    /// `reads_tls`: the source is read by TLS.
+    fn target(&self, reads_tls: bool) -> Result<Target> {
+        let files = [&self.authorities, &self.certificate, &self.certificate_key];
+        if !self.tls && !reads_tls && files.iter().any(|file| file.is_some()) {
+            let what = "--cacert, --cert and --cert-key are for --tls and for --from rediss://";
+            return Err(Error::Usage(what.to_owned()));
+        }
+        let password = std::env::var("LARDER_LOAD_PASSWORD").ok();
+        if self.user.is_some() && password.is_none() {
+            return Err(Error::Usage("--user needs a password in LARDER_LOAD_PASSWORD".to_owned()));
+        }
+        Ok(Target {
+            host: self.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned()),
+            port: self.port.unwrap_or(6379),
+            user: self.user.clone(),
+            password,
+            security: if self.tls { self.security()? } else { Security::default() },
+        })
+    }
+
+    /// TLS, as the options say.
+    fn security(&self) -> Result<Security> {
+        let usage = |text: &str| Error::Usage(text.to_owned());
+        let authorities = self.authorities.as_deref();
+        let authorities =
+            authorities.ok_or_else(|| usage("TLS needs --cacert: the authorities that are trusted"))?;
+        let identity = match (&self.certificate, &self.certificate_key) {
+            (Some(certificate), Some(key)) => Some((certificate.as_path(), key.as_path())),
+            (None, None) => None,
+            _ => return Err(usage("--cert and --cert-key belong together")),
+        };
+        let password = std::env::var("LARDER_LOAD_CERT_KEY_PASSWORD").unwrap_or_default();
+        Security::of(authorities, identity, &password)
     }
 }
 
@@ -388,6 +435,11 @@ mod tests {
             "--from redis://a --state s",
             "--from redis://a --db 1",
             "--from a",
+            "--from rediss://a",
+            "--csv a --key k --hash --tls",
+            "--csv a --key k --hash --cacert c",
+            "--csv a --key k --hash --cert c --cert-key k",
+            "--csv a --key k --hash --tls --cacert /nonexistent/authorities",
         ] {
             assert!(options(line).is_err(), "{line}");
         }

@@ -1,8 +1,10 @@
 //! A connection to a server: commands into a buffer, replies out of a socket.
 
 use crate::error::{Error, Result};
+use crate::security::Security;
 use larder_resp::{Value, ValueLimits, encode_command};
-use std::io::{self, BufRead, BufReader, Write};
+use larder_tls::PeerLink;
+use std::io::{self, BufRead, BufReader};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -24,19 +26,19 @@ pub fn text_of(reply: &Value) -> String {
 
 /// A connection.
 pub struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<PeerLink>,
     address: String,
 }
 
 impl Connection {
     /// Connects to `host:port`.
-    pub fn open(address: &str) -> Result<Self> {
-        let open = || -> io::Result<TcpStream> {
+    pub fn open(address: &str, security: &Security) -> Result<Self> {
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let open = || -> io::Result<PeerLink> {
             let stream = TcpStream::connect(address)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(TIMEOUT))?;
-            stream.set_write_timeout(Some(TIMEOUT))?;
-            Ok(stream)
+            security.link(stream, host, TIMEOUT)
         };
         let stream = open().map_err(|error| Error::Target(format!("{address}: {error}")))?;
         Ok(Connection { stream: BufReader::with_capacity(64 << 10, stream), address: address.to_owned() })
@@ -44,7 +46,7 @@ impl Connection {
 
     /// Sends what is in a buffer.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        let sent = self.stream.get_mut().write_all(bytes);
+        let sent = self.stream.get_ref().write_all(bytes);
         sent.map_err(|error| self.broken(&error))
     }
 

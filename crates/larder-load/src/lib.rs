@@ -40,6 +40,7 @@ pub mod replay;
 pub mod request;
 pub mod row;
 pub mod same;
+pub mod security;
 pub mod server;
 pub mod shared;
 pub mod slot;

@@ -8,6 +8,7 @@ use crate::cutter::Cutter;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::pace::Pace;
+use crate::security::Security;
 use crate::shared::{Shared, lock, now_ms};
 use crate::target::Target;
 use indicatif::ProgressBar;
@@ -146,10 +147,23 @@ fn step_of(reply: Value) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     Some((cursor, keys.into_iter().map(text).collect::<Option<_>>()?))
 }
 
-/// A server by its address: `redis://[user:password@]host[:port][/db]`, and the database that it names.
-pub fn parse(url: &str) -> std::result::Result<(Target, Option<u32>), String> {
-    let rest = url.strip_prefix("redis://").or_else(|| url.strip_prefix("valkey://"));
-    let rest = rest.ok_or_else(|| format!("'{url}' is no redis://[user:password@]host[:port][/db]"))?;
+/// A server by its address.
+pub struct Named {
+    /// The server, without TLS.
+    pub server: Target,
+    /// The database that the address names.
+    pub db: Option<u32>,
+    /// Whether it is to be talked to by TLS.
+    pub is_secure: bool,
+}
+
+/// Reads an address: `redis://[user:password@]host[:port][/db]`, or `rediss://`, by TLS; `valkey` is as good.
+pub fn parse(url: &str) -> std::result::Result<Named, String> {
+    let (is_secure, rest) = match url.split_once("://") {
+        Some(("redis" | "valkey", rest)) => (false, rest),
+        Some(("rediss" | "valkeys", rest)) => (true, rest),
+        _ => return Err(format!("'{url}' is no redis://[user:password@]host[:port][/db]")),
+    };
     let (place, db) = match rest.split_once('/') {
         Some((place, "")) => (place, None),
         Some((place, db)) => (place, Some(db.parse().map_err(|_| format!("'{db}' is no database"))?)),
@@ -175,7 +189,8 @@ pub fn parse(url: &str) -> std::result::Result<(Target, Option<u32>), String> {
         }
         None => (None, None),
     };
-    Ok((Target { host: host.to_owned(), port, user, password }, db))
+    let server = Target { host: host.to_owned(), port, user, password, security: Security::default() };
+    Ok(Named { server, db, is_secure })
 }
 
 /// A part of an address without its percent signs.
@@ -203,9 +218,13 @@ mod tests {
     #[test]
     fn addresses_of_servers() {
         let parts = |url: &str| {
-            let (target, db) = parse(url).ok()?;
-            Some((target.host, target.port, target.user, target.password, db))
+            let Named { server, db, .. } = parse(url).ok()?;
+            Some((server.host, server.port, server.user, server.password, db))
         };
+        let is_secure = |url: &str| parse(url).ok().map(|named| named.is_secure);
+        let schemes = ["redis", "valkey", "rediss", "valkeys", "tls"];
+        let secure = schemes.map(|scheme| is_secure(&format!("{scheme}://a")));
+        assert_eq!(secure, [Some(false), Some(false), Some(true), Some(true), None]);
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(parts("redis://a"), Some(("a".to_owned(), 6379, None, None, None)));
         assert_eq!(parts("redis://a:7/3"), Some(("a".to_owned(), 7, None, None, Some(3))));

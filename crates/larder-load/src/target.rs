@@ -3,6 +3,7 @@
 use crate::build::Form;
 use crate::connection::{Connection, text_of};
 use crate::error::{Error, Result};
+use crate::security::Security;
 use crate::slot::SLOTS;
 use larder_rdb::Version;
 use larder_resp::Value;
@@ -18,6 +19,8 @@ pub struct Target {
     pub user: Option<String>,
     /// The password.
     pub password: Option<String>,
+    /// How it is talked to, and all nodes of its cluster.
+    pub security: Security,
 }
 
 /// What a target says about itself.
@@ -42,7 +45,7 @@ impl Target {
 
     /// Connects to a server of the target and selects a database, with the rights that were given.
     pub fn connect(&self, address: &str, db: u32) -> Result<Connection> {
-        let mut connection = Connection::open(address)?;
+        let mut connection = Connection::open(address, &self.security)?;
         let mut say = |words: &[&[u8]]| match connection.ask(words)? {
             Value::Error(error) => Err(Error::Target(format!("{address}: {error}"))),
             _ => Ok(()),

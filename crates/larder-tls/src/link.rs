@@ -55,6 +55,13 @@ impl Write for Gathering<'_> {
     }
 }
 
+/// As [`PeerLink::read`].
+impl Read for PeerLink {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        PeerLink::read(self, buf)
+    }
+}
+
 impl PeerLink {
     /// Of a socket that is connected.
     pub fn plain(socket: TcpStream) -> PeerLink {

@@ -8,6 +8,7 @@ use crate::session::Session;
 use crate::wire::Wire;
 use larder_load::load::load;
 use larder_load::options::{Options, Source};
+use larder_load::security::Security;
 use larder_load::target::Target as Server;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -120,7 +121,8 @@ fn by_commands(context: &Context, data: &Data, port: u16) -> io::Result<()> {
 }
 
 fn by_larder_load(path: &Path, port: u16) -> io::Result<()> {
-    let target = Server { host: "127.0.0.1".to_owned(), port, user: None, password: None };
+    let (host, security) = ("127.0.0.1".to_owned(), Security::default());
+    let target = Server { host, port, user: None, password: None, security };
     let options = Options {
         input: Some(path.to_owned()),
         source: Source::Resp,

@@ -2,22 +2,16 @@
 
 use super::{KINDS, OWN, PATIENCE, compare, start, wait_until};
 use larder_embed::{Error, LinkStatus, Replica, ReplicaOptions, Reply};
-use larder_testkit::tls::{Authority, Identity};
+use larder_testkit::tls::{Authority, Identity, server_options};
 use larder_testkit::{Kind, Port, Server};
 use std::time::Duration;
 
 /// A primary with a certificate of an authority, whom clients must show one if `asks`; and its port for TLS.
 fn secure(kind: Kind, authority: &Authority, identity: &Identity, asks: &str) -> (Server, Port) {
     let port = Port::reserve();
-    let (number, ca) = (port.number().to_string(), authority.certificate());
-    let args = [
-        ["--tls-port", &number],
-        ["--tls-cert-file", &identity.certificate],
-        ["--tls-key-file", &identity.key],
-        ["--tls-ca-cert-file", &ca],
-        ["--tls-auth-clients", asks],
-    ];
-    (start(kind, args.as_flattened()), port)
+    let options = server_options(&port, authority, identity, asks);
+    let args: Vec<&str> = options.iter().map(String::as_str).collect();
+    (start(kind, &args), port)
 }
 
 /// Why a replica does not come about.

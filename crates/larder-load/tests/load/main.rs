@@ -7,6 +7,7 @@ mod files;
 mod killed;
 mod redirections;
 mod resumed;
+mod secure;
 mod servers;
 mod support;
 mod tables;

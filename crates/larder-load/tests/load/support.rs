@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use larder_load::options::{Options, Report, Source};
+use larder_load::security::Security;
 use larder_load::target::Target;
 use larder_testkit::{Client, Kind, Value};
 use std::io::{Read, Write};
@@ -14,7 +15,7 @@ pub const DEBUG: &[&str] = &["--enable-debug-command", "yes"];
 pub const ALL: [Kind; 4] = [Kind::Larder, Kind::Redis, Kind::Redis8, Kind::Valkey];
 
 pub fn target(port: u16) -> Target {
-    Target { host: "127.0.0.1".to_owned(), port, user: None, password: None }
+    Target { host: "127.0.0.1".to_owned(), port, user: None, password: None, security: Security::default() }
 }
 
 /// A load of a file into a server on this machine; groups that do not fit go beside the file.

@@ -1,6 +1,6 @@
 //! Certificates, made for each test by the `openssl` command.
 
-use crate::temp_dir;
+use crate::{Port, temp_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,6 +27,18 @@ pub fn openssl(dir: &Path, args: &[&str]) {
     let output = Command::new("openssl").current_dir(dir).args(args).stdin(Stdio::null()).output();
     let output = output.expect("there is an openssl command");
     assert!(output.status.success(), "openssl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The options with which a server of any kind speaks TLS on a port; clients must show a certificate if it `asks` ("yes", "no" or "optional").
+pub fn server_options(port: &Port, authority: &Authority, identity: &Identity, asks: &str) -> Vec<String> {
+    let options = [
+        ["--tls-port", &port.number().to_string()],
+        ["--tls-cert-file", &identity.certificate],
+        ["--tls-key-file", &identity.key],
+        ["--tls-ca-cert-file", &authority.certificate()],
+        ["--tls-auth-clients", asks],
+    ];
+    options.as_flattened().iter().map(|&word| word.to_owned()).collect()
 }
 
 impl Authority {

@@ -3,5 +3,5 @@
 mod authority;
 mod client;
 
-pub use authority::{Authority, COMMON, Identity, openssl};
+pub use authority::{Authority, COMMON, Identity, openssl, server_options};
 pub use client::{TlsClientStream, config, connect, stream};
