@@ -117,8 +117,7 @@ impl Worker {
     /// Reads the clocks and the options; once an iteration of the event loop, before the commands.
     pub fn tick(&mut self) {
         self.state.clock.tick();
-        self.state.read_options(&self.engine);
-        self.state.stats.loops.add(1);
+        self.begin_round();
     }
 
     /// The same for a round of one command: clocks that were read a moment ago are not read again.
@@ -126,6 +125,10 @@ impl Worker {
         /// What may pass until the time of day is looked at, which somebody may have set.
         const CLOCKS_LAST_NS: u64 = 1_000_000;
         self.state.clock.tick_after(CLOCKS_LAST_NS);
+        self.begin_round();
+    }
+
+    fn begin_round(&mut self) {
         self.state.read_options(&self.engine);
         self.state.stats.loops.add(1);
     }

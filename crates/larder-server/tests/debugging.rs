@@ -207,8 +207,12 @@ fn a_client_that_goes_ends_its_session() {
         }
         drop(session);
     }
+    // Nor of one whose client sends without end.
+    let mut flood = begin(&server, "YES", "local a = 1\nwhile true do a = a + 1 end", &["0"]);
+    flood.send(&["eval", "while", "true", "do", "end"]);
+    flood.send(&["x".repeat((1 << 20) + 100)]);
     let ended = |server: &Server| server.log().matches("The debugged script has ended").count();
-    while ended(&server) < 4 {
+    while ended(&server) < 5 {
         assert_eq!(other.ask("PING").text(), "PONG");
     }
 }

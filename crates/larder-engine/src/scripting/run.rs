@@ -371,11 +371,11 @@ impl Run<'_, '_> {
         !self.killed
     }
 
-    /// Whether the client that debugs has gone. What it has sent is kept for when the script stops.
+    /// Whether the client that debugs has gone, or sends more than anybody who debugs. What it has sent is kept for when the script stops.
     fn has_lost_client(&mut self) -> bool {
         let (Some(beside), Some(debugger)) = (&mut self.context.rounds, &self.debugger) else { return true };
-        if debugger.has_heard_enough() {
-            return false;
+        if debugger.has_heard_too_much() {
+            return true;
         }
         let mut input = Vec::new();
         let received = beside.receive(&mut input, Duration::ZERO);

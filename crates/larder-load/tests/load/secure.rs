@@ -81,7 +81,7 @@ fn who_is_not_trusted_and_what_is_no_tls() {
     let elsewhere = "basicConstraints=CA:FALSE\nsubjectAltName=DNS:elsewhere.example";
     let of_another = theirs.issue("server");
     let with_another_name = ours.issue_with("named", Some(elsewhere), "20");
-    let [ours_path, client] = [ours.certificate(), theirs.certificate()];
+    let [ours_path, theirs_path] = [ours.certificate(), theirs.certificate()];
     let trusting = |path: &str| Security::of(Path::new(path), None, "").unwrap();
     let failure = |port: u16, security: &Security| {
         let target = Target { security: security.clone(), ..target(port) };
@@ -104,7 +104,7 @@ fn who_is_not_trusted_and_what_is_no_tls() {
     let error = |path: &str, shown| Security::of(Path::new(path), shown, "").unwrap_err().to_string();
     assert!(error(&missing, None).starts_with(&missing));
     assert!(error(&of_another.key, None).starts_with(&of_another.key));
-    let shown = (Path::new(&client), Path::new(&client));
+    let shown = (Path::new(&theirs_path), Path::new(&theirs_path));
     let wrong = error(&ours_path, Some(shown));
-    assert!(wrong.starts_with(&client), "{wrong}");
+    assert!(wrong.starts_with(&theirs_path), "{wrong}");
 }

@@ -119,8 +119,8 @@ impl Debugger {
         self.state.borrow_mut().input.extend_from_slice(input);
     }
 
-    /// Whether what the client has sent so far is to be used before more is read: it stays in the socket.
-    pub(in crate::scripting) fn has_heard_enough(&self) -> bool {
+    /// Whether the client has sent so much while the script ran that no more is kept.
+    pub(in crate::scripting) fn has_heard_too_much(&self) -> bool {
         /// Far more than all commands of a session.
         const INPUT_BYTES_MAX: usize = 1 << 20;
         self.state.borrow().input.len() >= INPUT_BYTES_MAX
