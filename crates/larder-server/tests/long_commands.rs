@@ -31,6 +31,7 @@ fn fill(client: &mut Client) {
     }
     (0..MANY / 2).for_each(|_| drop(client.read().expect("a reply")));
     client.ask("XGROUP CREATE stream group 0");
+    client.ask("XGROUP CREATE stream late 0");
     assert_eq!(client.ask("XREADGROUP GROUP group one COUNT 14000 STREAMS stream >").items().len(), 1);
     client.cmd(&["SET".to_owned(), "string".to_owned(), "text ".repeat(2 << 20)]);
 }
@@ -67,6 +68,13 @@ const LONG: &[&str] = &[
     "HVALS hash",
     "XRANGE stream - +",
     "XREVRANGE stream + - COUNT 12000",
+    "XREAD STREAMS stream 0",
+    "XREAD COUNT 12000 STREAMS stream none stream 0 0 0-1",
+    "XREAD STREAMS stream list 0 0",
+    "XREADGROUP GROUP group one STREAMS stream 0",
+    "XREADGROUP GROUP late two COUNT 12000 STREAMS stream >",
+    "XREADGROUP GROUP late two NOACK STREAMS stream >",
+    "XREADGROUP GROUP late two STREAMS stream >",
     "GET string",
     "GETRANGE string 1 -1",
     "BITCOUNT string",

@@ -4,48 +4,59 @@
 use crate::context::Context;
 use crate::engine::notify::class;
 use crate::text::stream_id::IdText;
-use larder_collections::stream::{Group, Pending, StreamId};
+use larder_collections::stream::{ConsumerId, Group, Pending, StreamId};
 
-/// Gathers the commands while a stream is worked on.
+/// Gathers what happens while a group of a stream is worked on.
 pub(crate) struct Effects<'k> {
     wanted: bool,
     key: &'k [u8],
     created: bool,
-    commands: Vec<Vec<Vec<u8>>>,
+    /// The name of the group, when something has happened.
+    group: Vec<u8>,
+    /// Consumers that have entries.
+    consumers: Vec<(ConsumerId, Vec<u8>)>,
+    done: Vec<Effect>,
 }
+
+/// Something that happened: 64 bytes, since there may be one for each of a million entries.
+enum Effect {
+    /// An entry is pending no more.
+    Acknowledged(StreamId),
+    /// A consumer exists, or came to be.
+    Consumer(Vec<u8>),
+    /// An entry is pending so, while the group has read up to `last`.
+    Pending { pending: Pending, last: StreamId },
+    /// The group has read up to `last`, and this many entries.
+    Progress { last: StreamId, read: Option<u64> },
+}
+
+const _: () = assert!(size_of::<Effect>() <= 64);
 
 impl<'k> Effects<'k> {
     /// For the stream of a key.
     pub(crate) fn new(context: &Context<'_>, key: &'k [u8]) -> Self {
-        Effects { wanted: context.logs(), key, created: false, commands: Vec::new() }
+        let (group, consumers, done) = (Vec::new(), Vec::new(), Vec::new());
+        Effects { wanted: context.logs(), key, created: false, group, consumers, done }
     }
 
     /// An entry is pending as it is now.
     pub(crate) fn pending(&mut self, group: &Group, id: StreamId) {
-        if let Some(pending) = group.pending(id).filter(|_| self.wanted) {
-            self.commands.push(claim(self.key, group, &pending));
+        let Some(pending) = group.pending(id).filter(|_| self.wanted) else { return };
+        let consumer = pending.consumer;
+        if self.name_of(consumer).is_none() {
+            self.consumers.push((consumer, group.consumer(consumer).name().to_vec()));
         }
+        self.note(group, || Effect::Pending { pending, last: group.last_id });
     }
 
     /// An entry is pending no more.
     pub(crate) fn acknowledged(&mut self, group: &Group, id: StreamId) {
-        let id = IdText::of(id);
-        self.note(&[b"XACK", self.key, group.name(), id.as_bytes()]);
+        self.note(group, || Effect::Acknowledged(id));
     }
 
     /// The group has read up to where it is now.
     pub(crate) fn progress(&mut self, group: &Group) {
-        let (id, mut number) = (IdText::of(group.last_id), itoa::Buffer::new());
-        let read = group.entries_read.map_or("-1", |read| number.format(read));
-        self.note(&[
-            b"XGROUP",
-            b"SETID",
-            self.key,
-            group.name(),
-            id.as_bytes(),
-            b"ENTRIESREAD",
-            read.as_bytes(),
-        ]);
+        self.note(group, || Effect::Progress { last: group.last_id, read: group.entries_read });
     }
 
     /// A consumer came to be without anybody having asked for just that.
@@ -60,13 +71,20 @@ impl<'k> Effects<'k> {
 
     /// A consumer exists, or came to be.
     pub(crate) fn consumer(&mut self, group: &Group, name: &[u8]) {
-        self.note(&[b"XGROUP", b"CREATECONSUMER", self.key, group.name(), name]);
+        self.note(group, || Effect::Consumer(name.to_vec()));
     }
 
-    fn note(&mut self, words: &[&[u8]]) {
+    fn note(&mut self, group: &Group, effect: impl FnOnce() -> Effect) {
         if self.wanted {
-            self.commands.push(words.iter().map(|word| word.to_vec()).collect());
+            if self.group.is_empty() {
+                self.group.extend_from_slice(group.name());
+            }
+            self.done.push(effect());
         }
+    }
+
+    fn name_of(&self, consumer: ConsumerId) -> Option<&[u8]> {
+        self.consumers.iter().find(|(id, _)| *id == consumer).map(|(_, name)| &name[..])
     }
 
     /// Notes them in place of the command, and tells those who listen.
@@ -75,25 +93,48 @@ impl<'k> Effects<'k> {
             let key = context.key(self.key);
             context.notify(class::STREAM, "xgroup-createconsumer", &key);
         }
-        if self.wanted && self.commands.is_empty() {
+        if self.wanted && self.done.is_empty() {
             context.propagate_nothing();
         }
-        for command in &self.commands {
-            let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-            context.propagate_instead(&words);
+        for effect in &self.done {
+            self.with_words(effect, |words| context.propagate_instead(words));
+        }
+    }
+
+    /// The command that has an effect.
+    fn with_words(&self, effect: &Effect, f: impl FnOnce(&[&[u8]])) {
+        let (key, group) = (self.key, &self.group[..]);
+        match effect {
+            Effect::Acknowledged(id) => f(&[b"XACK", key, group, IdText::of(*id).as_bytes()]),
+            Effect::Consumer(name) => f(&[b"XGROUP", b"CREATECONSUMER", key, group, name]),
+            Effect::Pending { pending, last } => {
+                let name = self.name_of(pending.consumer).expect("it was named when the entry became its");
+                with_claim(key, (group, name), pending, *last, f);
+            }
+            Effect::Progress { last, read } => {
+                let (id, mut number) = (IdText::of(*last), itoa::Buffer::new());
+                let read = read.map_or("-1", |read| number.format(read));
+                f(&[b"XGROUP", b"SETID", key, group, id.as_bytes(), b"ENTRIESREAD", read.as_bytes()]);
+            }
         }
     }
 }
 
-/// The command that makes an entry pending as it is.
-pub(crate) fn claim(key: &[u8], group: &Group, pending: &Pending) -> Vec<Vec<u8>> {
-    let (id, last) = (IdText::of(pending.id), IdText::of(group.last_id));
+/// The command that makes an entry of a group pending as it is, for a consumer, while the group has read up to `last`.
+pub(crate) fn with_claim<R>(
+    key: &[u8],
+    (group, consumer): (&[u8], &[u8]),
+    pending: &Pending,
+    last: StreamId,
+    f: impl FnOnce(&[&[u8]]) -> R,
+) -> R {
+    let (id, last) = (IdText::of(pending.id), IdText::of(last));
     let (mut time, mut count) = (itoa::Buffer::new(), itoa::Buffer::new());
-    let words: [&[u8]; 14] = [
+    f(&[
         b"XCLAIM",
         key,
-        group.name(),
-        group.consumer(pending.consumer).name(),
+        group,
+        consumer,
         b"0",
         id.as_bytes(),
         b"TIME",
@@ -104,6 +145,5 @@ pub(crate) fn claim(key: &[u8], group: &Group, pending: &Pending) -> Vec<Vec<u8>
         b"JUSTID",
         b"LASTID",
         last.as_bytes(),
-    ];
-    words.map(<[u8]>::to_vec).to_vec()
+    ])
 }

@@ -39,18 +39,29 @@ pub(crate) fn write_after(
 ) -> CommandResult<bool> {
     with_scratch(context, |context, scratch| {
         context.read_value(key, |stream: Option<&Stream>, _| {
-            let Some((stream, from)) =
-                stream.zip(after.next()).filter(|(stream, _)| has_after(stream, after))
-            else {
-                return Ok(false);
-            };
-            open_pair(reply, key.bytes);
-            write_counted(reply, scratch, |reply| {
-                write_range(reply, stream, (from, StreamId::MAX), Order::Ascending, count)
-            });
-            Ok(true)
+            let stream = stream.filter(|stream| has_after(stream, after));
+            if let Some(stream) = stream {
+                write_stream(reply, key.bytes, stream, after, count, scratch);
+            }
+            Ok(stream.is_some())
         })
     })
+}
+
+/// Writes a stream with its name: up to `count` entries after `after`, all if `count` is 0.
+pub(crate) fn write_stream(
+    reply: &mut Reply<'_>,
+    name: &[u8],
+    stream: &Stream,
+    after: StreamId,
+    count: u64,
+    scratch: &mut Vec<u8>,
+) {
+    open_pair(reply, name);
+    write_counted(reply, scratch, |reply| match after.next() {
+        Some(from) => write_range(reply, stream, (from, StreamId::MAX), Order::Ascending, count),
+        None => 0,
+    });
 }
 
 /// Whether there is an entry after this id.

@@ -2,7 +2,7 @@
 //! migrations.
 
 use crate::context::replies::element_bytes;
-use crate::context::stream_effects::claim;
+use crate::context::stream_effects::with_claim;
 use crate::snapshot::{Content, Record};
 use crate::text::number::ScoreText;
 use crate::text::stream_id::IdText;
@@ -82,7 +82,8 @@ fn push_group(key: &[u8], group: &Group, to: &mut Vec<u8>) {
         );
     }
     group.for_each_pending(StreamId::ZERO, |pending| {
-        encode_command(to, claim(key, group, &pending).iter().map(Vec::as_slice));
+        let names = (group.name(), group.consumer(pending.consumer).name());
+        with_claim(key, names, &pending, group.last_id, |words| encode_command(to, words.iter().copied()));
         ControlFlow::Continue(())
     });
 }

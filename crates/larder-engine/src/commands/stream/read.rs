@@ -1,10 +1,10 @@
 //! XREAD and XREADGROUP, at once or by waiting.
 
-use super::{changed_quietly, no_group, write_id, write_one};
+use super::{changed_quietly, no_group, with_scratch, write_id, write_one};
 use crate::commands::list::wait_or;
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
-use crate::context::stream_reads::{consumer_of, deliver, open, open_pair, write_after};
+use crate::context::stream_reads::{consumer_of, deliver, has_after, open, open_pair, write_after, write_stream};
 use crate::delivery::unblock::no_group_to_read;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
@@ -12,7 +12,7 @@ use crate::keyspace::waiting::BlockedOp;
 use crate::keyspace::waiting::GroupRead;
 use crate::text::word::is_word;
 use crate::text::{number, stream_id};
-use larder_collections::stream::{Pending, Stream, StreamId};
+use larder_collections::stream::{Group, Pending, Stream, StreamId};
 use larder_resp::{Args, Reply};
 use std::ops::ControlFlow;
 
@@ -45,9 +45,18 @@ pub(super) fn xreadgroup(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
 
 fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandResult {
     let request = Request::parse(args, as_group, context.now_ms())?;
-    let mut starts = Vec::with_capacity(request.keys.len());
+    let (mut starts, mut entries) = (Vec::with_capacity(request.keys.len()), 0_u64);
     for (name, arg) in request.keys.iter().zip(&request.ids) {
-        starts.push(start_of(context, &request, name, arg)?);
+        let (start, some) = start_of(context, &request, name, arg)?;
+        starts.push(start);
+        entries = entries.saturating_add(some);
+    }
+    // Who may wait does so where it is.
+    if request.block.is_none() {
+        if request.group.is_none() && context.makes_apart(entries) {
+            return read_many(context, &request, &starts, entries);
+        }
+        context.takes(entries)?;
     }
     let (mut served, mut body) = (0, Vec::new());
     for (name, &start) in request.keys.iter().zip(&starts) {
@@ -74,6 +83,33 @@ fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandRes
         }
     };
     wait_or(context, &request.keys, op, timeout, |reply| reply.null_array())
+}
+
+/// XREAD of many entries, which does not wait: from clones of the streams, by a thread for such commands.
+fn read_many(
+    context: &mut Context<'_>,
+    request: &Request<'_>,
+    starts: &[After],
+    entries: u64,
+) -> CommandResult {
+    let mut streams = Vec::new();
+    for (&name, start) in request.keys.iter().zip(starts) {
+        let key = context.key(name);
+        let stream: Option<Stream> = context.value_clone(&key)?;
+        if let (Some(stream), &After::Id(after)) = (stream, start)
+            && has_after(&stream, after)
+        {
+            streams.push((name, stream, after));
+        }
+    }
+    context.reads(entries)?;
+    open(&mut context.reply, streams.len());
+    with_scratch(context, |context, scratch| {
+        for (name, stream, after) in &streams {
+            write_stream(&mut context.reply, name, stream, *after, request.count, scratch);
+        }
+    });
+    Ok(())
 }
 
 impl<'a> Request<'a> {
@@ -145,25 +181,30 @@ fn timeout_ms(arg: &[u8], now: u64) -> CommandResult<u64> {
     if ms > i64::MAX as u64 - now { Err(CommandError::TIMEOUT_OUT_OF_RANGE) } else { Ok(ms) }
 }
 
-/// From where the stream of a key is read. For a group: the key and the group exist.
+/// From where the stream of a key is read, and how many entries these are, as far as that can be told without counting them. For a group: the key
+/// and the group exist.
 fn start_of(
     context: &mut Context<'_>,
     request: &Request<'_>,
     name: &[u8],
     arg: &[u8],
-) -> CommandResult<After> {
+) -> CommandResult<(After, u64)> {
     let key = context.key(name);
-    let group = request.group.as_ref().map(|read| &read.group);
-    let last = context.read_value(&key, |stream: Option<&Stream>, _| {
-        if let Some(group) = group
-            && stream.and_then(|stream| stream.group(group)).is_none()
-        {
-            return Err(no_group_to_read(name, group));
-        }
-        Ok(stream.map_or(StreamId::ZERO, Stream::last_id))
+    let group = request.group.as_ref();
+    let (last, entries) = context.read_value(&key, |stream: Option<&Stream>, _| {
+        let entries = match &request.group {
+            None => stream.map_or(0, |stream| entries_after(stream, arg)),
+            Some(read) => {
+                let of = stream.and_then(|stream| Some((stream, stream.group(&read.group)?)));
+                let (stream, group) = of.ok_or_else(|| no_group_to_read(name, &read.group))?;
+                entries_for(stream, group, &read.consumer, arg)
+            }
+        };
+        Ok((stream.map_or(StreamId::ZERO, Stream::last_id), entries))
     })?;
+    let entries = if request.count == 0 { entries } else { entries.min(request.count) };
     let id = match (arg, group.is_some()) {
-        (b">", true) => return Ok(After::Delivered),
+        (b">", true) => return Ok((After::Delivered, entries)),
         (b"$", false) => last,
         // The last entry, if it is still there.
         (b"+", false) => last.previous().unwrap_or(last),
@@ -176,7 +217,22 @@ fn start_of(
         _ => stream_id::parse_strict(arg, 0)?,
     };
     // The highest id is what a group's reader is taken for that wants what is new.
-    Ok(if group.is_some() && id == StreamId::MAX { After::Delivered } else { After::Id(id) })
+    let start = if group.is_some() && id == StreamId::MAX { After::Delivered } else { After::Id(id) };
+    Ok((start, entries))
+}
+
+/// How many entries there are after an id, as far as that can be told without counting: all, or none that are known of.
+fn entries_after(stream: &Stream, id: &[u8]) -> u64 {
+    let is_before_all = stream_id::parse_strict(id, 0).is_ok_and(|id| id < stream.first_id());
+    if is_before_all { stream.len() } else { 0 }
+}
+
+/// The same of those that a consumer of a group gets for an id.
+fn entries_for(stream: &Stream, group: &Group, consumer: &[u8], id: &[u8]) -> u64 {
+    if id == b">" {
+        return stream.lag(group).and_then(|lag| u64::try_from(lag).ok()).unwrap_or(0);
+    }
+    group.find(consumer).map_or(0, |consumer| group.consumer(consumer).pending_len())
 }
 
 /// An id that stands for the end of the stream.
