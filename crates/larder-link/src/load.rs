@@ -4,7 +4,7 @@
 use larder_engine::config::RdbVersionCheck;
 use larder_engine::{Busy, Engine, History, LoadProgress, Loader, Overdue, Patterns};
 pub use larder_rdb::read::Checks;
-use larder_rdb::read::{Event, FileReader, RawKeys};
+use larder_rdb::read::{Event, FileReader, RawKeys, SlotImport};
 use larder_rdb::{Error, Result};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,6 +51,8 @@ pub struct Loaded<R> {
     pub rest: (R, Vec<u8>),
     /// Where in the history of the data the file is, if it says so.
     pub history: Option<History>,
+    /// Migrations of slots to who wrote it.
+    pub imports: Vec<SlotImport>,
 }
 
 /// Reads a whole file. No script runs meanwhile. After an error, [`LoadProgress::loaded_bytes`] says how far it had been read.
@@ -112,7 +114,7 @@ fn read_file<R: Read>(
     makers: &SyncSender<Batch>,
 ) -> Result<Loaded<R>> {
     let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
-    let (mut db, mut batch, mut place) = (0, new_batch(), Place::default());
+    let (mut db, mut batch, mut place, mut imports) = (0, new_batch(), Place::default(), Vec::new());
     let loaded_before = progress.loaded_bytes.load(Relaxed);
     // The makers stay until there is nothing more to come: sending does not fail.
     let hand_over = |db, batch: &mut RawKeys| {
@@ -141,10 +143,11 @@ fn read_file<R: Read>(
             Event::Aux(name, value) => place.note(&name, &value),
             Event::Key | Event::ResizeDb(..) => {}
             Event::Function(text) => add_library(engine, &text, merge)?,
+            Event::SlotImport(import) => imports.push(import),
         }
     }
     hand_over(db, &mut batch);
-    Ok(Loaded { rest: file.into_rest(), history: place.history() })
+    Ok(Loaded { rest: file.into_rest(), history: place.history(), imports })
 }
 
 /// What a file says of its place in the history of the data.

@@ -105,7 +105,7 @@ impl Import {
                 return Ok(true);
             }
             Some(Event::Function(_)) => self.left_out.functions += 1,
-            Some(Event::Aux(..) | Event::ResizeDb(..)) => {}
+            Some(Event::Aux(..) | Event::ResizeDb(..) | Event::SlotImport(_)) => {}
             None => return Ok(true),
         }
         Ok(false)

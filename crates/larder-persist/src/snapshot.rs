@@ -142,7 +142,8 @@ fn header<W: Write>(
         file.aux("repl-id", &history.id)?;
         file.aux("repl-offset", &history.position.to_string())?;
     }
-    file.aux("aof-base", if options.purpose == Purpose::LogBase { "1" } else { "0" })
+    file.aux("aof-base", if options.purpose == Purpose::LogBase { "1" } else { "0" })?;
+    snapshot.imports().iter().try_for_each(|job| file.slot_import(job.name.as_bytes(), &job.slots.ranges()))
 }
 
 fn write_key(

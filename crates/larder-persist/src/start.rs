@@ -239,6 +239,8 @@ impl Persist {
                 Placing::Instead => persist.load_instead(file, rules),
                 Placing::Beside { .. } => persist.load_beside(file, rules, may_wait),
             }?;
+            let imports = loaded.imports.into_iter().map(|import| (import.name, import.ranges));
+            persist.engine.follow_imports(imports);
             on_loaded(Received { db: loaded.history.map_or(0, |history| history.db) });
             Ok(loaded.rest)
         })

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  file     REDIS and 4 digits, or VALKEY and 3 | part .. | END | checksum u64 (since version 5; 0: none)
-//!  part     AUX name value | FUNCTION_2 source | SELECT_DB length | RESIZE_DB keys expiring | key;
+//!  part     AUX name value | FUNCTION_2 source | SLOT_IMPORT name, count of ranges, first and last slot .. | SELECT_DB length
+//!           | RESIZE_DB keys expiring | key;
 //!           passed over: SLOT_INFO length length length, MODULE_AUX of a module that says nothing
 //!  key      EXPIRE_MS i64, EXPIRE_S i32, IDLE length, FREQ u8: none or some | type u8 | name | value
 //!  length   00llllll | 01llllll llllllll | 0x80 u32 | 0x81 u64                          big endian

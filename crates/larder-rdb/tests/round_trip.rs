@@ -3,7 +3,9 @@
 use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
-use larder_rdb::read::{Checks, Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys};
+use larder_rdb::read::{
+    Checks, Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys, SlotImport,
+};
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
 use larder_rdb::{Crc64, Error, Version, dump};
 
@@ -288,6 +290,35 @@ fn files_come_back() {
         let Kept { key, idle_s, frequency, .. } = record(&next(), &mut records);
         assert_eq!((key, idle_s, frequency), (b"12345".to_vec(), Some(100), Some(7)));
         assert!(events.next().is_none());
+    }
+}
+
+/// Slots that are on their way to the node that wrote a file, as Valkey 9.1.2 writes them.
+#[test]
+fn imports_of_slots_come_back() {
+    let of = |version| {
+        let mut file = FileWriter::new(Vec::new(), version, true, false).unwrap();
+        file.slot_import(&[b'a'; 40], &[(0, 100), (300, 400)]).unwrap();
+        file.finish().unwrap()
+    };
+    let ours = of(Version::V80);
+    let theirs = [
+        &b"VALKEY080"[..],
+        b"\xf3\xc3\x09\x28\x01aa\xe0\x1b\x00\x01aa\x02\x00\x40\x64\x41\x2c\x41\x90\xff",
+        &[0; 8],
+    ]
+    .concat();
+    for file in [&ours, &theirs] {
+        let (events, _) = read_all(file, false).unwrap();
+        let [Event::SlotImport(SlotImport { name, ranges })] = &events[..] else { panic!("an import was expected") };
+        assert_eq!((&name[..], &ranges[..]), (&[b'a'; 40][..], &[(0, 100), (300, 400)][..]));
+        (0..file.len() - 8).for_each(|len| assert!(read_all(&file[..len], false).is_err(), "cut to {len}"));
+    }
+    let (older, _) = read_all(&of(Version::V11), false).unwrap();
+    assert!(older.is_empty(), "older versions have no place for it");
+    for ranges in [&b"\x01\x02\x01"[..], b"\x01\x00\x80\x00\x00\x40\x00", b"\x80\xff\xff\xff\xff\x00\x00"] {
+        let bad = [&b"VALKEY080\xf3\x01a"[..], ranges, b"\xff", &[0; 8]].concat();
+        assert!(read_all(&bad, false).is_err(), "{ranges:?}");
     }
 }
 

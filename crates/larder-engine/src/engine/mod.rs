@@ -2,6 +2,7 @@
 
 mod acks;
 mod failover;
+mod imports;
 pub(crate) mod notify;
 pub(crate) mod removal;
 pub(crate) mod replication;

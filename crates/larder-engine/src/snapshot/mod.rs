@@ -16,6 +16,7 @@ mod replacing;
 pub(crate) mod slot_export;
 mod staged;
 
+use crate::cluster::migration::{Migration, Operation};
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::{Held, MayWait, ScriptTurn};
@@ -34,6 +35,7 @@ pub struct Snapshot {
     changes: u64,
     libraries: Arc<Libraries>,
     history: Option<History>,
+    imports: Vec<Arc<Migration>>,
     may_wait: MayWait,
 }
 
@@ -108,6 +110,8 @@ impl Engine {
         let changes = self.sum(|stats| &stats.dirty);
         let libraries = self.scripts.libraries();
         let history = self.place_in_history();
+        let mut imports = self.cluster.migrations.active();
+        imports.retain(|job| job.operation == Operation::Import && job.state().is_under_way());
         drop(held);
         databases.iter_mut().enumerate().for_each(|(index, database)| database.index = index);
         databases.retain(|database| database.keys > 0);
@@ -119,6 +123,7 @@ impl Engine {
             changes,
             libraries,
             history,
+            imports,
             may_wait,
         })
     }
@@ -156,6 +161,11 @@ impl Snapshot {
     /// Where in the history of the data it is; `None` if that is not followed.
     pub fn history(&self) -> Option<&History> {
         self.history.as_ref()
+    }
+
+    /// The migrations of slots to this node, or to its primary, that were under way: their keys are not to be seen yet.
+    pub fn imports(&self) -> &[Arc<Migration>] {
+        &self.imports
     }
 
     /// Every database is in this many parts, which threads may read at the same time.

@@ -137,6 +137,17 @@ pub enum Event {
     ResizeDb(u64, u64),
     /// The database of the keys that follow.
     SelectDb(u64),
+    /// Slots of a cluster whose keys come from another node: those in the file are not to be seen yet.
+    SlotImport(SlotImport),
+}
+
+/// A migration of slots to the node that wrote a file, under way when it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotImport {
+    /// The name of the migration.
+    pub name: Vec<u8>,
+    /// The first and the last slot of each range.
+    pub ranges: Vec<(u16, u16)>,
 }
 
 /// What must be right about a file, or a payload, for it to be read.
@@ -203,7 +214,7 @@ impl<R: Read> FileReader<R> {
                     (0..3).try_for_each(|_| self.input.length().map(|_| ()))?;
                     continue;
                 }
-                opcode::SLOT_IMPORT => return Err(Error::UnknownType(opcode::SLOT_IMPORT)),
+                opcode::SLOT_IMPORT => Event::SlotImport(self.slot_import()?),
                 opcode::END => {
                     self.finish()?;
                     return Ok(None);
@@ -221,6 +232,21 @@ impl<R: Read> FileReader<R> {
     /// The source, and what has been read of it beyond the end of the file: an append-only file goes on there.
     pub fn into_rest(self) -> (R, Vec<u8>) {
         self.input.into_inner().into_rest()
+    }
+
+    fn slot_import(&mut self) -> Result<SlotImport> {
+        const SLOTS: u64 = 16384;
+        let (name, count) = (self.input.string()?, self.input.length()?);
+        let mut ranges = Vec::new();
+        // Each range takes two bytes at least, and there are no more ranges than slots.
+        for _ in 0..count {
+            let (first, last) = (self.input.length()?, self.input.length()?);
+            if first > last || last >= SLOTS || ranges.len() as u64 >= SLOTS {
+                return Err(Error::Damaged("slots that there are not"));
+            }
+            ranges.push((first as u16, last as u16));
+        }
+        Ok(SlotImport { name, ranges })
     }
 
     /// A key, and what stands before it. After an error there may be bytes too many in the batch.

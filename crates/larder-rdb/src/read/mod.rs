@@ -15,7 +15,7 @@ mod value;
 mod ziplist;
 mod zipmap;
 
-pub use file::{Checks, Content, Event, FileReader, KeyRecord, RawKeys};
+pub use file::{Checks, Content, Event, FileReader, KeyRecord, RawKeys, SlotImport};
 pub use input::{Checked, Input};
 pub use value::{Loaded, Options, read_value};
 

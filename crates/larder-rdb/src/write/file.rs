@@ -50,6 +50,21 @@ impl<W: Write> FileWriter<W> {
         self.output.string(source)
     }
 
+    /// Slots of a cluster whose keys are still coming from another node, as ranges with their first and last one. Versions before 80 have no place for
+    /// that.
+    pub fn slot_import(&mut self, name: &[u8], ranges: &[(u16, u16)]) -> io::Result<()> {
+        if self.version < Version::V80 {
+            return Ok(());
+        }
+        self.output.raw(&[opcode::SLOT_IMPORT])?;
+        self.output.string(name)?;
+        self.output.length(ranges.len() as u64)?;
+        ranges.iter().try_for_each(|&(first, last)| {
+            self.output.length(first.into())?;
+            self.output.length(last.into())
+        })
+    }
+
     /// The keys that follow are of this database, which has this many, and this many that expire.
     pub fn database(&mut self, db: u64, keys: u64, expires: u64) -> io::Result<()> {
         self.output.raw(&[opcode::SELECT_DB])?;

@@ -361,6 +361,35 @@ fn replicas_follow_a_migration() {
     }
 }
 
+/// A replica that comes in the middle of a migration knows from the snapshot which keys are not to be seen, and is told when they are gone.
+#[test]
+fn a_replica_comes_during_a_migration() {
+    for (of_target, target) in
+        [(Kind::Larder, Kind::Larder), (Kind::Valkey, Kind::Larder), (Kind::Larder, Kind::Valkey)]
+    {
+        let what = format!("{of_target:?} of {target:?}");
+        let [a, b] = pair(Kind::Larder, target, &["--repl-diskless-sync-delay", "0"]);
+        let r = Node::start(of_target, &[]);
+        crate::node::meet(&[&a, &r]);
+        settle(&[&a, &b, &r]);
+        let (coming, mine) = (tag("c", |slot| slot < 4000), tag("m", |slot| slot >= 8192));
+        b.must(&format!("SET {mine} 1"));
+        let mut source = Source::establish(&b, &a, 0, 4000);
+        source.say(&format!("SET {coming} 1"));
+        let slot = larder_cluster::key_slot(coming.as_bytes());
+        until("it is there", || b.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")) == "1");
+        replicate(&r, &b, &[&a, &b, &r]);
+        until("the replica has the rest", || r.ask("DBSIZE") == "1");
+        assert_eq!(r.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")), "1", "{what}");
+        assert_eq!(r.server.client().ask("KEYS *").items().len(), 1, "{what}");
+        assert_eq!(newest(&r, "state"), "occurring-on-primary", "{what}");
+        drop(source);
+        until("it has failed", || newest(&r, "state") == "failed");
+        until("what came is gone", || r.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")) == "0");
+        assert_eq!(r.ask("DBSIZE"), "1", "{what}");
+    }
+}
+
 /// What is refused, in Valkey's words.
 /// `slot-migration-max-failover-repl-bytes` and `cluster-slot-migration-log-max-len`.
 #[test]

@@ -47,9 +47,7 @@ pub(super) fn migrateslots(context: &mut Context<'_>, args: Args<'_>) -> Command
 
 /// Registers migrations, as the option for their log wants it.
 pub(super) fn begin(context: &Context<'_>, new: Vec<Arc<Migration>>) -> Result<(), (u16, Arc<Migration>)> {
-    let log_len = context.engine.config.number("cluster-slot-migration-log-max-len");
-    let log_len = usize::try_from(log_len).unwrap_or(usize::MAX);
-    context.engine.cluster.migrations.begin(new, log_len)
+    context.engine.begin_migrations(new)
 }
 
 /// `SLOTSRANGE start end .. NODE id`, from the argument at `at` on.

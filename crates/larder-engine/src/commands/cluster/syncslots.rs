@@ -217,15 +217,8 @@ fn follow_primary(context: &mut Context<'_>, wanted: Wanted) -> CommandResult {
     }
     let map = map(context)?;
     let target = map.me().primary.map_or(map.me().id, |primary| map.nodes[usize::from(primary)].id);
-    let job = Migration::new(wanted.name, Operation::Import, wanted.slots, (wanted.source, target), None);
-    job.go_on(MigrationState::OnPrimary);
-    // One that overlaps is over on the primary; what it says of that may have been lost.
-    let job = Arc::new(job);
-    while let Err((_, other)) = begin(context, vec![Arc::clone(&job)]) {
-        context.engine.cluster.migrations.reveal(&other);
-        other.go_on(MigrationState::Failed);
-        other.finish_cleanup();
-    }
+    let ends = (wanted.source, target);
+    context.engine.follow_import(Migration::new(wanted.name, Operation::Import, wanted.slots, ends, None));
     Ok(())
 }
 
