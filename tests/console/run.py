@@ -11,107 +11,15 @@ import argparse
 import base64
 import os
 import pathlib
-import random
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 
 import browser
 from browser import Browser, Failed
+from servers import HOSTILE, Cluster, Server
 
 SIZES = [(1280, 900, "light"), (1280, 900, "dark"), (390, 800, "light"), (390, 800, "dark")]
-HOSTILE = [
-    b"<img src=x onerror=alert(1)>",
-    b"<script>alert(2)</script>",
-    b"\"><svg onload=alert(3)>",
-    b"'; alert(4); //",
-    b"\xff\xfe\x00binary",
-    "right\u202eleft".encode(),
-    b"line\nbreak\tand\x1b[31m",
-    b"__proto__",
-    b"",
-]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Client:
-    """Sends commands; errors end the run."""
-
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
-        self.replies = self.socket.makefile("rb")
-
-    def send_all(self, commands):
-        request = b""
-        for command in commands:
-            words = [word if isinstance(word, bytes) else str(word).encode() for word in command]
-            request += b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
-        self.socket.sendall(request)
-        for command in commands:
-            reply = self.replies.readline()
-            if reply[:1] not in b"+:":
-                raise Failed(f"{command}: {reply}")
-
-
-class Server:
-    """A server with data of every type."""
-
-    def __init__(self, path):
-        self.port, self.console = free_port(), free_port()
-        self.folder = tempfile.mkdtemp(prefix="larder-console-")
-        self.process = subprocess.Popen(
-            [path, "--port", str(self.port), "--console-port", str(self.console), "--threads", "2", "--slowlog-log-slower-than", "0"],
-            cwd=self.folder, stdout=subprocess.DEVNULL)
-        for _ in range(600):
-            try:
-                self.client = Client(self.port)
-                break
-            except ConnectionRefusedError:
-                if self.process.poll() is not None:
-                    raise Failed("the server does not start") from None
-                browser.time.sleep(0.05)
-        self.fill()
-
-    def fill(self):
-        rng = random.Random(7)
-        text = "The shelves hold flour, sugar, salt, beans and rice. "
-        commands = []
-        for n in range(3000):
-            commands.append(["SET", f"session:{rng.getrandbits(128):032x}", text * rng.randrange(1, 4), "EX", rng.randrange(60, 90000)])
-        for n in range(1200):
-            commands.append(["HSET", f"user:{n}", "name", f"name {n}", "mail", f"user{n}@example.org", "visits", rng.randrange(1000)])
-            commands.append(["RPUSH", f"user:{n}:cart", *(f"item {rng.randrange(500)}" for _ in range(rng.randrange(1, 30)))])
-        for n in range(60):
-            commands.append(["RPUSH", f"queue:{n}:waiting", *(f"{text}{m}" for m in range(120))])
-            commands.append(["ZADD", f"board:{n}", *(word for m in range(200) for word in (m * 7 % 1000, f"player{m}"))])
-        for n in range(800):
-            commands.append(["SADD", f"tag:{rng.choice('flour sugar salt beans rice'.split())}:{n // 8}", *(rng.randrange(9000) for _ in range(20))])
-            commands.append(["XADD", f"events:{n % 20}", "*", "kind", "sale", "amount", n])
-            commands.append(["SET", f"page:/shop/{n % 400}.html", f"<p>{text * 8}</p>"])
-        self.client.send_all([command for command in commands if command[0] != "XADD"])
-        self.client.socket.sendall(b"")
-        for command in commands:
-            if command[0] == "XADD":
-                self.raw(command)
-        self.client.send_all([["SELECT", 1], *(["SET", name, b"value of " + name] for name in HOSTILE), ["SELECT", 0]])
-
-    def raw(self, command):
-        words = [str(word).encode() for word in command]
-        self.client.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
-        self.client.replies.readline()
-        self.client.replies.readline()
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Run:
@@ -175,6 +83,8 @@ class Run:
         self.expect("clients", page.evaluate("document.querySelectorAll('#clients tbody tr').length") >= 2)
         self.expect("errors", page.evaluate("document.querySelector('#live .error').innerText") == "")
         page.wait_for("a latency", "document.querySelectorAll('.heat-cell').length > 0")
+        boxes = page.evaluate("[...document.querySelectorAll('.servers[aria-label=replication] .server')].map((box) => [box.getAttribute('class'), box.textContent])")
+        self.expect(f"the replica: {boxes}", len(boxes) == 2 and boxes[0] == ["server self", "this serverprimary"] and boxes[1][0] == "server ok" and f":{self.server.replica.port}online" in boxes[1][1])
         if self.pictures:
             self.give_work()
 
@@ -249,6 +159,45 @@ class Run:
         print(f"console {name}: ok", flush=True)
 
 
+def look_at_cluster(path, page, pictures):
+    """The picture of a cluster follows what becomes of it, without a new page."""
+    cluster = Cluster(path)
+    try:
+        page.show_as(*SIZES[0])
+        run = Run(cluster.nodes[0], page, pictures)
+        run.log_in()
+        page.evaluate("location.hash = '#live'")
+        boxes = "[...document.querySelectorAll('.servers[aria-label=cluster] .server')]"
+        page.wait_for("three servers", f"{boxes}.length === 3")
+        bands = page.evaluate("[...document.querySelectorAll('.servers .band')].map((band) => band.width.baseVal.value)")
+        run.expect(f"bands are the slots: {bands}", [round(band) for band in bands] == [round(700 * share / 16384) for share in (10000, 6384)])
+        kinds = page.evaluate(f"{boxes}.map((box) => box.getAttribute('class') + ' ' + box.lastChild.textContent).sort()")
+        run.expect(f"{kinds}", kinds == ["server ok 6,384 slots", "server ok replica", "server self 10,000 slots, this server"])
+        run.expect("the table of nodes", page.evaluate("document.querySelectorAll('#nodes tbody tr').length") == 3)
+        run.fits("a cluster")
+        run.draw("console-cluster-wide-light")
+        cluster.nodes[2].process.kill()
+        page.wait_for("the replica is gone", f"{boxes}.some((box) => box.getAttribute('class') === 'server bad' && box.lastChild.textContent === 'replica, has failed')")
+        run.log_out()
+        run.expect(f"faults: {page.faults}", not page.faults)
+        print("console cluster: ok", flush=True)
+    finally:
+        cluster.end()
+
+
+def look_at_replica(server, page):
+    """The page of a replica shows whom it follows."""
+    run = Run(server.replica, page, None)
+    run.log_in()
+    page.evaluate("location.hash = '#live'")
+    boxes = "[...document.querySelectorAll('.servers[aria-label=replication] .server')]"
+    page.wait_for("two servers", f"{boxes}.length === 2")
+    texts = page.evaluate(f"{boxes}.map((box) => box.textContent)")
+    run.expect(f"{texts}", texts == [f"127.0.0.1:{server.port}primary, connected", "this serverreplica"])
+    run.log_out()
+    print("console replica: ok", flush=True)
+
+
 def have_browser():
     """Whether there is a browser; Debian's is installed if there is none."""
     if browser.program() is None and shutil.which("apt-get"):
@@ -273,6 +222,8 @@ def main():
             options.pictures.mkdir(parents=True, exist_ok=True)
         for size in SIZES:
             Run(server, page, options.pictures).look(*size)
+        look_at_replica(server, page)
+        look_at_cluster(options.server, page, options.pictures)
     except Failed as failure:
         print(f"console: FAILED: {failure}", file=sys.stderr)
         return 1

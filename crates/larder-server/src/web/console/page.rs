@@ -11,6 +11,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/api.js", SCRIPT, include_str!("files/api.js")),
     ("/browser.js", SCRIPT, include_str!("files/browser.js")),
     ("/charts.js", SCRIPT, include_str!("files/charts.js")),
+    ("/servers.js", SCRIPT, include_str!("files/servers.js")),
     ("/console.css", STYLE, include_str!("files/console.css")),
     ("/console.js", SCRIPT, include_str!("files/console.js")),
     ("/dom.js", SCRIPT, include_str!("files/dom.js")),

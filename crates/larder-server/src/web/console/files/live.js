@@ -2,7 +2,8 @@
 
 import { errorOf, every, infoOf, mapOf, run } from "/api.js";
 import { HeatMap, Line } from "/charts.js";
-import { bytes, count, el, replace, seconds, show, svg, table } from "/dom.js";
+import { bytes, count, el, replace, seconds, show, table } from "/dom.js";
+import { clusterPicture, fieldsOf, nodesOf, replicationPicture } from "/servers.js";
 
 const PERIOD_MS = 2000;
 // Latencies by powers of two: from 1 microsecond to 16.8 seconds.
@@ -29,35 +30,6 @@ function latencies(histogram) {
   return rows;
 }
 
-function fieldsOf(line) {
-  return new Map(line.split(/[ ,]/).map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
-}
-
-/** The server, whom it follows and who follows it, as boxes. */
-function replicationPicture(info) {
-  const replicas = [...info].filter(([name]) => /^slave\d+$/.test(name)).map(([, line]) => fieldsOf(line));
-  const isReplica = info.get("role") === "slave";
-  const rows = Math.max(1, replicas.length);
-  const box = (x, y, title, text, kind) =>
-    svg("g", { class: `server ${kind}` }, svg("rect", { x, y, width: 190, height: 44, rx: 4 }), svg("text", { x: x + 8, y: y + 18, "font-size": 13 }, title), svg("text", { x: x + 8, y: y + 35, "font-size": 11 }, text));
-  const middle = (rows * 56) / 2 - 28;
-  const parts = [];
-  const link = (x, from, to) => parts.push(svg("line", { x1: x, y1: from + 22, x2: x + 60, y2: to + 22, class: "link" }));
-  if (isReplica) {
-    const up = info.get("master_link_status") === "up";
-    link(190, middle, middle);
-    parts.push(box(0, middle, `${info.get("master_host")}:${info.get("master_port")}`, up ? "primary, connected" : "primary, not connected", up ? "ok" : "bad"));
-  }
-  parts.push(box(250, middle, "this server", isReplica ? "replica" : "primary", "self"));
-  replicas.forEach((replica, at) => {
-    const y = at * 56;
-    link(440, middle, y);
-    const lag = `${replica.get("state")}, ${bytes(Math.max(0, Number(info.get("master_repl_offset")) - Number(replica.get("offset"))))} behind`;
-    parts.push(box(500, y, `${replica.get("ip")}:${replica.get("port")}`, lag, replica.get("state") === "online" ? "ok" : "bad"));
-  });
-  return svg("svg", { class: "replication", viewBox: `0 0 700 ${rows * 56}`, role: "img", "aria-label": "replication" }, ...parts);
-}
-
 export class LiveView {
   constructor(section) {
     this.operations = new Line("Operations a second", count);
@@ -68,7 +40,7 @@ export class LiveView {
     this.heat = new HeatMap("Latency of commands", LATENCIES, latencyName);
     this.facts = el("dl", { class: "facts" });
     this.replication = el("div");
-    this.cluster = el("div");
+    this.cluster = el("div", { class: "block", hidden: true });
     this.slow = el("div", { class: "scroll" });
     this.list = el("div", { class: "scroll" });
     this.notice = el("p", { class: "error", role: "status" });
@@ -135,11 +107,13 @@ export class LiveView {
   async lookAtCluster() {
     const [nodes] = await run(["CLUSTER", "NODES"]);
     if (errorOf(nodes)) return;
-    const rows = nodes.split("\n").filter((line) => line !== "").map((line) => {
-      const [id, address, flags, primary, , , , link, ...slots] = line.split(" ");
-      return [id.slice(0, 8), address, flags, primary === "-" ? "" : primary.slice(0, 8), link, slots.join(" ")].map(show);
-    });
-    replace(this.cluster, el("h2", {}, "Cluster"), table([["node"], ["address"], ["flags"], ["primary"], ["link"], ["slots"]], rows));
+    this.cluster.hidden = false;
+    const known = nodesOf(nodes);
+    const rows = known.map((node) =>
+      [node.id.slice(0, 8), node.address, [...node.flags].join(","), node.primary?.slice(0, 8) ?? "", node.isLinked ? "connected" : "disconnected", node.slots.join(" ")].map(show),
+    );
+    const heads = [["node"], ["address"], ["flags"], ["primary"], ["link"], ["slots"]];
+    replace(this.cluster, el("h2", {}, "Cluster"), el("div", { class: "scroll" }, clusterPicture(known)), el("div", { class: "scroll" }, table(heads, rows, { id: "nodes" })));
   }
 
   showSlow(entries) {
