@@ -111,7 +111,7 @@ class Server(Process):
         text = "The shelves hold flour, sugar, salt, beans and rice. "
         commands = []
         for n in range(3000):
-            commands.append(["SET", f"session:{rng.getrandbits(128):032x}", text * rng.randrange(1, 4), "EX", rng.randrange(60, 90000)])
+            commands.append(["SET", f"session:{rng.getrandbits(128):032x}", text * rng.randrange(1, 4), "EX", rng.randrange(3600, 90000)])
         for n in range(1200):
             commands.append(["HSET", f"user:{n}", "name", f"name {n}", "mail", f"user{n}@example.org", "visits", rng.randrange(1000)])
             commands.append(["RPUSH", f"user:{n}:cart", *(f"item {rng.randrange(500)}" for _ in range(rng.randrange(1, 30)))])
