@@ -40,6 +40,16 @@ impl Value {
         }
     }
 
+    /// Asks the processor to load what lookups of members, or fields, with these hashes read in a large collection.
+    pub fn prefetch_members(&self, hashes: &[u64]) {
+        match self {
+            Value::Hash(hash) => hash.prefetch_all(hashes),
+            Value::Set(set) => set.prefetch_all(hashes),
+            Value::SortedSet(set) => set.prefetch_all(hashes),
+            Value::String(_) | Value::List(_) | Value::Stream(_) => {}
+        }
+    }
+
     /// The number of elements of a collection; a string has none. O(1).
     pub fn elements(&self) -> u64 {
         match self {

@@ -1,5 +1,7 @@
 //! A worker: one thread's handle on the engine. It takes commands one by one and writes their replies.
 
+mod ahead;
+
 use crate::aof::effects::Effects;
 use crate::clients::access::Access;
 use crate::clients::login;
@@ -25,9 +27,7 @@ use crate::execution::tracking as execution_tracking;
 use crate::execution::{blocking, slot_stats, transaction};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
-use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::{KnownHashes, PIPELINE_MAX};
-use crate::keyspace::shard::Table;
 use crate::keyspace::waiting::Waiter;
 use crate::stats::counters::ThreadStats;
 use larder_resp::{Args, Reply};
@@ -261,54 +261,6 @@ impl Worker {
     /// for it.
     pub fn give_away(&mut self) {
         self.state.long.place = Place::Serving;
-    }
-
-    /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth
-    /// it for several keys of a keyspace that does not fit the cache; does nothing for a small one.
-    pub fn prefetch<'k>(&self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
-        self.prefetch_hashes(keys.map(|key| (session.db, self.engine.key(key).hash)));
-    }
-
-    /// The same for keys of commands that are executed next; their hashes are kept for them. The buffer of the keys must not change before
-    /// [`Worker::forget_keys`].
-    pub fn prepare<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
-        let known = &mut self.state.known_hashes;
-        known.forget();
-        if self.engine.is_beyond_cache() {
-            known.fill(keys);
-            self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
-        }
-    }
-
-    /// Forgets the keys of [`Worker::prepare`].
-    pub fn forget_keys(&mut self) {
-        self.state.known_hashes.forget();
-    }
-
-    /// As [`Worker::prefetch`], for keys of which the databases and the hashes are known.
-    pub(crate) fn prefetch_hashes(&self, keys: impl Iterator<Item = (usize, u64)>) {
-        if !self.engine.is_beyond_cache() {
-            return;
-        }
-        let mut known = [(0, 0); PREFETCH_MAX];
-        let mut count = 0;
-        for (slot, key) in known.iter_mut().zip(keys) {
-            *slot = key;
-            count += 1;
-        }
-        if count < 2 {
-            return;
-        }
-        // First the segments, all at once; when they have arrived, the entries in them.
-        for step in [Table::prefetch, Table::prefetch_entry] {
-            for &(db, hash) in &known[..count] {
-                let shard = Key { bytes: b"", hash }.shard();
-                let data = self.engine.shards.lock_now(shard);
-                if let Some(table) = data.as_ref().and_then(|data| data.table(db)) {
-                    step(table, hash);
-                }
-            }
-        }
     }
 
     /// Moves the messages for this worker's clients to the end of `into`.

@@ -10,6 +10,15 @@ pub struct KeyHints<'a> {
     rest: &'a [u8],
 }
 
+/// What a command may work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint<'a> {
+    /// Its first argument.
+    pub key: &'a [u8],
+    /// The two after that, as far as there are any.
+    pub more: [Option<&'a [u8]>; 2],
+}
+
 impl<'a> KeyHints<'a> {
     /// Looks at `bytes`, which start with a command.
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -46,25 +55,31 @@ impl<'a> KeyHints<'a> {
         self.rest = rest.get(2..)?;
         Some(bulk)
     }
+
+    /// The next key, with the arguments after it.
+    #[inline]
+    pub fn next_hint(&mut self) -> Option<Hint<'a>> {
+        loop {
+            let count = self.number(b'*')?;
+            let mut arguments = [None; 4];
+            for at in 0..count {
+                let argument = self.bulk()?;
+                if let Some(slot) = arguments.get_mut(at) {
+                    *slot = Some(argument);
+                }
+            }
+            if let [_, Some(key), second, third] = arguments {
+                return Some(Hint { key, more: [second, third] });
+            }
+        }
+    }
 }
 
 impl<'a> Iterator for KeyHints<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        loop {
-            let count = self.number(b'*')?;
-            let mut key = None;
-            for at in 0..count {
-                let argument = self.bulk()?;
-                if at == 1 {
-                    key = Some(argument);
-                }
-            }
-            if key.is_some() {
-                return key;
-            }
-        }
+        self.next_hint().map(|hint| hint.key)
     }
 }
 
@@ -76,6 +91,10 @@ mod tests {
     fn keys_of_whole_commands() {
         let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$2\r\nbc\r\n$0\r\n\r\n*2\r\n$3\r\nGET\r\n$9\r\npart";
         assert_eq!(KeyHints::new(bytes).collect::<Vec<_>>(), [&b"a"[..], b"bc"]);
+        let mut hints = KeyHints::new(bytes);
+        assert_eq!(hints.next_hint(), Some(Hint { key: b"a", more: [None, None] }));
+        assert_eq!(hints.next_hint(), Some(Hint { key: b"bc", more: [Some(b""), None] }));
+        assert_eq!(hints.next_hint(), None);
     }
 
     #[test]

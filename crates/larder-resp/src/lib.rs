@@ -15,7 +15,7 @@ mod value;
 
 pub use args::{Args, OwnedArgs, Span};
 pub use command::{encode_command, encode_command_head, encode_word};
-pub use hint::KeyHints;
+pub use hint::{Hint, KeyHints};
 pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};
 pub use value::{Value, ValueLimits};

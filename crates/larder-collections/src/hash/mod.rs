@@ -282,9 +282,36 @@ impl Hash {
         is_due && self.table.remove(name)
     }
 
-    /// Asks the processor to load what a lookup of this field reads first.
-    pub fn prefetch(&self, name: &[u8]) {
-        self.table.prefetch(crate::member_hash(name));
+    /// Calls `f` with the value of each of several fields, in their order. In a large hash this is faster than one [`get`](Self::get) after the
+    /// other: the memory of all lookups is on its way before the first one waits for it.
+    pub fn get_each<'m>(
+        &self,
+        names: impl Iterator<Item = &'m [u8]>,
+        now_ms: u64,
+        mut f: impl FnMut(Option<&[u8]>),
+    ) {
+        /// Lookups that are under way together.
+        const LOOKUPS: usize = 16;
+        if self.is_one_block() {
+            return names.for_each(|name| f(self.get(name, now_ms)));
+        }
+        let (mut names, mut batch) = (names, Vec::with_capacity(LOOKUPS));
+        loop {
+            batch.extend(names.by_ref().take(LOOKUPS).map(|name| (Table::<FieldValue>::hash_of(name), name)));
+            if batch.is_empty() {
+                return;
+            }
+            self.table.prefetch_each(batch.iter().map(|&(hash, _)| hash));
+            for (hash, name) in batch.drain(..) {
+                let field = self.table.get_hashed(hash, name).map(Field::of);
+                f(field.filter(|field| field.is_live(now_ms)).map(|field| field.value));
+            }
+        }
+    }
+
+    /// Asks the processor to load what lookups of fields with these hashes read in a large hash.
+    pub fn prefetch_all(&self, hashes: &[u64]) {
+        self.table.prefetch_each(hashes.iter().copied());
     }
 
     /// Bytes of heap.

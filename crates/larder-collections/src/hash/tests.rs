@@ -74,6 +74,13 @@ fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, u
         },
         _ => {
             assert_eq!(hash.get(&name, now), known.get(&name).map(|(value, _)| &value[..]));
+            let names: Vec<Vec<u8>> = (0..rng.usize(..40)).map(|_| self::name(rng.u64(..universe))).collect();
+            hash.prefetch_all(&names.iter().map(|name| crate::member_hash(name)).collect::<Vec<_>>());
+            let mut expected = names.iter().map(|name| known.get(name).map(|(value, _)| &value[..]));
+            hash.get_each(names.iter().map(Vec::as_slice), now, |value| {
+                assert_eq!(Some(value), expected.next());
+            });
+            assert_eq!(expected.next(), None);
             let mut drawn = std::collections::HashSet::new();
             let count = rng.usize(..known.len() * 2 + 2);
             let number = hash.random_distinct(count, now, rng, |field| {

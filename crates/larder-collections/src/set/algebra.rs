@@ -155,8 +155,7 @@ fn common_strings<'a>(
             return ControlFlow::Continue(());
         }
         if let Some(table) = tables.first() {
-            batch.iter().for_each(|&(hash, _)| table.prefetch(hash));
-            batch.iter().for_each(|&(hash, _)| table.prefetch_entry(hash));
+            table.prefetch_each(batch.iter().map(|&(hash, _)| hash));
         }
         for &(hash, member) in &batch {
             if tables.iter().all(|table| table.get_hashed(hash, member).is_some()) {

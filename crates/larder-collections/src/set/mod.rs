@@ -194,6 +194,13 @@ impl Set {
         }
     }
 
+    /// Asks the processor to load what lookups of members with these hashes read; nothing of integers.
+    pub fn prefetch_all(&self, hashes: &[u64]) {
+        if let Some(strings) = self.strings() {
+            strings.prefetch_each(hashes.iter().copied());
+        }
+    }
+
     /// Adds an integer to a set that packs integers, or whose table is marked.
     fn insert_int(&mut self, value: i64, limits: &SetLimits) -> bool {
         match self {

@@ -137,6 +137,13 @@ impl<H: KeyHash> SortedSet<H> {
         }
     }
 
+    /// Asks the processor to load what lookups of members with these hashes read in a large set.
+    pub fn prefetch_all(&self, hashes: &[u64]) {
+        if let Form::Tree(tree) = &self.form {
+            tree.prefetch(hashes.iter().copied());
+        }
+    }
+
     /// The number of entries before a member, and its score.
     pub fn rank(&self, member: &[u8]) -> Option<(u64, f64)> {
         let hash = H::hash(member);

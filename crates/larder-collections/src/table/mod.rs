@@ -163,6 +163,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         self.rows_at(place.position).prefetch_entry(place.tag);
     }
 
+    /// Asks the processor to load what lookups of these hashes read: at first the segments, all at once; when they have arrived, the entries in
+    /// them.
+    pub fn prefetch_each(&self, hashes: impl Iterator<Item = u64> + Clone) {
+        hashes.clone().for_each(|hash| self.prefetch(hash));
+        hashes.for_each(|hash| self.prefetch_entry(hash));
+    }
+
     /// The segment of a position.
     #[inline]
     fn rows_at(&self, position: u32) -> &Rows<L> {

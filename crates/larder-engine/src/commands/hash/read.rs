@@ -30,11 +30,9 @@ pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     read(context, args, |hash, due_ms, reply| {
         let names = args.from(2);
         reply.array(names.len());
-        if let Some(hash) = hash.filter(|hash| !hash.is_one_block()) {
-            names.iter().for_each(|name| hash.prefetch(name));
-        }
-        for name in names.iter() {
-            reply.bulk_or_null(hash.and_then(|hash| hash.get(name, due_ms)));
+        match hash {
+            Some(hash) => hash.get_each(names.iter(), due_ms, |value| reply.bulk_or_null(value)),
+            None => (0..names.len()).for_each(|_| reply.bulk_or_null(None)),
         }
         Ok(())
     })
