@@ -94,14 +94,14 @@ test: deps
 
 built-as-shipped: build $(VENV)/python-ready
 
-# The tests of the server with a build for development, which checks what threads do while they hold shards.
+# The tests with a server built for development, which checks what threads do while they hold shards.
 test-checked: deps
 	$(CARGO) build
-	LARDER_SERVER=$(CURDIR)/target/debug/larder-server RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test -p larder-server
+	LARDER_SERVER=$(CURDIR)/target/debug/larder-server RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
 
 # The same with every model test at full length, and the slow tests: some hours.
 test-full: deps build test-checked
-	LARDER_TEST_FULL=1 $(CARGO) test --workspace --release -- --include-ignored
+	LARDER_TEST_FULL=1 RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py --profile full --include-ignored
 	LARDER_TEST_FULL=1 $(MAKE) test-parquet
 
 # Parquet, which `make test` does not compile.
