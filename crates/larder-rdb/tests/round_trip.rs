@@ -3,9 +3,7 @@
 use larder_collections::list::{Codec, Fill, Job, List, ListOptions, Popped};
 use larder_collections::stream::{Group, Limits as StreamLimits, Pending, Stream, StreamId};
 use larder_collections::value::Value;
-use larder_rdb::read::{
-    Checks, Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys, SlotImport,
-};
+use larder_rdb::read::{Checks, Content, Event, FileReader, KeyRecord, Loaded, Options, RawKeys, SlotImport};
 use larder_rdb::write::{FileWriter, KeyHeader, KeyWriter};
 use larder_rdb::{Crc64, Error, Version, dump};
 
@@ -310,7 +308,9 @@ fn imports_of_slots_come_back() {
     .concat();
     for file in [&ours, &theirs] {
         let (events, _) = read_all(file, false).unwrap();
-        let [Event::SlotImport(SlotImport { name, ranges })] = &events[..] else { panic!("an import was expected") };
+        let [Event::SlotImport(SlotImport { name, ranges })] = &events[..] else {
+            panic!("an import was expected")
+        };
         assert_eq!((&name[..], &ranges[..]), (&[b'a'; 40][..], &[(0, 100), (300, 400)][..]));
         (0..file.len() - 8).for_each(|len| assert!(read_all(&file[..len], false).is_err(), "cut to {len}"));
     }

@@ -4,7 +4,9 @@ use super::{changed_quietly, no_group, with_scratch, write_id, write_one};
 use crate::commands::list::wait_or;
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
-use crate::context::stream_reads::{consumer_of, deliver, has_after, open, open_pair, write_after, write_stream};
+use crate::context::stream_reads::{
+    consumer_of, deliver, has_after, open, open_pair, write_after, write_stream,
+};
 use crate::delivery::unblock::no_group_to_read;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
