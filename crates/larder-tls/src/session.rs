@@ -376,7 +376,7 @@ impl<C: Records> Session<C> {
                 plain += part.len();
                 end += n;
             }
-            // What the stalled records were answered by goes first.
+            // What rustls has said of itself meanwhile, to stalled records perhaps, goes first.
             let n = if self.outgoing.is_empty() { write_some(socket, &wire[..end])? } else { 0 };
             self.outgoing.extend_from_slice(&wire[n..end]);
             Ok(plain)
@@ -391,20 +391,27 @@ impl<C: Records> Session<C> {
         (self.incoming, self.plain) = (incoming, plain);
     }
 
-    /// Encrypts bytes; `None` before the handshake is over.
+    /// Encrypts bytes; `None` before the handshake is over. What rustls wants to say of itself before is put into `outgoing`: the last read
+    /// may have ended with that unsaid, when its caller had no more room.
     fn encrypt(&mut self, bytes: &[u8], out: &mut [u8]) -> io::Result<Option<usize>> {
         if let Some(error) = &self.failure {
             return Err(io::Error::other(error.clone()));
         }
-        // Nothing is used of what is shown again (I1).
-        match self.connection.records(&mut self.incoming).state {
-            Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                traffic.encrypt(bytes, out).map(Some).map_err(io::Error::other)
-            }
-            Ok(_) => Ok(None),
-            Err(error) => {
-                self.failure = Some(error.clone());
-                Err(io::Error::other(error))
+        loop {
+            // Nothing is used of what is shown again (I1).
+            match self.connection.records(&mut self.incoming).state {
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                    return traffic.encrypt(bytes, out).map(Some).map_err(io::Error::other);
+                }
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    append(&mut self.outgoing, |room| data.encode(room))
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(_) => return Ok(None),
+                Err(error) => {
+                    self.failure = Some(error.clone());
+                    return Err(io::Error::other(error));
+                }
             }
         }
     }

@@ -106,9 +106,15 @@ impl Flow {
         let all = self.unsent.make_contiguous();
         let (first, rest) = all.split_at(self.rng.usize(..=all.len()));
         let (second, third) = rest.split_at(self.rng.usize(..=rest.len()));
-        match session.write(socket, &[first, second, third].map(IoSlice::new)) {
+        let written = session.write(socket, &[first, second, third].map(IoSlice::new));
+        let falls_short = !all.is_empty() && written.as_ref().is_ok_and(|n| *n < all.len());
+        match written {
             Ok(n) => drop(self.unsent.drain(..n)),
-            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            Err(ref error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        if (falls_short || written.is_err()) && !session.state().is_handshaking() {
+            let pipe = socket.to.borrow();
+            assert!(pipe.bytes.len() >= pipe.capacity, "the socket takes more: nobody would offer it again");
         }
     }
 
@@ -132,6 +138,33 @@ impl Flow {
             Err(error) => assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)),
         }
     }
+}
+
+/// The end of the client's handshake comes with more data than the reader has room for: the server answers nevertheless.
+#[test]
+fn replies_go_out_at_once_after_a_handshake() {
+    let (mut server, mut client) = pair();
+    let [up, down] =
+        [(); 2].map(|()| Rc::new(RefCell::new(Pipe { capacity: usize::MAX, ..Pipe::default() })));
+    let mut ours = End { from: Rc::clone(&up), to: Rc::clone(&down) };
+    let mut theirs = End { from: Rc::clone(&down), to: Rc::clone(&up) };
+    while client.state().is_handshaking() {
+        let _ = client.greet(&mut theirs);
+        if client.state().is_handshaking() {
+            let _ = server.read(&mut ours, &mut Room::Buffer(&mut [0; 10], 0));
+        }
+    }
+    assert_eq!(client.write(&mut theirs, &[IoSlice::new(&[7; 5000])]).unwrap(), 5000);
+    let mut got = [0; 100];
+    assert_eq!(server.read(&mut ours, &mut Room::Buffer(&mut got, 0)).unwrap(), 100);
+    assert_eq!(
+        server.write(&mut ours, &[IoSlice::new(b"+OK\r\n")]).unwrap(),
+        5,
+        "nobody would offer it again"
+    );
+    let mut reply = [0; 10];
+    let n = client.read(&mut theirs, &mut Room::Buffer(&mut reply, 0)).unwrap();
+    assert_eq!((&reply[..n], got), (&b"+OK\r\n"[..], [7; 100]));
 }
 
 #[test]
