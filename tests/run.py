@@ -19,7 +19,7 @@ import time
 
 # Executables that run at once; each runs RUST_TEST_THREADS tests at once.
 LANES = 3
-TARGETS = ["--workspace", "--lib", "--bins", "--benches", "--test", "*"]
+TARGETS = ["--workspace", "--lib", "--bins", "--test", "*"]
 # What takes longest begins first, so that nothing long is left at the end.
 LONGEST = ["cluster", "larder_engine", "smoke", "persistence", "replication", "load", "availability", "tls", "replica", "simulation"]
 
