@@ -54,9 +54,26 @@ impl SharedBytes {
 
     /// An empty string with room for `cap` bytes.
     pub fn with_capacity(cap: usize) -> Self {
+        Self::in_block(cap, heap::alloc)
+    }
+
+    /// These bytes, and zeros after them up to `len` bytes in all. Long runs of zeros cost little, see [`heap::alloc_zeroed`].
+    pub fn padded(bytes: &[u8], len: usize) -> Self {
+        if len <= bytes.len() {
+            return Self::new(bytes);
+        }
+        let mut new = Self::in_block(len, heap::alloc_zeroed);
+        new.extend(bytes);
+        // SAFETY: this is the only reference, and all bytes have been zeros or more (I3).
+        unsafe { new.0.as_mut().len = len };
+        new
+    }
+
+    /// An empty string with room for `cap` bytes, in a block that `alloc` gives.
+    fn in_block(cap: usize, alloc: fn(usize) -> NonNull<u8>) -> Self {
         let size =
             heap::class_size(cap.checked_add(HEADER).expect("a string is smaller than the address space"));
-        let ptr = heap::alloc(size).cast::<Header>();
+        let ptr = alloc(size).cast::<Header>();
         // SAFETY: the allocation is at least HEADER bytes, aligned to 8, and ours alone.
         unsafe { ptr.write(Header { rc: AtomicU32::new(1), len: 0, cap: size - HEADER }) };
         SharedBytes(ptr)
@@ -95,6 +112,10 @@ impl SharedBytes {
     pub fn pad(&mut self, len: usize) {
         let old = self.len();
         if len <= old {
+            return;
+        }
+        if old == 0 && self.header().cap < len {
+            *self = Self::padded(self, len);
             return;
         }
         self.reserve(len);
@@ -252,6 +273,22 @@ mod tests {
         // SAFETY: taken back once.
         let b = unsafe { SharedBytes::from_raw(b.into_raw()) };
         assert_eq!(&b[..], b"hello");
+    }
+
+    #[test]
+    fn padded_with_zeros_in_memory_of_every_kind() {
+        for len in [0, 5, 6, 100, 5000, 40_000, 100_000, 3_000_000] {
+            // What was there before is not zero.
+            drop(SharedBytes::new(&vec![9; len]));
+            let mut bytes = SharedBytes::padded(b"hello", len);
+            assert_eq!((bytes.len(), &bytes[..5]), (len.max(5), &b"hello"[..]));
+            assert!(bytes[5..].iter().all(|&byte| byte == 0));
+            bytes.pad(len + 1000);
+            assert!(bytes[5..].iter().all(|&byte| byte == 0));
+            let mut empty = SharedBytes::new(b"");
+            empty.pad(len);
+            assert!(empty.len() == len && empty.iter().all(|&byte| byte == 0));
+        }
     }
 
     #[test]

@@ -67,6 +67,20 @@ impl<'a> Args<'a> {
         self.spans
     }
 
+    /// Where the arguments lie in `buf`, if the buffer of these is a part of it.
+    pub fn spans_in(&self, buf: &[u8]) -> Option<Vec<Span>> {
+        let offset = (self.buf.as_ptr() as usize).checked_sub(buf.as_ptr() as usize)?;
+        if offset + self.buf.len() > buf.len() {
+            return None;
+        }
+        Some(
+            self.spans
+                .iter()
+                .map(|span| Span { start: span.start + offset, end: span.end + offset })
+                .collect(),
+        )
+    }
+
     /// Sum of the arguments' lengths in bytes.
     pub fn size_bytes(&self) -> usize {
         self.spans.iter().map(|s| s.end - s.start).sum()
@@ -106,6 +120,11 @@ pub struct OwnedArgs {
 }
 
 impl OwnedArgs {
+    /// Arguments at `spans` of `buf`, as for [`Args::new`].
+    pub fn of_buffer(buf: Vec<u8>, spans: Vec<Span>) -> Self {
+        OwnedArgs { buf, spans }
+    }
+
     /// The borrowed view that commands take.
     pub fn as_args(&self) -> Args<'_> {
         Args::new(&self.buf, &self.spans)
@@ -156,5 +175,16 @@ mod tests {
         let spans = [Span { start: 4, end: 7 }, Span { start: 13, end: 14 }];
         let sparse = Args::new(b"$3\r\nGET\r\n$1\r\nk\r\n", &spans);
         assert_eq!((sparse.size_bytes(), sparse.extent_bytes()), (4, 10));
+        assert_eq!(sparse.spans_in(b"another buffer"), None);
+    }
+
+    #[test]
+    fn a_buffer_is_taken_with_its_arguments() {
+        let buf = b"before;GET k;after".to_vec();
+        let spans = [Span { start: 0, end: 3 }, Span { start: 4, end: 5 }];
+        let args = Args::new(&buf[7..], &spans);
+        let spans = args.spans_in(&buf).unwrap();
+        let owned = OwnedArgs::of_buffer(buf, spans);
+        assert_eq!(owned.as_args().iter().collect::<Vec<_>>(), [&b"GET"[..], b"k"]);
     }
 }

@@ -1,7 +1,9 @@
 //! Commands that take long are executed by threads of their own: they answer as elsewhere, are counted once, see their keys at one moment, and
 //! hold up nobody else, not even the clients of their own thread.
 
-use larder_testkit::{Client, Kind, Server, Value, wait_until};
+use larder_testkit::{Client, Kind, Server, Value, encode, wait_until};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// More members than are gone through where clients wait.
@@ -118,6 +120,20 @@ const LONG: &[&str] = &[
     "GETSET list LARGE",
     "SET list LARGE GET",
     "SET {s}sorted LARGE",
+    "SET new LARGE GET",
+    "GETSET new LARGE",
+    "GETEX new EX 1000",
+    "GETEX new PERSIST",
+    "GETEX new EX 0",
+    "GETEX {s}sorted PXAT 1",
+    "SET new LARGE",
+    "SET new LARGE NX GET",
+    "SET new short XX GET PX 100000",
+    "SET new LARGE EX 1000",
+    "GETDEL new",
+    "GETDEL new",
+    "GETSET new LARGE",
+    "GETDEL list",
 ];
 
 /// Sends a command; `LARGE` stands for a large string.
@@ -409,6 +425,50 @@ fn large_payloads_are_restored() {
         assert_eq!(client.ask(&format!("DEBUG DIGEST-VALUE {key} copy")), digest, "{key}");
         assert_eq!(client.ask("DEL copy").int(), 1);
     }
+}
+
+/// A large command takes its client's buffer along; what came after it in the same writes is answered after it.
+#[test]
+fn pipelines_of_large_and_small_commands_are_answered_in_order() {
+    let server = Server::larder(&["--threads", "2"]);
+    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it connects");
+    let mut writer = stream.try_clone().expect("a second handle");
+    let mut client = Client::over(stream).expect("a client");
+    let large = |n: usize| format!("{n} large ").repeat(700_000);
+    let rounds = 6;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut requests = Vec::new();
+            for n in 0..rounds {
+                let (name, value) = (format!("key:{n}"), large(n));
+                for command in [
+                    &["PING"][..],
+                    &["SET", &name, &value],
+                    &["STRLEN", &name],
+                    &["SET", &name, "short", "GET"],
+                    &["MSET", "other", &value, "another", "short"],
+                    &["GETDEL", "other"],
+                    &["GET", &name],
+                ] {
+                    encode(&mut requests, command);
+                }
+            }
+            for piece in requests.chunks(3_333_333) {
+                writer.write_all(piece).expect("it is sent");
+            }
+        });
+        for n in 0..rounds {
+            let value = large(n);
+            let expected =
+                ["PONG", "OK", &value.len().to_string(), &value, "OK", &value, "short"].map(str::to_owned);
+            for (at, expected) in expected.iter().enumerate() {
+                let reply = client.read().expect("a reply");
+                let text = if let Value::Int(number) = reply { number.to_string() } else { reply.text() };
+                assert!(text == *expected, "{at} of {n}: {}", &text[..text.len().min(50)]);
+            }
+        }
+    });
+    assert_eq!(client.ask("PING").text(), "PONG");
 }
 
 /// Whoever uses a key while a large string is put there comes before or after, and sees a whole string.

@@ -19,9 +19,11 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::string_bytes;
+use crate::keyspace::locks::Held;
 use crate::keyspace::watch::Touched;
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;
+use larder_packed::bytes::SharedBytes;
 use larder_resp::{Args, Reply};
 use std::iter;
 use std::sync::Arc;
@@ -132,10 +134,8 @@ impl<'a> Context<'a> {
         let left = self.read(key, |entry, reply| {
             let Some(entry) = entry else { return f(None, reply).map(|()| None) };
             let value = entry.value();
-            if let ValueRef::Out(value) = &value
-                && let Value::String(bytes) = &**value
-                && place != Place::Only
-                && count(bytes) > BYTES_MOMENT
+            if place != Place::Only
+                && let Some(bytes) = string_apart(&value).filter(|bytes| count(bytes) > BYTES_MOMENT)
             {
                 return Ok(Some((bytes.clone(), f)));
             }
@@ -144,6 +144,42 @@ impl<'a> Context<'a> {
         let Some((bytes, f)) = left else { return Ok(()) };
         self.reads(u64::MAX)?;
         f(Some(&bytes), &mut self.reply)
+    }
+
+    /// Replies with the string of a key, or null, for a command that goes on to change the key, and replies nothing else. A long one is
+    /// written from a clone when that has been done and the shards have been let go.
+    pub(crate) fn reply_before_change(&mut self, key: &Key<'_>) -> CommandResult {
+        let place = self.place();
+        let late = self.read(key, |entry, reply| {
+            let Some(entry) = entry else {
+                reply.null();
+                return Ok::<_, CommandError>(None);
+            };
+            let value = entry.value();
+            if place != Place::Only
+                && let Some(bytes) = string_apart(&value).filter(|bytes| bytes.len() > BYTES_MOMENT)
+            {
+                return Ok(Some(bytes.clone()));
+            }
+            reply.bulk(string_bytes(&value)?);
+            Ok(None)
+        })?;
+        if late.is_some() {
+            if place == Place::Serving {
+                self.give_away()?;
+            }
+            self.worker.long.late_reply = late;
+        }
+        Ok(())
+    }
+
+    /// Writes what has been put off by [`reply_before_change`](Self::reply_before_change), after everything else has been done.
+    #[cold]
+    pub(crate) fn reply_late(&mut self) {
+        let Some(bytes) = self.worker.long.late_reply.take() else { return };
+        self.held = Held::None;
+        self.engine.retry_put_aside();
+        self.reply.bulk(&bytes);
     }
 
     /// As [`with_value`](Self::with_value), for a command that changes as many elements as `plan` says, which looks at the value first and may find
@@ -240,5 +276,16 @@ impl<'a> Context<'a> {
         let is_overdue = entry.is_some_and(|entry| is_due(&entry, due_ms));
         self.shard(key).watched.add(db, key.bytes, touched, is_overdue);
         Watched { db, key: key.bytes.into(), touched: Arc::clone(touched) }
+    }
+}
+
+/// The string of a value that has memory of its own.
+fn string_apart<'v>(value: &'v ValueRef<'_, Value>) -> Option<&'v SharedBytes> {
+    match value {
+        ValueRef::Out(value) => match &**value {
+            Value::String(bytes) => Some(bytes),
+            _ => None,
+        },
+        ValueRef::Inline { .. } => None,
     }
 }

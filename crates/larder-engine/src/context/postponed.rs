@@ -1,6 +1,7 @@
 //! What a thread remembers of a command that takes long; how it goes is in `long.rs`.
 
 use crate::clients::queue::Watched;
+use larder_packed::bytes::SharedBytes;
 use larder_resp::Args;
 use std::any::Any;
 
@@ -26,6 +27,8 @@ pub(crate) struct LongState {
     pub(crate) made: Option<Made>,
     /// What is to be freed after the shards have been let go.
     pub(crate) spent: Option<Product>,
+    /// A string that is the reply, to be written after the shards have been let go.
+    pub(crate) late_reply: Option<SharedBytes>,
 }
 
 pub(crate) type Product = Box<dyn Any + Send>;

@@ -124,9 +124,7 @@ impl<'a> Context<'a> {
             self.put_string_as(key, &bytes[..len], inline::RAW, expire);
             return result;
         }
-        let mut bytes = SharedBytes::with_capacity(len);
-        bytes.extend(old);
-        bytes.pad(len);
+        let mut bytes = SharedBytes::padded(old, len);
         let result = f(bytes.make_mut());
         self.put(key, NewValue::Out(Value::String(bytes)), expire);
         result

@@ -481,6 +481,9 @@ fn run(
         }
         context.append_effects();
     }
+    if context.worker.long.late_reply.is_some() {
+        context.reply_late();
+    }
     let (flow, mut several) = (context.flow, std::mem::take(&mut context.several));
     drop(context);
     engine.retry_put_aside();
@@ -523,6 +526,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         monitor::show(context, args);
     }
     let result = (context.worker.handlers[usize::from(context.found.id)])(context, args);
+    if result.is_err() {
+        context.worker.long.late_reply = None;
+    }
     if matches!(result, Err(CommandError::Postponed)) {
         // It is counted, logged and shown when it is executed.
         context.reply.truncate(mark);

@@ -50,7 +50,7 @@ use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use system::{CHUNK_BYTES, chunk_layout, give_back_range, raw_alloc};
+use system::{CHUNK_BYTES, chunk_layout, give_back_range, raw_alloc, raw_alloc_zeroed};
 
 /// Alignment of every block, in bytes.
 pub const ALIGN: usize = 8;
@@ -108,6 +108,17 @@ pub fn alloc(size: usize) -> NonNull<u8> {
         Some((index, size)) => lock(index).alloc(size),
         None => raw_alloc(plain_layout(size)),
     }
+}
+
+/// The same, filled with zeros. A large block costs nothing for that where the system's pages are new.
+pub fn alloc_zeroed(size: usize) -> NonNull<u8> {
+    if slab_class(size).is_none() {
+        return raw_alloc_zeroed(plain_layout(size));
+    }
+    let ptr = alloc(size);
+    // SAFETY: the block has this many bytes, and is ours alone.
+    unsafe { ptr.write_bytes(0, class_size(size)) };
+    ptr
 }
 
 /// Gives back what [`alloc`] returned.

@@ -1,6 +1,6 @@
 //! What the heap takes from the global allocator and from the system.
 
-use std::alloc::{Layout, alloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, handle_alloc_error};
 use std::ptr::NonNull;
 
 /// Bytes of what the global allocator gives for slabs, and of a slab of large blocks. Quarter that size and filling memory
@@ -22,6 +22,13 @@ pub(super) fn give_back_range(from: usize, until: usize) {
 pub(super) fn raw_alloc(layout: Layout) -> NonNull<u8> {
     // SAFETY: no layout made here has size zero.
     let ptr = unsafe { alloc(layout) };
+    NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// The same, filled with zeros.
+pub(super) fn raw_alloc_zeroed(layout: Layout) -> NonNull<u8> {
+    // SAFETY: no layout made here has size zero.
+    let ptr = unsafe { alloc_zeroed(layout) };
     NonNull::new(ptr).unwrap_or_else(|| handle_alloc_error(layout))
 }
 

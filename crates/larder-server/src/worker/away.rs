@@ -3,7 +3,7 @@
 //! Such a connection is out of its slot. Events for it get lost, so it is taken to be readable and writable when it comes back; mail for it is
 //! kept until then ([`super::absent`]). It leaves at the end of an iteration, after its replies so far have been sent.
 
-use super::{EventLoop, Hangup};
+use super::{EventLoop, Hangup, READ_BYTES};
 use crate::connection::Connection;
 use crate::long;
 use crate::long::queue::{Done, Job};
@@ -11,9 +11,14 @@ use larder_engine::Flow;
 use larder_resp::Args;
 
 impl EventLoop {
-    /// A command takes long: its connection leaves at the end of the iteration.
-    pub(super) fn leave(&mut self, slot: usize, connection: &mut Connection, args: Args<'_>) {
-        connection.away = Some(Box::new(args.to_owned()));
+    /// A command takes long: its connection leaves at the end of the iteration. If its arguments, in `bytes`, are large, they are not copied: the
+    /// connection's own buffer goes with them.
+    pub(super) fn leave(&mut self, slot: usize, connection: &mut Connection, args: Args<'_>, bytes: &[u8]) {
+        let large = args.extent_bytes() > READ_BYTES;
+        match args.spans_in(bytes).filter(|_| large) {
+            Some(spans) => self.large_args = Some(spans),
+            None => connection.away = Some(Box::new(args.to_owned())),
+        }
         self.leaving.push(slot);
     }
 

@@ -39,7 +39,7 @@ use crate::shared::{FIRST_LISTENER, Post, Shared};
 use absent::Absent;
 use larder_engine::{Mail, Worker};
 use larder_persist::Persist;
-use larder_resp::Parser;
+use larder_resp::{Parser, Span};
 use mio::event::Event;
 use mio::{Events, Poll, Token};
 use sender::Sender;
@@ -102,6 +102,8 @@ pub struct EventLoop {
     paused: Vec<usize>,
     /// Connections with a command for another thread.
     leaving: Vec<usize>,
+    /// Where the arguments of such a command lie in the input of the connection that is being served: the buffer will go with them.
+    large_args: Option<Vec<Span>>,
     /// Clients whose connections are out of their slots beyond the moment.
     absent: Absent,
     /// Deadlines of blocked clients.
@@ -163,6 +165,7 @@ impl EventLoop {
             has_more_to_stream: false,
             paused: Vec::new(),
             leaving: Vec::new(),
+            large_args: None,
             absent: Absent::default(),
             deadlines: BTreeSet::new(),
             scratch: vec![0; READ_BYTES],

@@ -137,7 +137,10 @@ impl EventLoop {
         let (bytes, parser) = pending.parts();
         let result = self.execute(slot, connection, bytes, parser);
         if let Ok((consumed, Stop::Starved | Stop::Paused)) = result {
-            pending.consume(consumed);
+            match self.large_args.take() {
+                Some(spans) => connection.away = Some(Box::new(pending.give_front(consumed, spans))),
+                None => pending.consume(consumed),
+            }
             connection.input.put_back(pending);
         }
         self.report_input(connection);
@@ -217,7 +220,7 @@ impl EventLoop {
                 at += consumed;
             }
             if flow == Flow::Long {
-                self.leave(slot, connection, args);
+                self.leave(slot, connection, args, bytes);
                 return Ok((at, Stop::Paused));
             }
             if let Some(stop) = self.follow(slot, connection, flow)? {

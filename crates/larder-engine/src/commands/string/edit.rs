@@ -21,7 +21,12 @@ pub(super) fn append(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         return Ok(());
     };
     let total = check_len(context, len, args[2].len())?;
-    edit(context, &key, total, |bytes| bytes.extend(&args[2]));
+    let with_room = |old: &[u8]| {
+        let mut bytes = SharedBytes::with_capacity(total);
+        bytes.extend(old);
+        bytes
+    };
+    edit(context, &key, total, with_room, |bytes| bytes.extend(&args[2]));
     context.modified(&key);
     context.notify(class::STRING, "append", &key);
     context.reply.count(total);
@@ -42,10 +47,16 @@ pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     if old_len.is_none() {
         context.put_string_as(&key, b"", inline::RAW, ExpireChange::Clear);
     }
-    edit(context, &key, total, |bytes| {
-        bytes.pad(total);
-        bytes.make_mut()[offset..end].copy_from_slice(patch);
-    });
+    edit(
+        context,
+        &key,
+        total,
+        |old| SharedBytes::padded(old, total),
+        |bytes| {
+            bytes.pad(total);
+            bytes.make_mut()[offset..end].copy_from_slice(patch);
+        },
+    );
     context.modified(&key);
     context.notify(class::STRING, "setrange", &key);
     context.reply.count(total);
@@ -63,8 +74,14 @@ fn check_len(context: &Context<'_>, len: usize, more: usize) -> CommandResult<us
     len.checked_add(more).filter(|&total| total <= max).ok_or(CommandError::STRING_TOO_LONG)
 }
 
-/// Changes the string of a key, which then has `total` bytes, in place if it lives outside the table.
-fn edit(context: &mut Context<'_>, key: &Key<'_>, total: usize, f: impl FnOnce(&mut SharedBytes)) {
+/// Changes the string of a key, which then has `total` bytes, in place if it lives outside the table; otherwise what `move_out` makes of it.
+fn edit(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    total: usize,
+    move_out: impl FnOnce(&[u8]) -> SharedBytes,
+    f: impl FnOnce(&mut SharedBytes),
+) {
     if let Some(mut value) = context.table(key).get_mut(key.hash, key.bytes) {
         if let Value::String(bytes) = &mut *value {
             f(bytes);
@@ -72,9 +89,7 @@ fn edit(context: &mut Context<'_>, key: &Key<'_>, total: usize, f: impl FnOnce(&
         return;
     }
     let old = context.peek(key, |entry| entry.and_then(|e| Some(string_bytes(&e.value()).ok()?.to_vec())));
-    let old = old.unwrap_or_default();
-    let mut bytes = SharedBytes::with_capacity(total);
-    bytes.extend(&old);
+    let mut bytes = move_out(&old.unwrap_or_default());
     f(&mut bytes);
     debug_assert_eq!(context.peek_kind(key), Some(Kind::String));
     if total <= INLINE_MAX {

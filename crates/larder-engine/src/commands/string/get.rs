@@ -1,7 +1,6 @@
 //! Commands that return strings.
 
 use super::options::{Allowed, Expiry, Options, expire_at};
-use super::set::write_value;
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::keyspace::kind::string_bytes;
@@ -31,7 +30,7 @@ pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn getdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    write_value(context, &key)?;
+    context.reply_before_change(&key)?;
     context.delete(&key);
     Ok(())
 }
@@ -44,7 +43,7 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         Expiry::Persist => Some(None),
         Expiry::Unsaid | Expiry::Keep => None,
     };
-    write_value(context, &key)?;
+    context.reply_before_change(&key)?;
     let old = context.peek(&key, |entry| entry.map(|e| e.expire_at_ms()));
     if let (Some(expire), Some(old)) = (expire, old)
         && (expire, old) != (None, None)

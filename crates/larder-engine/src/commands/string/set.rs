@@ -1,22 +1,54 @@
 //! Commands that replace whole strings.
 
 use super::options::{Allowed, Condition, ExpiryUnit, Options, expire_at};
-use crate::context::Context;
+use crate::context::{Context, bytes_as_elements};
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::string_bytes;
 use crate::text::number;
 use larder_collections::key_table::ExpireChange;
+use larder_packed::bytes::SharedBytes;
 use larder_resp::Args;
+use std::iter;
+
+/// Sets a string to an argument and tells everybody. A very long one is copied while no shard is held, so nothing may have been changed
+/// before.
+fn store_apart(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    args: Args<'_>,
+    at: usize,
+    expire: ExpireChange,
+) -> CommandResult {
+    let work = bytes_as_elements(args[at].len());
+    if !context.makes_apart(work) {
+        store(context, key, &args[at], expire);
+        return Ok(());
+    }
+    let copy = context.make_of(args, work, iter::empty(), move |args| SharedBytes::new(&args[at]))?;
+    prepare_to_keep(context, key, expire);
+    context.put_shared(key, copy, expire);
+    tell(context, key, expire);
+    Ok(())
+}
 
 /// Sets a string and tells everybody.
 fn store(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: ExpireChange) {
+    prepare_to_keep(context, key, expire);
+    context.put_string(key, value, expire);
+    tell(context, key, expire);
+}
+
+/// The deadline of a key whose time is over is not kept: looking the key up deletes it.
+fn prepare_to_keep(context: &mut Context<'_>, key: &Key<'_>, expire: ExpireChange) {
     if expire == ExpireChange::Keep {
-        // The deadline of a key whose time is over is not kept: looking the key up deletes it.
         context.peek_exists(key);
     }
-    context.put_string(key, value, expire);
+}
+
+/// Tells everybody that a string was set.
+fn tell(context: &mut Context<'_>, key: &Key<'_>, expire: ExpireChange) {
     context.modified(key);
     context.notify(class::STRING, "set", key);
     if matches!(expire, ExpireChange::At(_)) {
@@ -27,25 +59,26 @@ fn store(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: ExpireC
 pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     if args.len() == 3 {
-        store(context, &key, &args[2], ExpireChange::Clear);
+        store_apart(context, &key, args, 2, ExpireChange::Clear)?;
         context.reply.ok();
         return Ok(());
     }
     let allowed = Allowed { condition: true, if_equal: true, get: true, keep: true, ..Allowed::default() };
     let options = Options::parse(args.from(3), allowed)?;
     let expire = options.expiry.change(context)?;
-    set_with(context, &key, &args[2], &options, expire)
+    set_with(context, &key, args, &options, expire)
 }
 
+/// Sets a key to the second argument, under conditions.
 fn set_with(
     context: &mut Context<'_>,
     key: &Key<'_>,
-    value: &[u8],
+    args: Args<'_>,
     options: &Options<'_>,
     expire: ExpireChange,
 ) -> CommandResult {
     if options.get {
-        write_value(context, key)?;
+        context.reply_before_change(key)?;
     }
     if !holds(context, key, options.condition)? {
         if !options.get {
@@ -56,8 +89,8 @@ fn set_with(
     match expire {
         ExpireChange::At(at) if context.is_past(at as i64) => context.expire_at_once(key),
         _ => {
-            store(context, key, value, expire);
-            log_expiring(context, key, value, expire);
+            store_apart(context, key, args, 2, expire)?;
+            log_expiring(context, key, &args[2], expire);
         }
     }
     if !options.get {
@@ -81,20 +114,6 @@ fn log_expiring(context: &mut Context<'_>, key: &Key<'_>, value: &[u8], expire: 
     }
 }
 
-/// Replies with the string of a key, or null.
-pub(super) fn write_value(context: &mut Context<'_>, key: &Key<'_>) -> CommandResult {
-    context.read(key, |entry, reply| match entry {
-        None => {
-            reply.null();
-            Ok(())
-        }
-        Some(entry) => {
-            reply.bulk(string_bytes(&entry.value())?);
-            Ok(())
-        }
-    })
-}
-
 fn holds(context: &mut Context<'_>, key: &Key<'_>, condition: Condition<'_>) -> CommandResult<bool> {
     match condition {
         Condition::Always => Ok(true),
@@ -115,7 +134,7 @@ pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     let key = context.key(args.at(1));
     let absent = !context.exists_to_write(&key);
     if absent {
-        store(context, &key, &args[2], ExpireChange::Clear);
+        store_apart(context, &key, args, 2, ExpireChange::Clear)?;
     }
     context.reply.int(i64::from(absent));
     Ok(())
@@ -132,7 +151,7 @@ pub(super) fn psetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 fn set_for(context: &mut Context<'_>, args: Args<'_>, unit: ExpiryUnit) -> CommandResult {
     let at = expire_at(context, unit, &args[2])?;
     let key = context.key(args.at(1));
-    store(context, &key, &args[3], ExpireChange::At(at));
+    store_apart(context, &key, args, 3, ExpireChange::At(at))?;
     log_expiring(context, &key, &args[3], ExpireChange::At(at));
     context.reply.ok();
     Ok(())
@@ -140,9 +159,8 @@ fn set_for(context: &mut Context<'_>, args: Args<'_>, unit: ExpiryUnit) -> Comma
 
 pub(super) fn getset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    write_value(context, &key)?;
-    store(context, &key, &args[2], ExpireChange::Clear);
-    Ok(())
+    context.reply_before_change(&key)?;
+    store_apart(context, &key, args, 2, ExpireChange::Clear)
 }
 
 pub(super) fn mset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
