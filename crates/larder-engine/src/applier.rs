@@ -233,7 +233,7 @@ impl Applier {
                 break;
             }
             if index % PREFETCH_MAX == 0 {
-                self.own.worker.prefetch(&self.own.session, KeyHints::new(&bytes[at..]));
+                self.own.worker.prefetch(&self.own.session, KeyHints::new(&bytes[at..], PREFETCH_MAX));
             }
             let (args, consumed) = match parser.next(&bytes[at..], &LIMITS) {
                 Ok(Parsed::Command { args, consumed }) => (args, consumed),

@@ -2,12 +2,17 @@
 //!
 //! Most commands have their key as first argument. A server that knows the keys of a whole pipeline before it executes
 //! the first command can have the processor load all of them at once. A wrong guess costs a little time and nothing
-//! else, so this looks only at well-formed, complete arrays of bulk strings and stops at anything else.
+//! else, so this looks only at well-formed, complete arrays of bulk strings, no long ones, and stops at anything else.
+
+/// A command with more arguments ends the guessing: going through them would take longer than it gains.
+const ARGUMENTS_MAX: usize = 64;
 
 /// The first arguments of the commands in a buffer, in order.
 #[derive(Clone, Debug)]
 pub struct KeyHints<'a> {
     rest: &'a [u8],
+    /// Commands that are still to be looked at.
+    left: usize,
 }
 
 /// What a command may work on.
@@ -20,9 +25,9 @@ pub struct Hint<'a> {
 }
 
 impl<'a> KeyHints<'a> {
-    /// Looks at `bytes`, which start with a command.
-    pub fn new(bytes: &'a [u8]) -> Self {
-        KeyHints { rest: bytes }
+    /// Looks at the first `commands_max` commands of `bytes`, which start with one.
+    pub fn new(bytes: &'a [u8], commands_max: usize) -> Self {
+        KeyHints { rest: bytes, left: commands_max }
     }
 
     /// Takes `<sign><number>CRLF` off the front.
@@ -60,7 +65,8 @@ impl<'a> KeyHints<'a> {
     #[inline]
     pub fn next_hint(&mut self) -> Option<Hint<'a>> {
         loop {
-            let count = self.number(b'*')?;
+            self.left = self.left.checked_sub(1)?;
+            let count = self.number(b'*').filter(|&count| count <= ARGUMENTS_MAX)?;
             let mut arguments = [None; 4];
             for at in 0..count {
                 let argument = self.bulk()?;
@@ -90,8 +96,9 @@ mod tests {
     #[test]
     fn keys_of_whole_commands() {
         let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$2\r\nbc\r\n$0\r\n\r\n*2\r\n$3\r\nGET\r\n$9\r\npart";
-        assert_eq!(KeyHints::new(bytes).collect::<Vec<_>>(), [&b"a"[..], b"bc"]);
-        let mut hints = KeyHints::new(bytes);
+        assert_eq!(KeyHints::new(bytes, 9).collect::<Vec<_>>(), [&b"a"[..], b"bc"]);
+        assert_eq!(KeyHints::new(bytes, 2).collect::<Vec<_>>(), [b"a"]);
+        let mut hints = KeyHints::new(bytes, 9);
         assert_eq!(hints.next_hint(), Some(Hint { key: b"a", more: [None, None] }));
         assert_eq!(hints.next_hint(), Some(Hint { key: b"bc", more: [Some(b""), None] }));
         assert_eq!(hints.next_hint(), None);
@@ -110,11 +117,13 @@ mod tests {
             "*0\r\n*0\r\n",
             "*2\r\n$3\r\nGET\r\n$999999\r\na",
         ] {
-            assert_eq!(KeyHints::new(bytes.as_bytes()).next(), None, "{bytes}");
+            assert_eq!(KeyHints::new(bytes.as_bytes(), 9).next(), None, "{bytes}");
         }
+        let long = format!("*65\r\n{}", "$1\r\nx\r\n".repeat(65));
+        assert_eq!(KeyHints::new(long.as_bytes(), 9).next(), None);
         for at in 0..40 {
             let whole = b"*2\r\n$3\r\nGET\r\n$5\r\nabcde\r\n*2\r\n$3\r\nGET\r\n$5\r\nabcde\r\n";
-            assert!(KeyHints::new(&whole[..at]).count() <= 1);
+            assert!(KeyHints::new(&whole[..at], 9).count() <= 1);
         }
     }
 }

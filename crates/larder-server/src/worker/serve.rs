@@ -193,8 +193,13 @@ impl EventLoop {
         let (mut at, mut known) = (0, 0);
         loop {
             if known == 0 {
-                self.worker.prepare(&connection.session, KeyHints::new(&bytes[at..]));
-                known = PREFETCH_MAX;
+                known = if parser.is_pending() {
+                    // It has been looked at when its beginning came.
+                    1
+                } else {
+                    self.worker.prepare(&connection.session, KeyHints::new(&bytes[at..], PREFETCH_MAX));
+                    PREFETCH_MAX
+                };
             }
             known -= 1;
             let limits = Limits { bulk_bytes_max, authenticated: connection.session.authenticated() };
