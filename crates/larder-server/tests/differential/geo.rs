@@ -264,6 +264,21 @@ fn random_search(rng: &mut Rng, centers: &[(f64, f64)], members: usize) -> Strin
     }
 }
 
+/// Distances on a meridian are computed by another formula, and differ from those of the general one in the last bit.
+#[test]
+fn places_on_one_meridian() {
+    let places: String = (-42..42).map(|n| format!(" 0 {}.{:02} m{n}", n * 2, (n * n) % 100)).collect();
+    let mut script = format!("GEOADD g{places} 13.361389 38.115556 Palermo\n");
+    for center in [-40, -7, 0, 3, 41] {
+        for area in ["BYRADIUS 9000 km", "BYBOX 9000 9000 mi"] {
+            script += &format!(
+                "GEOSEARCHSTORE d g FROMMEMBER m{center} {area} STOREDIST\nZRANGE d 0 -1 WITHSCORES\n"
+            );
+        }
+    }
+    run_script(&script, &[]);
+}
+
 #[test]
 fn random_searches() {
     let mut pair = Pair::start(1, &[]);

@@ -76,11 +76,15 @@ impl Position {
         }
     }
 
-    /// Meters along the surface, by the haversine formula.
+    /// Meters along the surface, by the haversine formula; on one meridian by the shorter one, which differs in the last bit.
     #[inline]
     pub fn distance(&self, to: &Position) -> f64 {
         let half = |from: f64, to: f64| ((radians(to) - radians(from)) / 2.0).sin();
-        let (u, v) = (half(self.latitude, to.latitude), half(self.longitude, to.longitude));
+        let v = half(self.longitude, to.longitude);
+        if v == 0.0 {
+            return EARTH_RADIUS * (radians(to.latitude) - radians(self.latitude)).abs();
+        }
+        let u = half(self.latitude, to.latitude);
         let a = u * u + radians(self.latitude).cos() * radians(to.latitude).cos() * v * v;
         2.0 * EARTH_RADIUS * a.sqrt().asin()
     }
