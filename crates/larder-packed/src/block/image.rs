@@ -77,7 +77,8 @@ impl Block {
                 if plain_len > RATIO_MAX * payload.len() || plain_len > super::ELEMENT_LEN_MAX {
                     return Err(Damaged);
                 }
-                if codec != Codec::Lzf && matches!(inner, IMAGE_LISTPACK | IMAGE_RAW) {
+                // What is compressed with LZF goes into dumps as it is.
+                if (codec == Codec::Lzf) != matches!(inner, IMAGE_LISTPACK | IMAGE_RAW) {
                     return Err(Damaged);
                 }
                 let mut block = Block::of_payload(codec, inner, payload, plain_len, n);

@@ -264,6 +264,20 @@ fn elements_of(block: &Block) -> Vec<Vec<u8>> {
     block.to_plain().iter(0, Direction::Forward).map(|e| e.with_bytes(<[u8]>::to_vec)).collect()
 }
 
+/// A block of LZF holds what dumps do: one that holds our own form would be dumped as something that it is not.
+#[test]
+fn our_own_form_is_not_compressed_with_lzf() {
+    let mut block = Block::empty();
+    block.push_unlimited(&[b'z'; 9000]);
+    let mut image = Vec::new();
+    block.compress(Codec::Lzf).unwrap().image_into(&mut image);
+    assert!(Block::from_image(&image).unwrap().is_compressed());
+    // The same bytes as a string block of one element.
+    image[0] = 0;
+    image[6..14].copy_from_slice(&9000_u64.to_le_bytes());
+    assert!(Block::from_image(&image).is_err());
+}
+
 #[test]
 fn images_come_back() {
     let mut rng = fastrand::Rng::with_seed(11);
