@@ -17,6 +17,10 @@ pub(crate) trait Shape: Sized {
 
     /// What blocks are found by; `()` where that is only their position.
     type Key: Copy + Ord + Debug;
+    /// Whether a key in a leaf is part of its block, and stays as it is. Otherwise the key of a leaf's first slot says nothing, and it gets the one
+    /// by which the leaf is found when it becomes another slot.
+    const KEYS_ARE_OF_BLOCKS: bool = false;
+
     /// What hangs in the leaves. Cloning is O(1).
     type Block: Clone;
     /// What is known of the blocks below a node.
@@ -212,7 +216,9 @@ impl<S: Shape> Node<S> {
                 left.append(right);
             }
             (Node::Leaf(left), Node::Leaf(mut right)) => {
-                right.set_key(0, key);
+                if !S::KEYS_ARE_OF_BLOCKS {
+                    right.set_key(0, key);
+                }
                 left.append(right);
             }
             _ => unreachable!("T1: nodes of one height are of one kind"),

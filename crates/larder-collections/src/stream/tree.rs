@@ -42,6 +42,8 @@ pub(super) enum Verdict<B> {
 
 impl<B: Block> Shape for ById<B> {
     const FANOUT: usize = 64;
+    /// The ids in a block are told by their distance from it.
+    const KEYS_ARE_OF_BLOCKS: bool = true;
 
     type Key = StreamId;
     type Block = B;

@@ -151,6 +151,26 @@ fn all(stream: &Stream) -> BTreeMap<StreamId, Pairs> {
     all
 }
 
+/// The first node of a leaf goes, and then so many of the leaf before that the two become one: the ids of the node that is first now stay
+/// what they were.
+#[test]
+fn ids_stay_when_leaves_are_joined() {
+    let limits = Limits { node_bytes_max: 4096, node_entries_max: 1 };
+    let pairs: Pairs = vec![(b"field".to_vec(), b"value".to_vec())];
+    let ids: Vec<StreamId> = (1..300).map(|n| StreamId::new(n, n % 7)).collect();
+    for at in 1..ids.len() {
+        let mut stream = Stream::new();
+        for &id in &ids {
+            stream.append(id, refs(&pairs), &limits);
+        }
+        let gone = at.saturating_sub(60)..=at;
+        ids[gone.clone()].iter().rev().for_each(|&id| assert!(stream.delete(id)));
+        stream.check_invariants();
+        let left: Vec<StreamId> = (0..ids.len()).filter(|at| !gone.contains(at)).map(|at| ids[at]).collect();
+        assert_eq!(all(&stream).into_keys().collect::<Vec<_>>(), left, "{at}");
+    }
+}
+
 #[test]
 fn random_operations_agree_with_the_model() {
     for seed in seeds(60, 5000) {
