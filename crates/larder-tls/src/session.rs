@@ -404,7 +404,7 @@ impl<C: Records> Session<C> {
                     return traffic.encrypt(bytes, out).map(Some).map_err(io::Error::other);
                 }
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    append(&mut self.outgoing, |room| data.encode(room))
+                    append(&mut self.outgoing, |room| data.encode(room));
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(_) => return Ok(None),

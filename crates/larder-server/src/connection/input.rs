@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_large_argument_moves_piece_by_piece() {
         const LEN: usize = 70 << 20;
-        let pattern: Vec<u8> = (0..1_000_003).map(|at: usize| (at * at >> 7) as u8).collect();
+        let pattern: Vec<u8> = (0..1_000_003).map(|at: usize| ((at * at) >> 7) as u8).collect();
         for read_max in [100_000, 1 << 20] {
             let mut input = Input::default();
             input.append(format!("*2\r\n$4\r\nECHO\r\n${LEN}\r\n").as_bytes());
