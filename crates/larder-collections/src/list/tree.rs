@@ -60,6 +60,12 @@ impl Shape for Inner {
         let compressed = block.is_compressed();
         Tag(len | if pending { PENDING } else { 0 } | if compressed { COMPRESSED } else { 0 })
     }
+
+    /// That a block does not shrink is found by one of the lists that share it. The others hear of it when they try, too.
+    fn is_count_of(block: &Block, count: Sum) -> bool {
+        let own = Self::count(block).sum();
+        own == count || block.is_incompressible() && own == Sum { pending: 0, ..count }
+    }
 }
 
 impl counted_tree::Sum for Sum {

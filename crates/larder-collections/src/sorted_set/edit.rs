@@ -170,6 +170,8 @@ impl<H: KeyHash> SortedSet<H> {
                 return self.put_packed(Some(0), hash, score, member, limits);
             }
             if tree.set_key_in_place(position, key) {
+                // It may have been a tree for the score that it has lost.
+                self.settle();
                 return self.note_sign(score, member);
             }
             let target = Target { key: old_key, member, past_equal: false };

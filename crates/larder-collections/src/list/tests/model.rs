@@ -211,15 +211,23 @@ fn check_same(list: &List, model: &Model) {
     assert!(expected.next().is_none());
 }
 
+fn run(seed: u64) {
+    let mut run = Run::new(seed);
+    let steps = run.rng.usize(1..80);
+    for _ in 0..steps {
+        run.step();
+        run.check();
+    }
+    run.finish();
+}
+
 #[test]
 fn list_behaves_like_a_deque() {
-    for seed in seeds(400, 200_000) {
-        let mut run = Run::new(seed);
-        let steps = run.rng.usize(1..80);
-        for _ in 0..steps {
-            run.step();
-            run.check();
-        }
-        run.finish();
-    }
+    seeds(400, 200_000).for_each(run);
+}
+
+/// Two lists share a block, of which one finds that it does not shrink.
+#[test]
+fn seeds_that_failed() {
+    run(820);
 }

@@ -278,3 +278,9 @@ fn a_sorted_set_behaves_like_a_btree() {
         }
     }
 }
+
+/// A tree of one leaf, for the sign of a zero alone, lost that when the score changed in its place.
+#[test]
+fn seeds_that_failed() {
+    run::<MemberHash>(743);
+}
