@@ -136,30 +136,27 @@ impl Segment {
 
     /// Two segments: the entries for which `goes_right` (asked in slot order) is false, and those for which it is true.
     pub fn split(&self, mut goes_right: impl FnMut(Slot, &[u8]) -> bool) -> (Segment, Segment) {
-        let mut sides = Vec::with_capacity(self.slots());
+        let mut are_right = vec![false; self.slots()];
         let (mut count, mut bytes) = ([0; 2], [0; 2]);
         for (slot, entry) in self.entries() {
-            let side = usize::from(goes_right(slot, entry));
-            sides.push(side as u8);
-            count[side] += 1;
-            bytes[side] += footprint_of(entry.len());
+            let is_right = goes_right(slot, entry);
+            are_right[slot.index()] = is_right;
+            count[usize::from(is_right)] += 1;
+            bytes[usize::from(is_right)] += footprint_of(entry.len());
         }
-        let mut halves = [0, 1].map(|side| Segment::with_room(count[side], bytes[side]));
-        for ((slot, entry), side) in self.entries().zip(sides) {
-            halves[usize::from(side)].push(self.tag(slot.index()), entry);
-        }
-        halves.into()
+        let half = |is_right: bool| {
+            let mut half = Segment::with_room(count[usize::from(is_right)], bytes[usize::from(is_right)]);
+            half.gather(self, |index| are_right[index] == is_right);
+            half
+        };
+        (half(false), half(true))
     }
 
     /// One segment with the entries of both.
     pub fn join(left: &Segment, right: &Segment) -> Segment {
         let slots = left.live() + right.live();
         let mut joined = Segment::with_room(slots, left.used_bytes() + right.used_bytes());
-        for from in [left, right] {
-            for (slot, entry) in from.entries() {
-                joined.push(from.tag(slot.index()), entry);
-            }
-        }
+        [left, right].iter().for_each(|from| joined.gather(from, |_| true));
         joined
     }
 
@@ -199,11 +196,6 @@ impl Segment {
         let last = self.ptr.as_ptr().wrapping_add(self.capacity() - self.used_bytes());
         prefetch(last);
         prefetch(last.wrapping_add(64));
-    }
-
-    fn push(&mut self, tag: u8, entry: &[u8]) {
-        let slot = self.open(tag, entry.len());
-        self.entry_mut(slot).copy_from_slice(entry);
     }
 
     fn with_capacity(bytes: usize) -> Segment {

@@ -11,10 +11,11 @@ impl Page {
         Entries::of(self)
     }
 
-    /// Makes this empty page one of the entries of `from` that stay, in their order and without holes. The caller has made
-    /// room for them. What stays side by side is copied in one piece.
+    /// Adds the entries of `from` for whose slots `stays` is true, in their order and without holes, to this page, which has no holes
+    /// either. The caller has made room for them. What stays side by side is copied in one piece.
     pub(in super::super) fn gather(&mut self, from: &Page, stays: impl Fn(usize) -> bool) {
-        let (mut slots, mut used, mut copied) = (0, 0, 0);
+        debug_assert!(!self.has_holes());
+        let (mut slots, mut used, mut copied) = (self.slots(), self.used_bytes(), 0);
         let mut walk = Walk::of(from);
         while let Some(step) = walk.next() {
             if stays(step.index) {
@@ -33,7 +34,7 @@ impl Page {
         }
         self.copy_below(used, from, copied..from.used_bytes());
         self.set_word(USED_AT, used as u32);
-        self.set_word(SHAPE_AT, (slots as u32) << 8);
+        self.set_word(SHAPE_AT, (slots as u32) << 8 | self.depth());
     }
 
     /// Makes this empty page one of these entries, in their order and without holes: the tag of each, its length, and what `write` makes

@@ -240,7 +240,19 @@ impl Page {
             self.group_mut(index)[index % LANES] = tag;
         }
         // Holes among the last slots would have to stay where they are.
-        if self.has_holes() { self.close(late) } else { self.close_slot(late) }
+        match late.index() + 1 == self.slots() {
+            _ if self.has_holes() => self.close(late),
+            true => self.pop(late),
+            false => self.close_slot(late),
+        }
+    }
+
+    /// Removes the last entry, which lies below all others, from a page without holes.
+    fn pop(&mut self, last: Slot) {
+        let (group, lane) = (self.group_mut(last.index()), last.index() % LANES);
+        (group[lane], group[LANES + lane]) = (0, 0);
+        self.set_word(USED_AT, self.word(USED_AT) - footprint_of(last.len()) as u32);
+        self.set_word(SHAPE_AT, self.word(SHAPE_AT) - (1 << 8));
     }
 
     /// The last entry of this length, if it is in one of the last two groups.
