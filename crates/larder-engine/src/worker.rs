@@ -337,7 +337,7 @@ impl Worker {
             {
                 slot_stats::note_served(&self.state, suspended.found, suspended.args.as_args(), reply.len());
             }
-            self.record_suspended(session, outcome);
+            self.record_suspended(session, outcome, reply.len());
         }
     }
 
@@ -350,8 +350,9 @@ impl Worker {
         }
         end_wait(session);
         self.leave_lines(&waiter);
-        self.record_suspended(session, Outcome::Done);
+        let start = out.len();
         blocking::write_timeout(&self.engine, &waiter, &mut Reply::new(out, waiter.protocol));
+        self.record_suspended(session, Outcome::Done, out.len() - start);
         true
     }
 
@@ -394,9 +395,9 @@ impl Worker {
         }
     }
 
-    fn record_suspended(&self, session: &mut Session, outcome: Outcome) {
+    fn record_suspended(&self, session: &mut Session, outcome: Outcome, reply_bytes: usize) {
         if let Some(suspended) = session.suspended.take() {
-            dispatch::record_suspended(&self.engine, &self.state, session, &suspended, outcome);
+            dispatch::record_suspended(&self.engine, &self.state, session, &suspended, outcome, reply_bytes);
         }
     }
 }

@@ -6,6 +6,15 @@ pub fn encode_command<'w>(to: &mut Vec<u8>, words: impl ExactSizeIterator<Item =
     words.for_each(|word| encode_word(to, word));
 }
 
+/// Bytes that [`encode_command`] appends for these words.
+pub fn encoded_bytes<'w>(words: impl Iterator<Item = &'w [u8]>) -> usize {
+    let line = |number: usize| itoa::Buffer::new().format(number).len() + "$\r\n".len();
+    let (count, bytes) = words.fold((0, 0), |(count, bytes), word| {
+        (count + 1, bytes + line(word.len()) + word.len() + "\r\n".len())
+    });
+    line(count) + bytes
+}
+
 /// Appends what a command of this many words begins with; [`encode_word`] follows for each of them.
 #[inline]
 pub fn encode_command_head(to: &mut Vec<u8>, words: usize) {
@@ -25,4 +34,19 @@ fn push_head(to: &mut Vec<u8>, mark: u8, len: usize) {
     to.push(mark);
     to.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
     to.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_that_are_appended() {
+        let long = vec![b'x'; 12_345];
+        for words in [&[b"GET".as_slice(), b"k"][..], &[b"SET", b"", &long], &[b"X".as_slice(); 10]] {
+            let mut wire = Vec::new();
+            encode_command(&mut wire, words.iter().copied());
+            assert_eq!(encoded_bytes(words.iter().copied()), wire.len());
+        }
+    }
 }

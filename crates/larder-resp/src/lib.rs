@@ -14,7 +14,7 @@ mod reply;
 mod value;
 
 pub use args::{Args, OwnedArgs, Span};
-pub use command::{encode_command, encode_command_head, encode_word};
+pub use command::{encode_command, encode_command_head, encode_word, encoded_bytes};
 pub use hint::{Hint, KeyHints};
 pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};

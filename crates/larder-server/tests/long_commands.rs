@@ -1,9 +1,7 @@
 //! Commands that take long are executed by threads of their own: they answer as elsewhere, are counted once, see their keys at one moment, and
 //! hold up nobody else, not even the clients of their own thread.
 
-use larder_testkit::{Client, Kind, Server, Value, encode, wait_until};
-use std::io::Write;
-use std::net::TcpStream;
+use larder_testkit::{Client, Kind, Server, Value, wait_until};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// More members than are gone through where clients wait.
@@ -425,79 +423,6 @@ fn large_payloads_are_restored() {
         assert_eq!(client.ask(&format!("DEBUG DIGEST-VALUE {key} copy")), digest, "{key}");
         assert_eq!(client.ask("DEL copy").int(), 1);
     }
-}
-
-/// A large command takes its client's buffer along; what came after it in the same writes is answered after it.
-#[test]
-fn pipelines_of_large_and_small_commands_are_answered_in_order() {
-    let server = Server::larder(&["--threads", "2"]);
-    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it connects");
-    let mut writer = stream.try_clone().expect("a second handle");
-    let mut client = Client::over(stream).expect("a client");
-    let large = |n: usize| format!("{n} large ").repeat(700_000);
-    let rounds = 6;
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut requests = Vec::new();
-            for n in 0..rounds {
-                let (name, value) = (format!("key:{n}"), large(n));
-                for command in [
-                    &["PING"][..],
-                    &["SET", &name, &value],
-                    &["STRLEN", &name],
-                    &["SET", &name, "short", "GET"],
-                    &["MSET", "other", &value, "another", "short"],
-                    &["GETDEL", "other"],
-                    &["GET", &name],
-                ] {
-                    encode(&mut requests, command);
-                }
-            }
-            for piece in requests.chunks(3_333_333) {
-                writer.write_all(piece).expect("it is sent");
-            }
-        });
-        for n in 0..rounds {
-            let value = large(n);
-            let expected =
-                ["PONG", "OK", &value.len().to_string(), &value, "OK", &value, "short"].map(str::to_owned);
-            for (at, expected) in expected.iter().enumerate() {
-                let reply = client.read().expect("a reply");
-                let text = if let Value::Int(number) = reply { number.to_string() } else { reply.text() };
-                assert!(text == *expected, "{at} of {n}: {}", &text[..text.len().min(50)]);
-            }
-        }
-    });
-    assert_eq!(client.ask("PING").text(), "PONG");
-}
-
-/// Whoever uses a key while a large string is put there comes before or after, and sees a whole string.
-#[test]
-fn large_strings_are_set_while_others_use_the_key() {
-    let server = Server::larder(&["--threads", "2", "--appendonly", "yes"]);
-    server.client().ask("SET key short");
-    std::thread::scope(|scope| {
-        let large = scope.spawn(|| {
-            let mut client = server.client();
-            for _ in 0..10 {
-                assert_eq!(ask_long(&mut client, "SET key LARGE").text(), "OK");
-                let old = ask_long(&mut client, "SET key LARGE GET").bytes().len();
-                assert!([5, 6 << 20].contains(&old), "{old}");
-                assert_eq!(ask_long(&mut client, "SETNX key LARGE").int(), 0);
-            }
-        });
-        let mut client = server.client();
-        while !large.is_finished() {
-            client.ask("SET key short");
-            assert_eq!(client.ask("SETNX key other").int(), 0);
-            let len = client.ask("STRLEN key").int();
-            assert!([5, 6 << 20].contains(&len), "{len}");
-        }
-    });
-    let mut client = server.client();
-    let digest = client.ask("DEBUG DIGEST").text();
-    assert_eq!(client.ask("DEBUG LOADAOF").text(), "OK");
-    assert_eq!(client.ask("DEBUG DIGEST").text(), digest);
 }
 
 /// Valkey has no LSCAN to compare with.

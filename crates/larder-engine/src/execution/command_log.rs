@@ -1,19 +1,22 @@
 //! The logs of slow commands, large requests and large replies.
 
-use crate::clients::session::Session;
+use crate::clients::session::{ReplyMode, Session};
 use crate::command::redaction;
 use crate::command::spec::{Command, flags};
 use crate::context::WorkerState;
 use crate::engine::Engine;
 use crate::stats::command_log::LogEntry;
 use crate::stats::command_log::LogKind;
-use larder_resp::Args;
+use larder_resp::{Args, encoded_bytes};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// Arguments kept of a command; the rest is counted.
 const ARGS_MAX: usize = 32;
 /// Bytes kept of an argument; the rest is counted.
 const ARG_BYTES_MAX: usize = 128;
+
+/// Bytes that a request has for each word beside it, at most: two lengths (the first word's line comes after that of the whole), and line ends.
+const WORD_FRAME_BYTES_MAX: usize = 48;
 
 /// Logs the command if it took long, and notes an event for LATENCY.
 #[inline]
@@ -53,23 +56,38 @@ pub(crate) fn consider_sizes(
     if command.has(flags::SKIP_COMMANDLOG) {
         return;
     }
-    if exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than) {
-        let len_max = hot.commandlog_large_reply_max_len.load(Relaxed).max(0) as usize;
-        engine.logs.add(
-            LogKind::LargeReply,
-            len_max,
-            entry(worker, session, command, args, reply_bytes as u64),
-        );
+    // What is not sent is not large.
+    if session.reply_mode == ReplyMode::On {
+        consider_reply(engine, worker, session, command, args, reply_bytes);
     }
     // Hardly any request needs to be added up.
     let threshold = &hot.commandlog_request_larger_than;
-    if !exceeds(args.extent_bytes() as u64, threshold) {
+    if !exceeds((args.extent_bytes() + args.len() * WORD_FRAME_BYTES_MAX) as u64, threshold) {
         return;
     }
-    let request_bytes = args.size_bytes() as u64;
+    let request_bytes = encoded_bytes(args.iter()) as u64;
     if exceeds(request_bytes, threshold) {
         let len_max = hot.commandlog_large_request_max_len.load(Relaxed).max(0) as usize;
         engine.logs.add(LogKind::LargeRequest, len_max, entry(worker, session, command, args, request_bytes));
+    }
+}
+
+/// Logs the command if its reply was large, wherever that goes: a script's commands reply to the script.
+#[inline]
+pub(crate) fn consider_reply(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+    reply_bytes: usize,
+) {
+    let hot = &engine.config.hot;
+    if exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than) && !command.has(flags::SKIP_COMMANDLOG)
+    {
+        let len_max = hot.commandlog_large_reply_max_len.load(Relaxed).max(0) as usize;
+        let entry = entry(worker, session, command, args, reply_bytes as u64);
+        engine.logs.add(LogKind::LargeReply, len_max, entry);
     }
 }
 

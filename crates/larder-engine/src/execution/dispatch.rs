@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::locking::{acquire, runs_scripts, take_turn};
 use crate::execution::lookup::{find, subcommand, unknown_command};
-use crate::execution::{admission, authorization, redirection, slot_stats};
+use crate::execution::{admission, authorization, command_log, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
@@ -502,14 +502,10 @@ fn run(
         counted.end(worker, session, &flow, out.len() - start);
     }
     crate::clients::tracking::end_caching(session, found);
-    crate::execution::command_log::consider_sizes(
-        engine,
-        worker,
-        session,
-        found.command,
-        args,
-        out.len() - start,
-    );
+    // One that waits is logged when its wait is over.
+    if session.suspended.is_none() {
+        command_log::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
+    }
     flow
 }
 
@@ -592,9 +588,12 @@ pub(crate) fn record_suspended(
     session: &mut Session,
     suspended: &Suspended,
     outcome: Outcome,
+    reply_bytes: usize,
 ) {
     let Suspended { found, args, took_ns } = suspended;
-    record(engine, worker, session, *found, args.as_args(), *took_ns, outcome);
+    let args = args.as_args();
+    record(engine, worker, session, *found, args, *took_ns, outcome);
+    command_log::consider_sizes(engine, worker, session, found.command, args, reply_bytes);
 }
 
 /// Counts a command that was called without its handler, by its name alone.
@@ -623,7 +622,7 @@ fn record(
         Outcome::Failed => command.failed.add(1),
         Outcome::Rejected => command.rejected.add(1),
     }
-    crate::execution::command_log::consider_time(engine, worker, session, found.command, args, took_ns);
+    command_log::consider_time(engine, worker, session, found.command, args, took_ns);
 }
 
 /// A client's command is executed once more.

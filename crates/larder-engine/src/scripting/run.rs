@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::authorization;
 use crate::execution::memory::OUT_OF_MEMORY;
-use crate::execution::{dispatch, locking, lookup, redirection};
+use crate::execution::{command_log, dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
 use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
@@ -249,6 +249,15 @@ impl Run<'_, '_> {
         context.reply.set_protocol(self.protocol);
         let mark = context.reply.mark();
         dispatch::call(context, args);
+        let (worker, session) = (&*context.worker, &*context.session);
+        command_log::consider_reply(
+            engine,
+            worker,
+            session,
+            found.command,
+            args,
+            context.reply.mark() - mark,
+        );
         Ok(mark)
     }
 

@@ -7,11 +7,10 @@ pub(crate) use handlers::HANDLERS;
 
 use crate::acl::Origin;
 use crate::clients::queue::{self, Queue};
+use crate::clients::session::ReplyMode;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::authorization;
-use crate::execution::dispatch;
-use crate::execution::transaction;
+use crate::execution::{authorization, command_log, dispatch, transaction};
 use larder_resp::Args;
 use std::time::Duration;
 
@@ -45,15 +44,17 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         context.reply.null_array();
         return Ok(());
     }
+    let start = context.reply.mark();
     context.reply.array(queue.commands.len());
     let begun_ns = context.worker.clock.mono_ns();
-    run_all(context, &queue);
+    run_all(context, &queue, start);
     let took_ns = context.worker.clock.mono_ns() - begun_ns;
     context.session.transactions.note(Duration::from_nanos(took_ns));
     Ok(())
 }
 
-fn run_all(context: &mut Context<'_>, queue: &Queue) {
+/// Executes the commands of a transaction, whose reply begins at `start`. As a reply, each of them counts with all that has been replied until then.
+fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
     let exec = context.found;
     context.in_exec = true;
     let frozen = context.worker.clock.set_frozen(true);
@@ -64,6 +65,18 @@ fn run_all(context: &mut Context<'_>, queue: &Queue) {
         match allowed {
             Ok(()) => {
                 dispatch::call(context, args.as_args());
+                if context.session.reply_mode == ReplyMode::On {
+                    let (worker, session) = (&*context.worker, &*context.session);
+                    let reply_bytes = context.reply.mark() - start;
+                    command_log::consider_reply(
+                        context.engine,
+                        worker,
+                        session,
+                        found.command,
+                        args.as_args(),
+                        reply_bytes,
+                    );
+                }
             }
             Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),
         }
