@@ -27,7 +27,7 @@
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
+use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus, WriteTraffic};
 use rustls::{CommonState, Error};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -356,9 +356,6 @@ impl<C: Records> Session<C> {
         slices: &[IoSlice<'_>],
         mut skip: usize,
     ) -> io::Result<usize> {
-        if self.is_stalled {
-            self.take_stalled();
-        }
         WIRE.with_borrow_mut(|[_, wire]| {
             let (mut plain, mut end) = (0, 0);
             for slice in slices {
@@ -391,18 +388,27 @@ impl<C: Records> Session<C> {
         (self.incoming, self.plain) = (incoming, plain);
     }
 
-    /// Encrypts bytes; `None` before the handshake is over. What rustls wants to say of itself before is put into `outgoing`: the last read
-    /// may have ended with that unsaid, when its caller had no more room.
+    /// Encrypts bytes; `None` before the handshake is over.
     fn encrypt(&mut self, bytes: &[u8], out: &mut [u8]) -> io::Result<Option<usize>> {
+        self.with_traffic(|traffic| traffic.encrypt(bytes, out))?.transpose().map_err(io::Error::other)
+    }
+
+    /// Calls `write` when rustls takes data, else not: before the handshake is over. What rustls wants to say of itself before is put into
+    /// `outgoing`: the last read may have ended with that unsaid, when its caller had no more room.
+    fn with_traffic<R>(
+        &mut self,
+        write: impl FnOnce(&mut WriteTraffic<'_, C::Data>) -> R,
+    ) -> io::Result<Option<R>> {
         if let Some(error) = &self.failure {
             return Err(io::Error::other(error.clone()));
+        }
+        if self.is_stalled {
+            self.take_stalled();
         }
         loop {
             // Nothing is used of what is shown again (I1).
             match self.connection.records(&mut self.incoming).state {
-                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                    return traffic.encrypt(bytes, out).map(Some).map_err(io::Error::other);
-                }
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => return Ok(Some(write(&mut traffic))),
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
                     append(&mut self.outgoing, |room| data.encode(room));
                 }
@@ -418,14 +424,11 @@ impl<C: Records> Session<C> {
 
     /// Says goodbye to the peer, if it may be told, and if the socket takes it.
     pub fn close(&mut self, socket: &mut impl Write) {
-        if self.failure.is_some() || self.connection.is_handshaking() || self.owed > 0 {
-            let _ = self.flush(socket);
-            return;
-        }
-        let mut incoming = std::mem::take(&mut self.incoming);
-        if let Ok(ConnectionState::WriteTraffic(mut traffic)) = self.connection.records(&mut incoming).state {
+        // After a record of which the peer has a part, it could not tell what this is.
+        if !self.connection.is_handshaking() && self.owed == 0 {
             let mut alert = [0; 2 * OVERHEAD_BYTES];
-            if let Ok(n) = traffic.queue_close_notify(&mut alert) {
+            let queued = self.with_traffic(|traffic| traffic.queue_close_notify(&mut alert));
+            if let Ok(Some(Ok(n))) = queued {
                 self.outgoing.extend_from_slice(&alert[..n]);
             }
         }

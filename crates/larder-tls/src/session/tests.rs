@@ -140,9 +140,9 @@ impl Flow {
     }
 }
 
-/// The end of the client's handshake comes with more data than the reader has room for: the server answers nevertheless.
-#[test]
-fn replies_go_out_at_once_after_a_handshake() {
+/// A server that has read the end of the client's handshake, and 100 bytes of the 5,000 that came with it, for more of which it had no room.
+fn after_a_handshake() -> (Session<UnbufferedServerConnection>, End, Session<UnbufferedClientConnection>, End)
+{
     let (mut server, mut client) = pair();
     let [up, down] =
         [(); 2].map(|()| Rc::new(RefCell::new(Pipe { capacity: usize::MAX, ..Pipe::default() })));
@@ -157,14 +157,26 @@ fn replies_go_out_at_once_after_a_handshake() {
     assert_eq!(client.write(&mut theirs, &[IoSlice::new(&[7; 5000])]).unwrap(), 5000);
     let mut got = [0; 100];
     assert_eq!(server.read(&mut ours, &mut Room::Buffer(&mut got, 0)).unwrap(), 100);
-    assert_eq!(
-        server.write(&mut ours, &[IoSlice::new(b"+OK\r\n")]).unwrap(),
-        5,
-        "nobody would offer it again"
-    );
+    assert_eq!(got, [7; 100]);
+    (server, ours, client, theirs)
+}
+
+#[test]
+fn replies_go_out_at_once_after_a_handshake() {
+    let (mut server, mut ours, mut client, mut theirs) = after_a_handshake();
+    let written = server.write(&mut ours, &[IoSlice::new(b"+OK\r\n")]).unwrap();
+    assert_eq!(written, 5, "nobody would offer it again");
     let mut reply = [0; 10];
     let n = client.read(&mut theirs, &mut Room::Buffer(&mut reply, 0)).unwrap();
-    assert_eq!((&reply[..n], got), (&b"+OK\r\n"[..], [7; 100]));
+    assert_eq!(&reply[..n], b"+OK\r\n");
+}
+
+#[test]
+fn goodbye_is_said_after_a_handshake() {
+    let (mut server, mut ours, mut client, mut theirs) = after_a_handshake();
+    server.close(&mut ours);
+    let mut rest = [0; 10];
+    assert_eq!(client.read(&mut theirs, &mut Room::Buffer(&mut rest, 0)).unwrap(), 0);
 }
 
 #[test]
