@@ -111,7 +111,7 @@ fn commands(verb: &str) -> impl FnMut(&mut Vec<u8>) {
 
 /// A primary is killed: how long until a write to its slots is answered by the node that takes its place.
 pub fn failover(context: &mut Context) -> io::Result<()> {
-    let mut group = Group::start(context)?;
+    let mut group = Group::start(context, NODE_TIMEOUT_MS)?;
     let mut gaps = Vec::new();
     let rounds = context.rounds(50);
     for round in 0..rounds {
@@ -141,13 +141,13 @@ pub(super) struct Member {
 }
 
 impl Member {
-    fn start(context: &Context) -> io::Result<Member> {
+    fn start(context: &Context, node_timeout_ms: &str) -> io::Result<Member> {
         let bus = Port::reserve();
         let port = bus.number().to_string();
         let own = [
             ["--cluster-enabled", "yes"],
             ["--cluster-port", &port],
-            ["--cluster-node-timeout", NODE_TIMEOUT_MS],
+            ["--cluster-node-timeout", node_timeout_ms],
             ["--repl-diskless-sync-delay", "0"],
         ];
         let server = context.peer.start_free(own.as_flattened())?;
@@ -188,8 +188,10 @@ impl Group {
         &self.nodes[at]
     }
 
-    pub(super) fn start(context: &Context) -> io::Result<Group> {
-        let nodes = (0..2 * PRIMARIES).map(|_| Member::start(context)).collect::<io::Result<Vec<_>>>()?;
+    pub(super) fn start(context: &Context, node_timeout_ms: &str) -> io::Result<Group> {
+        let nodes = (0..2 * PRIMARIES)
+            .map(|_| Member::start(context, node_timeout_ms))
+            .collect::<io::Result<Vec<_>>>()?;
         for (at, node) in nodes.iter().enumerate() {
             if at < PRIMARIES {
                 let (from, to) = (at * SLOTS_EACH, ((at + 1) * SLOTS_EACH).min(16_384) - 1);

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The timeout of the nodes, in ms: long enough that none is taken for failed while it has no processor.
+const NODE_TIMEOUT_MS: &str = "15000";
 const KEYS: usize = 1_000_000;
 /// Slots that move, from the first node to the second and back.
 const SLOTS: u16 = 4096;
@@ -31,7 +33,7 @@ const LATENCY_MOST: f64 = 2.0;
 
 /// Moves slots there and back.
 pub fn run(context: &mut Context) -> io::Result<()> {
-    let group = Group::start(context)?;
+    let group = Group::start(context, NODE_TIMEOUT_MS)?;
     if group.node(0).ask("CLUSTER GETSLOTMIGRATIONS").is_err() {
         return Ok(());
     }

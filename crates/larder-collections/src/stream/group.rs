@@ -204,10 +204,11 @@ impl Group {
         from: StreamId,
         mut f: impl FnMut(Pending) -> ControlFlow<()>,
     ) {
+        let mut lookup = self.pending.lookup();
         let _ = self
             .consumer(consumer)
             .pending
-            .walk(from, |id, ()| f(self.pending(id).expect("G1: the entry is pending")));
+            .walk(from, |id, ()| f(Pending::of(id, lookup(id).expect("G1: the entry is pending"))));
     }
 
     /// Bytes of heap, estimated from `samples` packs of each list; 0 looks at all.

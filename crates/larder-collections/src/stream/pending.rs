@@ -82,6 +82,11 @@ impl<P: Payload> Records<P> {
         })
     }
 
+    /// Looks up records by ids that ascend from call to call.
+    pub(super) fn lookup(&self) -> impl FnMut(StreamId) -> Option<P> {
+        self.tree.lookup(|_, pack: &Pack<P>| pack.records())
+    }
+
     /// Bytes of heap, estimated from `samples` packs; 0 looks at all.
     pub(super) fn heap_bytes(&self, samples: u64) -> u64 {
         self.tree.heap_bytes(samples)

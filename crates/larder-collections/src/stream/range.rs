@@ -62,6 +62,11 @@ impl Stream {
         found.map(f)
     }
 
+    /// Looks up entries by ids that ascend from call to call. All of them together cost as much as the ranges of the nodes that they are in.
+    pub fn lookup<'s>(&'s self) -> impl FnMut(StreamId) -> Option<Entry<'s>> {
+        self.0.nodes.lookup(|base, node: &StreamNode| node.entries(base).map(|entry| (entry.id, entry)))
+    }
+
     /// Whether the entry exists.
     pub fn contains(&self, id: StreamId) -> bool {
         self.with_entry(id, |_| ()).is_some()

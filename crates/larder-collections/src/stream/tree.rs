@@ -7,6 +7,7 @@
 use crate::counted_tree::{self, ByEnd, ByKey, Node, Rows, Seek, Shape, Slots, SlotsOf};
 use larder_packed::block::Direction;
 use larder_packed::stream_node::StreamId;
+use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -160,6 +161,27 @@ impl<B: Block> Tree<B> {
         self.tree.walk(&mut ByKey(from), direction, f)
     }
 
+    /// Looks up ids that ascend from call to call: no record is looked at twice, and the tree is asked once a block. `records` are those of a block.
+    pub(super) fn lookup<'a, T, I: Iterator<Item = (StreamId, T)>>(
+        &'a self,
+        records: impl Fn(StreamId, &'a B) -> I,
+    ) -> impl FnMut(StreamId) -> Option<T> {
+        let mut current: Option<(StreamId, Peekable<I>)> = None;
+        move |id| {
+            if let Some((_, left)) = &mut current
+                && let Some(found) = advance(left, id)
+            {
+                return found;
+            }
+            let (first, block) = self.floor(id)?;
+            if current.as_ref().is_some_and(|(of, _)| *of == first) {
+                return None;
+            }
+            let (_, left) = current.insert((first, records(first, block).peekable()));
+            advance(left, id)?
+        }
+    }
+
     /// Bytes of heap: of the nodes, and of the blocks estimated from the first `samples`; 0 looks at all.
     pub(super) fn heap_bytes(&self, samples: u64) -> u64 {
         let (mut seen, mut bytes) = (0, 0);
@@ -182,4 +204,11 @@ impl<B: Block> Tree<B> {
         });
         assert_eq!(blocks, self.blocks, "number of blocks");
     }
+}
+
+/// Goes on to a record of this id or a later one: what it is if it is this one's. None if there is no such record.
+fn advance<T>(left: &mut Peekable<impl Iterator<Item = (StreamId, T)>>, id: StreamId) -> Option<Option<T>> {
+    while left.next_if(|(at, _)| *at < id).is_some() {}
+    left.peek()?;
+    Some(left.next_if(|(at, _)| *at == id).map(|(_, record)| record))
 }

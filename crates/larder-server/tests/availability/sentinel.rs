@@ -123,6 +123,12 @@ fn addressed(text: &str, primary: &Server) -> String {
     text.replace("10.0.0.1 6379", &format!("127.0.0.1 {}", primary.port()))
 }
 
+/// What a Sentinel says of an instance under a name.
+fn field(instance: &Value, name: &str) -> Option<String> {
+    let at = instance.items().iter().position(|item| item.text() == name)?;
+    instance.items().get(at + 1).map(Value::text)
+}
+
 /// Whether the server has closed a connection that was idle.
 fn is_closed(client: &mut Client) -> bool {
     client.set_timeout(Duration::from_secs(20));
@@ -173,8 +179,19 @@ fn a_primary_that_dies_is_replaced(kinds: [Kind; 3], watcher: Kind) {
     }
 }
 
-/// SENTINEL FAILOVER; nobody is lost.
+/// SENTINEL FAILOVER; nobody is lost. A Sentinel that has not yet seen that the old primary follows would have it follow again, also when it has
+/// just been promoted.
 fn a_planned_failover(group: &Group, old: usize) {
+    wait_until("all Sentinels see two replicas that follow", || {
+        group.sentinels.iter().all(|sentinel| {
+            let replicas = sentinel.client().ask("SENTINEL REPLICAS mymaster");
+            let follows = |replica: &&Value| {
+                field(replica, "role-reported").as_deref() == Some("slave")
+                    && field(replica, "master-link-status").as_deref() == Some("ok")
+            };
+            replicas.items().iter().filter(follows).count() == 2
+        })
+    });
     let mut sentinel = group.sentinels[0].client();
     wait_until("a failover can begin", || sentinel.ask("SENTINEL FAILOVER mymaster").text() == "OK");
     let new = group.wait_for_another(old);
@@ -230,10 +247,8 @@ fn a_replica_of_priority_0_is_not_promoted() {
         sentinel.iter_mut().all(|sentinel| {
             let replicas = sentinel.ask("SENTINEL REPLICAS mymaster");
             replicas.items().iter().any(|replica| {
-                let fields: Vec<String> = replica.items().iter().map(|item| item.text()).collect();
-                let field =
-                    |name: &str| fields.iter().position(|f| f == name).map(|at| fields[at + 1].clone());
-                field("port") == Some(port.to_string()) && field("slave-priority").as_deref() == Some("0")
+                field(replica, "port") == Some(port.to_string())
+                    && field(replica, "slave-priority").as_deref() == Some("0")
             })
         })
     });

@@ -2,7 +2,7 @@
 
 use crate::stream::{Limits, Loader, Order, Stream, StreamId, Trim, TrimTo};
 use larder_testkit::seeds;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -136,6 +136,12 @@ impl Run {
             });
             assert_eq!(got[..], expected[..limit.min(expected.len())]);
             expected.reverse();
+        }
+        let wanted: BTreeSet<StreamId> = (0..self.rng.usize(..20)).map(|_| self.known()).collect();
+        let mut lookup = self.stream.lookup();
+        for id in wanted {
+            let found = lookup(id).map(|entry| (entry.id, entry.pairs()));
+            assert_eq!(found, self.model.get(&id).map(|pairs| (id, pairs.len())), "{id}");
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::stream::StreamId;
 use crate::stream::pack::Delivery;
 use crate::stream::pending::Records;
 use larder_testkit::seeds;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 type Model = BTreeMap<StreamId, Delivery>;
@@ -52,6 +52,11 @@ fn random_operations_agree_with_the_model() {
             if step % 50 == 0 {
                 records.check_invariants();
                 assert_eq!(all(&records, id), model.range(id..).map(|(&id, &d)| (id, d)).collect());
+                let mut lookup = records.lookup();
+                let near = |known: StreamId| [Some(known), known.next()];
+                let ids: BTreeSet<StreamId> =
+                    model.keys().copied().filter(|_| rng.u8(..4) == 0).flat_map(near).flatten().collect();
+                assert!(ids.iter().all(|&id| lookup(id) == model.get(&id).copied()));
             }
         }
         records.check_invariants();

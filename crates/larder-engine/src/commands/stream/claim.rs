@@ -1,6 +1,8 @@
 //! XACK, XCLAIM and XAUTOCLAIM.
 
-use super::{changed_quietly, no_group, with_looked_up, with_scratch, write_counted, write_id, write_one};
+use super::{
+    changed_quietly, no_group, with_looked_up, with_scratch, write_counted, write_entry, write_id, write_one,
+};
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
 use crate::context::stream_reads::consumer_of;
@@ -181,6 +183,17 @@ impl<'s, 'k> Claim<'s, 'k> {
             None if self.options.force => 1,
             _ => return false,
         };
+        self.take(id, count);
+        if self.options.just_id {
+            write_id(reply, id);
+        } else {
+            write_one(reply, self.stream, id);
+        }
+        true
+    }
+
+    /// Gives an entry, which has been delivered `count` times, to the consumer.
+    fn take(&mut self, id: StreamId, count: u64) {
         let more = u64::from(!self.options.just_id);
         let count = self.options.retry_count.unwrap_or_else(|| count.saturating_add(more));
         let (time_ms, now) = (self.options.delivered_ms(), self.options.now);
@@ -189,13 +202,7 @@ impl<'s, 'k> Claim<'s, 'k> {
         group.put(Pending { id, consumer, time_ms, count });
         group.consumer_mut(consumer).active_ms = Some(now);
         self.effects.pending(group, id);
-        if self.options.just_id {
-            write_id(reply, id);
-        } else {
-            write_one(reply, self.stream, id);
-        }
         self.changes += 1;
-        true
     }
 
     /// Forgets that an entry is pending, since it is gone.
@@ -229,13 +236,11 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         at += 1;
     }
     let (effects, moment) = (Effects::new(context, args.at(1)), context.moment());
-    let done = with_scratch(context, |context, scratch| {
-        with_looked_up(context, &key, |stream, reply| {
-            let Some(group) = stream.group(&args[2]) else { return Err(no_group(args.at(1), args.at(2))) };
-            moment.allows(count.min(group.pending_len()))?;
-            let claim = Claim::start(stream, &args[2], &args[3], options, effects);
-            Ok(claim_idle(claim, start, count, reply, scratch))
-        })
+    let done = with_looked_up(context, &key, |stream, reply| {
+        let Some(group) = stream.group(&args[2]) else { return Err(no_group(args.at(1), args.at(2))) };
+        moment.allows(count.min(group.pending_len()))?;
+        let claim = Claim::start(stream, &args[2], &args[3], options, effects);
+        Ok(claim_idle(claim, start, count, reply))
     })?;
     let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
@@ -250,34 +255,43 @@ fn claim_idle<'k>(
     start: StreamId,
     count: u64,
     reply: &mut Reply<'_>,
-    scratch: &mut Vec<u8>,
 ) -> (u64, Effects<'k>) {
     let (mut left, mut attempts) = (count, count.saturating_mul(ATTEMPTS_FACTOR));
-    let (mut chosen, mut next) = (Vec::new(), StreamId::ZERO);
+    let (mut idle, mut gone, mut next) = (Vec::new(), Vec::new(), StreamId::ZERO);
     let group = claim.stream.group(claim.group).expect("the group exists");
+    let mut lookup = claim.stream.lookup();
     group.for_each_pending(start, |pending| {
         if attempts == 0 || left == 0 {
             next = pending.id;
             return ControlFlow::Break(());
         }
         attempts -= 1;
-        let exists = claim.stream.contains(pending.id);
-        if !exists || claim.options.is_idle(&pending) {
-            chosen.push((pending.id, exists));
-            left -= 1;
+        if lookup(pending.id).is_none() {
+            gone.push(pending.id);
+        } else if claim.options.is_idle(&pending) {
+            idle.push((pending.id, pending.count));
+        } else {
+            return ControlFlow::Continue(());
         }
+        left -= 1;
         ControlFlow::Continue(())
     });
+    drop(lookup);
+    idle.iter().for_each(|&(id, count)| claim.take(id, count));
+    gone.iter().for_each(|&id| claim.forget(id));
     reply.array(3);
     write_id(reply, next);
-    write_counted(reply, scratch, |reply| {
-        chosen.iter().filter(|&&(id, exists)| exists && claim.claim(id, reply)).count()
-    });
-    chosen.retain(|&(_, exists)| !exists);
-    reply.array(chosen.len());
-    for (id, _) in chosen {
-        claim.forget(id);
-        write_id(reply, id);
+    reply.array(idle.len());
+    let mut lookup = claim.stream.lookup();
+    for (id, _) in idle {
+        if claim.options.just_id {
+            write_id(reply, id);
+        } else {
+            write_entry(reply, &lookup(id).expect("it was there just now"));
+        }
     }
+    drop(lookup);
+    reply.array(gone.len());
+    gone.iter().for_each(|&id| write_id(reply, id));
     claim.finish()
 }

@@ -1,6 +1,6 @@
 //! XREAD and XREADGROUP, at once or by waiting.
 
-use super::{changed_quietly, no_group, with_scratch, write_id, write_one};
+use super::{changed_quietly, no_group, with_scratch, write_entry, write_id};
 use crate::commands::list::wait_or;
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
@@ -293,15 +293,20 @@ fn history(
         }
         open_pair(reply, key.bytes);
         reply.array(pending.len());
-        pending.retain(|entry| {
-            let exists = write_one(reply, stream, entry.id);
-            if !exists {
-                reply.array(2);
-                write_id(reply, entry.id);
-                reply.null_array();
+        let mut lookup = stream.lookup();
+        pending.retain(|pending| {
+            let found = lookup(pending.id);
+            match &found {
+                Some(entry) => write_entry(reply, entry),
+                None => {
+                    reply.array(2);
+                    write_id(reply, pending.id);
+                    reply.null_array();
+                }
             }
-            exists
+            found.is_some()
         });
+        drop(lookup);
         let group = stream.group_mut(&read.group).expect("the group was found just now");
         effects.consumer(group, &read.consumer);
         for entry in pending {
