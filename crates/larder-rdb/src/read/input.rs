@@ -229,8 +229,7 @@ impl<R: BufRead> Input<R> {
             len => len,
         };
         let text = self.bytes(u64::from(len))?;
-        let text = std::str::from_utf8(&text).map_err(|_| Error::Damaged("a score that is no number"))?;
-        text.trim().parse().map_err(|_| Error::Damaged("a score that is no number"))
+        fast_float2::parse(text.trim_ascii()).map_err(|_| Error::Damaged("a score that is no number"))
     }
 
     /// How long a compressed string is, as it is stored and as it was.

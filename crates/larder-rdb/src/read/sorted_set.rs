@@ -94,10 +94,7 @@ fn of_elements(elements: &[Element<'_>], limits: &Limits) -> Result<SortedSet> {
 fn score_of(element: &Element<'_>) -> Result<f64> {
     match element {
         Element::Int(score) => Ok(*score as f64),
-        Element::Bytes(text) => {
-            let text = std::str::from_utf8(text).ok();
-            text.and_then(|text| text.parse().ok()).ok_or(NO_NUMBER)
-        }
+        Element::Bytes(text) => fast_float2::parse(text).map_err(|_| NO_NUMBER),
     }
 }
 
