@@ -34,7 +34,8 @@ pub fn fields_may_expire(step: &Step) -> bool {
 
 /// Whether a hash may have none but overdue fields after a step, in a sequence where fields have deadlines.
 pub fn takes_fields(step: &Step) -> bool {
-    fields_may_expire(step) || has_word(step, &["HDEL", "HGETDEL"])
+    let executes = matches!(step, Step::Send { args, .. } if is_one(args, &["EXEC"]));
+    executes || fields_may_expire(step) || has_word(step, &["HDEL", "HGETDEL"])
 }
 
 /// Whether an argument begins with one of these.
