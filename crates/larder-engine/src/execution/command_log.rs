@@ -18,76 +18,83 @@ const ARG_BYTES_MAX: usize = 128;
 /// Bytes that a request has for each word beside it, at most: two lengths (the first word's line comes after that of the whole), and line ends.
 const WORD_FRAME_BYTES_MAX: usize = 48;
 
-/// Logs the command if it took long, and notes an event for LATENCY.
-#[inline]
-pub(crate) fn consider_time(
-    engine: &Engine,
-    worker: &WorkerState,
-    session: &Session,
-    command: &Command,
-    args: Args<'_>,
-    took_ns: u64,
-) {
-    let micros = took_ns / 1000;
-    let hot = &engine.config.hot;
-    if exceeds(micros, &hot.slowlog_log_slower_than) && !command.has(flags::SKIP_COMMANDLOG) {
-        let len_max = hot.slowlog_max_len.load(Relaxed);
-        let entry = entry(worker, session, command, args, micros);
-        engine.logs.add(LogKind::Slow, len_max.max(0) as usize, entry);
-    }
-    let threshold = hot.latency_monitor_threshold.load(Relaxed);
-    if threshold > 0 && micros >= threshold as u64 * 1000 {
-        let event = if command.has(flags::FAST) { "fast-command" } else { "command" };
-        engine.latency.record(event, micros / 1000, worker.clock.wall_us() / 1_000_000);
-    }
+/// A command that has been executed.
+#[derive(Clone, Copy)]
+pub(crate) struct Executed<'e> {
+    pub engine: &'e Engine,
+    pub worker: &'e WorkerState,
+    pub session: &'e Session,
+    pub command: &'e Command,
+    pub args: Args<'e>,
 }
 
-/// Logs the command if its request or its reply was large.
-#[inline]
-pub(crate) fn consider_sizes(
-    engine: &Engine,
-    worker: &WorkerState,
-    session: &Session,
-    command: &Command,
-    args: Args<'_>,
-    reply_bytes: usize,
-) {
-    let hot = &engine.config.hot;
-    if command.has(flags::SKIP_COMMANDLOG) {
-        return;
+impl Executed<'_> {
+    /// Logs the command if it took long, and notes an event for LATENCY.
+    #[inline]
+    pub(crate) fn consider_time(self, took_ns: u64) {
+        let micros = took_ns / 1000;
+        let hot = &self.engine.config.hot;
+        if self.is_over(micros, &hot.slowlog_log_slower_than) {
+            self.log(LogKind::Slow, &hot.slowlog_max_len, micros);
+        }
+        let threshold = hot.latency_monitor_threshold.load(Relaxed);
+        if threshold > 0 && micros >= threshold as u64 * 1000 {
+            let event = if self.command.has(flags::FAST) { "fast-command" } else { "command" };
+            self.engine.latency.record(event, micros / 1000, self.worker.clock.wall_us() / 1_000_000);
+        }
     }
-    // What is not sent is not large.
-    if session.reply_mode == ReplyMode::On {
-        consider_reply(engine, worker, session, command, args, reply_bytes);
-    }
-    // Hardly any request needs to be added up.
-    let threshold = &hot.commandlog_request_larger_than;
-    if !exceeds((args.extent_bytes() + args.len() * WORD_FRAME_BYTES_MAX) as u64, threshold) {
-        return;
-    }
-    let request_bytes = encoded_bytes(args.iter()) as u64;
-    if exceeds(request_bytes, threshold) {
-        let len_max = hot.commandlog_large_request_max_len.load(Relaxed).max(0) as usize;
-        engine.logs.add(LogKind::LargeRequest, len_max, entry(worker, session, command, args, request_bytes));
-    }
-}
 
-/// Logs the command if its reply was large, wherever that goes: a script's commands reply to the script.
-#[inline]
-pub(crate) fn consider_reply(
-    engine: &Engine,
-    worker: &WorkerState,
-    session: &Session,
-    command: &Command,
-    args: Args<'_>,
-    reply_bytes: usize,
-) {
-    let hot = &engine.config.hot;
-    if exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than) && !command.has(flags::SKIP_COMMANDLOG)
-    {
-        let len_max = hot.commandlog_large_reply_max_len.load(Relaxed).max(0) as usize;
-        let entry = entry(worker, session, command, args, reply_bytes as u64);
-        engine.logs.add(LogKind::LargeReply, len_max, entry);
+    /// Logs the command if its request or its reply was large.
+    #[inline]
+    pub(crate) fn consider_sizes(self, reply_bytes: usize) {
+        self.consider_sent(reply_bytes);
+        // Hardly any request needs to be added up.
+        let (args, hot) = (self.args, &self.engine.config.hot);
+        let most = (args.extent_bytes() + args.len() * WORD_FRAME_BYTES_MAX) as u64;
+        if !self.is_over(most, &hot.commandlog_request_larger_than) {
+            return;
+        }
+        let request_bytes = encoded_bytes(args.iter()) as u64;
+        if self.is_over(request_bytes, &hot.commandlog_request_larger_than) {
+            self.log(LogKind::LargeRequest, &hot.commandlog_large_request_max_len, request_bytes);
+        }
+    }
+
+    /// Logs the command if its reply was large, and is sent.
+    #[inline]
+    pub(crate) fn consider_sent(self, reply_bytes: usize) {
+        if self.session.reply_mode == ReplyMode::On {
+            self.consider_reply(reply_bytes);
+        }
+    }
+
+    /// Logs the command if its reply was large, wherever that goes: a script's commands reply to the script.
+    #[inline]
+    pub(crate) fn consider_reply(self, reply_bytes: usize) {
+        let (bytes, hot) = (reply_bytes as u64, &self.engine.config.hot);
+        if self.is_over(bytes, &hot.commandlog_reply_larger_than) {
+            self.log(LogKind::LargeReply, &hot.commandlog_large_reply_max_len, bytes);
+        }
+    }
+
+    /// Whether a command like this one is logged with this value.
+    #[inline]
+    fn is_over(self, value: u64, threshold: &AtomicI64) -> bool {
+        exceeds(value, threshold) && !self.command.has(flags::SKIP_COMMANDLOG)
+    }
+
+    #[cold]
+    fn log(self, kind: LogKind, len_max: &AtomicI64, value: u64) {
+        let shared = &self.session.shared;
+        let entry = LogEntry {
+            id: 0,
+            time: self.worker.clock.wall_us() / 1_000_000,
+            value,
+            args: shorten(self.command, self.args),
+            client: shared.addr.clone(),
+            client_name: shared.names.lock().name.clone(),
+        };
+        self.engine.logs.add(kind, len_max.load(Relaxed).max(0) as usize, entry);
     }
 }
 
@@ -95,17 +102,6 @@ pub(crate) fn consider_reply(
 #[inline]
 fn exceeds(value: u64, threshold: &AtomicI64) -> bool {
     u64::try_from(threshold.load(Relaxed)).is_ok_and(|threshold| value >= threshold)
-}
-
-fn entry(worker: &WorkerState, session: &Session, command: &Command, args: Args<'_>, value: u64) -> LogEntry {
-    LogEntry {
-        id: 0,
-        time: worker.clock.wall_us() / 1_000_000,
-        value,
-        args: shorten(command, args),
-        client: session.shared.addr.clone(),
-        client_name: session.shared.names.lock().name.clone(),
-    }
 }
 
 /// The arguments, cut to what is kept, with notes of what is missing.

@@ -15,9 +15,10 @@ use crate::context::{Context, Rounds, WorkerState};
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::command_log::Executed;
 use crate::execution::locking::{acquire, runs_scripts, take_turn};
 use crate::execution::lookup::{find, subcommand, unknown_command};
-use crate::execution::{admission, authorization, command_log, redirection, slot_stats};
+use crate::execution::{admission, authorization, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
@@ -504,7 +505,7 @@ fn run(
     crate::clients::tracking::end_caching(session, found);
     // One that waits is logged when its wait is over.
     if session.suspended.is_none() {
-        command_log::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
+        Executed { engine, worker, session, command: found.command, args }.consider_sizes(out.len() - start);
     }
     flow
 }
@@ -593,7 +594,7 @@ pub(crate) fn record_suspended(
     let Suspended { found, args, took_ns } = suspended;
     let args = args.as_args();
     record(engine, worker, session, *found, args, *took_ns, outcome);
-    command_log::consider_sizes(engine, worker, session, found.command, args, reply_bytes);
+    Executed { engine, worker, session, command: found.command, args }.consider_sizes(reply_bytes);
 }
 
 /// Counts a command that was called without its handler, by its name alone.
@@ -622,7 +623,7 @@ fn record(
         Outcome::Failed => command.failed.add(1),
         Outcome::Rejected => command.rejected.add(1),
     }
-    command_log::consider_time(engine, worker, session, found.command, args, took_ns);
+    Executed { engine, worker, session, command: found.command, args }.consider_time(took_ns);
 }
 
 /// A client's command is executed once more.

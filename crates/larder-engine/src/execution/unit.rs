@@ -11,7 +11,8 @@ use crate::command::spec::Found;
 use crate::context::flow::Flow;
 use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
-use crate::execution::{blocking, command_log, dispatch, monitor};
+use crate::execution::command_log::Executed;
+use crate::execution::{blocking, dispatch, monitor};
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, Shards};
@@ -114,14 +115,9 @@ fn run<'c, 'a: 'c>(context: &mut Context<'c>, command: Planned<'a>) {
     dispatch::note(context.session, context.worker, command.found);
     dispatch::call(context, command.args);
     let reply_bytes = context.reply.mark() - mark;
-    command_log::consider_sizes(
-        engine,
-        context.worker,
-        context.session,
-        command.found.command,
-        command.args,
-        reply_bytes,
-    );
+    let (worker, session) = (&*context.worker, &*context.session);
+    Executed { engine, worker, session, command: command.found.command, args: command.args }
+        .consider_sizes(reply_bytes);
 }
 
 /// Runs the commands of a transaction, which see one moment.

@@ -15,8 +15,9 @@ use crate::context::beside::Received;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::authorization;
+use crate::execution::command_log::Executed;
 use crate::execution::memory::OUT_OF_MEMORY;
-use crate::execution::{command_log, dispatch, locking, lookup, redirection};
+use crate::execution::{dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
 use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
@@ -250,14 +251,8 @@ impl Run<'_, '_> {
         let mark = context.reply.mark();
         dispatch::call(context, args);
         let (worker, session) = (&*context.worker, &*context.session);
-        command_log::consider_reply(
-            engine,
-            worker,
-            session,
-            found.command,
-            args,
-            context.reply.mark() - mark,
-        );
+        Executed { engine, worker, session, command: found.command, args }
+            .consider_reply(context.reply.mark() - mark);
         Ok(mark)
     }
 

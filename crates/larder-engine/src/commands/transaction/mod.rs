@@ -7,10 +7,10 @@ pub(crate) use handlers::HANDLERS;
 
 use crate::acl::Origin;
 use crate::clients::queue::{self, Queue};
-use crate::clients::session::ReplyMode;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::{authorization, command_log, dispatch, transaction};
+use crate::execution::command_log::Executed;
+use crate::execution::{authorization, dispatch, transaction};
 use larder_resp::Args;
 use std::time::Duration;
 
@@ -65,18 +65,15 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
         match allowed {
             Ok(()) => {
                 dispatch::call(context, args.as_args());
-                if context.session.reply_mode == ReplyMode::On {
-                    let (worker, session) = (&*context.worker, &*context.session);
-                    let reply_bytes = context.reply.mark() - start;
-                    command_log::consider_reply(
-                        context.engine,
-                        worker,
-                        session,
-                        found.command,
-                        args.as_args(),
-                        reply_bytes,
-                    );
+                let (worker, session) = (&*context.worker, &*context.session);
+                Executed {
+                    engine: context.engine,
+                    worker,
+                    session,
+                    command: found.command,
+                    args: args.as_args(),
                 }
+                .consider_sent(context.reply.mark() - start);
             }
             Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),
         }
