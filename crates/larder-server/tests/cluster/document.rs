@@ -107,7 +107,7 @@ fn valkey_is_replaced_node_by_node_as_written() {
     until("it has the place", || {
         let nodes = [&first, &second, &new];
         let has_it = nodes.iter().all(|node| node.knows(&id, "master") && node.knows(&old, "slave"));
-        // A vote is lost with a link that is made anew at that moment. The failover is given up then, after five seconds.
+        // A vote is lost with a link that is closed and made again at that moment. The failover is given up then, after five seconds.
         if !has_it && asked.elapsed() > Duration::from_secs(8) && second.knows(&id, "slave") {
             run(&blocks[4], &places, &[]);
             asked = Instant::now();
