@@ -3,7 +3,7 @@
 use crate::clients::session::{ReplyMode, Session};
 use crate::command::redaction;
 use crate::command::spec::{Command, flags};
-use crate::context::WorkerState;
+use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
 use crate::stats::command_log::LogEntry;
 use crate::stats::command_log::LogKind;
@@ -28,7 +28,13 @@ pub(crate) struct Executed<'e> {
     pub args: Args<'e>,
 }
 
-impl Executed<'_> {
+impl<'e> Executed<'e> {
+    /// The command that a context has just executed.
+    pub(crate) fn of(context: &'e Context<'_>, args: Args<'e>) -> Self {
+        let Context { engine, worker, session, found, .. } = context;
+        Executed { engine, worker, session, command: found.command, args }
+    }
+
     /// Logs the command if it took long, and notes an event for LATENCY.
     #[inline]
     pub(crate) fn consider_time(self, took_ns: u64) {

@@ -115,9 +115,7 @@ fn run<'c, 'a: 'c>(context: &mut Context<'c>, command: Planned<'a>) {
     dispatch::note(context.session, context.worker, command.found);
     dispatch::call(context, command.args);
     let reply_bytes = context.reply.mark() - mark;
-    let (worker, session) = (&*context.worker, &*context.session);
-    Executed { engine, worker, session, command: command.found.command, args: command.args }
-        .consider_sizes(reply_bytes);
+    Executed::of(context, command.args).consider_sizes(reply_bytes);
 }
 
 /// Runs the commands of a transaction, which see one moment.

@@ -250,9 +250,7 @@ impl Run<'_, '_> {
         context.reply.set_protocol(self.protocol);
         let mark = context.reply.mark();
         dispatch::call(context, args);
-        let (worker, session) = (&*context.worker, &*context.session);
-        Executed { engine, worker, session, command: found.command, args }
-            .consider_reply(context.reply.mark() - mark);
+        Executed::of(context, args).consider_reply(context.reply.mark() - mark);
         Ok(mark)
     }
 

@@ -65,15 +65,7 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
         match allowed {
             Ok(()) => {
                 dispatch::call(context, args.as_args());
-                let (worker, session) = (&*context.worker, &*context.session);
-                Executed {
-                    engine: context.engine,
-                    worker,
-                    session,
-                    command: found.command,
-                    args: args.as_args(),
-                }
-                .consider_sent(context.reply.mark() - start);
+                Executed::of(context, args.as_args()).consider_sent(context.reply.mark() - start);
             }
             Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),
         }

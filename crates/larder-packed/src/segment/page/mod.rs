@@ -240,10 +240,12 @@ impl Page {
             self.group_mut(index)[index % LANES] = tag;
         }
         // Holes among the last slots would have to stay where they are.
-        match late.index() + 1 == self.slots() {
-            _ if self.has_holes() => self.close(late),
-            true => self.pop(late),
-            false => self.close_slot(late),
+        if self.has_holes() {
+            self.close(late);
+        } else if late.index() + 1 == self.slots() {
+            self.pop(late);
+        } else {
+            self.close_slot(late);
         }
     }
 
