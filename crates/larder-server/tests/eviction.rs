@@ -299,6 +299,31 @@ fn clients_are_closed_before_keys_are_evicted() {
     }
 }
 
+/// Connections that have replies left to send when they are answered once more, with much more: that is on its way out, or they are closed, and no
+/// key has to make room for it.
+#[test]
+fn replies_after_half_sent_ones_evict_no_keys() {
+    let server = Server::larder(&["--threads", "1", "--maxmemory-clients", "10mb"]);
+    let mut client = server.client();
+    client.cmd(&["SET", "small", &"v".repeat(300 << 10)]);
+    client.cmd(&["SET", "big", &"v".repeat(2500 << 10)]);
+    client.ask("CONFIG SET maxmemory-policy allkeys-random");
+    // What the connections may hold, one reply that is being made, and what the client sends.
+    let limit = number(&mut client, "used_memory") + (10 << 20) + (8 << 20);
+    client.ask(&format!("CONFIG SET maxmemory {limit}"));
+    let mut readers: Vec<Client> = (0..20).map(|_| server.client()).collect();
+    // More than a turn's worth: commands of this client are executed in every round.
+    let sets: String = (0..40_000).map(|n| format!("SET key:{} v\r\n", n % 50)).collect();
+    // All of it has arrived when the server wakes up.
+    let mut sleeper = server.client();
+    sleeper.send(&["DEBUG", "SLEEP", "0.3"]);
+    readers.iter_mut().for_each(|reader| reader.send_raw(b"GET small\r\nGET big\r\n").unwrap());
+    client.send_raw(sets.as_bytes()).unwrap();
+    sets.lines().for_each(|_| assert_eq!(client.read().unwrap().text(), "OK"));
+    assert_eq!(number(&mut client, "evicted_keys"), 0);
+    assert!(number(&mut client, "evicted_clients") > 0);
+}
+
 /// All of a limit that is greater than any sum.
 #[test]
 fn a_share_of_an_enormous_limit_closes_nobody() {

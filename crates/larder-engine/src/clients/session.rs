@@ -2,6 +2,7 @@
 
 use crate::acl::{Acl, User};
 use crate::clients::access::Access;
+use crate::clients::memory::Counted;
 use crate::clients::queue::{Queue, Watched};
 use crate::cluster::migration::Migration;
 use crate::command::spec::Found;
@@ -150,10 +151,8 @@ pub struct ClientShared {
     pub tracking_bytes: AtomicU64,
     /// Bytes held for watched keys.
     pub watched_bytes: AtomicU64,
-    /// What of its memory is in the sum that `maxmemory-clients` limits.
-    pub counted: AtomicU64,
-    /// What of its memory is in the sum of those that are being closed because of that limit.
-    pub closing: AtomicU64,
+    /// What of its memory is in which sum.
+    pub(crate) counted: Counted,
     /// Bytes received.
     pub net_in: AtomicU64,
     /// Bytes sent or waiting.
@@ -225,8 +224,7 @@ impl ClientShared {
             subscription_bytes: AtomicU64::new(0),
             tracking_bytes: AtomicU64::new(0),
             watched_bytes: AtomicU64::new(0),
-            counted: AtomicU64::new(0),
-            closing: AtomicU64::new(0),
+            counted: Counted::default(),
             net_in: AtomicU64::new(0),
             net_out: AtomicU64::new(0),
             commands: AtomicU64::new(0),

@@ -146,9 +146,12 @@ impl Evictor {
         excess - engine.eviction.in_flight.load(Relaxed) - not_counted as i64
     }
 
-    /// Evicts until the limit is kept, the time is over, or nothing is left.
+    /// Evicts until the limit is kept, the time is over, or nothing is left. Connections make room before keys do.
     pub(crate) fn run(&mut self, turn: &Turn<'_>, invalidations: &mut Invalidations) -> Outcome {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
+        if engine.limit_clients() && !self.is_over(engine, invalidations) {
+            return Outcome::Below;
+        }
         if shared.meter.wants_reading(turn.mono_ms) {
             self.growth.read(&engine.eviction.meter, &*engine.host, turn.mono_ms);
             if !self.is_over(engine, invalidations) {

@@ -83,8 +83,6 @@ fn make_room_now(engine: &Engine, worker: &mut WorkerState) -> Result<(), Comman
     if engine.pause.in_force(worker.clock.wall_ms()) {
         return Ok(());
     }
-    // Connections make room before keys do.
-    engine.limit_clients();
     let time = tenacity(engine.config.hot.maxmemory_eviction_tenacity.load(Relaxed));
     let turn = Turn {
         engine,

@@ -3,6 +3,9 @@
 //! Each connection's worker notes what it holds in its [`ClientShared`]; while there is a limit, every change of that goes
 //! into a sum as well, so that an iteration of an event loop sees with one load whether there is too much. What changes
 //! without input or output (subscriptions, watched keys) is added with the next of these, or by the timer.
+//!
+//! Connections make room before keys do: what is to be closed, or may yet go out, does not count against `maxmemory`, and a thread that finds
+//! too much in use waits until another one has chosen who is to be closed. Tested by `tests/client_eviction.rs`.
 
 use crate::clients::session::{ClientShared, Session};
 use crate::delivery::mailbox::Mail;
@@ -41,25 +44,18 @@ impl Engine {
 
     #[cold]
     fn recount(&self, client: &ClientShared) {
-        if !client.kill.load(Relaxed) {
-            let now = client.memory();
-            let before = client.counted.swap(now, Relaxed);
-            self.client_memory.total.fetch_add(now as i64 - before as i64, Relaxed);
-        }
+        self.client_memory.count(&client.counted, client.memory());
     }
 
-    /// The connection is gone, or as good as that.
+    /// The connection is gone.
     pub(crate) fn uncount_client(&self, client: &ClientShared) {
-        let before = client.counted.swap(0, Relaxed);
-        self.client_memory.total.fetch_sub(before as i64, Relaxed);
-        let closing = client.closing.swap(0, Relaxed);
-        self.client_memory.closing.fetch_sub(closing as i64, Relaxed);
+        self.client_memory.forget(&client.counted);
     }
 
     /// Bytes that are about to go: of connections that are being closed because all together held too much, and of replies
     /// that the sockets have not been offered yet.
     pub(crate) fn leaving_client_bytes(&self) -> u64 {
-        self.client_memory.closing.load(Relaxed).max(0) as u64 + self.sum(|stats| &stats.unsent)
+        self.client_memory.leaving() + self.sum(|stats| &stats.unsent)
     }
 
     /// Recounts all connections and keeps to the limit; for the timer.
@@ -70,44 +66,51 @@ impl Engine {
         }
     }
 
-    /// Closes the biggest connections while all together hold more than `maxmemory-clients`.
+    /// Closes the biggest connections while all together hold more than `maxmemory-clients`. Says whether there is a limit. When it returns, what
+    /// is beyond the limit is known to be about to go, whichever thread has found it.
     #[inline]
-    pub(crate) fn limit_clients(&self) {
-        if let Some(limit) = self.client_limit()
-            && self.client_memory.total.load(Relaxed) > limit as i64
+    pub(crate) fn limit_clients(&self) -> bool {
+        let limit = self.client_limit();
+        if let Some(limit) = limit
+            && self.client_memory.staying() > limit as i64
         {
             self.evict_clients(limit);
         }
+        limit.is_some()
     }
 
     #[cold]
     fn evict_clients(&self, limit: u64) {
-        let Some(_alone) = self.client_memory.evicting.try_lock() else { return };
-        let mut candidates: Vec<Arc<ClientShared>> = self.clients.snapshot();
-        candidates.retain(|client| client.may_be_evicted());
-        candidates.sort_by_key(|client| std::cmp::Reverse(client.counted.load(Relaxed)));
-        // Not the sum that others change meanwhile: one who is being counted would cost the next ones their connections.
-        let mut left = self.client_memory.total.load(Relaxed);
-        for client in candidates {
-            if left <= limit as i64 {
-                return;
-            }
-            client.kill.store(true, Relaxed);
-            let bytes = client.counted.swap(0, Relaxed);
-            left -= bytes as i64;
-            // First, so that no thread evicts keys in place of what is about to go.
-            client.closing.store(bytes, Relaxed);
-            self.client_memory.closing.fetch_add(bytes as i64, Relaxed);
-            self.client_memory.total.fetch_sub(bytes as i64, Relaxed);
-            if self.clients.find(client.id).is_none() {
-                // It went by itself just now, perhaps before there was something to take back.
-                self.uncount_client(&client);
-            }
+        for (client, bytes) in self.choose_clients(limit) {
             self.client_memory.evicted.fetch_add(1, Relaxed);
             let line = format!("Evicting client: id={} addr={} tot-mem={bytes}", client.id, client.addr);
             self.host.log(LogLevel::Notice, &line);
             self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
         }
+    }
+
+    /// Who is to be closed, and what they hold.
+    fn choose_clients(&self, limit: u64) -> Vec<(Arc<ClientShared>, u64)> {
+        // Another thread may be choosing: else this one would evict keys while the other has come half the way.
+        let _alone = self.client_memory.choosing.lock();
+        let mut candidates: Vec<Arc<ClientShared>> = self.clients.snapshot();
+        // Not the common sum, in which a connection may have less or more than its own word says while it is being counted: that would cost others
+        // their connections.
+        let mut left: u64 = candidates.iter().map(|client| client.counted.staying()).sum();
+        candidates.retain(|client| client.may_be_evicted());
+        candidates.sort_by_cached_key(|client| std::cmp::Reverse(client.counted.staying()));
+        let mut chosen = Vec::new();
+        for client in candidates {
+            if left <= limit {
+                break;
+            }
+            if let Some(bytes) = self.client_memory.let_go(&client.counted) {
+                left = left.saturating_sub(bytes);
+                client.kill.store(true, Relaxed);
+                chosen.push((client, bytes));
+            }
+        }
+        chosen
     }
 
     /// Bytes that normal connections and subscribers take.

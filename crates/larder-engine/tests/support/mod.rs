@@ -10,24 +10,35 @@ use larder_engine::{
     Worker,
 };
 use larder_resp::OwnedArgs;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// A process that has no files and no sockets.
-struct NoHost;
+#[derive(Default)]
+pub struct TestHost {
+    /// Bytes of memory that are said to be in use.
+    pub used: AtomicU64,
+    /// Is called with each line of the log.
+    pub on_log: Mutex<Option<Box<dyn FnMut(&str) + Send>>>,
+}
 
-impl ConfigHost for NoHost {
+impl ConfigHost for TestHost {
     fn apply_config(&self, _name: &str, _value: &str) -> Result<(), ApplyError> {
         Ok(())
     }
 }
 
-impl LogHost for NoHost {
-    fn log(&self, _level: LogLevel, _text: &str) {}
+impl LogHost for TestHost {
+    fn log(&self, _level: LogLevel, text: &str) {
+        if let Some(on_log) = &mut *self.on_log.lock().unwrap() {
+            on_log(text);
+        }
+    }
 }
 
-impl MemoryHost for NoHost {
+impl MemoryHost for TestHost {
     fn memory(&self) -> HostMemory {
-        HostMemory::default()
+        HostMemory { used: self.used.load(Relaxed), ..HostMemory::default() }
     }
     fn purge(&self) {}
     fn malloc_stats(&self) -> String {
@@ -35,9 +46,9 @@ impl MemoryHost for NoHost {
     }
 }
 
-impl PeerHost for NoHost {}
+impl PeerHost for TestHost {}
 
-impl ProcessHost for NoHost {
+impl ProcessHost for TestHost {
     fn cpu(&self) -> CpuTimes {
         CpuTimes::default()
     }
@@ -49,7 +60,7 @@ impl ProcessHost for NoHost {
     }
 }
 
-impl SavingHost for NoHost {
+impl SavingHost for TestHost {
     fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
         Ok(())
     }
@@ -57,15 +68,15 @@ impl SavingHost for NoHost {
 
 /// An engine with debugging commands allowed.
 pub fn engine() -> Arc<Engine> {
+    engine_on(Arc::default(), 1)
+}
+
+/// The same on a host that the test knows, with this many threads.
+pub fn engine_on(host: Arc<TestHost>, threads: usize) -> Arc<Engine> {
     let config = Config::new(2);
     Loaded::load(&config, "enable-debug-command yes\n", &mut |_| Ok(String::new()))
         .expect("the configuration is valid");
-    Engine::new(EngineOptions {
-        config: Arc::new(config),
-        host: Arc::new(NoHost),
-        threads: 1,
-        names: Names::default(),
-    })
+    Engine::new(EngineOptions { config: Arc::new(config), host, threads, names: Names::default() })
 }
 
 /// One thread with one connection.
@@ -80,10 +91,7 @@ impl Client {
     pub fn new(engine: &Arc<Engine>, index: usize) -> Self {
         let mut worker = engine.worker(index, Box::new(|| {}));
         worker.tick();
-        let id = engine.next_client_id();
-        let addr = format!("127.0.0.1:{}", 1000 + id);
-        let info = ConnInfo { id, addr, laddr: "127.0.0.1:6379".to_owned(), fd: 5, kind: ConnKind::Tcp };
-        let session = worker.connect(info);
+        let session = connect(&mut worker);
         Client { worker, session, flow: Flow::Next }
     }
 
@@ -126,6 +134,13 @@ impl Client {
         }
         texts
     }
+}
+
+/// One more connection of a thread.
+pub fn connect(worker: &mut Worker) -> Session {
+    let id = worker.engine().next_client_id();
+    let addr = format!("127.0.0.1:{}", 1000 + id);
+    worker.connect(ConnInfo { id, addr, laddr: "127.0.0.1:6379".to_owned(), fd: 5, kind: ConnKind::Tcp })
 }
 
 fn text(bytes: &[u8]) -> String {

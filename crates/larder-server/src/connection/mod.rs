@@ -38,6 +38,8 @@ pub struct Connection {
     pub input: Input,
     /// Replies that wait to be sent.
     pub output: Output,
+    /// What of the output's memory the engine knows of, as the connection's or as not offered to the socket yet.
+    pub noted_bytes: usize,
     /// When a blocked client gives up, in `Worker::now_ms`.
     pub deadline_ms: Option<u64>,
     /// Where in the log the effects end that its output tells of: until they are on the disk it is held back.

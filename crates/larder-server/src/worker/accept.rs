@@ -115,6 +115,7 @@ impl EventLoop {
             session,
             input,
             output,
+            noted_bytes: 0,
             deadline_ms: None,
             hold: 0,
             flags,

@@ -23,6 +23,7 @@ impl EventLoop {
                 self.close(slot, connection);
                 return false;
             }
+            connection.noted_bytes = connection.output.memory();
             let flags = &mut connection.flags;
             flags.dirty = flags.writable && !flags.held && !connection.output.is_empty();
             let stays = flags.dirty;

@@ -310,9 +310,16 @@ impl EventLoop {
 
     /// Has a connection's output sent at the end of the round.
     fn mark_dirty(&mut self, slot: usize, connection: &mut Connection) {
-        if !connection.output.is_empty() && !std::mem::replace(&mut connection.flags.dirty, true) {
+        if connection.output.is_empty() {
+            return;
+        }
+        let memory = connection.output.memory();
+        if memory > connection.noted_bytes {
+            self.worker.note_unsent(memory - connection.noted_bytes);
+            connection.noted_bytes = memory;
+        }
+        if !std::mem::replace(&mut connection.flags.dirty, true) {
             self.dirty.push(slot);
-            self.worker.note_unsent(connection.output.memory());
         }
     }
 
