@@ -28,11 +28,8 @@ const KEYS_MAX: usize = 8192;
 const BYTES_MAX: usize = 1 << 20;
 /// Keys that are loaded ahead at once.
 const AHEAD: usize = 32;
-/// Bits of the number of a key.
-const SHIFT: u32 = 16;
-const MASK: u32 = (1 << SHIFT) - 1;
 
-const _: () = assert!(KEYS_MAX <= 1 << SHIFT && SHARDS <= 1 << SHIFT);
+const _: () = assert!(KEYS_MAX <= 1 << u16::BITS);
 
 /// A key to be put.
 struct StagedKey {
@@ -69,8 +66,8 @@ impl StagedKey {
 pub(super) struct Staged {
     keys: Vec<StagedKey>,
     bytes: Vec<u8>,
-    /// The order in which they are put.
-    order: Vec<u32>,
+    /// The numbers of the keys in the order in which they are put.
+    order: Vec<u16>,
 }
 
 impl Staged {
@@ -100,17 +97,19 @@ impl Staged {
 
     /// Puts all keys. Lists that want to be compressed are reported to the background.
     pub fn put(&mut self, engine: &Engine, list: &ListOptions, may_wait: &MayWait) {
-        // A shard and the number of a key there, in one word: sorted by shard, and in order within it.
-        self.order.clear();
-        self.order.extend((0..).zip(&self.keys).map(|(number, key)| (key.shard() as u32) << SHIFT | number));
-        self.order.sort_unstable();
+        let ends = self.sort();
         let mut replaced = Vec::new();
-        for run in self.order.chunk_by(|a, b| a >> SHIFT == b >> SHIFT) {
-            let mut data = engine.shards.lock_one((run[0] >> SHIFT) as usize, may_wait);
-            for numbers in run.chunks(AHEAD) {
+        let mut start = 0;
+        for (shard, end) in ends.into_iter().enumerate() {
+            let order = &self.order[std::mem::replace(&mut start, end)..end];
+            if order.is_empty() {
+                continue;
+            }
+            let mut data = engine.shards.lock_one(shard, may_wait);
+            for numbers in order.chunks(AHEAD) {
                 prefetch(&data, &self.keys, numbers);
-                for number in numbers {
-                    let key = &mut self.keys[(number & MASK) as usize];
+                for &number in numbers {
+                    let key = &mut self.keys[usize::from(number)];
                     replaced.extend(put_one(engine, list, &mut data, key, &self.bytes));
                 }
             }
@@ -120,13 +119,28 @@ impl Staged {
         self.keys.clear();
         self.bytes.clear();
     }
+
+    /// Brings the keys of each shard together, in their order. Returns where each shard's end.
+    fn sort(&mut self) -> [usize; SHARDS] {
+        let mut next = [0; SHARDS];
+        self.keys.iter().for_each(|key| next[key.shard()] += 1);
+        let mut sum = 0;
+        next.iter_mut().for_each(|place| sum += std::mem::replace(place, sum));
+        self.order.resize(self.keys.len(), 0);
+        for (number, key) in (0..).zip(&self.keys) {
+            let place = &mut next[key.shard()];
+            self.order[*place] = number;
+            *place += 1;
+        }
+        next
+    }
 }
 
 /// First the segments, all at once; when they have arrived, the entries in them.
-fn prefetch(data: &ShardData, keys: &[StagedKey], numbers: &[u32]) {
+fn prefetch(data: &ShardData, keys: &[StagedKey], numbers: &[u16]) {
     for step in [Table::prefetch, Table::prefetch_entry] {
-        for number in numbers {
-            let key = &keys[(number & MASK) as usize];
+        for &number in numbers {
+            let key = &keys[usize::from(number)];
             if let Some(table) = data.table(key.db as usize) {
                 step(table, key.hash);
             }

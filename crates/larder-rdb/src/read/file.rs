@@ -252,8 +252,15 @@ impl<R: Read> FileReader<R> {
     /// A key, and what stands before it. After an error there may be bytes too many in the batch.
     fn key(&mut self, first: u8, batch: &mut RawKeys) -> Result<()> {
         batch.bytes.push(first);
+        let ready = self.input.get_mut().fill_buf()?;
+        if let Some(len) = len_of_key(ready, first, self.version) {
+            batch.bytes.extend_from_slice(&ready[..len]);
+            self.input.get_mut().consume(len);
+            batch.ends.push(batch.bytes.len());
+            return Ok(());
+        }
         self.input.get_mut().start_record(std::mem::take(&mut batch.bytes));
-        let skimmed = self.skim_key(first);
+        let skimmed = skim_key(&mut self.input, first, self.version);
         batch.bytes = self.input.get_mut().end_record();
         let (kind, is_skimmed) = skimmed?;
         if !is_skimmed {
@@ -261,18 +268,6 @@ impl<R: Read> FileReader<R> {
         }
         batch.ends.push(batch.bytes.len());
         Ok(())
-    }
-
-    /// Passes over a key, and over its value unless that must be read to find its end. Returns the type of the value, and
-    /// whether it was passed.
-    fn skim_key(&mut self, first: u8) -> Result<(u8, bool)> {
-        let kind = Head::read(&mut self.input, first)?.kind;
-        self.input.skip_string()?;
-        // The later formats of Redis give other meanings to type numbers of Valkey's.
-        if kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&self.version) {
-            return Err(Error::Version(self.version));
-        }
-        Ok((kind, skim(&mut self.input, kind)?))
     }
 
     /// Data that a module left beside the keys: skipped when it says nothing, an error when something would be lost.
@@ -297,6 +292,27 @@ impl<R: Read> FileReader<R> {
         // Zero says that the writer did not compute it.
         if self.verify && stored != 0 && stored != expected { Err(Error::Checksum) } else { Ok(()) }
     }
+}
+
+/// Passes over a key after its first byte, and over its value unless that must be read to find its end. Returns the type of the value, and
+/// whether it was passed.
+#[inline]
+fn skim_key(input: &mut Input<impl BufRead>, first: u8, version: u32) -> Result<(u8, bool)> {
+    let kind = Head::read(input, first)?.kind;
+    input.skip_string()?;
+    // The later formats of Redis give other meanings to type numbers of Valkey's.
+    if kind > kind::SHARED_MAX && FOREIGN_VERSIONS.contains(&version) {
+        return Err(Error::Version(version));
+    }
+    Ok((kind, skim(input, kind)?))
+}
+
+/// How many bytes a key and its value take after the first one, if they are sound, all there, and the end can be found without making the value:
+/// so it is for nearly all, as what has been read of a file is longer than nearly all values.
+fn len_of_key(bytes: &[u8], first: u8, version: u32) -> Option<usize> {
+    let mut input = Input::new(bytes);
+    let (_, is_skimmed) = skim_key(&mut input, first, version).ok()?;
+    is_skimmed.then(|| bytes.len() - input.into_inner().len())
 }
 
 /// The version. Files of Redis have those below Valkey's first.
