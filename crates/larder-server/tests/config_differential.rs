@@ -54,7 +54,7 @@ fn every_option_with_its_default() {
 
 #[test]
 fn values_and_errors_of_config_set() {
-    const VALUES: [&str; 27] = [
+    const VALUES: [&str; 34] = [
         "",
         "yes",
         "No",
@@ -65,6 +65,11 @@ fn values_and_errors_of_config_set() {
         "+1",
         "2147483648",
         "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "18446744073709551615kb",
+        "17179869184gb",
+        "99999999999999999999999",
         "1x",
         "1kb",
         "2G",
@@ -77,6 +82,8 @@ fn values_and_errors_of_config_set() {
         "1 2",
         "1 2 3",
         "normal 1mb 2 3",
+        "normal 1mb 2 2147483647",
+        "normal 1mb 2 2147483648",
         "99.9",
         "KEA",
         "a/b",

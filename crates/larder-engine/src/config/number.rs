@@ -52,8 +52,7 @@ pub(super) fn memory_with_unit(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// `1gb`, `64m`, `100`: digits (none are 0) and a unit. Saturates where C's `strtoull` does, wraps where Redis
-/// multiplies.
+/// `1gb`, `64m`, `100`: digits (none are 0) and a unit. A number of 64 bits, which wraps where Redis multiplies.
 pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits >= 128 {
@@ -69,7 +68,7 @@ pub(crate) fn parse_memory(text: &str) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    let number = if digits == 0 { 0 } else { text[..digits].parse().unwrap_or(u64::MAX) };
+    let number = if digits == 0 { 0 } else { text[..digits].parse().ok()? };
     Some(u64::wrapping_mul(number, factor))
 }
 
@@ -90,8 +89,12 @@ fn parse_unit(text: &str, unit: Unit) -> Result<i128, OptionError> {
     let parsed = match unit {
         Unit::Plain => parse_plain(text).map(i128::from),
         Unit::MemoryOrNone if text == "-1" => Some(-1),
-        Unit::Memory | Unit::MemoryOrNone => parse_memory(text).map(i128::from),
-        Unit::MemoryOrPercent => parse_memory(text).map(i128::from).or_else(|| parse_percent(text)),
+        Unit::Memory => parse_memory(text).map(i128::from),
+        // As in Valkey a number whose highest bit is set is negative.
+        Unit::MemoryOrNone => parse_memory(text).map(|bytes| i128::from(bytes as i64)),
+        Unit::MemoryOrPercent => {
+            parse_memory(text).map(|bytes| i128::from(bytes as i64)).or_else(|| parse_percent(text))
+        }
         Unit::Octal => i64::from_str_radix(text, 8).ok().map(i128::from),
     };
     parsed.ok_or_else(|| misread(unit))

@@ -104,7 +104,7 @@ fn one_limit(args: &[&str]) -> Option<[u64; 3]> {
     Some([
         number::parse_memory(args.first()?)?,
         number::parse_memory(args.get(1)?)?,
-        u64::try_from(seconds).ok()?,
+        u64::try_from(seconds).ok().filter(|&seconds| seconds <= i32::MAX as u64)?,
     ])
 }
 
