@@ -109,6 +109,10 @@ fn acknowledged_writes_are_not_lost() {
         let [a, b] =
             [first, second].map(|kind| Node::start(kind, if kind == Kind::Larder { threads } else { &[] }));
         join(&[&a, &b]);
+        // A disk that is busy for seconds, while a node writes down who has the slots, is no reason to give up.
+        for node in [&a, &b] {
+            node.must("CONFIG SET cluster-manual-failover-timeout 60000");
+        }
         let tags: Vec<String> =
             (0..40).map(|number| tag(&format!("w{number}"), |slot| slot < 4000)).collect();
         let (stops, written) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -133,13 +137,14 @@ fn acknowledged_writes_are_not_lost() {
                     })
                 })
                 .collect();
+            let stop = Stop(&stops);
             for round in 0..4 {
                 until("there is something to move", || written.load(Relaxed) > 30 * (round + 1));
                 let (from, to) = if round % 2 == 0 { (&a, &b) } else { (&b, &a) };
                 migrate(from, to, 0, 4000);
                 until("the source has deleted them", || from.ask("DBSIZE") == "0");
             }
-            stops.store(true, Relaxed);
+            drop(stop);
             writers.into_iter().map(|writer| writer.join().expect("it has not panicked")).collect()
         });
         for (writer, counts) in counts.iter().enumerate() {
@@ -150,6 +155,15 @@ fn acknowledged_writes_are_not_lost() {
                 assert_eq!(list.items().iter().map(Value::text).collect::<Vec<_>>(), expected);
             }
         }
+    }
+}
+
+/// Ends what looks at it, also when a test fails: else that would be waited for, forever.
+pub struct Stop<'s>(pub &'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

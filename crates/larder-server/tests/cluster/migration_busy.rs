@@ -1,7 +1,7 @@
 //! Migrations beside what makes them hard: a slot with so many keys that it is read in pieces, commands on several keys of it, pauses of clients,
 //! one migration right after another.
 
-use crate::migration::{migrate, newest};
+use crate::migration::{Stop, migrate, newest};
 use crate::node::{Node, join, routed, tag, text, until};
 use fastrand::Rng;
 use larder_testkit::{Client, Kind, Value};
@@ -29,15 +29,6 @@ impl<'n> Follower<'n> {
             let node = self.nodes.iter().find(|node| node.port().to_string() == port).expect("one of both");
             self.client = node.client();
         }
-    }
-}
-
-/// Ends the writers, whatever becomes of the test.
-struct Stop<'s>(&'s AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
     }
 }
 
