@@ -1,7 +1,7 @@
 //! Scripts beside other clients: nothing is seen half done, whatever keys they touch; those that take too long can be
 //! ended, and everybody is told meanwhile.
 
-use larder_testkit::{Client, Server, Value, full_run};
+use larder_testkit::{Client, Kind, Server, Value, full_run};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -397,4 +397,89 @@ fn no_two_scripts_draw_the_same_numbers() {
     };
     let expected = draw(&Server::valkey(&[]));
     with_threads(&[], |server| assert_eq!(draw(server), expected));
+}
+
+/// Scripts that say of themselves what they need, and some that say nothing.
+const DECLARED: &[&str] = &[
+    "return 1",
+    "#!lua\nreturn 1",
+    "#!lua flags=no-writes\nreturn 1",
+    "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], 'v')",
+    "#!lua flags=allow-stale\nreturn 1",
+    "#!lua flags=allow-stale,no-writes\nreturn redis.call('GET', KEYS[1])",
+    "#!lua flags=allow-stale,no-writes\nreturn redis.call('ECHO', 'x')",
+    "#!lua\nreturn redis.call('SET', KEYS[1], 'v')",
+    "#!lua flags=no-writes\nreturn redis.call('SET', KEYS[1], 'v')",
+    "#!lua flags=no-writes\nreturn redis.call('DEL', KEYS[1])",
+    "return redis.call('SET', KEYS[1], 'v')",
+    "#!lua flags=unknown\nreturn 1",
+];
+
+const LIBRARY: &str = "#!lua name=l
+    redis.register_function('any', function() return 1 end)
+    redis.register_function{function_name='reads', callback=function() return 1 end, flags={'no-writes'}}
+    redis.register_function{function_name='oom', callback=function() return 1 end, flags={'allow-oom'}}
+    redis.register_function{function_name='stale', callback=function() return 1 end, flags={'no-writes', 'allow-stale'}}";
+
+/// All that runs scripts, directly and in transactions: what a script says is asked before it runs, when it is queued, and by EXEC of all that is
+/// queued, so that no transaction is done by half. In every state that refuses something, as in Valkey.
+#[test]
+fn what_scripts_say_is_asked_before_they_run() {
+    let all = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &["--maxmemory-policy", "noeviction"]);
+        let (mut client, mut other) = (server.client(), server.client());
+        let mut calls: Vec<Vec<String>> = Vec::new();
+        for script in DECLARED {
+            let sha = client.cmd(&["SCRIPT", "LOAD", script]);
+            for name in ["EVAL", "EVAL_RO"] {
+                calls.push([name, script, "1", "k"].map(str::to_owned).to_vec());
+            }
+            if !sha.is_error() {
+                calls.push(["EVALSHA", &sha.text(), "1", "k"].map(str::to_owned).to_vec());
+            }
+        }
+        client.cmd(&["FUNCTION", "LOAD", LIBRARY]);
+        for function in ["any", "reads", "oom", "stale", "none"] {
+            calls.extend(["FCALL", "FCALL_RO"].map(|name| [name, function, "0"].map(str::to_owned).to_vec()));
+        }
+        // In a transaction all is queued before the state begins, or after that.
+        let states = [
+            ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+            ("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"),
+            ("CONFIG SET replica-serve-stale-data no", "CONFIG SET replica-serve-stale-data yes"),
+        ];
+        let mut seen = Vec::new();
+        for (begin, end) in states {
+            if begin.contains("stale") {
+                client.ask("REPLICAOF 127.0.0.1 1");
+                client.ask("CONFIG SET replica-read-only no");
+            }
+            for call in &calls {
+                for queues_before in [None, Some(true), Some(false)] {
+                    let mut replies = Vec::new();
+                    if queues_before != Some(true) {
+                        other.ask(begin);
+                    }
+                    match queues_before {
+                        None => replies.push(client.cmd(call).to_string()),
+                        Some(before) => {
+                            replies.push(client.ask("MULTI").to_string());
+                            replies.push(client.ask("DEL a").to_string());
+                            replies.push(client.cmd(call).to_string());
+                            if before {
+                                other.ask(begin);
+                            }
+                            replies.push(client.ask("EXEC").to_string());
+                        }
+                    }
+                    other.ask(end);
+                    seen.push(format!("{begin}: {call:?}, queued before: {queues_before:?}: {replies:?}"));
+                }
+            }
+        }
+        seen
+    });
+    let [larder, valkey] = all;
+    let differ: Vec<_> = larder.iter().zip(&valkey).filter(|(ours, theirs)| ours != theirs).collect();
+    assert!(differ.is_empty(), "{} of {}: {differ:#?}", differ.len(), larder.len());
 }

@@ -5,8 +5,7 @@ use crate::clients::session::Session;
 use crate::cluster::migration::SharedSlots;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::scripts::Scripts;
-use crate::scripts::cache::digest;
-use crate::scripts::header::{ScriptFlags, of_script};
+use crate::scripts::declared::flags_of;
 use larder_cluster::{SlotSet, key_slot};
 use larder_resp::Args;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -118,34 +117,11 @@ impl Pause {
     }
 }
 
-/// Whether a command may change something, or has others do it; EXEC, if one of its queue may.
+/// Whether a command may change something, or has others do it; EXEC, if one of its queue may. A script that says of itself that it only reads is
+/// taken at its word: it will be held to it.
 pub(crate) fn may_write(scripts: &Scripts, session: &Session, command: &Command, args: Args<'_>) -> bool {
-    writes(scripts, command, args)
-        || command.scope == Scope::Exec && session.multi.as_ref().is_some_and(|queue| queue.writes)
-}
-
-/// The same for a single command. A script that says of itself that it only reads is taken at its word: it will be held
-/// to it.
-pub(crate) fn writes(scripts: &Scripts, command: &Command, args: Args<'_>) -> bool {
-    let may = command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0;
-    may && !(command.scope == Scope::Script && says_it_only_reads(scripts, command, args))
-}
-
-/// Whether what EVAL, EVALSHA or FCALL would run declares that it does not write.
-fn says_it_only_reads(scripts: &Scripts, command: &Command, args: Args<'_>) -> bool {
-    declared_flags(scripts, command, args).is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES))
-}
-
-/// What EVAL, EVALSHA or FCALL would run says of itself, if it does.
-pub(crate) fn declared_flags(scripts: &Scripts, command: &Command, args: Args<'_>) -> Option<ScriptFlags> {
-    let arg = args.get(1).filter(|_| command.scope == Scope::Script)?;
-    match command.name {
-        "eval" => of_script(arg).ok().and_then(|(flags, _)| flags),
-        "evalsha" => digest(arg).and_then(|sha| scripts.find(&sha)?.flags),
-        "fcall" => {
-            let libraries = scripts.libraries();
-            libraries.function(arg).map(|(library, at)| library.functions[*at].flags)
-        }
-        _ => None,
-    }
+    const MAY: u32 = flags::WRITE | flags::MAY_REPLICATE;
+    flags_of(scripts, command, args) & MAY != 0
+        || command.scope == Scope::Exec
+            && session.multi.as_ref().is_some_and(|queue| queue.flags() & MAY != 0)
 }

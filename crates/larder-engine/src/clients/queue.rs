@@ -14,9 +14,12 @@ pub struct Queue {
     pub(crate) commands: Vec<(Found, OwnedArgs)>,
     /// A command was refused: EXEC will refuse as well.
     pub(crate) poisoned: bool,
-    /// A command writes, or has others do it: scripts that do not say otherwise, messages.
-    pub(crate) writes: bool,
+    /// All flags that any command has, and those that any lacks.
+    flags: u32,
+    lacking: u32,
     pub(crate) bytes: usize,
+    /// Bytes of the arguments alone.
+    argument_bytes: usize,
 }
 
 impl Queue {
@@ -30,19 +33,38 @@ impl Queue {
         self.commands.iter().any(|(found, _)| is(found.command))
     }
 
+    /// Adds a command, of which these flags hold as it is called.
+    pub(crate) fn push(&mut self, found: Found, args: OwnedArgs, flags: u32) {
+        self.flags |= flags;
+        self.lacking |= !flags;
+        self.bytes += args.heap_bytes();
+        self.argument_bytes += args.as_args().iter().map(<[u8]>::len).sum::<usize>();
+        self.commands.push((found, args));
+    }
+
+    /// The flags that any command has.
+    pub(crate) fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// Bytes of all arguments.
+    pub(crate) fn argument_bytes(&self) -> usize {
+        self.argument_bytes
+    }
+
     /// Whether all commands may run on a replica without a link, when `replica-serve-stale-data` says no.
     pub(crate) fn all_while_stale(&self) -> bool {
-        self.commands.iter().all(|(found, _)| found.command.has(flags::STALE))
+        self.lacking & flags::STALE == 0
     }
 
     /// Whether any command writes.
     pub(crate) fn has_writes(&self) -> bool {
-        self.commands.iter().any(|(found, _)| found.command.has(flags::WRITE))
+        self.flags & flags::WRITE != 0
     }
 
     /// Whether any command may need memory.
     pub(crate) fn needs_room(&self) -> bool {
-        self.commands.iter().any(|(found, _)| found.command.has(flags::DENYOOM))
+        self.flags & flags::DENYOOM != 0
     }
 }
 

@@ -22,28 +22,25 @@ const SNAPSHOT_ERROR: CommandError = CommandError::Fixed(
 
 const READ_ONLY_ERROR: CommandError =
     CommandError::Fixed("READONLY You can't write against a read only replica.");
-const STALE_ERROR: CommandError =
+pub(crate) const STALE_ERROR: CommandError =
     CommandError::Fixed("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
 const REPLICAS_ERROR: CommandError = CommandError::Fixed("NOREPLICAS Not enough good replicas to write.");
 
-/// Refuses what must not be done now.
+/// Refuses what must not be done now. `flags` hold of the command as it is called.
 #[cold]
-pub(crate) fn check(engine: &Engine, session: &Session, command: &Command) -> CommandResult {
+pub(crate) fn check(engine: &Engine, session: &Session, command: &Command, flags: u32) -> CommandResult {
     if session.replays {
         return Ok(());
     }
     // EXEC stands for what it runs.
     let queued = session.multi.as_ref().filter(|_| command.name == "exec");
-    match command.name {
-        _ if command.has(flags::WRITE) => check_writes(engine, session)?,
-        "ping" => check_disk(engine)?,
-        "exec" if engine.gate.is_read_only() && queued.is_some_and(|queue| queue.has_writes()) => {
-            return Err(READ_ONLY_ERROR);
-        }
-        _ => {}
+    if flags & flags::WRITE != 0 || queued.is_some_and(|queue| queue.has_writes()) {
+        check_writes(engine, session)?;
+    } else if command.name == "ping" {
+        check_disk(engine)?;
     }
     if engine.gate.is_stale()
-        && (!command.has(flags::STALE) || queued.is_some_and(|queue| !queue.all_while_stale()))
+        && (flags & flags::STALE == 0 || queued.is_some_and(|queue| !queue.all_while_stale()))
     {
         return Err(STALE_ERROR);
     }

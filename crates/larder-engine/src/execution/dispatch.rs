@@ -25,6 +25,7 @@ use crate::keyspace::hash::slot_of;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::Unlocked;
+use crate::scripts::declared::flags_of;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
@@ -74,8 +75,7 @@ fn execute_with(
             return admission::wait_for_pause(session, found);
         }
         Ok(found) if transaction::queues(session, found) => {
-            let writes = pause::writes(&engine.scripts, found.command, args);
-            transaction::queue(session, found, args, writes);
+            transaction::queue(session, found, args, flags_of(&engine.scripts, found.command, args));
             out.extend_from_slice(b"+QUEUED\r\n");
             if slot_stats::is_on(engine) {
                 slot_stats::note_queued(worker, found, args);
@@ -152,7 +152,7 @@ fn admit(
     };
     let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
     check(engine, worker, session, found, args)
-        .and_then(|()| super::memory::before_command(engine, worker, session, found))
+        .and_then(|()| super::memory::before_command(engine, worker, session, found, args))
         .map_err(|error| match login::is_nobodys(session) {
             true => Refusal::Hangup,
             false => Refusal::Error { error, found: Some(found) },
@@ -251,7 +251,7 @@ fn check_closely(
         if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) && !session.replays {
             return Err(engine.scripts.running.busy_error());
         }
-        admission::check(engine, session, command)?;
+        admission::check(engine, session, command, flags_of(&engine.scripts, command, args))?;
     }
     if command.has(flags::NO_MULTI) && transaction::queues(session, found) {
         return Err(CommandError::text(format!(
@@ -317,14 +317,15 @@ fn refuse(
     if session.replays {
         super::replay::note_failure(engine, session, *found, error);
     }
-    count_refusal(engine, worker, *found, error);
     let is_exec = found.is_some_and(|found| found.command.name == "exec");
-    let mut reply = Reply::new(out, session.protocol);
     if is_exec && session.multi.is_some() {
         transaction::forget(engine, session);
-        reply.error(&error.aborting());
+        let aborting = CommandError::Text(error.aborting());
+        count_refusal(engine, worker, *found, &aborting);
+        Reply::new(out, session.protocol).error(&aborting.wire());
     } else {
-        reply.error(&error.wire());
+        count_refusal(engine, worker, *found, error);
+        Reply::new(out, session.protocol).error(&error.wire());
     }
     Flow::Next
 }

@@ -8,6 +8,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::eviction::{Outcome, Turn};
 use crate::host::LogLevel;
 use crate::keyspace::locks::assert_no_shard_is_held;
+use crate::scripts::declared::flags_of;
+use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -34,6 +36,7 @@ pub(crate) fn before_command(
     worker: &mut WorkerState,
     session: &Session,
     found: Found,
+    args: Args<'_>,
 ) -> CommandResult {
     if engine.config.hot.maxmemory.load(Relaxed) == 0 {
         worker.evictor.is_out_of_memory = false;
@@ -41,22 +44,22 @@ pub(crate) fn before_command(
     }
     // While a script takes its time nothing may wait for a shard: this thread may be the one that runs it.
     if session.replays && session.import.is_none() || engine.gate.is_busy() || engine.ignores_maxmemory() {
+        worker.evictor.is_out_of_memory = false;
         return Ok(());
     }
     let room = make_room(engine, worker);
     worker.evictor.is_out_of_memory = room.is_err();
     match room {
-        Err(error) if needs_room(session, found.command) => Err(error),
+        Err(error) if needs_room(engine, session, found.command, args) => Err(error),
         _ => Ok(()),
     }
 }
 
 #[cold]
-fn needs_room(session: &Session, command: &Command) -> bool {
-    let Some(queue) = &session.multi else { return command.has(flags::DENYOOM) };
-    match command.name {
-        "exec" => queue.needs_room(),
-        _ => command.has(flags::DENYOOM),
+fn needs_room(engine: &Engine, session: &Session, command: &Command, args: Args<'_>) -> bool {
+    match &session.multi {
+        Some(queue) if command.name == "exec" => queue.needs_room(),
+        _ => flags_of(&engine.scripts, command, args) & flags::DENYOOM != 0,
     }
 }
 

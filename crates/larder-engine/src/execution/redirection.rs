@@ -12,7 +12,6 @@
 //!
 //! Tested by `tests/cluster/redirects.rs` of the server: commands times states of a slot, beside Valkey.
 
-use crate::clients::pause::declared_flags;
 use crate::clients::queue::Queue;
 use crate::clients::session::{Session, client_flags};
 use crate::cluster::migration::Migration;
@@ -24,7 +23,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::{due_at, is_due};
 use crate::keyspace::locks::Held;
 use crate::keyspace::shard::ShardData;
-use crate::scripts::header::ScriptFlags;
+use crate::scripts::declared::flags_of;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_cluster::{MapNode, SlotMap, Viewer, key_slot};
@@ -221,10 +220,7 @@ impl<'r> Request<'r> {
 
     /// Whether it changes something. A script that says what it does is taken at its word, and one that says nothing for one that reads.
     fn writes(&self, engine: &Engine) -> bool {
-        let command = self.found.command;
-        let declared = declared_flags(&engine.scripts, command, self.args);
-        command.has(flags::WRITE)
-            || declared.is_some_and(|flags| !flags.has(ScriptFlags::NO_WRITES))
+        flags_of(&engine.scripts, self.found.command, self.args) & flags::WRITE != 0
             || self.queue.is_some_and(Queue::has_writes)
     }
 

@@ -16,13 +16,10 @@ pub(crate) fn queues(session: &Session, found: Found) -> bool {
     session.multi.is_some() && (found.parent.is_some() || !is_own(found))
 }
 
-/// Puts a command into the queue; `writes`: as [`crate::clients::pause::writes`] says.
-pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, writes: bool) {
+/// Puts a command into the queue, of which these flags hold as it is called.
+pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: u32) {
     let Some(queue) = &mut session.multi else { return };
-    queue.writes |= writes;
-    let owned = args.to_owned();
-    queue.bytes += owned.heap_bytes();
-    queue.commands.push((found, owned));
+    queue.push(found, args.to_owned(), flags);
     session.shared.multi.store(queue.commands.len() as i32, Relaxed);
     session.shared.multi_bytes.store(queue.bytes.min(u32::MAX as usize) as u32, Relaxed);
 }

@@ -14,10 +14,10 @@ use crate::context::Context;
 use crate::context::beside::Received;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::authorization;
+use crate::execution::admission::STALE_ERROR;
 use crate::execution::command_log::Executed;
 use crate::execution::memory::OUT_OF_MEMORY;
-use crate::execution::{dispatch, locking, lookup, redirection};
+use crate::execution::{admission, authorization, dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
 use crate::keyspace::locks::{Held, aside};
 use crate::scripts::Script;
@@ -99,7 +99,12 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
 
 /// Checks what a script says of itself. Whether it may only read.
 fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bool> {
-    let Some(flags) = invocation.program.flags() else { return Ok(invocation.read_only) };
+    let declared = invocation.program.flags();
+    let is_stale = context.engine.gate.is_stale() && !context.session.replays;
+    if is_stale && !declared.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_STALE)) {
+        return Err(STALE_ERROR);
+    }
+    let Some(flags) = declared else { return Ok(invocation.read_only) };
     let read_only = flags.has(ScriptFlags::NO_WRITES);
     if flags.has(ScriptFlags::NO_CLUSTER) && context.engine.cluster.is_on() && !context.session.replays {
         return Err(CommandError::Fixed("ERR Can not run script on cluster, 'no-cluster' flag is set."));
@@ -112,7 +117,7 @@ fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bo
         return Err(OUT_OF_MEMORY);
     }
     if !read_only && engine.gate.is_shut() {
-        crate::execution::admission::check_writes(engine, context.session)?;
+        admission::check_writes(engine, context.session)?;
     }
     Ok(read_only)
 }
@@ -270,20 +275,23 @@ impl Run<'_, '_> {
         if command.has(flags::NOSCRIPT) && !is_lax {
             return Err(NOT_FROM_SCRIPTS);
         }
+        if engine.gate.is_stale() && !command.has(flags::STALE) && !self.context.session.replays {
+            return Err(CommandError::Fixed("ERR Can not execute the command on a stale replica"));
+        }
         authorization::check(engine, self.context.session, found, args, acl::Origin::Lua)
             .map_err(|denial| denial.script_refusal(self.context.session.access.user().name(), found))?;
-        if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
-            return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
-        }
-        if engine.gate.is_shut() {
-            crate::execution::admission::check(engine, self.context.session, command)?;
-        }
         // One that has begun to write goes on: half of it would be worse.
         if command.has(flags::DENYOOM) && self.context.worker.evictor.is_out_of_memory && !self.has_written {
             let flags = self.invocation.program.flags().unwrap_or_default();
             if !flags.has(ScriptFlags::ALLOW_OOM) {
                 return Err(OUT_OF_MEMORY);
             }
+        }
+        if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
+            return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
+        }
+        if engine.gate.is_shut() {
+            admission::check(engine, self.context.session, command, command.flags)?;
         }
         if command.has(flags::WRITE) && !self.has_written {
             if !engine.scripts.running.set_written() {

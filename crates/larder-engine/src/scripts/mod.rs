@@ -1,6 +1,7 @@
 //! Scripts and libraries of functions as they are kept, and the one that runs.
 
 pub(crate) mod cache;
+pub(crate) mod declared;
 pub(crate) mod header;
 pub(crate) mod library;
 pub(crate) mod running;
