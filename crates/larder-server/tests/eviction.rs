@@ -324,6 +324,45 @@ fn replies_after_half_sent_ones_evict_no_keys() {
     assert!(number(&mut client, "evicted_clients") > 0);
 }
 
+/// A monitor that does not read is closed as others are, and not they in its place.
+#[test]
+fn monitors_are_closed_too() {
+    for threads in ["1", "4"] {
+        let server = Server::larder(&["--threads", threads, "--maxmemory-clients", "5mb"]);
+        let (mut client, mut monitor) = (server.client(), server.client());
+        assert_eq!(monitor.ask("MONITOR").text(), "OK");
+        let mut bystander = server.client();
+        let line = format!("ECHO {}", "x".repeat(100 << 10));
+        for _ in 0..300 {
+            client.ask(&line);
+            assert_eq!(bystander.ask("PING").text(), "PONG");
+        }
+        wait_until("the monitor to be closed", || number(&mut client, "evicted_clients") > 0);
+        assert_eq!(number(&mut client, "evicted_clients"), 1);
+    }
+}
+
+/// Connections that may not be closed hold more than all may: everybody else is, but not before the first command was answered.
+#[test]
+fn the_first_command_is_answered_whatever_others_hold() {
+    for threads in ["1", "4"] {
+        let server = Server::larder(&["--threads", threads, "--maxmemory-clients", "1mb"]);
+        let mut holder = server.client();
+        assert_eq!(holder.ask("CLIENT NO-EVICT ON").text(), "OK");
+        holder.cmd(&["SET", "k", &"v".repeat(1 << 20)]);
+        holder.send_raw(&b"GET k\r\n".repeat(30)).unwrap();
+        let mut watcher = server.client();
+        watcher.ask("CLIENT NO-EVICT ON");
+        let held = |client: &mut Client| client.ask("CLIENT LIST").text().contains("cmd=get");
+        wait_until("replies to wait", || held(&mut watcher));
+        for _ in 0..30 {
+            assert_eq!(server.client().ask("PING").text(), "PONG", "{threads} threads");
+        }
+        assert_eq!(server.client().ask("CONFIG SET maxmemory-clients 0").text(), "OK");
+        assert_eq!(number(&mut watcher, "evicted_keys"), 0);
+    }
+}
+
 /// All of a limit that is greater than any sum.
 #[test]
 fn a_share_of_an_enormous_limit_closes_nobody() {

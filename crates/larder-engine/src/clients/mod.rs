@@ -9,4 +9,5 @@ pub(crate) mod queue;
 pub(crate) mod registrations;
 pub(crate) mod registry;
 pub(crate) mod session;
+pub(crate) mod sums;
 pub(crate) mod tracking;

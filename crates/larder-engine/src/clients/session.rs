@@ -2,8 +2,8 @@
 
 use crate::acl::{Acl, User};
 use crate::clients::access::Access;
-use crate::clients::memory::Counted;
 use crate::clients::queue::{Queue, Watched};
+use crate::clients::sums::Counted;
 use crate::cluster::migration::Migration;
 use crate::command::spec::Found;
 use crate::keyspace::waiting::Waiter;
@@ -398,6 +398,11 @@ impl Session {
     /// Whether nothing is known of the client: it has to authenticate, and never has.
     pub fn is_stranger(&self) -> bool {
         !self.authenticated && !self.was_in
+    }
+
+    /// Bytes of the arguments that wait for EXEC.
+    pub fn queued_bytes(&self) -> usize {
+        self.multi.as_ref().map_or(0, |queue| queue.argument_bytes())
     }
 
     /// Whether its next script is debugged.

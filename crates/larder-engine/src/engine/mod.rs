@@ -10,10 +10,10 @@ mod users;
 
 use crate::acl::Acl;
 use crate::aof::log::AppendLog;
-use crate::clients::memory::ClientMemory;
 use crate::clients::pause::Pause;
 use crate::clients::registrations::StaleRegistrations;
 use crate::clients::registry::Clients;
+use crate::clients::sums::ClientMemory;
 use crate::cluster::ClusterState;
 use crate::command::names::Names;
 use crate::config::Config;

@@ -44,7 +44,7 @@ impl Engine {
 
     #[cold]
     fn recount(&self, client: &ClientShared) {
-        self.client_memory.count(&client.counted, client.memory());
+        self.client_memory.count(&client.counted, client.limited_memory());
     }
 
     /// The connection is gone.
@@ -72,7 +72,7 @@ impl Engine {
     pub(crate) fn limit_clients(&self) -> bool {
         let limit = self.client_limit();
         if let Some(limit) = limit
-            && self.client_memory.staying() > limit as i64
+            && self.client_memory.staying() >= limit as i64
         {
             self.evict_clients(limit);
         }
@@ -101,7 +101,9 @@ impl Engine {
         candidates.sort_by_cached_key(|client| std::cmp::Reverse(client.counted.staying()));
         let mut chosen = Vec::new();
         for client in candidates {
-            if left <= limit {
+            // One that has not been counted yet, as it has just come, has its first commands executed: else nobody could change a limit that
+            // connections exceed which may not be closed.
+            if left < limit || client.counted.staying() == 0 {
                 break;
             }
             if let Some(bytes) = self.client_memory.let_go(&client.counted) {

@@ -13,13 +13,16 @@ use larder_resp::OwnedArgs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+/// Is shown a line of the log.
+pub type OnLog = Box<dyn FnMut(&str) + Send>;
+
 /// A process that has no files and no sockets.
 #[derive(Default)]
 pub struct TestHost {
     /// Bytes of memory that are said to be in use.
     pub used: AtomicU64,
     /// Is called with each line of the log.
-    pub on_log: Mutex<Option<Box<dyn FnMut(&str) + Send>>>,
+    pub on_log: Mutex<Option<OnLog>>,
 }
 
 impl ConfigHost for TestHost {
