@@ -383,6 +383,7 @@ impl Worker {
         crate::clients::tracking::turn_off(&self.engine.trackers, &mut session);
         if let Some(replica) = session.replica.take() {
             self.engine.remove_replica(&replica);
+            self.engine.append_log.trim_stream(|| self.state.evictor.note_growth(&self.engine));
         }
         self.engine.clients.remove(&session.shared);
         self.engine.uncount_client(&session.shared);

@@ -54,6 +54,8 @@ pub struct AppendLog {
     end: AtomicU64,
     /// Bytes of the buffers.
     buffers: AtomicU64,
+    /// Bytes of the stream beyond its backlog.
+    beyond_backlog: AtomicU64,
     synced: AtomicU64,
     wants_sync: AtomicBool,
 }
@@ -129,8 +131,14 @@ impl AppendLog {
         self.buffers.load(Ordering::Relaxed)
     }
 
+    /// Bytes of memory of the stream that are kept for replicas alone, beyond the backlog: they are not counted against `maxmemory`.
+    pub(crate) fn beyond_backlog(&self) -> u64 {
+        self.beyond_backlog.load(Ordering::Relaxed)
+    }
+
     fn note_buffers(&self, inner: &Inner) {
         self.buffers.store((inner.bytes.capacity() + inner.writing_bytes) as u64, Ordering::Relaxed);
+        self.beyond_backlog.store(inner.stream.beyond_backlog(), Ordering::Relaxed);
     }
 
     /// Position up to which everything is safe on the disk.
@@ -286,6 +294,22 @@ impl AppendLog {
     /// `repl-backlog-size`.
     pub(crate) fn set_backlog_size(&self, bytes: u64) {
         self.inner.lock().stream.set_limit(bytes);
+    }
+
+    /// Frees what of the stream nobody needs any more, piece by piece; `freed` is called after each, to make known that there is more room: it does
+    /// not count as the replicas' any more.
+    pub(crate) fn trim_stream(&self, mut freed: impl FnMut()) {
+        loop {
+            let mut inner = self.inner.lock();
+            let gone = inner.stream.trim();
+            self.note_buffers(&inner);
+            drop(inner);
+            if gone.is_empty() {
+                return;
+            }
+            drop(gone);
+            freed();
+        }
     }
 
     /// Position of the end of the stream.

@@ -7,8 +7,9 @@
 //!
 //! A position counts the bytes before it, so the protocol's offset of the byte at position p is p + 1, and an offset that says how
 //! much there is equals the position of the end. All blocks but the last are full: a byte is found by a division. A replica is a cursor, and
-//! takes no memory of its own. The oldest block goes when `limit` bytes are there without it and no replica still has to get it:
-//! that is looked at when a block is begun, so there may be up to two blocks more than the limit.
+//! takes no memory of its own. The oldest block goes when `limit` bytes are there without it and no replica still has to get it: that is
+//! looked at when a block is begun, so there may be up to two blocks more than the limit, and [some more](BLOCKS_AT_ONCE) for a while when a
+//! replica has taken much at once or is gone; the timer sees to these.
 //!
 //! Appending: O(bytes), and once a block O(replicas). Reading: O(bytes). The log's mutex guards all of it.
 
@@ -20,6 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 16 << 10;
+/// Blocks that go at once: freeing a gigabyte of them would hold up all who append.
+const BLOCKS_AT_ONCE: usize = 64;
 /// A backlog keeps at least this many bytes, whatever `repl-backlog-size` says.
 const LIMIT_MIN: u64 = 16 << 10;
 
@@ -135,7 +138,7 @@ impl Stream {
     pub(super) fn append(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.blocks.back().is_none_or(|block| block.len() == BLOCK_BYTES) {
-                self.trim();
+                drop(self.trim());
                 self.blocks.push_back(Vec::with_capacity(BLOCK_BYTES));
             }
             let Some(block) = self.blocks.back_mut() else { return };
@@ -153,16 +156,30 @@ impl Stream {
         }
     }
 
-    fn trim(&mut self) {
+    /// Takes out some of the blocks that nobody needs.
+    pub(super) fn trim(&mut self) -> Vec<Vec<u8>> {
         let needed = self.cursors.iter().map(|cursor| cursor.position()).min().unwrap_or(u64::MAX);
-        while let Some(block) = self.blocks.front() {
+        let mut gone = Vec::new();
+        while gone.len() < BLOCKS_AT_ONCE
+            && let Some(block) = self.blocks.front()
+        {
             let next = self.start + block.len() as u64;
             if self.end - next < self.limit || next > needed {
                 break;
             }
             self.start = next;
-            self.blocks.pop_front();
+            gone.extend(self.blocks.pop_front());
         }
+        gone
+    }
+
+    /// Bytes of memory beyond what the backlog may take: what replicas still have to get.
+    pub(super) fn beyond_backlog(&self) -> u64 {
+        self.memory_bytes().saturating_sub(self.limit + 2 * BLOCK_BYTES as u64)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (self.blocks.len() * BLOCK_BYTES) as u64
     }
 
     /// A cursor at a position; `None` if the stream does not have it.
@@ -201,8 +218,7 @@ impl Stream {
     }
 
     pub(super) fn backlog(&self) -> Backlog {
-        let memory_bytes = (self.blocks.len() * BLOCK_BYTES) as u64;
-        Backlog { start: self.start, end: self.end, memory_bytes }
+        Backlog { start: self.start, end: self.end, memory_bytes: self.memory_bytes() }
     }
 }
 
@@ -247,6 +263,8 @@ mod tests {
                 if rng.u8(..) < 10 && !cursors.is_empty() {
                     let gone = cursors.swap_remove(rng.usize(..cursors.len()));
                     stream.detach(&gone);
+                    while !stream.trim().is_empty() {}
+                    assert!(!cursors.is_empty() || stream.beyond_backlog() == 0);
                 }
             }
         }

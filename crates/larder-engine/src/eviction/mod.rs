@@ -90,11 +90,12 @@ impl Engine {
     }
 
     /// Bytes in use that are not counted against the limit: evicted keys that a snapshot keeps, copies that scripts are
-    /// debugged on, the log's buffers, messages on their way, and what connections are about to let go.
+    /// debugged on, the log's buffers, what of the stream replicas still have to get, messages on their way, and what connections are about to let go.
     pub(crate) fn bytes_not_counted(&self) -> u64 {
         self.eviction.kept_aside.load(Relaxed).max(0) as u64
             + self.eviction.copies.load(Relaxed).max(0) as u64
             + self.append_log.buffer_bytes()
+            + self.append_log.beyond_backlog()
             + self.mailboxes.bytes()
             + self.leaving_client_bytes()
     }

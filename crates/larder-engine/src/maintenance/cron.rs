@@ -64,6 +64,7 @@ impl Cron {
         self.ticks += 1;
         engine.sample_rates(&mut self.last_sample);
         engine.stale.forget_stale(&engine.shards);
+        engine.append_log.trim_stream(|| self.evictor.note_growth(engine));
         check_memory(engine, &mut self.evictor);
         engine.check_clients();
         // What is loaded was written in a certain state; commands that follow in the file expect to find it.

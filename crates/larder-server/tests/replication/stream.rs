@@ -1,7 +1,7 @@
 //! The bytes that replicas are sent, beside Valkey's.
 
-use crate::start;
-use larder_testkit::{Kind, Server, Value, words};
+use crate::{info, start};
+use larder_testkit::{Client, Kind, Server, Value, wait_until, words};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
@@ -334,5 +334,41 @@ fn the_end_waits_for_a_replica_that_loads() {
         let digits = end.to_string();
         listener.send(&format!("*3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n${}\r\n{digits}\r\n", digits.len()));
         assert!(server.wait().success(), "{kind:?}");
+    }
+}
+
+/// What a replica that does not read still has to get is no reason to evict keys, and it goes when the replica does, whoever writes then.
+#[test]
+fn a_slow_replica_costs_no_keys_and_leaves_no_memory() {
+    for threads in ["1", "4"] {
+        let args = ["--threads", threads, "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "1mb"];
+        let server = start(Kind::Larder, &args);
+        let mut client = server.client();
+        let number = |client: &mut Client, name: &str| info(client, "all", name).parse::<u64>().unwrap();
+        for n in 0..1000 {
+            client.cmd(&["SET", &format!("key:{n}"), &"v".repeat(1000)]);
+        }
+        let slow = Listener::follow(&server);
+        client.ask("CONFIG SET maxmemory-policy allkeys-random");
+        let limit = number(&mut client, "used_memory") + (8 << 20);
+        client.ask(&format!("CONFIG SET maxmemory {limit}"));
+        for _ in 0..600 {
+            assert_eq!(client.cmd(&["SET", "k", &"v".repeat(100_000)]).text(), "OK");
+        }
+        assert_eq!(number(&mut client, "evicted_keys"), 0);
+        assert!(number(&mut client, "mem_not_counted_for_evict") > 40 << 20);
+        assert!(number(&mut client, "mem_clients_slaves") > 40 << 20);
+        // Nothing may be evicted, and nothing is written: all the same it goes.
+        client.ask("CONFIG SET maxmemory-policy noeviction");
+        drop(slow);
+        wait_until("the memory to come back", || {
+            number(&mut client, "mem_total_replication_buffers") < 2 << 20
+        });
+        assert_eq!(client.cmd(&["SET", "k", &"v".repeat(100_000)]).text(), "OK");
+        // And so does a backlog that is made smaller.
+        client.ask("CONFIG SET repl-backlog-size 16kb");
+        wait_until("the backlog to become smaller", || {
+            number(&mut client, "mem_total_replication_buffers") < 100 << 10
+        });
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Overview {
     pub startup: u64,
     pub clients: u64,
     pub log: u64,
+    /// What the stream for replicas takes, and what of that is beyond its backlog, for slow replicas alone.
+    pub stream: (u64, u64),
     /// Of the databases that have keys: number, keys, keys that expire.
     pub databases: Vec<(usize, u64, u64)>,
 }
@@ -77,6 +79,7 @@ impl Overview {
             startup: engine.startup_memory(),
             clients: engine.client_bytes(),
             log: engine.append_log.buffer_bytes(),
+            stream: (engine.append_log.backlog().memory_bytes, engine.append_log.beyond_backlog()),
             databases,
         })
     }
@@ -85,11 +88,16 @@ impl Overview {
         self.databases.iter().map(|(_, keys, _)| keys).sum()
     }
 
+    /// Bytes of the backlog for replicas.
+    pub(super) fn backlog(&self) -> u64 {
+        self.stream.0.saturating_sub(self.stream.1)
+    }
+
     /// Bytes that are no data.
     pub(super) fn overhead(&self) -> u64 {
         let expires: u64 = self.databases.iter().map(|(_, _, expires)| expires).sum();
         let tables = self.keys() * ENTRY_OVERHEAD_BYTES + expires * EXPIRY_BYTES;
-        (self.startup + self.clients + self.log + tables).min(self.memory.used)
+        (self.startup + self.clients + self.log + self.stream.0 + tables).min(self.memory.used)
     }
 
     /// Bytes of the data.
@@ -140,8 +148,8 @@ fn front_figures(overview: &Overview) -> [(&'static str, Figure); 10] {
         ("peak.allocated", Figure::Count(overview.peak)),
         ("total.allocated", Figure::Count(overview.memory.used)),
         ("startup.allocated", Figure::Count(overview.startup)),
-        ("replication.backlog", Figure::Count(0)),
-        ("clients.slaves", Figure::Count(0)),
+        ("replication.backlog", Figure::Count(overview.backlog())),
+        ("clients.slaves", Figure::Count(overview.stream.1)),
         ("clients.normal", Figure::Count(overview.clients)),
         ("cluster.links", Figure::Count(0)),
         ("aof.buffer", Figure::Count(overview.log)),
