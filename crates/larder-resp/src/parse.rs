@@ -166,6 +166,11 @@ impl Parser {
         }
     }
 
+    /// Bytes of the command that have been understood: up to the end of the last argument that has arrived whole, or of the length after it.
+    pub fn understood(&self) -> usize {
+        self.at
+    }
+
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.spans.capacity() * size_of::<Span>() + self.inline.capacity()

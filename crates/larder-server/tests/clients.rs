@@ -1,6 +1,6 @@
 //! What clients do to the server: badly formed, slow, greedy, many, silent.
 
-use larder_testkit::{Client, Kind, Server, encode, rss_bytes};
+use larder_testkit::{Client, Kind, Server, encode, rss_bytes, wait_until};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -175,6 +175,35 @@ fn a_query_buffer_has_a_limit() {
     let _ = client.stream.get_mut().write_all(&vec![b'x'; 3 << 20]);
     server.wait_for_log("Closing client that reached max query buffer length");
     assert_eq!(client.rest(), "");
+}
+
+/// What waits for EXEC counts; what has arrived of the arguments of one command does not. As in Valkey.
+#[test]
+fn a_query_buffer_is_what_is_not_yet_a_command() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &["--client-query-buffer-limit", "1mb"]);
+        let mut client = server.client();
+        let value = "v".repeat(300 << 10);
+        // Piece by piece, each of which has been read before the next one comes.
+        client.send_raw(b"*9\r\n$4\r\nMSET\r\n").unwrap();
+        let mut watcher = server.client();
+        for n in 0..4 {
+            client.send_raw(format!("$1\r\n{n}\r\n$307200\r\n{value}\r\n").as_bytes()).unwrap();
+            let arrived = |client: &mut Client| {
+                let text = client.ask("INFO stats").text();
+                let bytes = text.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+                bytes.expect("it is there").trim().parse::<usize>().expect("it is a number")
+            };
+            wait_until("the value to arrive", || arrived(&mut watcher) > (n + 1) * value.len());
+        }
+        assert_eq!(client.read().unwrap().text(), "OK", "{kind:?}");
+        let mut queueing = server.client();
+        assert_eq!(queueing.ask("MULTI").text(), "OK");
+        let queued =
+            (0..20).take_while(|_| queueing.try_cmd(&["ECHO", &"v".repeat(500 << 10)]).is_ok()).count();
+        assert!((1..=3).contains(&queued), "{kind:?}: {queued} of 500 KB were queued");
+        assert_eq!(client.ask("STRLEN 3").int(), 300 << 10);
+    }
 }
 
 #[test]

@@ -45,6 +45,11 @@ impl Input {
         self.pending.as_ref().map_or(0, |pending| pending.bytes().len())
     }
 
+    /// Bytes that wait and are not part of an argument that has arrived whole.
+    pub fn unparsed_len(&self) -> usize {
+        self.pending.as_ref().map_or(0, |pending| pending.bytes().len() - pending.parser.understood())
+    }
+
     /// Bytes held.
     pub fn capacity(&self) -> usize {
         self.pending.as_ref().map_or(0, |pending| pending.heap_bytes())

@@ -71,7 +71,8 @@ impl EventLoop {
             return Ok(());
         }
         if connection.input.is_empty() && connection.runs() {
-            return self.run_scratch(slot, connection, n);
+            self.run_scratch(slot, connection, n)?;
+            return if connection.session.queued_bytes() > 0 { self.check_input(connection) } else { Ok(()) };
         }
         connection.input.append(&self.scratch[..n]);
         self.run_pending(slot, connection)
@@ -279,11 +280,12 @@ impl EventLoop {
         Ok((connection.output.len() > OUTPUT_TURN_BYTES).then_some(Stop::Paused))
     }
 
-    /// Closes a connection that sends more than it may have waiting.
+    /// Closes a connection that sends more than it may have waiting: arguments of commands that wait for EXEC count, those of one that is
+    /// arriving do not.
     fn check_input(&mut self, connection: &mut Connection) -> Result<(), Hangup> {
         let limit = self.shared.config.hot.client_query_buffer_limit.load(Relaxed);
         self.report_input(connection);
-        if connection.input.len() as u64 <= limit {
+        if (connection.input.unparsed_len() + connection.session.queued_bytes()) as u64 <= limit {
             return Ok(());
         }
         self.worker.stats().query_limit_closes.add(1);
