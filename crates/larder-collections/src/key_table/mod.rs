@@ -132,6 +132,16 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         }
     }
 
+    /// As [`prefetch_entry`](Self::prefetch_entry), for a key that is most likely new and to be put.
+    #[inline]
+    pub fn prefetch_put(&self, hash: u64) {
+        let place = Place::of(hash);
+        if let Some(records) = self.directory.get(place.position) {
+            records.prefetch_record(place.tag);
+            records.prefetch_room();
+        }
+    }
+
     /// The entry of a key.
     #[inline]
     pub fn get(&self, hash: u64, key: &[u8]) -> Option<Entry<'_, V>> {

@@ -136,9 +136,9 @@ impl Staged {
     }
 }
 
-/// First the segments, all at once; when they have arrived, the entries in them.
+/// First the segments, all at once; when they have arrived, the places in them.
 fn prefetch(data: &ShardData, keys: &[StagedKey], numbers: &[u16]) {
-    for step in [Table::prefetch, Table::prefetch_entry] {
+    for step in [Table::prefetch, Table::prefetch_put] {
         for &number in numbers {
             let key = &keys[usize::from(number)];
             if let Some(table) = data.table(key.db as usize) {

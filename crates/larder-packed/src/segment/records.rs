@@ -340,6 +340,12 @@ impl<V: IntoRaw> Records<V> {
         self.segment.prefetch_last();
     }
 
+    /// Asks the processor to load the place of the next record.
+    #[inline]
+    pub fn prefetch_room(&self) {
+        self.segment.prefetch_room();
+    }
+
     fn of(segment: Segment) -> Self {
         Records { segment, values: PhantomData }
     }
