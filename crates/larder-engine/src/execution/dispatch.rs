@@ -318,15 +318,13 @@ fn refuse(
         super::replay::note_failure(engine, session, *found, error);
     }
     let is_exec = found.is_some_and(|found| found.command.name == "exec");
-    if is_exec && session.multi.is_some() {
+    let aborting = (is_exec && session.multi.is_some()).then(|| CommandError::Text(error.aborting()));
+    if aborting.is_some() {
         transaction::forget(engine, session);
-        let aborting = CommandError::Text(error.aborting());
-        count_refusal(engine, worker, *found, &aborting);
-        Reply::new(out, session.protocol).error(&aborting.wire());
-    } else {
-        count_refusal(engine, worker, *found, error);
-        Reply::new(out, session.protocol).error(&error.wire());
     }
+    let error = aborting.as_ref().unwrap_or(error);
+    count_refusal(engine, worker, *found, error);
+    Reply::new(out, session.protocol).error(&error.wire());
     Flow::Next
 }
 

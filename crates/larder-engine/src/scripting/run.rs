@@ -14,7 +14,6 @@ use crate::context::Context;
 use crate::context::beside::Received;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::admission::STALE_ERROR;
 use crate::execution::command_log::Executed;
 use crate::execution::memory::OUT_OF_MEMORY;
 use crate::execution::{admission, authorization, dispatch, locking, lookup, redirection};
@@ -102,7 +101,7 @@ fn admit(context: &Context<'_>, invocation: &Invocation<'_>) -> CommandResult<bo
     let declared = invocation.program.flags();
     let is_stale = context.engine.gate.is_stale() && !context.session.replays;
     if is_stale && !declared.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_STALE)) {
-        return Err(STALE_ERROR);
+        return Err(admission::STALE_ERROR);
     }
     let Some(flags) = declared else { return Ok(invocation.read_only) };
     let read_only = flags.has(ScriptFlags::NO_WRITES);

@@ -7,7 +7,7 @@ use crate::command::spec::{Command, Scope, flags};
 use larder_resp::Args;
 
 /// What EVAL, EVALSHA or FCALL, or their variants that only read, would run says of itself, if it does.
-pub(crate) fn declared_flags(scripts: &Scripts, command: &Command, args: Args<'_>) -> Option<ScriptFlags> {
+fn declared_flags(scripts: &Scripts, command: &Command, args: Args<'_>) -> Option<ScriptFlags> {
     let arg = args.get(1).filter(|_| command.scope == Scope::Script)?;
     match command.name {
         "eval" | "eval_ro" => of_script(arg).ok().and_then(|(flags, _)| flags),
