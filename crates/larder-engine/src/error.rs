@@ -97,6 +97,7 @@ fixed! {
     INVALID_CURSOR = "ERR invalid cursor";
     TIMEOUT_NOT_FLOAT = "ERR timeout is not a float or out of range";
     TIMEOUT_NEGATIVE = "ERR timeout is negative";
+    TIMEOUT_NOT_INTEGER = "ERR timeout is not an integer or out of range";
     TIMEOUT_OUT_OF_RANGE = "ERR timeout is out of range";
     NO_AUTH = "NOAUTH Authentication required.";
     EXEC_ABORT = "EXECABORT Transaction discarded because of previous errors.";

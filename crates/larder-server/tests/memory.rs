@@ -228,8 +228,8 @@ fn shape(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn stats_have_redis_servers_shape() {
-    let [ours, theirs] = [Server::larder(&[]), Server::redis(&[])].map(|server| {
+fn stats_have_valkeys_shape() {
+    let [ours, theirs] = [Server::larder(&[]), Server::valkey(&[])].map(|server| {
         let mut client = server.client();
         let mut shapes = Vec::new();
         for protocol in ["2", "3"] {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a block.
-const BLOCK_BYTES: usize = 16 << 10;
+pub(crate) const BLOCK_BYTES: usize = 16 << 10;
 /// Blocks that go at once: freeing a gigabyte of them would hold up all who append.
 const BLOCKS_AT_ONCE: usize = 64;
 /// A backlog keeps at least this many bytes, whatever `repl-backlog-size` says.

@@ -2,6 +2,7 @@
 
 use super::session::{ClientNames, ClientShared, client_flags};
 use crate::acl;
+use crate::aof::stream::BLOCK_BYTES;
 use crate::command::table::table;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -34,12 +35,12 @@ pub(crate) fn capability_letters(client: &ClientShared) -> &'static str {
     if client.has(client_flags::CAPA_REDIRECT) { "r" } else { "" }
 }
 
-/// One line of CLIENT LIST.
-pub(crate) fn describe(client: &ClientShared, now_ms: u64) -> Vec<u8> {
+/// One line of CLIENT LIST. `stream_bytes` of the stream wait for the client, if it is a replica.
+pub(crate) fn describe(client: &ClientShared, now_ms: u64, stream_bytes: u64) -> Vec<u8> {
     let names = client.names.lock().clone();
     // Nothing is refused to the primary.
     let user = if client.has(client_flags::PRIMARY) { &b"(superuser)"[..] } else { name_of_user(&names) };
-    describe_with(client, now_ms, &names, user)
+    describe_with(client, now_ms, stream_bytes, &names, user)
 }
 
 /// The same for the log, which may not show what users have chosen.
@@ -49,14 +50,20 @@ pub(crate) fn describe_for_log(client: &ClientShared, now_ms: u64, hides_user_da
         names = ClientNames { name: REDACTED.into(), user: None, ..names };
     }
     let user: &[u8] = if hides_user_data { REDACTED } else { name_of_user(&names) };
-    describe_with(client, now_ms, &names, user)
+    describe_with(client, now_ms, 0, &names, user)
 }
 
-pub(crate) fn describe_with(client: &ClientShared, now_ms: u64, names: &ClientNames, user: &[u8]) -> Vec<u8> {
+fn describe_with(
+    client: &ClientShared,
+    now_ms: u64,
+    stream_bytes: u64,
+    names: &ClientNames,
+    user: &[u8],
+) -> Vec<u8> {
     let (query_len, query_cap) = (client.query_len.load(Relaxed), client.query_cap.load(Relaxed));
-    let output = client.output_bytes.load(Relaxed);
+    let output = client.output_bytes.load(Relaxed) + stream_bytes;
     let multi_bytes = u64::from(client.multi_bytes.load(Relaxed));
-    let total = client.memory();
+    let total = client.memory() + stream_bytes;
     let mut line =
         format!("id={} addr={} laddr={} fd={} name=", client.id, client.addr, client.laddr, client.fd)
             .into_bytes();
@@ -75,7 +82,7 @@ pub(crate) fn describe_with(client: &ClientShared, now_ms: u64, names: &ClientNa
         client.multi.load(Relaxed),
         client.watched(),
         query_cap.saturating_sub(query_len),
-        client.output_chain.load(Relaxed),
+        client.output_chain.load(Relaxed) + stream_bytes.div_ceil(BLOCK_BYTES as u64),
         if output > 0 { "rw" } else { "r" },
         last_command(client),
     );

@@ -1,6 +1,7 @@
 //! Changes of the role, replicas that come and go, and the workers that send them the stream.
 
-use crate::clients::session::ClientShared;
+use crate::clients::describe::describe;
+use crate::clients::session::{ClientShared, client_flags};
 use crate::delivery::mailbox::Mail;
 use crate::engine::{Engine, random_id};
 use crate::error::CommandError;
@@ -136,6 +137,15 @@ impl Engine {
             self.replication.state().alone_since_ms = Some(crate::clock::wall_ms());
         }
         self.check_replicas();
+    }
+
+    /// One line of CLIENT LIST. O(n) for n replicas if the client is one.
+    pub(crate) fn describe(&self, client: &ClientShared, now_ms: u64) -> Vec<u8> {
+        let is_replica = client.has(client_flags::REPLICA);
+        let replica = is_replica.then(|| self.replication.replicas.find(client.id)).flatten();
+        let cursor = replica.and_then(|replica| replica.cursor());
+        let end = self.append_log.stream_end();
+        describe(client, now_ms, cursor.map_or(0, |cursor| end.saturating_sub(cursor.position())))
     }
 
     /// Closes the connection of a replica.

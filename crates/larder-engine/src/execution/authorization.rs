@@ -1,7 +1,6 @@
 //! Whether a connection may run a command; refusals are noted in ACL LOG.
 
 use crate::acl::{Denial, LogEntry, Origin, Reason, allow_to_read_all_keys, decide};
-use crate::clients::describe::describe;
 use crate::clients::login::{log_in, log_in_by_certificate, refresh};
 use crate::clients::session::Session;
 use crate::clock::wall_ms;
@@ -105,7 +104,7 @@ fn note(engine: &Engine, session: &Session, reason: Reason, origin: Origin, obje
         origin: origin.name(),
         object: object.to_vec(),
         user: user.to_vec(),
-        client: describe(&session.shared, now_ms),
+        client: engine.describe(&session.shared, now_ms),
         created_ms: now_ms,
         updated_ms: now_ms,
     };

@@ -237,6 +237,11 @@ impl Replicas {
         self.all.read().clone()
     }
 
+    /// That of a connection, if it is there.
+    pub(crate) fn find(&self, client: u64) -> Option<Arc<Replica>> {
+        self.all.read().iter().find(|replica| replica.client == client).cloned()
+    }
+
     pub(crate) fn add(&self, replica: Arc<Replica>) {
         let mut all = self.all.write();
         all.push(replica);

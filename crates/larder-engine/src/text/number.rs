@@ -36,6 +36,13 @@ pub(crate) fn negatable(text: &[u8]) -> CommandResult<i64> {
     Some(integer(text)?).filter(|&n| n != i64::MIN).ok_or(CommandError::NOT_NEGATABLE)
 }
 
+/// A timeout in milliseconds, whose end must be a time that 63 bits can name; 0 mostly stands for no end.
+pub(crate) fn timeout_ms(text: &[u8], now_ms: u64) -> CommandResult<u64> {
+    let ms = parse_i64(text).ok_or(CommandError::TIMEOUT_NOT_INTEGER)?;
+    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
+    if ms > i64::MAX as u64 - now_ms { Err(CommandError::TIMEOUT_OUT_OF_RANGE) } else { Ok(ms) }
+}
+
 /// The number of a database, which must be one of `count`.
 pub(crate) fn database(text: &[u8], count: usize) -> CommandResult<usize> {
     let db = i32::try_from(integer(text)?).map_err(|_| CommandError::NOT_I32)?;

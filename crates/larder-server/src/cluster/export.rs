@@ -8,7 +8,7 @@
 //! The socket does not block: while the target takes nothing the thread still sees that the migration has been cancelled, what the target
 //! says, and how much waits for it: the limits for the output of replicas hold here too. Whatever ends the thread ends the pause, after the slot map that the bus has handed out by then.
 
-use super::target;
+use super::target::{self, Unreachable};
 use crate::shared::Shared;
 use crate::tls::NodeStream;
 use larder_engine::{
@@ -97,6 +97,12 @@ impl Ended {
     }
 }
 
+impl From<Unreachable> for Ended {
+    fn from(why: Unreachable) -> Ended {
+        Ended::failed(why.to_string())
+    }
+}
+
 /// The pause of writes to the slots; over when it is dropped.
 struct Pause<'e> {
     engine: &'e Engine,
@@ -147,7 +153,7 @@ impl<'e> Export<'e> {
         job: &'e Migration,
         may_wait: &'e MayWait,
     ) -> Result<Export<'e>, Ended> {
-        let stream = target::dial(shared, engine, job).map_err(Ended::Failed)?;
+        let stream = target::dial(shared, engine, job)?;
         Ok(Export {
             shared,
             engine,
@@ -184,9 +190,9 @@ impl<'e> Export<'e> {
     /// Waits for the end of TLS's handshake, if there is one.
     fn greet(&mut self) -> Result<(), Ended> {
         let begun = Instant::now();
-        while !self.stream.greet().map_err(|error| Ended::Failed(target::unreachable(&error)))? {
+        while !self.stream.greet().map_err(Unreachable::from)? {
             if begun.elapsed() > target::CONNECT_TIMEOUT {
-                return Err(Ended::Failed(target::unreachable(&ErrorKind::TimedOut.into())));
+                return Err(Unreachable::Failed(ErrorKind::TimedOut.into()).into());
             }
             self.check()?;
             std::thread::sleep(LOOK);

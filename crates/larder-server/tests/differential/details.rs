@@ -297,7 +297,13 @@ fn reset_forgets_what_the_client_said() {
         RESET
         CLIENT KILL FLAGS I SKIPME no
         CLIENT LIST FLAGS I
+        CLIENT IMPORT-SOURCE ON
         CONFIG SET import-mode no
+        CLIENT IMPORT-SOURCE ON
+        CLIENT IMPORT-SOURCE maybe
+        CLIENT KILL FLAGS N SKIPME no
+        CLIENT IMPORT-SOURCE OFF
+        CLIENT LIST FLAGS I
         "#,
         &[],
     );

@@ -358,6 +358,11 @@ fn a_slow_replica_costs_no_keys_and_leaves_no_memory() {
         assert_eq!(number(&mut client, "evicted_keys"), 0);
         assert!(number(&mut client, "mem_not_counted_for_evict") > 40 << 20);
         assert!(number(&mut client, "mem_clients_slaves") > 40 << 20);
+        let list = client.ask("CLIENT LIST TYPE replica").text();
+        let field = |name: &str| list.split(' ').find_map(|pair| pair.strip_prefix(name)).unwrap().to_owned();
+        let bytes = field("omem=").parse::<u64>().unwrap();
+        assert!(bytes > 40 << 20 && field("tot-mem=").parse::<u64>().unwrap() > bytes, "{list}");
+        assert!(field("oll=").parse::<u64>().unwrap() > 100 && field("events=") == "rw", "{list}");
         // Nothing may be evicted, and nothing is written: all the same it goes.
         client.ask("CONFIG SET maxmemory-policy noeviction");
         drop(slow);

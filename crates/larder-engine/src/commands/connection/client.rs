@@ -1,12 +1,12 @@
 //! CLIENT: what a connection is called, how it is answered, and the list of all connections.
 
 use super::kill::Filter;
-use crate::clients::describe::describe;
 use crate::clients::session::{ReplyMode, client_flags};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::text::word::is_word;
 use larder_resp::Args;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn id(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     context.reply.int(context.session.id() as i64);
@@ -111,10 +111,11 @@ pub(super) fn no_touch(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 }
 
 pub(super) fn import_source(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let on = switch(args.at(2))?;
-    if context.engine.config.get("import-mode").as_deref() != Some("yes") {
+    // Who is a source may cease to be one at any time.
+    if !is_word(args.at(2), "off") && !context.engine.config.hot.import_mode.load(Relaxed) {
         return Err(CommandError::Fixed("ERR Server is not in import mode"));
     }
+    let on = switch(args.at(2))?;
     context.session.shared.set_flag(client_flags::IMPORT_SOURCE, on);
     context.reply.ok();
     Ok(())
@@ -131,7 +132,7 @@ pub(super) fn capa(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn info(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let mut text = describe(&context.session.shared, context.now_ms());
+    let mut text = context.engine.describe(&context.session.shared, context.now_ms());
     text.push(b'\n');
     context.reply.verbatim("txt", &text);
     Ok(())
@@ -143,7 +144,7 @@ pub(super) fn list(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let mut text = Vec::new();
     for client in context.engine.clients.snapshot() {
         if filter.accepts(&client, context.session.id(), now) {
-            text.extend_from_slice(&describe(&client, now));
+            text.extend_from_slice(&context.engine.describe(&client, now));
             text.push(b'\n');
         }
     }

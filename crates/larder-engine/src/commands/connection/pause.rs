@@ -16,11 +16,9 @@ pub(super) fn pause(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     if args.len() > 4 {
         return Err(CommandError::SYNTAX);
     }
-    let ms = number::parse_i64(&args[2])
-        .ok_or(CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
-    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
     let now = context.now_ms();
-    context.engine.pause.start(now.saturating_add(ms), all, now);
+    let ms = number::timeout_ms(&args[2], now)?;
+    context.engine.pause.start(now + ms, all, now);
     context.reply.ok();
     Ok(())
 }

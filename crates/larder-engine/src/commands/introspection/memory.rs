@@ -56,6 +56,9 @@ pub(super) struct Overview {
     pub log: u64,
     /// What the stream for replicas takes, and what of that is beyond its backlog, for slow replicas alone.
     pub stream: (u64, u64),
+    /// The cached scripts, and the libraries of functions.
+    pub scripts: u64,
+    pub functions: u64,
     /// Of the databases that have keys: number, keys, keys that expire.
     pub databases: Vec<(usize, u64, u64)>,
 }
@@ -80,6 +83,8 @@ impl Overview {
             clients: engine.client_bytes(),
             log: engine.append_log.buffer_bytes(),
             stream: (engine.append_log.backlog().memory_bytes, engine.append_log.beyond_backlog()),
+            scripts: engine.scripts.usage().bytes as u64,
+            functions: engine.scripts.libraries().memory_bytes() as u64,
             databases,
         })
     }
@@ -97,7 +102,8 @@ impl Overview {
     pub(super) fn overhead(&self) -> u64 {
         let expires: u64 = self.databases.iter().map(|(_, _, expires)| expires).sum();
         let tables = self.keys() * ENTRY_OVERHEAD_BYTES + expires * EXPIRY_BYTES;
-        (self.startup + self.clients + self.log + self.stream.0 + tables).min(self.memory.used)
+        let scripts = self.scripts + self.functions;
+        (self.startup + self.clients + self.log + self.stream.0 + scripts + tables).min(self.memory.used)
     }
 
     /// Bytes of the data.
@@ -131,11 +137,10 @@ pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     write_figures(reply, &front);
     for (db, keys, expires) in &overview.databases {
         reply.bulk(format!("db.{db}").as_bytes());
-        reply.map(3);
+        reply.map(2);
         let parts = [
             ("overhead.hashtable.main", Figure::Count(keys * ENTRY_OVERHEAD_BYTES)),
             ("overhead.hashtable.expires", Figure::Count(expires * EXPIRY_BYTES)),
-            ("overhead.hashtable.slot-to-keys", Figure::Count(0)),
         ];
         write_figures(reply, &parts);
     }
@@ -143,28 +148,35 @@ pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     Ok(())
 }
 
-fn front_figures(overview: &Overview) -> [(&'static str, Figure); 10] {
+fn front_figures(overview: &Overview) -> [(&'static str, Figure); 13] {
     [
         ("peak.allocated", Figure::Count(overview.peak)),
         ("total.allocated", Figure::Count(overview.memory.used)),
         ("startup.allocated", Figure::Count(overview.startup)),
         ("replication.backlog", Figure::Count(overview.backlog())),
+        ("replicas.repl.buffer", Figure::Count(0)),
         ("clients.slaves", Figure::Count(overview.stream.1)),
         ("clients.normal", Figure::Count(overview.clients)),
         ("cluster.links", Figure::Count(0)),
+        ("cluster.slot_import", Figure::Count(0)),
+        ("cluster.slot_export", Figure::Count(0)),
         ("aof.buffer", Figure::Count(overview.log)),
-        ("lua.caches", Figure::Count(0)),
-        ("functions.caches", Figure::Count(0)),
+        ("lua.caches", Figure::Count(overview.scripts)),
+        ("functions.caches", Figure::Count(overview.functions)),
     ]
 }
 
-fn back_figures(overview: &Overview) -> [(&'static str, Figure); 17] {
+fn back_figures(overview: &Overview) -> [(&'static str, Figure); 21] {
     let memory = &overview.memory;
     let keys = overview.keys();
     let own = memory.used.saturating_sub(overview.startup);
     let beyond = |a: u64, b: u64| Figure::Difference(a as i64 - b as i64);
     [
+        // Tables grow by segments: nothing is hashed again, and there is no array of buckets.
+        ("overhead.db.hashtable.lut", Figure::Count(0)),
+        ("overhead.db.hashtable.rehashing", Figure::Count(0)),
         ("overhead.total", Figure::Count(overview.overhead())),
+        ("db.dict.rehashing.count", Figure::Count(0)),
         ("keys.count", Figure::Count(keys)),
         ("keys.bytes-per-key", Figure::Count(own.checked_div(keys).unwrap_or(0))),
         ("dataset.bytes", Figure::Count(overview.dataset())),
@@ -173,6 +185,8 @@ fn back_figures(overview: &Overview) -> [(&'static str, Figure); 17] {
         ("allocator.allocated", Figure::Count(memory.allocated)),
         ("allocator.active", Figure::Count(memory.active)),
         ("allocator.resident", Figure::Count(memory.resident)),
+        // Such pages are given back at once.
+        ("allocator.muzzy", Figure::Count(0)),
         ("allocator-fragmentation.ratio", Figure::Ratio(ratio(memory.active, memory.allocated))),
         ("allocator-fragmentation.bytes", beyond(memory.active, memory.allocated)),
         ("allocator-rss.ratio", Figure::Ratio(ratio(memory.resident, memory.active))),

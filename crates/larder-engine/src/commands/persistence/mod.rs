@@ -114,7 +114,7 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         ));
     }
     let wanted = number::integer(&args[1])?;
-    let timeout = timeout_of(context, &args[2])?;
+    let timeout = number::timeout_ms(&args[2], context.now_ms())?;
     let wanted = usize::try_from(wanted).unwrap_or(0);
     wait_for(context, BlockedOp::Replicas { position: context.session.stream_end, wanted }, timeout);
     Ok(())
@@ -127,7 +127,7 @@ fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(CommandError::Fixed("ERR value is out of range, value must between 0 and 1"));
     }
     let replicas = number::positive(&args[2])?;
-    let timeout = timeout_of(context, &args[3])?;
+    let timeout = number::timeout_ms(&args[3], context.now_ms())?;
     if context.engine.replication.is_replica() {
         return Err(CommandError::Fixed(
             "ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and \
@@ -152,15 +152,4 @@ fn wait_for(context: &mut Context<'_>, op: BlockedOp, timeout: u64) {
     } else {
         blocking::wait_for_acks(context, op, timeout);
     }
-}
-
-/// A timeout in milliseconds; 0 waits for ever.
-fn timeout_of(context: &Context<'_>, arg: &[u8]) -> CommandResult<u64> {
-    let ms = number::integer(arg)
-        .map_err(|_| CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
-    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
-    if ms > i64::MAX as u64 - context.now_ms() {
-        return Err(CommandError::TIMEOUT_OUT_OF_RANGE);
-    }
-    Ok(ms)
 }

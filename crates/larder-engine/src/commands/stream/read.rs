@@ -126,7 +126,7 @@ impl<'a> Request<'a> {
         while at < args.len() {
             let (word, more) = (args.at(at), args.len() - 1 - at);
             if is_word(word, "block") && more > 0 {
-                request.block = Some(timeout_ms(args.at(at + 1), now)?);
+                request.block = Some(number::timeout_ms(args.at(at + 1), now)?);
                 at += 2;
             } else if is_word(word, "count") && more > 0 {
                 request.count = u64::try_from(number::integer(args.at(at + 1))?).unwrap_or(0);
@@ -173,14 +173,6 @@ impl<'a> Request<'a> {
         self.ids = args.iter().skip(half).collect();
         Ok(())
     }
-}
-
-/// Milliseconds to wait; 0 waits for ever.
-fn timeout_ms(arg: &[u8], now: u64) -> CommandResult<u64> {
-    let ms = number::parse_i64(arg);
-    let ms = ms.ok_or(CommandError::Fixed("ERR timeout is not an integer or out of range"))?;
-    let ms = u64::try_from(ms).map_err(|_| CommandError::TIMEOUT_NEGATIVE)?;
-    if ms > i64::MAX as u64 - now { Err(CommandError::TIMEOUT_OUT_OF_RANGE) } else { Ok(ms) }
 }
 
 /// From where the stream of a key is read, and how many entries these are, as far as that can be told without counting them. For a group: the key
