@@ -358,6 +358,15 @@ fn the_first_command_is_answered_whatever_others_hold() {
         for _ in 0..30 {
             assert_eq!(server.client().ask("PING").text(), "PONG", "{threads} threads");
         }
+        // Nor by the timer, which counts all connections.
+        let mut late = server.client();
+        watcher.ask("SET short v PX 1");
+        wait_until("the timer to come by", || watcher.ask("DBSIZE").int() == 1);
+        wait_until("the timer to come by again", || {
+            watcher.ask("SET short v PX 1 NX");
+            number(&mut watcher, "expired_keys") > 1
+        });
+        assert_eq!(late.ask("PING").text(), "PONG", "{threads} threads");
         assert_eq!(server.client().ask("CONFIG SET maxmemory-clients 0").text(), "OK");
         assert_eq!(number(&mut watcher, "evicted_keys"), 0);
     }

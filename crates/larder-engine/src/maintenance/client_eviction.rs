@@ -97,12 +97,14 @@ impl Engine {
         // Not the common sum, in which a connection may have less or more than its own word says while it is being counted: that would cost others
         // their connections.
         let mut left: u64 = candidates.iter().map(|client| client.counted.staying()).sum();
-        candidates.retain(|client| client.may_be_evicted());
+        // One that has just come has its first commands executed: else nobody could change a limit that connections exceed which may not be
+        // closed.
+        let now_ms = crate::clock::wall_ms();
+        candidates.retain(|client| client.may_be_evicted() && !client.has_just_come(now_ms));
         candidates.sort_by_cached_key(|client| std::cmp::Reverse(client.counted.staying()));
         let mut chosen = Vec::new();
         for client in candidates {
-            // One that has not been counted yet, as it has just come, has its first commands executed: else nobody could change a limit that
-            // connections exceed which may not be closed.
+            // Its worker has not counted it yet.
             if left < limit || client.counted.staying() == 0 {
                 break;
             }
