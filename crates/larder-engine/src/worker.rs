@@ -33,6 +33,7 @@ use crate::stats::counters::ThreadStats;
 use larder_resp::{Args, Reply};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Keys prefetched at once.
@@ -157,6 +158,15 @@ impl Worker {
     /// The counters of this thread.
     pub fn stats(&self) -> &ThreadStats {
         &self.state.stats
+    }
+
+    /// Bytes have come from a client.
+    pub fn note_received(&self, session: &Session, bytes: usize) {
+        self.stats().net_in.add(bytes as u64);
+        session.shared.add_net_in(bytes);
+        if session.import.is_some() {
+            self.engine.cluster.migrations.bytes_in.fetch_add(bytes as u64, Relaxed);
+        }
     }
 
     /// A new connection.

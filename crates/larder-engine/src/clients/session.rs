@@ -336,6 +336,8 @@ pub struct Session {
     pub(crate) debugging: Mode,
     /// It is the source of slots that come to this node: what it sends is executed as the commands of a primary are.
     pub(crate) import: Option<Arc<Migration>>,
+    /// What its commands do is no event: what they delete has gone to another node.
+    pub(crate) is_silent: bool,
     /// What the last command of such a source has written is for it.
     pub(crate) speaks_to_source: bool,
 }
@@ -366,6 +368,7 @@ impl Session {
             replica_info: None,
             replica: None,
             import: None,
+            is_silent: false,
             speaks_to_source: false,
             replays: false,
             is_of_primary: false,

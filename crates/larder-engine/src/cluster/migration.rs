@@ -244,9 +244,18 @@ pub struct Migrations {
     hidden: SharedSlots,
     /// Exports that read the stream.
     streaming: AtomicUsize,
+    /// Bytes that have come from sources.
+    pub bytes_in: AtomicU64,
+    /// Bytes that have gone to targets.
+    pub bytes_out: AtomicU64,
 }
 
 impl Migrations {
+    /// What CONFIG RESETSTAT forgets.
+    pub(crate) fn reset_counters(&self) {
+        [&self.bytes_in, &self.bytes_out].into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+
     /// All that are remembered, the newest first.
     pub fn list(&self) -> Vec<Arc<Migration>> {
         self.jobs.lock().iter().cloned().collect()

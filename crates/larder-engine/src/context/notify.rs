@@ -8,7 +8,9 @@ impl Context<'_> {
     /// Sends an event about a key of the selected database.
     #[inline]
     pub(crate) fn notify(&self, class: u16, event: &str, key: &Key<'_>) {
-        self.engine.notify(Some(self.worker.index), class, event, self.db, key.bytes);
+        if !self.session.is_silent {
+            self.engine.notify(Some(self.worker.index), class, event, self.db, key.bytes);
+        }
     }
 
     /// A command that reads has found no such key.

@@ -259,6 +259,17 @@ impl Engine {
         &self.persistence
     }
 
+    /// Bytes that have come: from clients, the sources of slots among them, and from the primary.
+    pub(crate) fn net_in(&self) -> u64 {
+        self.sum(|stats| &stats.net_in) + self.replication.bytes_in.load(Relaxed)
+    }
+
+    /// Bytes that have gone to clients, replicas, and the targets of slots.
+    pub(crate) fn net_out(&self) -> u64 {
+        let to_nodes = &[&self.replication.bytes_out, &self.cluster.migrations.bytes_out];
+        self.sum(|stats| &stats.net_out) + to_nodes.iter().map(|bytes| bytes.load(Relaxed)).sum::<u64>()
+    }
+
     /// Changes to the keyspace since the server started.
     pub fn changes(&self) -> u64 {
         self.sum(|stats| &stats.dirty)

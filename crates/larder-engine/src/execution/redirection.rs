@@ -71,6 +71,10 @@ pub(crate) fn check(
     if session.replays || !may_have_keys(found.command) {
         return Ok(());
     }
+    // It is not executed anyway: one of its keys may be watched no more because it has gone to another node.
+    if found.command.scope == Scope::Exec && session.shared.is_touched() {
+        return Ok(());
+    }
     let due_ms = due_at(worker.clock.wall_ms());
     let Some(map) = engine.cluster.newest(&mut worker.slot_map) else {
         return Err(text_of(engine, None, session.shared.viewer, Refusal::Down));

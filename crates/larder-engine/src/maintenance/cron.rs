@@ -133,8 +133,8 @@ impl Engine {
         let sample = Sample {
             at: crate::clock::instant(),
             processed: self.sum(|s| &s.processed),
-            net_in: self.sum(|s| &s.net_in) + self.replication.bytes_in.load(Relaxed),
-            net_out: self.sum(|s| &s.net_out) + self.replication.bytes_out.load(Relaxed),
+            net_in: self.net_in(),
+            net_out: self.net_out(),
             replication_in: self.replication.bytes_in.load(Relaxed),
             replication_out: self.replication.bytes_out.load(Relaxed),
             loops: self.sum(|s| &s.loops),

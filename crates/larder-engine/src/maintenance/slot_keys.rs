@@ -1,7 +1,7 @@
 //! Deleting keys because the cluster says so: those of slots that this node has lost, or all.
 //!
-//! It is done by commands, as if a client gave them: replicas, the append-only file, those who watch, wait and cache, and events are served as
-//! ever. Keys of a slot go in pieces, so that others have their turn.
+//! It is done by commands, as if a client gave them: replicas, the append-only file, and those who watch, wait and cache are served as
+//! ever; but there are no events, since the keys are elsewhere. Keys of a slot go in pieces, so that others have their turn.
 
 use crate::clients::session::{ClientShared, ConnInfo, ConnKind, Session};
 use crate::engine::Engine;
@@ -30,7 +30,7 @@ impl SlotKeys {
         let nobody = String::new;
         let info = ConnInfo { id: 0, addr: nobody(), laddr: nobody(), fd: -1, kind: ConnKind::Tcp };
         let shared = Arc::new(ClientShared::new(info, NO_WORKER, crate::clock::wall_ms()));
-        let session = Session::for_replay(shared, &engine.acl);
+        let session = Session { is_silent: true, ..Session::for_replay(shared, &engine.acl) };
         SlotKeys { worker, session }
     }
 

@@ -186,12 +186,9 @@ pub(super) fn clients(engine: &Engine, page: &mut Page<'_>) {
     );
     page.by(
         "net_bytes_total",
-        (Counter, "Bytes from and to clients and replicas."),
+        (Counter, "Bytes from and to clients, replicas, and nodes that slots come from or go to."),
         "direction",
-        [
-            ("in", engine.sum(|s| &s.net_in) + engine.replication.bytes_in.load(Relaxed)),
-            ("out", engine.sum(|s| &s.net_out) + engine.replication.bytes_out.load(Relaxed)),
-        ],
+        [("in", engine.net_in()), ("out", engine.net_out())],
     );
     page.by(
         "subscriptions",

@@ -154,6 +154,13 @@ impl Replication {
         }
     }
 
+    /// What CONFIG RESETSTAT forgets.
+    pub(crate) fn reset_counters(&self) {
+        let syncs = [&self.full_syncs, &self.partial_syncs, &self.refused_partial_syncs];
+        let others = [&self.bytes_in, &self.bytes_out, &self.unexpected_errors];
+        syncs.into_iter().chain(others).for_each(|counter| counter.store(0, Relaxed));
+    }
+
     /// The state, for a short look or change. No shard and no lock of the log is taken while it is held.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()

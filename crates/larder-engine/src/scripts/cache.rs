@@ -126,6 +126,16 @@ impl ScriptCache {
         self.evicted
     }
 
+    /// Counts scripts that make place for others from zero again.
+    pub(crate) fn forget_evicted(&mut self) {
+        self.evicted = 0;
+    }
+
+    /// Forgets all scripts, which have made place for nobody.
+    pub(crate) fn clear(&mut self) {
+        *self = ScriptCache { evicted: self.evicted, ..ScriptCache::default() };
+    }
+
     /// Bytes of the texts and of the table.
     pub(crate) fn memory_bytes(&self) -> usize {
         let each = size_of::<(Sha, Arc<Script>, bool)>() + size_of::<Script>() + 16;

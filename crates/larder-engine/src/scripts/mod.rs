@@ -57,8 +57,13 @@ impl Scripts {
 
     /// Forgets all scripts.
     pub(crate) fn flush(&self) {
-        *self.cache.write() = ScriptCache::default();
+        self.cache.write().clear();
         self.generation.fetch_add(1, Relaxed);
+    }
+
+    /// What CONFIG RESETSTAT forgets.
+    pub(crate) fn reset_counters(&self) {
+        self.cache.write().forget_evicted();
     }
 
     /// The scripts, to look at.

@@ -439,7 +439,10 @@ impl<'e> Export<'e> {
         while sent < self.out.len() {
             match self.stream.write(&self.out[sent..]) {
                 Ok(0) => return Err(Ended::failed(TARGET_LOST)),
-                Ok(count) => sent += count,
+                Ok(count) => {
+                    sent += count;
+                    self.engine.migrations().bytes_out.fetch_add(count as u64, Relaxed);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.read()?;

@@ -104,8 +104,7 @@ impl EventLoop {
         if connection.stream.is_drained(n, room) && !connection.flags.hung_up {
             connection.flags.readable = false;
         }
-        self.worker.stats().net_in.add(n as u64);
-        connection.session.shared().add_net_in(n);
+        self.worker.note_received(&connection.session, n);
         Ok(n)
     }
 

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Two nodes with half of the slots each.
-fn pair(first: Kind, second: Kind, more: &[&str]) -> [Node; 2] {
+pub fn pair(first: Kind, second: Kind, more: &[&str]) -> [Node; 2] {
     let nodes = [Node::start(first, more), Node::start(second, more)];
     join(&[&nodes[0], &nodes[1]]);
     nodes
@@ -404,7 +404,6 @@ fn a_replica_comes_during_a_migration() {
     }
 }
 
-/// What is refused, in Valkey's words.
 /// `slot-migration-max-failover-repl-bytes` and `cluster-slot-migration-log-max-len`.
 #[test]
 fn options_of_migrations_are_followed() {
@@ -424,6 +423,7 @@ fn options_of_migrations_are_followed() {
     }
 }
 
+/// What is refused, in Valkey's words. The nodes have the slots up to 8191, and those from there on.
 #[test]
 fn refusals_are_those_of_valkey() {
     let pairs = [Kind::Larder, Kind::Valkey].map(|kind| pair(kind, kind, &[]));
@@ -440,6 +440,46 @@ fn refusals_are_those_of_valkey() {
         "MIGRATESLOTS SLOTSRANGE 5 16384 NODE B",
         "MIGRATESLOTS FOO 5 6 NODE B",
         "MIGRATESLOTS SLOTSRANGE 5 6 NODE ffffffffffffffffffffffffffffffffffffffff",
+        "MIGRATESLOTS SLOTSRANGE 5",
+        "MIGRATESLOTS SLOTSRANGE 5 6 7",
+        "MIGRATESLOTS SLOTSRANGE x 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 05 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 x NODE B",
+        "MIGRATESLOTS SLOTSRANGE -1 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 99999999999999999999 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 6 7 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 1 2 2 5 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 9000 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 6 9000 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 9000 9001 5 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 9000 9001",
+        "MIGRATESLOTS SLOTSRANGE 9000 9001 9001 9002 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE B SLOTSRANGE",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE B SLOTSRANGE 6 7",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE B SLOTSRANGE 6 7 NODE A",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE B SLOTSRANGE 6 9000 NODE B",
+        "SETSLOT 7 MIGRATING B",
+        "MIGRATESLOTS SLOTSRANGE 5 6 NODE B",
+        "MIGRATESLOTS SLOTSRANGE 9000 9001 NODE B",
+        "MIGRATESLOTS SLOTSRANGE x",
+        "SETSLOT 7 STABLE",
+        "SETSLOT 9000 IMPORTING B",
+        "MIGRATESLOTS SLOTSRANGE 5 16384 NODE B",
+        "SETSLOT 9000 STABLE",
+        "SYNCSLOTS FINISH",
+        "SYNCSLOTS FINISH STATE FAILED",
+        "SYNCSLOTS FINISH STATE FAILED NAME short",
+        "SYNCSLOTS FINISH STATE FAILED NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa MESSAGE",
+        "SYNCSLOTS FINISH STATE FAILED NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa MESSAGE x",
+        "SYNCSLOTS ACK x",
+        "SYNCSLOTS ESTABLISH SOURCE A",
+        "SYNCSLOTS ESTABLISH SOURCE ffffffffffffffffffffffffffffffffffffffff NAME x",
+        "SYNCSLOTS ESTABLISH SOURCE B SOURCE B",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 9000",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 9000 5",
+        "SYNCSLOTS ESTABLISH SOURCE B NAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa SLOTSRANGE 5 9000",
         "CANCELSLOTMIGRATIONS",
         "CANCELSLOTMIGRATIONS ALL",
         "GETSLOTMIGRATIONS",

@@ -459,3 +459,55 @@ fn a_write_that_a_pause_finds_under_way_begins_anew_after_what_is_over() {
     wait_for_same_data("the replica", &primary, &replica);
     assert_eq!((theirs.ask("GET n").text(), theirs.ask("HGET h f").text()), ("1".to_owned(), "1".to_owned()));
 }
+
+/// CONFIG RESETSTAT forgets what Valkey's does: what INFO tells of before is 0 afterwards.
+#[test]
+fn resetstat_forgets_what_valkey_forgets() {
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let args = ["--appendonly", "yes", "--latency-tracking", "yes"];
+        let (primary, replica) = pair(kind, &args);
+        let mut client = primary.client();
+        for n in 0..600 {
+            client.ask(&format!("SET key:{n} {n} PX 100000000"));
+            client.ask(&format!("EVAL 'return {n}' 0"));
+        }
+        for line in
+            ["GET none", "GET key:1", "NOSUCH", "AUTH nobody x", "SET e 1 PX 1", "SAVE", "BGREWRITEAOF"]
+        {
+            client.ask(line);
+        }
+        client.ask("CLIENT KILL TYPE replica");
+        wait_until("it comes again", || info(&mut client, "stats", "sync_partial_ok") == "1");
+        wait_until("the log is rewritten", || info(&mut client, "persistence", "aof_rewrites") == "1");
+        wait_until("a key is gone", || info(&mut client, "stats", "expired_keys") == "1");
+        let mut is_zero = Vec::new();
+        for server in [&primary, &replica] {
+            let mut client = server.client();
+            let figures = |client: &mut Client| {
+                let text = client.ask("INFO everything").text();
+                let figure = |line: &str| {
+                    let (name, value) = line.split_once(':')?;
+                    Some((name.to_owned(), value.parse::<f64>().ok()? == 0.0))
+                };
+                text.lines().filter_map(figure).collect::<std::collections::BTreeMap<_, _>>()
+            };
+            let before = figures(&mut client);
+            assert_eq!(client.ask("CONFIG RESETSTAT").text(), "OK");
+            let after = figures(&mut client);
+            let was_there = before.into_iter().filter(|(_, was_zero)| !was_zero);
+            is_zero
+                .push(was_there.map(|(name, _)| (after.get(&name) == Some(&true), name)).collect::<Vec<_>>());
+        }
+        is_zero
+    });
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        let forgets =
+            |name: &str| ours.iter().find(|(_, own)| own == name).is_none_or(|(is_zero, _)| *is_zero);
+        // What goes on by itself may have gone on since.
+        let goes_on = |name: &str| name.starts_with("instantaneous_") || name.starts_with("eventloop_");
+        let wrong: Vec<_> =
+            theirs.iter().filter(|(is_zero, name)| *is_zero && !goes_on(name) && !forgets(name)).collect();
+        assert!(wrong.is_empty(), "not forgotten: {wrong:?}");
+        assert!(theirs.iter().filter(|(is_zero, _)| *is_zero).count() > 3, "{theirs:?}");
+    }
+}

@@ -8,10 +8,11 @@ use crate::cluster::migration::{Migration, Operation};
 use crate::context::Context;
 use crate::engine::random_id;
 use crate::error::{CommandError, CommandResult};
-use crate::text::number::c_string;
+use crate::text::number::{c_string, parse_i64};
 use crate::text::word::is_word;
 use larder_cluster::{NodeId, SlotMap, SlotSet};
 use larder_resp::Args;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,13 +25,15 @@ pub(super) fn migrateslots(context: &mut Context<'_>, args: Args<'_>) -> Command
     if map.me().primary.is_some() {
         return Err(PRIMARIES_ONLY);
     }
+    check_closed(&map)?;
     let mut new: Vec<Arc<Migration>> = Vec::new();
     let mut at = 2;
     while at < args.len() {
-        let (slots, target) = parse_group(&map, args, &mut at)?;
+        let slots = parse_slots(&map, args, &mut at)?;
         if new.iter().any(|other| slots.iter().any(|slot| other.slots.contains(slot))) {
             return Err(CommandError::Fixed("ERR Slot ranges in migrations overlap"));
         }
+        let target = parse_target(&map, args, &mut at)?;
         let ends = (map.me().id, target);
         new.push(Arc::new(Migration::new(random_id(), Operation::Export, slots, ends, None)));
     }
@@ -50,18 +53,25 @@ pub(super) fn begin(context: &Context<'_>, new: Vec<Arc<Migration>>) -> Result<(
     context.engine.begin_migrations(new)
 }
 
-/// `SLOTSRANGE start end .. NODE id`, from the argument at `at` on.
-fn parse_group(map: &SlotMap, args: Args<'_>, at: &mut usize) -> CommandResult<(SlotSet, NodeId)> {
+/// `SLOTSRANGE start end ..`, from the argument at `at` on: slots of this node.
+fn parse_slots(map: &SlotMap, args: Args<'_>, at: &mut usize) -> CommandResult<SlotSet> {
     // valkey-cli sends the word with the zero byte that ends it in its memory.
     if !is_word(c_string(args.at(*at)), "slotsrange") {
         return Err(CommandError::SYNTAX);
     }
-    let start = *at + 1;
-    let slots = parse_ranges(args, start, at)?;
+    *at += 1;
+    let slots = parse_ranges(Some(map), args, at)?;
+    if slots.iter().any(|slot| !map.is_mine(slot)) {
+        return Err(CommandError::Fixed("ERR Slots are not served by this node."));
+    }
+    Ok(slots)
+}
+
+/// `NODE id`, from the argument at `at` on: another primary.
+fn parse_target(map: &SlotMap, args: Args<'_>, at: &mut usize) -> CommandResult<NodeId> {
     let is_node = args.get(*at).is_some_and(|word| is_word(word, "node"));
     let Some(name) = args.get(*at + 1).filter(|_| is_node) else { return Err(CommandError::SYNTAX) };
     *at += 2;
-    check_owned(map, &slots)?;
     let shown = String::from_utf8_lossy(name);
     if name.len() != larder_cluster::ID_BYTES {
         return Err(CommandError::text(format!("ERR Invalid node name: {shown}")));
@@ -74,47 +84,55 @@ fn parse_group(map: &SlotMap, args: Args<'_>, at: &mut usize) -> CommandResult<(
     if node.primary.is_some() {
         return Err(CommandError::Fixed("ERR Target node is not a primary"));
     }
-    Ok((slots, node.id))
+    Ok(node.id)
 }
 
-/// Pairs of slots from an argument on; `at` is where they end.
-pub(super) fn parse_ranges(args: Args<'_>, start: usize, at: &mut usize) -> CommandResult<SlotSet> {
+/// Pairs of slots from the argument at `at` on, which goes to where they end: at the first word that is no integer. If there is a map, one
+/// node has all of them.
+pub(super) fn parse_ranges(map: Option<&SlotMap>, args: Args<'_>, at: &mut usize) -> CommandResult<SlotSet> {
     let mut slots = SlotSet::new();
-    let mut next = start;
-    loop {
-        let (Some(first), Some(last)) = (args.get(next), args.get(next + 1)) else {
-            return Err(CommandError::SYNTAX);
-        };
-        let (first, last) = (slot(first)?, slot(last)?);
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    while let Some(first) = args.get(*at).filter(|word| parse_i64(word).is_some()) {
+        let first = slot(first)?;
+        let last = args.get(*at + 1).ok_or(CommandError::Fixed("ERR No end slot for final slot range"))?;
+        let last = slot(last)?;
         if first > last {
             return Err(CommandError::text(format!(
                 "ERR Start slot number {first} is greater than end slot number {last}."
             )));
         }
+        if let Some(map) = map {
+            check_owner(map, ranges.first().map_or(first, |range| range.0), first..=last)?;
+        }
+        if let Some((from, to)) = ranges.iter().find(|(from, to)| first <= *to && *from <= last) {
+            return Err(CommandError::text(format!(
+                "ERR Slot range {first}-{last} overlaps with previous range {from}-{to}."
+            )));
+        }
+        ranges.push((first, last));
         for slot in first..=last {
-            if !slots.insert(slot) {
-                return Err(CommandError::Fixed("ERR Slot ranges in migrations overlap"));
-            }
+            slots.insert(slot);
         }
-        next += 2;
-        if args.get(next).is_none_or(|word| slot(word).is_err()) {
-            *at = next;
-            return Ok(slots);
-        }
+        *at += 2;
     }
+    if slots.is_empty() {
+        return Err(CommandError::Fixed("ERR No slot ranges specified"));
+    }
+    Ok(slots)
 }
 
-/// The slots are this node's, and on no other way.
-fn check_owned(map: &SlotMap, slots: &SlotSet) -> CommandResult {
-    for slot in slots.iter() {
-        if map.owner_at(slot).is_none() {
+/// The node that has the slot `one` has these, too.
+fn check_owner(map: &SlotMap, one: u16, slots: RangeInclusive<u16>) -> CommandResult {
+    for slot in slots {
+        let owner = map.owner_at(slot);
+        if owner.is_none() {
             return Err(CommandError::text(format!("ERR Slot {slot} has no node served.")));
         }
-        if !map.is_mine(slot) {
-            return Err(CommandError::Fixed("ERR Slots are not served by this node."));
+        if owner != map.owner_at(one) {
+            return Err(CommandError::Fixed("ERR Requested slots span multiple shards"));
         }
     }
-    check_closed(map)
+    Ok(())
 }
 
 /// No slot is moved key by key.

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::locks::Busy;
 use crate::text::word::is_word;
-use larder_cluster::{NodeId, SlotSet};
+use larder_cluster::{NodeId, SlotMap, SlotSet};
 use larder_resp::Args;
 use larder_resp::encode_command;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(super) fn syncslots(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
         _ if is_word(word, "finish") => finish(context, args),
         // Nothing is agreed on yet.
         _ if is_word(word, "capa") => Ok(()),
-        _ => match Step::of(word).filter(|_| args.len() == 3) {
-            Some(step) => follow(context, step),
+        _ => match Step::of(word) {
+            Some(step) => follow(context, step, args.len() == 3),
             None => Err(CommandError::SYNTAX),
         },
     }
@@ -66,7 +66,7 @@ impl Step {
 }
 
 /// What the source says of the migration.
-fn follow(context: &mut Context<'_>, step: Step) -> CommandResult {
+fn follow(context: &mut Context<'_>, step: Step, is_alone: bool) -> CommandResult {
     use MigrationState::{
         FailoverGranted, FailoverRequested, ReceivingSnapshot, WaitingForAck, WaitingForPaused,
     };
@@ -76,6 +76,9 @@ fn follow(context: &mut Context<'_>, step: Step) -> CommandResult {
             step.name()
         )));
     };
+    if !is_alone {
+        return Err(CommandError::SYNTAX);
+    }
     let is_expected = match step {
         Step::Ack => {
             job.note_ack();
@@ -125,25 +128,29 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn parse(args: Args<'_>) -> CommandResult<Wanted> {
+    /// What is said of nodes and slots must agree with the map, if there is one.
+    fn parse(map: Option<&SlotMap>, args: Args<'_>) -> CommandResult<Wanted> {
         let (mut source, mut name, mut slots) = (None, None, None);
         let mut at = 3;
         while let Some(word) = args.get(at) {
             let value = args.get(at + 1);
+            at += 2;
             match value {
-                Some(value) if is_word(word, "source") => {
-                    source = Some(NodeId::parse(value).ok_or(CommandError::SYNTAX)?);
-                    at += 2;
+                Some(value) if is_word(word, "source") && source.is_none() => {
+                    let node = NodeId::parse(value).ok_or(CommandError::SYNTAX)?;
+                    if let Some(map) = map {
+                        check_source(map, node)?;
+                    }
+                    source = Some(node);
                 }
-                Some(value) if is_word(word, "name") => {
+                Some(value) if is_word(word, "name") && name.is_none() => {
                     let text = std::str::from_utf8(value).ok();
                     let text = text.filter(|text| text.len() == NAME_BYTES && text.is_ascii());
                     name = Some(text.ok_or(CommandError::SYNTAX)?.to_owned());
-                    at += 2;
                 }
-                Some(_) if is_word(word, "slotsrange") => {
-                    let start = at + 1;
-                    slots = Some(parse_ranges(args, start, &mut at)?);
+                _ if is_word(word, "slotsrange") && slots.is_none() => {
+                    at -= 1;
+                    slots = Some(parse_ranges(map, args, &mut at)?);
                 }
                 _ => return Err(CommandError::SYNTAX),
             }
@@ -155,11 +162,22 @@ impl Wanted {
     }
 }
 
+/// The source is another node that is known.
+fn check_source(map: &SlotMap, source: NodeId) -> CommandResult {
+    if !map.nodes.iter().any(|node| node.id == source) {
+        return Err(CommandError::Fixed("ERR Target node does not know the source node"));
+    }
+    if source == map.me().id {
+        return Err(CommandError::Fixed("ERR Source node is target node itself"));
+    }
+    Ok(())
+}
+
 /// A source wants to send slots; or, on a replica, the primary says that slots come.
 fn establish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let wanted = Wanted::parse(args)?;
     if context.session.replays && context.session.import.is_none() {
-        return follow_primary(context, wanted);
+        // The map may not be that of the primary yet.
+        return follow_primary(context, Wanted::parse(None, args)?);
     }
     if context.in_exec {
         return Err(CommandError::Fixed("ERR CLUSTER SYNCSLOTS is not allowed inside of a transaction"));
@@ -171,12 +189,7 @@ fn establish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if context.session.import.is_some() {
         return Err(CommandError::Fixed("ERR This connection has a migration already"));
     }
-    if !map.nodes.iter().any(|node| node.id == wanted.source) {
-        return Err(CommandError::Fixed("ERR Target node does not know the source node"));
-    }
-    if wanted.source == map.me().id {
-        return Err(CommandError::Fixed("ERR Source node is target node itself"));
-    }
+    let wanted = Wanted::parse(Some(&map), args)?;
     let owns = |slot| map.owner(slot).is_some_and(|owner| owner.id == wanted.source);
     if !wanted.slots.iter().all(owns) {
         return Err(CommandError::Fixed("ERR Target node does not agree about current slot ownership"));
@@ -224,14 +237,20 @@ fn follow_primary(context: &mut Context<'_>, wanted: Wanted) -> CommandResult {
 
 /// `FINISH STATE state NAME name [MESSAGE text]`: the primary of this replica has finished.
 fn finish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    const WORDS: [&str; 3] = ["state", "name", "message"];
+    let mut values = [None; WORDS.len()];
+    for at in (3..args.len()).step_by(2) {
+        let word = WORDS.iter().position(|word| is_word(args.at(at), word));
+        let value = word.map(|word| &mut values[word]).filter(|value| value.is_none());
+        *value.ok_or(CommandError::SYNTAX)? = Some(args.get(at + 1).ok_or(CommandError::SYNTAX)?);
+    }
+    let [Some(state), Some(name), message] = values else { return Err(CommandError::SYNTAX) };
+    if name.len() != NAME_BYTES {
+        return Err(CommandError::SYNTAX);
+    }
     if !context.session.replays || context.session.import.is_some() {
         return Err(CommandError::Fixed("ERR No such slot migration job"));
     }
-    let value = |name: &str| {
-        let words = args.from(3);
-        (0..words.len()).step_by(2).find(|&at| is_word(words.at(at), name)).and_then(|at| words.get(at + 1))
-    };
-    let (Some(state), Some(name)) = (value("state"), value("name")) else { return Err(CommandError::SYNTAX) };
     let migrations = &context.engine.cluster.migrations;
     let job = migrations.active().into_iter().find(|job| job.name.as_bytes() == name);
     if let Some(job) = job.filter(|job| job.state() == MigrationState::OnPrimary) {
@@ -240,7 +259,7 @@ fn finish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         if is_success {
             job.go_on(MigrationState::Success);
         } else {
-            job.fail(&String::from_utf8_lossy(value("message").unwrap_or_default()));
+            job.fail(&String::from_utf8_lossy(message.unwrap_or_default()));
             job.finish_cleanup();
         }
     }

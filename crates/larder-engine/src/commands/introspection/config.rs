@@ -66,13 +66,19 @@ pub(super) fn rewrite(context: &mut Context<'_>, _args: Args<'_>) -> CommandResu
 }
 
 pub(super) fn resetstat(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.engine.each_stats(ThreadStats::reset);
-    context.engine.errors.reset();
-    context.engine.rates.reset();
-    context.engine.expired_actively.store(0, Relaxed);
-    context.engine.eviction.reset();
-    context.engine.background.reset();
-    context.engine.client_memory.evicted.store(0, Relaxed);
+    let engine = context.engine;
+    engine.each_stats(ThreadStats::reset);
+    engine.errors.reset();
+    engine.rates.reset();
+    engine.expired_actively.store(0, Relaxed);
+    engine.eviction.reset();
+    engine.background.reset();
+    engine.client_memory.evicted.store(0, Relaxed);
+    engine.replication.reset_counters();
+    engine.cluster.migrations.reset_counters();
+    engine.scripts.reset_counters();
+    engine.persistence().save.lock().saves = 0;
+    engine.persistence().log.lock().rewrites = 0;
     context.reply.ok();
     Ok(())
 }
