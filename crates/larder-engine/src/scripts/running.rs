@@ -29,10 +29,10 @@ struct Noted {
     ends: Vec<usize>,
 }
 
-/// A script that runs, as FUNCTION STATS tells of it.
+/// A function that runs, as FUNCTION STATS tells of it.
 #[derive(Clone, Debug)]
-pub(crate) struct RunningScript {
-    /// The digest of a script, or the name of a function.
+pub(crate) struct RunningFunction {
+    /// Its name.
     pub name: Vec<u8>,
     /// The command that runs it.
     pub command: Vec<Vec<u8>>,
@@ -74,11 +74,14 @@ impl Running {
         may_write
     }
 
-    /// The script that runs.
-    pub(crate) fn get(&self) -> Option<RunningScript> {
+    /// The function that runs.
+    pub(crate) fn function(&self) -> Option<RunningFunction> {
         let now = self.now.lock();
+        if !now.is_function {
+            return None;
+        }
         let starts = std::iter::once(0).chain(now.ends.iter().copied());
-        Some(RunningScript {
+        Some(RunningFunction {
             started: now.started?,
             name: now.name.clone(),
             command: starts.zip(&now.ends).map(|(start, &end)| now.command[start..end].to_vec()).collect(),

@@ -137,7 +137,11 @@ fn describe(context: &mut Context<'_>, library: &Library, with_code: bool) {
 
 pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let scripts = &context.engine.scripts;
-    let (running, libraries) = (scripts.running.get(), scripts.libraries());
+    let (running, libraries) = (scripts.running.function(), scripts.libraries());
+    // What somebody else's script is and works on is nobody's business.
+    if running.is_none() && context.engine.gate.is_busy() {
+        return Err(scripts.running.busy_error());
+    }
     let reply = &mut context.reply;
     reply.map(2);
     reply.bulk(b"running_script");

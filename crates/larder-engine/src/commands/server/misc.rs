@@ -12,8 +12,9 @@ use crate::version::{REDIS_VERSION, VALKEY_VERSION};
 use larder_resp::Args;
 
 pub(super) fn time(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    // Inside a transaction and a script it stands still.
-    let now_us = if context.in_exec { context.worker.clock.wall_us() } else { crate::clock::wall_us() };
+    // Inside a transaction and a script it stands still, unless the script has kept others waiting: it may wait for a time.
+    let stands_still = context.in_exec && !context.engine.gate.is_busy();
+    let now_us = if stands_still { context.worker.clock.wall_us() } else { crate::clock::wall_us() };
     context.reply.array(2);
     context.reply.bulk_int((now_us / 1_000_000) as i64);
     context.reply.bulk_int((now_us % 1_000_000) as i64);
