@@ -273,6 +273,10 @@ fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidatio
     if turn.must_stop() {
         return false;
     }
+    // It may have gone and come again, from another node.
+    if engine.cluster.migrations.hidden().hides(key.bytes) {
+        return false;
+    }
     let table = data.table_mut(db);
     let Some(entry) = table.get(key.hash, key.bytes).filter(|entry| candidate.is_still(entry)) else {
         return false;

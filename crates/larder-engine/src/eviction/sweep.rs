@@ -7,6 +7,9 @@
 //! takes the next shard that nobody has taken ([`Rounds`](crate::stats::eviction::Rounds)). If each made its own, some segments would have a second turn before
 //! others had a first, and keys would go that are better than many that stay.
 //!
+//! Keys of slots that are on their way here stay: their source goes on to change them, and it is their owner who says which of them go. Where a
+//! shard has such slots, keys go one by one.
+//!
 //! Small segments, few keys that expire among others, and tables of which a snapshot is taken fill the pool, as does
 //! `volatile-ttl`, whose samples are not random.
 
@@ -84,6 +87,7 @@ impl Sweep {
         let mut looked = 0;
         let rounds = &engine.eviction.rounds;
         let taken_before = rounds.taken();
+        let hidden = engine.cluster.migrations.hidden();
         // Where the sweep stands may be in the middle of a shard, of which the beginning comes last. If other threads have taken
         // shards meanwhile, which may be those that have keys, all are looked at once more.
         for moves in 0..=2 * SHARDS {
@@ -92,16 +96,23 @@ impl Sweep {
             if turn.must_stop() {
                 break;
             }
+            let has_hidden = hidden.of_shard(shard).next().is_some();
             while let Some((db, sample)) = self.next(&mut data, policy.sample_from()) {
                 let table = data.table_mut(db);
                 let mut judge = Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng };
-                if let Some(worst) = self.worst(table, sample, per_key, goal_bytes, &mut judge) {
+                if !has_hidden && let Some(worst) = self.worst(table, sample, per_key, goal_bytes, &mut judge)
+                {
                     self.take(turn, &mut data, db, sample, worst, invalidations);
                     drop(data);
                     self.gone.values.drain(..).for_each(|value| free(engine, value));
                     return Look::Evicted(worst.len());
                 }
-                looked += table.visit_sample(sample, |_, entry| pool.offer(db, &entry, &mut judge));
+                table.visit_sample(sample, |_, entry| {
+                    if !has_hidden || !hidden.hides(entry.key()) {
+                        looked += 1;
+                        pool.offer(db, &entry, &mut judge);
+                    }
+                });
                 if looked >= per_key {
                     return candidates(pool, policy, looked / per_key);
                 }

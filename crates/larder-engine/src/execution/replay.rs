@@ -6,6 +6,7 @@ use crate::command::spec::Found;
 use crate::config::PropagationErrorBehavior;
 use crate::engine::Engine;
 use crate::error::CommandError;
+use crate::execution::memory::OUT_OF_MEMORY;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A command has failed that did not where it comes from: the data may not be the same any more. On a replica that clients
@@ -24,7 +25,11 @@ pub(crate) fn note_failure(engine: &Engine, session: &Session, found: Option<Fou
         "== CRITICAL == This {this} is sending an error to its {other}: '{text}' after processing the command '{name}'"
     ));
     if let Some(import) = &session.import {
-        import.fail("Failed to process command during slot migration. Check logs for more information");
+        import.fail(if *error == OUT_OF_MEMORY {
+            "Ran out of memory (OOM) during slot import"
+        } else {
+            "Failed to process command during slot migration. Check logs for more information"
+        });
         engine.cluster.wake();
     }
     let behavior: PropagationErrorBehavior = engine.config.choice("propagation-error-behavior");

@@ -404,6 +404,48 @@ fn a_replica_comes_during_a_migration() {
     }
 }
 
+/// Keys on their way are evicted neither here nor there: the target makes room of its own, and if that is not enough the source keeps them.
+#[test]
+fn keys_on_their_way_are_not_evicted() {
+    for first in [Kind::Larder, Kind::Valkey] {
+        for has_room in [true, false] {
+            let [a, b] = pair(first, Kind::Larder, &[]);
+            let (coming, own) = (tag("come", |slot| slot < 4000), tag("own", |slot| slot > 9000));
+            let fill = |node: &Node, tag: &str, count: usize| {
+                let mut client = node.server.client();
+                for number in 0..count {
+                    let key = format!("{{{tag}}}{number}");
+                    assert_eq!(client.cmd(&["SET", &key, &"v".repeat(1000)]).text(), "OK");
+                }
+            };
+            fill(&a, &coming, 3000);
+            fill(&b, &own, if has_room { 6000 } else { 100 });
+            let used: u64 = {
+                let info = b.ask("INFO memory");
+                let line =
+                    info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it is there");
+                line.trim().parse().expect("a number")
+            };
+            b.must("CONFIG SET maxmemory-policy allkeys-random");
+            b.must(&format!("CONFIG SET maxmemory {}", used + (1 << 20)));
+            a.must(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 4000 NODE {}", b.id()));
+            let state = until_over(&a);
+            let count = |node: &Node| {
+                let slot = node.ask(&format!("CLUSTER KEYSLOT {{{coming}}}"));
+                node.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}"))
+            };
+            if has_room {
+                assert_eq!((state.as_str(), count(&b).as_str()), ("success", "3000"), "{first:?}");
+                assert!(b.ask("DBSIZE").parse::<u64>().expect("a number") < 9000, "{first:?}");
+            } else {
+                assert_eq!((state.as_str(), count(&a).as_str()), ("failed", "3000"), "{first:?}");
+                until("what came is gone", || newest(&b, "state") == "failed" && count(&b) == "0");
+                assert!(newest(&b, "message").starts_with("Ran out of memory"), "{}", newest(&b, "message"));
+            }
+        }
+    }
+}
+
 /// `slot-migration-max-failover-repl-bytes` and `cluster-slot-migration-log-max-len`.
 #[test]
 fn options_of_migrations_are_followed() {
