@@ -46,7 +46,9 @@ impl CommandError {
         if let CommandError::Redirected(text) = self {
             return text.clone();
         }
-        [b"EXECABORT Transaction discarded because of: ", &*self.wire()].concat()
+        let wire = self.wire();
+        let why = wire.strip_prefix(b"ERR ").unwrap_or(&wire);
+        [b"EXECABORT Transaction discarded because of: ", why].concat()
     }
 
     /// The first word, which INFO errorstats counts by; a text of one word has no code.

@@ -318,7 +318,8 @@ fn refuse(
         super::replay::note_failure(engine, session, *found, error);
     }
     let is_exec = found.is_some_and(|found| found.command.name == "exec");
-    let aborting = (is_exec && session.multi.is_some()).then(|| CommandError::Text(error.aborting()));
+    // Whether or not there was MULTI.
+    let aborting = is_exec.then(|| CommandError::Text(error.aborting()));
     if aborting.is_some() {
         transaction::forget(engine, session);
     }

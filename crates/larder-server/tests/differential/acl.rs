@@ -452,3 +452,40 @@ fn what_commands_do_with_keys() {
         &[],
     );
 }
+
+/// A HELLO that is refused has let nobody in, and an EXEC that is refused says so, with and without MULTI.
+#[test]
+fn what_is_refused_is_refused_as_a_whole() {
+    run_script(
+        r##"
+        EXEC
+        EXEC x
+        HELLO 3 AUTH default pw SETNAME "a b"
+        PING
+        HELLO 4 AUTH default pw
+        PING
+        HELLO 3 AUTH default bad SETNAME "a b"
+        HELLO 3 AUTH default pw SETNAME
+        PING
+        HELLO 3 AUTH default pw FOO
+        PING
+        HELLO 3 SETNAME ok AUTH default bad
+        AUTH pw
+        CLIENT GETNAME
+        EXEC
+        EXEC x
+        MULTI
+        EXEC x
+        EXEC
+        ACL SETUSER u on >p +@all -exec ~*
+        AUTH u p
+        EXEC
+        EXEC x
+        MULTI
+        EXEC
+        DISCARD
+        INFO errorstats
+        "##,
+        &["--requirepass", "pw"],
+    );
+}

@@ -28,13 +28,17 @@ pub(super) fn setname(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 
 /// Names the connection; an empty name takes the name away.
 pub(super) fn set_name(context: &mut Context<'_>, name: &[u8]) -> CommandResult {
-    if !is_printable(name) {
-        return Err(CommandError::Fixed(
-            "ERR Client names cannot contain spaces, newlines or special characters.",
-        ));
-    }
+    check_name(name)?;
     context.session.shared.names.lock().name = name.into();
     Ok(())
+}
+
+/// Whether a client may have this name.
+pub(super) fn check_name(name: &[u8]) -> CommandResult {
+    if is_printable(name) {
+        return Ok(());
+    }
+    Err(CommandError::Fixed("ERR Client names cannot contain spaces, newlines or special characters."))
 }
 
 fn is_printable(text: &[u8]) -> bool {

@@ -82,6 +82,7 @@ struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
+    /// Nothing is done unless all of it can be.
     fn parse(args: Args<'a>) -> CommandResult<Self> {
         let mut hello = Hello::default();
         if let Some(version) = args.get(1) {
@@ -94,6 +95,7 @@ impl<'a> Hello<'a> {
                 hello.auth = Some((args.at(at + 1), args.at(at + 2)));
                 at += 3;
             } else if is_word(word, "setname") && left >= 1 {
+                client::check_name(args.at(at + 1))?;
                 hello.name = Some(args.at(at + 1));
                 at += 2;
             } else {
