@@ -36,8 +36,6 @@ const FINALIZER: &str =
 const DEPTH: &str = "a pattern of many items overflows the C stack";
 const PATIENCE: &str =
     "matching a pattern may take for ever, and hooks do not run meanwhile: such a script cannot be killed";
-const HANDLER: &str = "the handler of `xpcall` is called for the error of a hook while hooks are off: a script whose handler does not return \
-    cannot be killed";
 const TAIL_CALL: &str = "a function that the environment has in Lua takes the place of the script that calls it as its last act, and \
     its errors name no line: its calls (chunks whose name begins with =) are ordinary ones";
 
@@ -48,12 +46,6 @@ pub const EDITS: &[Edit] = &[
         TAIL_CALL,
         "/* tail call: put new frame in place of previous one */",
         "if (*getstr(clvalue(L->ci->func)->l.p->source) == '=') { nexeccalls++; goto reentry; }",
-    ),
-    edit(
-        "ldebug.c",
-        HANDLER,
-        "if (L->errfunc != 0) {  /* is there an error handling function? */",
-        "if (L->errfunc != 0 && L->allowhook) {",
     ),
     edit("lbaselib.c", UNPACK, "int i, e, n;", "int i, e; unsigned int n;"),
     edit(

@@ -80,6 +80,28 @@ fn place(lua: &Lua, level: usize) -> String {
     .unwrap_or_default()
 }
 
+/// What a hook raises to end a script. The script may catch it, and gets the next one at its next step. The handlers that it gives to
+/// `xpcall` are not told: they would run while hooks are off, and one that does not return could not be stopped.
+#[derive(Debug)]
+pub struct Ended;
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the script has to end")
+    }
+}
+
+impl std::error::Error for Ended {}
+
+/// Whether an error is [`Ended`].
+pub(crate) fn is_ended(error: &Error) -> bool {
+    match error {
+        Error::CallbackError { cause, .. } => is_ended(cause),
+        Error::ExternalError(inner) => inner.is::<Ended>(),
+        _ => false,
+    }
+}
+
 /// What a script sees of an error when it catches it: a string, or the value that was thrown.
 ///
 /// # Errors

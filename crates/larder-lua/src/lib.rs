@@ -44,7 +44,7 @@ mod structs;
 // Links Lua itself.
 use larder_lua_sys as _;
 
-pub use errors::{fail, throw, thrown};
+pub use errors::{Ended, fail, throw, thrown};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
 pub use random::Generator;

@@ -4,7 +4,7 @@
 -- checked here, because what a stock function raises when it is called from here would name a line of this file.
 --
 -- Takes the globals and the functions that are written in Rust (sandbox.rs). Replaces stock functions; returns `seal`.
-local globals, argument_error, plain_error, readonly, refuse, missing, thrown = ...
+local globals, argument_error, plain_error, readonly, refuse, missing, thrown, is_ended = ...
 
 local getmetatable, setmetatable, rawget, rawset = getmetatable, setmetatable, rawget, rawset
 local next, pcall, xpcall, select, type, tonumber = next, pcall, xpcall, select, type, tonumber
@@ -133,7 +133,10 @@ function globals.xpcall(...)
   if select('#', ...) < 2 then argument_error(2, 'value expected') end
   if handler == globals.__redis__err__handler then return xpcall(f, handler) end
   return xpcall(f, function(value)
-    if type(value) == 'userdata' then value = thrown(value) end
+    if type(value) == 'userdata' then
+      if is_ended(value) then return value end
+      value = thrown(value)
+    end
     return handler(value)
   end)
 end

@@ -1,7 +1,7 @@
 //! Which names scripts have, and that they cannot change them. The functions that need to know of proxies are in
 //! `sandbox.lua`; what they raise is made here.
 
-use crate::errors::{bad_argument_at, fail, fail_at, fail_plain, thrown};
+use crate::errors::{bad_argument_at, fail, fail_at, fail_plain, is_ended, thrown};
 use mlua::{Function, Lua, Table, Value};
 
 /// The globals that scripts have of stock Lua; whatever else it offers is taken away.
@@ -68,6 +68,7 @@ pub(crate) fn install(lua: &Lua, insecure: bool) -> mlua::Result<()> {
         lua.create_function(|lua, _: Value| Err::<(), _>(fail(lua, READONLY)))?,
         lua.create_function(missing)?,
         lua.create_function(caught)?,
+        lua.create_function(|_, value: Value| Ok(matches!(value, Value::Error(error) if is_ended(&error))))?,
     ))?;
     lua.set_app_data(Seal(seal));
     Ok(())

@@ -201,9 +201,7 @@ fn scripts_are_seen_from_their_start() {
                     scope.spawn(move || {
                         other.set_timeout(Duration::from_secs(40));
                         while !done.load(Ordering::Relaxed) {
-                            let stats = other.ask("FUNCTION STATS");
-                            // It tells of functions alone.
-                            if kill == "FUNCTION KILL" && stats.items()[1].items().is_empty() {
+                            if other.ask("FUNCTION STATS").items()[1].items().is_empty() {
                                 continue;
                             }
                             let reply = other.ask(kill).text();

@@ -110,7 +110,7 @@ pub(super) fn tick(lua: &Lua, debug: &Debug<'_>) -> Result<VmState> {
     }
     // It may catch this error. Not if there is one at its every step.
     lua.set_global_hook(HookTriggers::new().every_nth_instruction(1), tick)?;
-    Err(Error::runtime("the script has to end"))
+    Err(Error::external(larder_lua::Ended))
 }
 
 /// The innermost place in the text of a script.

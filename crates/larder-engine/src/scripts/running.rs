@@ -29,10 +29,12 @@ struct Noted {
     ends: Vec<usize>,
 }
 
-/// A function that runs, as FUNCTION STATS tells of it.
+/// A script that runs, as FUNCTION STATS tells of it.
 #[derive(Clone, Debug)]
-pub(crate) struct RunningFunction {
-    /// Its name.
+pub(crate) struct RunningScript {
+    /// Whether it is a function of a library.
+    pub is_function: bool,
+    /// The digest of a script, or the name of a function.
     pub name: Vec<u8>,
     /// The command that runs it.
     pub command: Vec<Vec<u8>>,
@@ -74,14 +76,12 @@ impl Running {
         may_write
     }
 
-    /// The function that runs.
-    pub(crate) fn function(&self) -> Option<RunningFunction> {
+    /// The script that runs.
+    pub(crate) fn get(&self) -> Option<RunningScript> {
         let now = self.now.lock();
-        if !now.is_function {
-            return None;
-        }
         let starts = std::iter::once(0).chain(now.ends.iter().copied());
-        Some(RunningFunction {
+        Some(RunningScript {
+            is_function: now.is_function,
             started: now.started?,
             name: now.name.clone(),
             command: starts.zip(&now.ends).map(|(start, &end)| now.command[start..end].to_vec()).collect(),

@@ -137,9 +137,9 @@ fn describe(context: &mut Context<'_>, library: &Library, with_code: bool) {
 
 pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let scripts = &context.engine.scripts;
-    let (running, libraries) = (scripts.running.function(), scripts.libraries());
-    // What somebody else's script is and works on is nobody's business.
-    if running.is_none() && context.engine.gate.is_busy() {
+    let (running, libraries) = (scripts.running.get(), scripts.libraries());
+    // That it answers beside a function is what allows it while the server is busy.
+    if context.engine.gate.is_busy() && running.as_ref().is_none_or(|script| !script.is_function) {
         return Err(scripts.running.busy_error());
     }
     let reply = &mut context.reply;
