@@ -435,7 +435,10 @@ fn keys_on_their_way_are_not_evicted() {
                 node.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}"))
             };
             if has_room {
-                assert_eq!((state.as_str(), count(&b).as_str()), ("success", "3000"), "{first:?}");
+                assert_eq!(state, "success", "{first:?}");
+                // Once they are the target's own, the timer may evict a few.
+                let came: u64 = count(&b).parse().expect("a number");
+                assert!(came > 2850, "{first:?}: {came}");
                 assert!(b.ask("DBSIZE").parse::<u64>().expect("a number") < 9000, "{first:?}");
             } else {
                 assert_eq!((state.as_str(), count(&a).as_str()), ("failed", "3000"), "{first:?}");
