@@ -1,6 +1,6 @@
 //! Atomic migrations of slots, between Larders and between Larder and Valkey: nothing that was acknowledged is lost, whoever ends what when.
 
-use crate::node::{Node, join, replicate, routed, settle, tag, text, until};
+use crate::node::{Node, field_of, join, replicate, routed, settle, tag, text, until};
 use larder_testkit::{Client, Kind, Value};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -420,12 +420,7 @@ fn keys_on_their_way_are_not_evicted() {
             };
             fill(&a, &coming, 3000);
             fill(&b, &own, if has_room { 6000 } else { 100 });
-            let used: u64 = {
-                let info = b.ask("INFO memory");
-                let line =
-                    info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it is there");
-                line.trim().parse().expect("a number")
-            };
+            let used: u64 = field_of(&b.ask("INFO memory"), "used_memory").parse().expect("a number");
             b.must("CONFIG SET maxmemory-policy allkeys-random");
             b.must(&format!("CONFIG SET maxmemory {}", used + (1 << 20)));
             a.must(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 4000 NODE {}", b.id()));

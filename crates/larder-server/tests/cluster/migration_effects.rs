@@ -1,7 +1,7 @@
 //! What clients of a slot notice when it goes to another node, by an atomic migration and by hand, beside Valkey.
 
 use crate::migration::{migrate, pair};
-use crate::node::{Node, settle, tag, text, until};
+use crate::node::{Node, field_of, settle, tag, text, until};
 use larder_testkit::{Client, Kind};
 
 /// A client that has given some commands.
@@ -62,11 +62,10 @@ fn notices(kind: Kind, by_hand: bool) -> Vec<String> {
     }
     // Sent by the source of a migration, and received by its target, and counted again from zero.
     for (node, name) in [(&a, "export"), (&a, "import"), (&b, "import"), (&b, "export")] {
-        let field = format!("total_net_cluster_slot_{name}_bytes:");
+        let field = format!("total_net_cluster_slot_{name}_bytes");
         let is_counted = || {
-            let info = node.ask("INFO stats");
-            let bytes = info.lines().find_map(|line| line.strip_prefix(field.as_str())).expect("it is there");
-            bytes.trim() != "0"
+            let bytes: u64 = field_of(&node.ask("INFO stats"), &field).parse().expect("a number");
+            bytes > 0
         };
         let before = is_counted();
         node.must("CONFIG RESETSTAT");

@@ -154,7 +154,7 @@ pub fn text(value: &Value) -> String {
 }
 
 /// A line `name:value` of a text.
-fn field_of(text: &str, name: &str) -> String {
+pub fn field_of(text: &str, name: &str) -> String {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_default().trim_end().to_owned()
 }
