@@ -1,5 +1,6 @@
 //! What a list tells about itself.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use larder_packed::block::Block;
@@ -86,12 +87,16 @@ impl List {
         directory + self.estimate(samples, |block| block.heap_bytes() as u64)
     }
 
-    /// The sum of a size of all blocks, from that of `samples` of them; 0 looks at all.
+    /// The sum of a size of all blocks, from that of `samples` of them and the elements they have: blocks differ in length, those at the ends
+    /// and those that are compressed together most of all. 0 looks at all.
     fn estimate(&self, samples: u64, size: impl Fn(&Block) -> u64) -> u64 {
-        let blocks = self.node_count();
-        let seen = if samples == 0 { blocks } else { samples.min(blocks) };
-        let sum = self.sum_blocks(seen, size);
-        (u128::from(sum) * u128::from(blocks) / u128::from(seen.max(1))) as u64
+        let left = if samples == 0 { u64::MAX } else { samples };
+        let seen = Cell::new(0u64);
+        let sum = self.sum_blocks(left, |block| {
+            seen.set(seen.get() + block.len() as u64);
+            size(block)
+        });
+        (u128::from(sum) * u128::from(self.len()) / u128::from(seen.get().max(1))) as u64
     }
 
     fn sum_blocks(&self, mut left: u64, size: impl Fn(&Block) -> u64) -> u64 {

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Which way the slots go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,12 +248,19 @@ pub struct Migrations {
     pub bytes_in: AtomicU64,
     /// Bytes that have gone to targets.
     pub bytes_out: AtomicU64,
+    /// `DEBUG SLOTMIGRATION PREVENT-PAUSE`: exports do not come to their pause.
+    pub(crate) no_pause: AtomicBool,
 }
 
 impl Migrations {
     /// What CONFIG RESETSTAT forgets.
     pub(crate) fn reset_counters(&self) {
         [&self.bytes_in, &self.bytes_out].into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+
+    /// Whether exports may put writes off, to hand their slots over.
+    pub fn may_pause(&self) -> bool {
+        !self.no_pause.load(Ordering::Relaxed)
     }
 
     /// All that are remembered, the newest first.

@@ -291,7 +291,7 @@ impl<'e> Export<'e> {
             self.look()?;
             let limit = self.shared.config.number("slot-migration-max-failover-repl-bytes");
             let is_close = u64::try_from(limit).map_or(true, |limit| changed as u64 <= limit);
-            if self.wants_pause && is_close {
+            if self.wants_pause && is_close && self.engine.migrations().may_pause() {
                 break;
             }
             if changed == 0 {

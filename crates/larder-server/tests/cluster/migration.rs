@@ -295,6 +295,11 @@ fn an_export_ends_when_it_is_cancelled_flushed_or_alone() {
     }
     assert_eq!(newest(&a, "message"), "Data was flushed");
     // The target does not take over in time: writes wait for that long, and are made here.
+    let refused = a.ask("DEBUG SLOTMIGRATION PREVENT-FAILOVER 1");
+    assert_eq!(
+        refused,
+        "ERR unknown subcommand or wrong number of arguments for 'SLOTMIGRATION'. Try DEBUG HELP."
+    );
     b.must("DEBUG SLOTMIGRATION PREVENT-FAILOVER 1");
     a.must("CONFIG SET cluster-manual-failover-timeout 1000");
     a.must(&command);
@@ -409,7 +414,7 @@ fn a_replica_comes_during_a_migration() {
 fn keys_on_their_way_are_not_evicted() {
     for first in [Kind::Larder, Kind::Valkey] {
         for has_room in [true, false] {
-            let [a, b] = pair(first, Kind::Larder, &[]);
+            let [a, b] = pair(first, Kind::Larder, &["--enable-debug-command", "yes"]);
             let (coming, own) = (tag("come", |slot| slot < 4000), tag("own", |slot| slot > 9000));
             let fill = |node: &Node, tag: &str, count: usize| {
                 let mut client = node.server.client();
@@ -423,17 +428,23 @@ fn keys_on_their_way_are_not_evicted() {
             let used: u64 = field_of(&b.ask("INFO memory"), "used_memory").parse().expect("a number");
             b.must("CONFIG SET maxmemory-policy allkeys-random");
             b.must(&format!("CONFIG SET maxmemory {}", used + (1 << 20)));
+            if has_room {
+                a.must("DEBUG SLOTMIGRATION PREVENT-PAUSE 1");
+            }
             a.must(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 4000 NODE {}", b.id()));
+            if has_room {
+                until("the keys have come", || newest(&b, "state") == "waiting-for-paused");
+                // Once they are the target's own, they may be evicted like others.
+                b.must("CONFIG SET maxmemory 0");
+                a.must("DEBUG SLOTMIGRATION PREVENT-PAUSE 0");
+            }
             let state = until_over(&a);
             let count = |node: &Node| {
                 let slot = node.ask(&format!("CLUSTER KEYSLOT {{{coming}}}"));
                 node.ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}"))
             };
             if has_room {
-                assert_eq!(state, "success", "{first:?}");
-                // Once they are the target's own, the timer may evict a few.
-                let came: u64 = count(&b).parse().expect("a number");
-                assert!(came > 2850, "{first:?}: {came}");
+                assert_eq!((state.as_str(), count(&b).as_str()), ("success", "3000"), "{first:?}");
                 assert!(b.ask("DBSIZE").parse::<u64>().expect("a number") < 9000, "{first:?}");
             } else {
                 assert_eq!((state.as_str(), count(&a).as_str()), ("failed", "3000"), "{first:?}");

@@ -64,6 +64,7 @@ const SUBCOMMANDS: &[(&str, usize, usize, Handler)] = &[
     ("set-disable-deny-scripts", 1, 1, tools::lax_scripts),
     ("set-skip-checksum-validation", 1, 1, tools::skip_checksums),
     ("sleep", 1, 1, sleep),
+    ("slotmigration", 2, 2, tools::slot_migration),
     ("stringmatch-len", 2, 2, stringmatch),
     ("structsize", 0, 0, tools::struct_sizes),
 ];
@@ -338,6 +339,8 @@ fn help(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             "    accessed. Setting it to 1 reenables the default.",
             "SLEEP <seconds>",
             "    Stop the thread for <seconds>. Decimals allowed.",
+            "SLOTMIGRATION PREVENT-PAUSE <0|1>",
+            "    Keep slots that leave from being handed over, or let them go.",
             "STRINGMATCH-LEN <len> <pattern>",
             "    Match a string of that length against the pattern.",
             "STRUCTSIZE",

@@ -92,6 +92,17 @@ pub(super) fn pause_cron(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
     Ok(())
 }
 
+/// `SLOTMIGRATION PREVENT-PAUSE 0|1`: exports stop short of the pause in which their slots are handed over.
+pub(super) fn slot_migration(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if !is_word(args.at(2), "prevent-pause") {
+        return Err(unknown(args.at(1)));
+    }
+    let is_prevented = number::parse_i64(&args[3]).unwrap_or(0) != 0;
+    context.engine.migrations().no_pause.store(is_prevented, Relaxed);
+    context.reply.ok();
+    Ok(())
+}
+
 /// `POPULATE count [prefix] [size]`: keys `prefix:0` and on with values `value:0` and on, filled up with zeros; keys that are
 /// there stay. Not logged, as nothing of DEBUG is.
 pub(super) fn populate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
