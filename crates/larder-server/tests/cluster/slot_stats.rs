@@ -74,6 +74,9 @@ impl Tried {
 
     /// What a case uses.
     fn run(&self, case: &[Step]) -> Used {
+        until("no connection of another case listens", || {
+            self.0.client().ask("PUBSUB SHARDCHANNELS").items().is_empty()
+        });
         self.0.must("CONFIG RESETSTAT");
         let mut clients = [(); 2].map(|()| self.0.client());
         let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
