@@ -317,6 +317,8 @@ fn an_export_ends_when_it_is_cancelled_flushed_or_alone() {
     until("the target has cleaned up", || newest(&b, "state") == "failed");
     a.must(&command);
     until("the target may take over", || newest(&a, "state") == "failover-granted");
+    // It is one of two, and soon finds the cluster down.
+    a.must("CONFIG SET cluster-allow-reads-when-down yes");
     drop(b);
     assert_eq!(until_over(&a), "failed");
     assert_eq!(a.ask(&format!("GET {key}")), "3");

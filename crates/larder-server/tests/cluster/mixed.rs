@@ -115,7 +115,9 @@ fn a_primary_that_was_killed_is_replaced_by_one_of_the_other_kind() {
 /// Slots go from one kind to the other, key by key.
 #[test]
 fn slots_move_between_the_kinds() {
-    let (a, b) = (Node::start(Kind::Larder, &[]), Node::start(Kind::Valkey, &[]));
+    // The tool gives up when a node finds another one failed.
+    let patient = ["--cluster-node-timeout", "60000"];
+    let (a, b) = (Node::start(Kind::Larder, &patient), Node::start(Kind::Valkey, &patient));
     join(&[&a, &b]);
     fill(&a, "one");
     let (first, second) = (a.id(), b.id());
