@@ -83,7 +83,8 @@ pub struct Field<'a> {
 impl<'a> Field<'a> {
     #[inline]
     fn of(row: Row<'a, FieldValue>) -> Self {
-        Field { name: row.key(), value: row.value(), expire_at_ms: row.expire_at_ms() }
+        let (name, value, expire_at_ms) = row.parts();
+        Field { name, value, expire_at_ms }
     }
 
     #[inline]

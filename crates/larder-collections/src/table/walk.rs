@@ -5,7 +5,7 @@ use super::tree::leaf_start;
 use super::{Row, Shape, Table};
 use crate::key_table::{KeyHash, position};
 use crate::segment_scan::{self, Segment};
-use larder_packed::segment::{Layout, Rows};
+use larder_packed::segment::{Layout, Rows, RowsIter};
 use std::slice;
 
 impl<L: Layout, H: KeyHash> Table<L, H> {
@@ -28,7 +28,14 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// All entries: of a small table in the order of their insertion, else by position of their segments.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
-        self.segments().flat_map(Rows::rows)
+        match &self.shape {
+            Shape::Small { rows, .. } => Iter { rows: rows.rows(), leaves: Leaves { stack: Vec::new() } },
+            Shape::Tree(tree) => {
+                let mut leaves = Leaves { stack: vec![slice::from_ref(&tree.root).iter()] };
+                let first = leaves.next().expect("a tree has a leaf");
+                Iter { rows: first.rows(), leaves }
+            }
+        }
     }
 
     /// An entry, each with the same chance; None when there is none. O(1) on average.
@@ -68,6 +75,27 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 /// The entry of a tag.
 fn tagged<L: Layout>(rows: &Rows<L>, index: usize) -> Row<'_, L> {
     rows.row(index).expect("a tag belongs to an entry")
+}
+
+/// All entries of a table. What a chain of adapters does here costs more than the entries themselves.
+#[derive(Clone)]
+struct Iter<'a, L: Layout> {
+    rows: RowsIter<'a, L>,
+    leaves: Leaves<'a, L>,
+}
+
+impl<'a, L: Layout> Iterator for Iter<'a, L> {
+    type Item = Row<'a, L>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.rows.next() {
+                return Some(row);
+            }
+            self.rows = self.leaves.next()?.rows();
+        }
+    }
 }
 
 /// Walks over a tree's leaves.

@@ -4,6 +4,7 @@
 
 use super::page::{GROUP_BYTES, LONG, Page, Slot};
 use super::probe::LANES;
+use std::slice;
 
 /// Iterator over a page's entries.
 #[derive(Clone)]
@@ -31,7 +32,10 @@ impl<'a> Iterator for Entries<'a> {
 #[derive(Clone)]
 pub(super) struct Walk<'a> {
     page: &'a Page,
-    groups: &'a [[u8; GROUP_BYTES]],
+    /// The group of the next slot; once that is the first of another one, the group before.
+    group: &'a [u8; GROUP_BYTES],
+    /// The groups after it.
+    groups: slice::Iter<'a, [u8; GROUP_BYTES]>,
     slots: usize,
     index: usize,
     below: usize,
@@ -49,15 +53,18 @@ pub(super) struct Step {
 
 impl<'a> Walk<'a> {
     pub(super) fn of(page: &'a Page) -> Self {
-        Walk { page, groups: page.groups(), slots: page.slots(), index: 0, below: 0 }
+        let groups = page.groups().iter();
+        Walk { page, group: &[0; GROUP_BYTES], groups, slots: page.slots(), index: 0, below: 0 }
     }
 
     #[inline]
     pub(super) fn next(&mut self) -> Option<Step> {
         while self.index < self.slots {
-            let (index, below) = (self.index, self.below);
-            let group = &self.groups[index / LANES];
-            let (tag, len_byte) = (group[index % LANES], group[LANES + index % LANES]);
+            let (index, below, lane) = (self.index, self.below, self.index % LANES);
+            if lane == 0 {
+                self.group = self.groups.next()?;
+            }
+            let (tag, len_byte) = (self.group[lane], self.group[LANES + lane]);
             let footprint = match len_byte {
                 LONG => self.page.footprint_below(index, below),
                 len => usize::from(len),

@@ -66,7 +66,7 @@ pub use record::{
 };
 pub use records::{Gone, RecordMut, RecordPage, Records};
 pub use rows::{
-    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, Rows,
+    FIELD_INLINE_MAX, FieldValue, FieldValueNew, Layout, MEMBER_INLINE_MAX, Member, Row, Rows, RowsIter,
     VALUE_INLINE_MAX,
 };
 pub use slot_set::SlotSet;

@@ -135,6 +135,18 @@ unsafe impl Layout for FieldValue {
 }
 
 impl<'a> Row<'a, FieldValue> {
+    /// All of it: [`key`](Self::key), [`value`](Self::value), [`expire_at_ms`](Self::expire_at_ms).
+    #[inline]
+    pub fn parts(self) -> (&'a [u8], &'a [u8], Option<u64>) {
+        match self.bytes.split_first() {
+            Some((&klen, rest)) if klen < MARKED => {
+                let (field, value) = rest.split_at(usize::from(klen));
+                (field, value, None)
+            }
+            _ => (self.key(), self.value(), self.expire_at_ms()),
+        }
+    }
+
     /// The value of the field.
     #[inline]
     pub fn value(self) -> &'a [u8] {

@@ -22,6 +22,7 @@ pub use layout::{Layout, Row};
 pub use member::{MEMBER_INLINE_MAX, Member};
 
 use super::Segment;
+use super::entries::Entries;
 use super::page::{Page, Slot, footprint_of};
 use crate::bytes::SharedBytes;
 use std::marker::PhantomData;
@@ -37,6 +38,24 @@ const REFS_MAX: u32 = u32::MAX / 2;
 pub struct Rows<L: Layout> {
     segment: ManuallyDrop<Segment>,
     layout: PhantomData<fn() -> L>,
+}
+
+/// Iterator over the entries of a counted segment.
+#[derive(Clone)]
+pub struct RowsIter<'a, L> {
+    entries: Entries<'a>,
+    layout: PhantomData<L>,
+}
+
+impl<'a, L: Layout> Iterator for RowsIter<'a, L> {
+    type Item = Row<'a, L>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (slot, entry) = self.entries.next()?;
+        // SAFETY: W1.
+        Some(unsafe { Row::new(entry, slot) })
+    }
 }
 
 impl<L: Layout> Rows<L> {
@@ -98,9 +117,8 @@ impl<L: Layout> Rows<L> {
     }
 
     /// All entries in slot order.
-    pub fn rows(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
-        // SAFETY: W1.
-        self.segment.entries().map(|(slot, entry)| unsafe { Row::new(entry, slot) })
+    pub fn rows(&self) -> RowsIter<'_, L> {
+        RowsIter { entries: self.segment.entries(), layout: PhantomData }
     }
 
     /// What the content would be, at most, with one more entry.
