@@ -1,11 +1,8 @@
 //! Nodes that end in order: SHUTDOWN, and signals, with `failover` and `safe`, beside Valkey.
 
-use crate::node::{Node, join, meet, replicate, settle, tag, text, until};
+use crate::node::{Node, PATIENT, join, meet, replicate, settle, tag, text, until};
 use larder_testkit::{Kind, Server, Value};
 use std::thread;
-
-/// Far longer than any test: nobody is found to have failed.
-const PATIENT: [&str; 2] = ["--cluster-node-timeout", "60000"];
 
 /// Three primaries, of which the first ends, and a replica of it.
 fn four(primary: Kind, replica: Kind, more: &[&str]) -> [Node; 4] {

@@ -1,6 +1,6 @@
 //! Atomic migrations of slots, between Larders and between Larder and Valkey: nothing that was acknowledged is lost, whoever ends what when.
 
-use crate::node::{Node, field_of, join, replicate, routed, settle, tag, text, until};
+use crate::node::{Node, PATIENT, field_of, join, replicate, routed, settle, tag, text, until};
 use larder_testkit::{Client, Kind, Value};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// Two nodes with half of the slots each.
 pub fn pair(first: Kind, second: Kind, more: &[&str]) -> [Node; 2] {
     // One of two that hears nothing of the other finds the cluster down: on a slow machine, too.
-    let more = [&["--cluster-node-timeout", "60000"], more].concat();
+    let more = [&PATIENT[..], more].concat();
     let nodes = [Node::start(first, &more), Node::start(second, &more)];
     join(&[&nodes[0], &nodes[1]]);
     nodes

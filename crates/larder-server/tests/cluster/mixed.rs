@@ -1,6 +1,6 @@
 //! Clusters of Larder and Valkey: each follows the other, and takes the other's place.
 
-use crate::node::{Node, join, meet, replicate, routed, settle, tag, text, until};
+use crate::node::{Node, PATIENT, join, meet, replicate, routed, settle, tag, text, until};
 use larder_testkit::Kind;
 
 /// Two primaries, one of each kind, and a replica of the other kind for each.
@@ -116,8 +116,7 @@ fn a_primary_that_was_killed_is_replaced_by_one_of_the_other_kind() {
 #[test]
 fn slots_move_between_the_kinds() {
     // The tool gives up when a node finds another one failed.
-    let patient = ["--cluster-node-timeout", "60000"];
-    let (a, b) = (Node::start(Kind::Larder, &patient), Node::start(Kind::Valkey, &patient));
+    let (a, b) = (Node::start(Kind::Larder, &PATIENT), Node::start(Kind::Valkey, &PATIENT));
     join(&[&a, &b]);
     fill(&a, "one");
     let (first, second) = (a.id(), b.id());

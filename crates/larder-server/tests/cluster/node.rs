@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Of all nodes here, in ms.
 pub const NODE_TIMEOUT_MS: u64 = 2000;
+/// For nodes of which none is to be found failed: far longer than any test.
+pub const PATIENT: [&str; 2] = ["--cluster-node-timeout", "60000"];
 
 /// How long a cluster may take for anything.
 const PATIENCE: Duration = Duration::from_secs(90);
