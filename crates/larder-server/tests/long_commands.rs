@@ -1,7 +1,7 @@
 //! Commands that take long are executed by threads of their own: they answer as elsewhere, are counted once, see their keys at one moment, and
 //! hold up nobody else, not even the clients of their own thread.
 
-use larder_testkit::{Client, Kind, Server, Value, wait_until};
+use larder_testkit::{Client, Kind, Server, Value, wait_until, wait_until_rewritten};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// More members than are gone through where clients wait.
@@ -518,11 +518,8 @@ fn transactions_and_tracking_are_as_ever() {
     // What is acknowledged has been written.
     other.ask("CONFIG SET appendonly yes");
     other.ask("CONFIG SET appendfsync always");
-    wait_until("the log is begun, without which the server does not end", || {
-        ["aof_rewrite_scheduled", "aof_rewrite_in_progress"]
-            .iter()
-            .all(|name| info(&mut other, "persistence", name) == "0")
-    });
+    // Without its base the server does not end.
+    wait_until_rewritten(&mut other);
     for n in 0..5 {
         assert!(client.ask(&format!("SUNIONSTORE {{s}}{n} {{s}}a {{s}}b")).int() > 0);
         assert_eq!(client.ask(&format!("SCARD {{s}}{n}")).int(), client.ask("SCARD {s}u").int());

@@ -23,7 +23,7 @@ mod words;
 pub use client::{Client, ClientStream, encode};
 pub use disk::FaultyDisk;
 pub use kind::{Kind, peer_path, version};
-pub use patience::wait_until;
+pub use patience::{wait_until, wait_until_rewritten};
 pub use port::Port;
 pub use process::{cpu_seconds, rss_bytes, thread_cpu_seconds};
 pub use raw_client::RawClient;

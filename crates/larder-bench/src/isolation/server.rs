@@ -127,7 +127,8 @@ impl Execution<'_> {
             Until::Saved => self.wait(|session| is(session, "persistence", "rdb_bgsave_in_progress", 0))?,
             Until::Rewritten => self.wait(|session| {
                 let is_not = |session: &mut Session, field| is(session, "persistence", field, 0);
-                Ok(is_not(session, "aof_rewrite_in_progress")? && is_not(session, "aof_rewrite_scheduled")?)
+                // In this order: what is scheduled becomes what is in progress.
+                Ok(is_not(session, "aof_rewrite_scheduled")? && is_not(session, "aof_rewrite_in_progress")?)
             })?,
             Until::Expired(keys) => {
                 self.wait(|session| reached(session, "expired_keys", scaled(keys, scale)))?;

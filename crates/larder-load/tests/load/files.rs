@@ -4,7 +4,7 @@ use crate::support::{ALL, DEBUG, complete, digests, fill, options_for};
 use fastrand::Rng;
 use larder_load::load::load;
 use larder_load::options::{Options, Source};
-use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir};
+use larder_testkit::{Client, Kind, Server, Value, seed, temp_dir, wait_until_rewritten};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -171,11 +171,7 @@ fn change(client: &mut Client, rng: &mut Rng) {
 /// Waits until a rewrite is over.
 fn rewrite(client: &mut Client) {
     client.ask("BGREWRITEAOF");
-    while !client.ask("INFO persistence").text().contains("aof_rewrite_in_progress:0")
-        || client.ask("INFO persistence").text().contains("aof_rewrite_scheduled:1")
-    {
-        std::thread::yield_now();
-    }
+    wait_until_rewritten(client);
 }
 
 fn aof(path: &Path, port: u16) -> Options {

@@ -2,7 +2,7 @@
 //! keeps.
 
 use crate::{digest, wait_for};
-use larder_testkit::{Client, FaultyDisk, Kind, Server, Value};
+use larder_testkit::{Client, FaultyDisk, Kind, Server, Value, wait_until_rewritten};
 use std::fs;
 use std::time::Duration;
 
@@ -315,11 +315,7 @@ fn large_files_are_synced_little_by_little() {
                 client.ask("SAVE").text() == "OK"
             } else {
                 client.ask("BGREWRITEAOF");
-                wait_for(
-                    &mut client,
-                    "INFO persistence",
-                    "aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0",
-                );
+                wait_until_rewritten(&mut client);
                 client.ask("INFO persistence").text().contains("aof_last_bgrewrite_status:ok")
             };
             assert_eq!(works, value == "no", "{option} {value}");

@@ -1,7 +1,7 @@
 //! What the server does with files when it is told to end, to save, or to switch the log, in every state that it can be in: the
 //! table in `docs/design/persistence.md`, each cell compared with Valkey.
 
-use larder_testkit::{Client, Kind, Server};
+use larder_testkit::{Client, Kind, Server, wait_until_rewritten};
 use std::fs;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -127,13 +127,6 @@ pub(super) fn wait_until_logged(client: &mut Client) {
     }
     let reply = client.ask("WAITAOF 1 0 30000");
     assert_eq!(reply.items()[0].int(), 1, "the log is not written: {reply}");
-}
-
-/// Waits until a log that was switched on has its base.
-fn wait_until_rewritten(client: &mut Client) {
-    for sign in ["aof_rewrite_scheduled:0", "aof_rewrite_in_progress:0"] {
-        crate::wait_for(client, "INFO persistence", sign);
-    }
 }
 
 /// Sends a signal.

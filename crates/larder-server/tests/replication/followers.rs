@@ -3,7 +3,7 @@
 use crate::{
     StopAtEnd, follow, info, offset, start, wait_for_link, wait_for_same_data, wait_until, write_until,
 };
-use larder_testkit::{Client, Kind, Server, Value, seed};
+use larder_testkit::{Client, Kind, Server, Value, seed, wait_until_rewritten};
 use std::sync::atomic::AtomicBool;
 
 /// Databases that the writers use.
@@ -201,15 +201,8 @@ fn restarts_from_the_append_only_file_need_no_snapshot() {
         let text = String::from_utf8_lossy(&std::fs::read(file_of(server)).unwrap()).into_owned();
         text.lines().last().is_some_and(|line| line.starts_with(&format!("#REPL:{id} ")))
     };
-    let wait_for_base = |server: &Server| {
-        let mut client = server.client();
-        wait_until("the file begins with what the primary has sent", || {
-            ["aof_rewrite_in_progress", "aof_rewrite_scheduled"]
-                .iter()
-                .all(|field| info(&mut client, "persistence", field) == "0")
-        });
-    };
-    wait_for_base(&second);
+    // The file begins with what the primary has sent.
+    wait_until_rewritten(&mut second.client());
     wait_until("the replica's file says where it is", || ends_with_place(&second));
     let port = first.port().to_string();
     let primary = format!("127.0.0.1 {port}");
@@ -251,7 +244,7 @@ fn restarts_from_the_append_only_file_need_no_snapshot() {
     wait_for_same_data("a command too much", &first, &second);
     assert_eq!(info(&mut ours, "stats", "sync_full"), "1");
     // Until then it does not end.
-    wait_for_base(&second);
+    wait_until_rewritten(&mut second.client());
 }
 
 /// A primary does not end before its replicas have everything, and a replica acknowledges what it was asked for at once.

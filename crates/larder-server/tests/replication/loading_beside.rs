@@ -1,7 +1,7 @@
 //! `repl-diskless-load swapdb`: a snapshot is loaded beside the data.
 
 use crate::{follow, info, offset, start, wait_for_link, wait_for_same_data, wait_until};
-use larder_testkit::{Client, Kind, Server, Value};
+use larder_testkit::{Client, Kind, Server, Value, wait_until_rewritten};
 
 /// Microseconds that loading a key takes: enough to look around meanwhile.
 const SLOW: &[&str] = &["--repl-diskless-load", "swapdb", "--key-load-delay", "2000", "--threads", "2"];
@@ -115,10 +115,7 @@ fn what_was_loaded_is_kept() {
         follow(&mut replica.client(), &primary);
         wait_for_same_data("loaded", &primary, &replica);
         let mut client = replica.client();
-        wait_until("the log is written anew", || {
-            info(&mut client, "persistence", "aof_rewrite_in_progress") == "0"
-                && info(&mut client, "persistence", "aof_rewrite_scheduled") == "0"
-        });
+        wait_until_rewritten(&mut client);
         primary.client().ask("RPUSH list d");
         let end = offset(&mut primary.client());
         wait_until("the rest arrives", || offset(&mut client) >= end);
