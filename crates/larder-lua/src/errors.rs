@@ -4,7 +4,7 @@
 //! `mlua` hands scripts an object for an error of Rust. The `pcall` and its like of sandbox.lua pass it through [`thrown`],
 //! so that scripts only ever see the value that was meant.
 
-use mlua::{Error, Lua, Value};
+use mlua::{Error, Function, Lua, LuaString, Value};
 use std::fmt;
 
 /// An error that is a Lua value. `mlua` wants errors to be printable; scripts never see that text.
@@ -78,6 +78,34 @@ fn place(lua: &Lua, level: usize) -> String {
     })
     .flatten()
     .unwrap_or_default()
+}
+
+/// A syntax error with the bytes of its message: where it quotes bytes that are not UTF-8, `mlua` has put signs in their place.
+pub(crate) fn in_bytes(lua: &Lua, error: Error, source: &[u8], name: &str) -> Error {
+    match &error {
+        Error::SyntaxError { message, .. } if message.contains(char::REPLACEMENT_CHARACTER) => {}
+        _ => return error,
+    }
+    let again = || {
+        let load: Function = lua.globals().get("loadstring")?;
+        load.call::<(Value, Option<LuaString>)>((lua.create_string(source)?, name))
+    };
+    match again() {
+        Ok((Value::Nil, Some(message))) => throw(Value::String(message)),
+        _ => error,
+    }
+}
+
+/// The text of an error of [`crate::compile`], as Lua gives it.
+pub fn message(error: &Error) -> Vec<u8> {
+    match error {
+        Error::SyntaxError { message, .. } => message.clone().into_bytes(),
+        Error::ExternalError(inner) => match inner.downcast_ref::<Thrown>() {
+            Some(Thrown(Value::String(text))) => text.as_bytes().to_vec(),
+            _ => inner.to_string().into_bytes(),
+        },
+        error => error.to_string().into_bytes(),
+    }
 }
 
 /// What a hook raises to end a script. The script may catch it, and gets the next one at its next step. The handlers that it gives to

@@ -44,7 +44,7 @@ mod structs;
 // Links Lua itself.
 use larder_lua_sys as _;
 
-pub use errors::{Ended, fail, throw, thrown};
+pub use errors::{Ended, fail, message, throw, thrown};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table};
 pub use random::Generator;
@@ -87,8 +87,12 @@ pub fn seal(lua: &Lua) -> mlua::Result<Table> {
 /// Compiles text (never bytecode) under a chunk name such as "@user_script".
 ///
 /// # Errors
-/// `SyntaxError` with Lua's message.
+/// Lua's message, which [`message`] gives.
 pub fn compile(lua: &Lua, source: &[u8], name: &str) -> mlua::Result<Function> {
+    load(lua, source, name).map_err(|error| errors::in_bytes(lua, error, source, name))
+}
+
+fn load(lua: &Lua, source: &[u8], name: &str) -> mlua::Result<Function> {
     // Bytecode begins with an escape. Behind a blank it is text that does not compile, with the message for that.
     if source.first() == Some(&0x1b) {
         let text = [b" ", source].concat();

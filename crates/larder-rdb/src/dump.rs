@@ -59,18 +59,35 @@ pub fn of_functions<'a>(
     with_footer(output.into_inner(), version)
 }
 
-/// The texts in a payload of libraries whose footer is right.
-pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let body = payload.len().checked_sub(FOOTER_BYTES).ok_or(Error::Damaged("no payload"))?;
-    let (mut rest, mut texts) = (&payload[..body], Vec::new());
-    while let Some((&mark, behind)) = rest.split_first() {
-        if mark != opcode::FUNCTION_2 {
-            return Err(Error::Damaged("something else among functions"));
+/// Why a payload of libraries cannot be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLibrary {
+    /// The text of a library is cut, or not what its encoding promises.
+    Damaged,
+    /// Something else is there.
+    Other,
+    /// A library as release candidates of Redis 7 wrote them.
+    Unreleased,
+}
+
+/// The texts in a payload of libraries whose footer is right, one after the other up to the first that cannot be read.
+pub fn libraries(payload: &[u8]) -> impl Iterator<Item = std::result::Result<Vec<u8>, NoLibrary>> {
+    let mut rest = &payload[..payload.len().saturating_sub(FOOTER_BYTES)];
+    std::iter::from_fn(move || {
+        let (&mark, behind) = std::mem::take(&mut rest).split_first()?;
+        let text = match mark {
+            opcode::FUNCTION_2 => {
+                rest = behind;
+                Input::new(&mut rest).string().map_err(|_| NoLibrary::Damaged)
+            }
+            opcode::FUNCTION_PRE_GA => Err(NoLibrary::Unreleased),
+            _ => Err(NoLibrary::Other),
+        };
+        if text.is_err() {
+            rest = &[];
         }
-        rest = behind;
-        texts.push(Input::new(&mut rest).string()?);
-    }
-    Ok(texts)
+        Some(text)
+    })
 }
 
 /// Whether the footer of a payload of libraries is right; there may be none of them.
@@ -89,7 +106,7 @@ fn verify_footer(payload: &[u8], checks: Checks) -> Option<&[u8]> {
     let (body, version) = rest.split_last_chunk::<2>()?;
     let checksum = u64::from_le_bytes(*checksum);
     let is_known = !checks.version || is_known(u32::from(u16::from_le_bytes(*version)));
-    let is_right = is_known && (!checks.sum || checksum == 0 || checksum == Crc64::of(rest));
+    let is_right = is_known && (!checks.sum || checksum == Crc64::of(rest));
     is_right.then_some(body)
 }
 

@@ -53,7 +53,7 @@ pub const BLOCKS_TRAVEL: bool = cfg!(target_endian = "little");
 
 /// Whether all types of a version are known.
 pub fn is_known(version: u32) -> bool {
-    version <= VERSION_MAX && !FOREIGN_VERSIONS.contains(&version)
+    (1..=VERSION_MAX).contains(&version) && !FOREIGN_VERSIONS.contains(&version)
 }
 
 /// Type bytes of values.

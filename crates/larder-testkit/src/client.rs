@@ -170,7 +170,8 @@ impl Client {
             }
         }
         line.pop();
-        Ok(String::from_utf8_lossy(&line).into_owned())
+        // Bytes that are no text are told apart, too.
+        Ok(String::from_utf8(line).unwrap_or_else(|error| error.as_bytes().escape_ascii().to_string()))
     }
 
     fn bulk(&mut self, len: i64) -> io::Result<Vec<u8>> {

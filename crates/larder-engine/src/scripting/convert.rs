@@ -158,11 +158,3 @@ pub(super) fn push_number(n: f64, to: &mut Vec<u8>) {
     // Without the sign of zero.
     to.extend_from_slice(ScoreText::of(n + 0.0).as_bytes());
 }
-
-/// The text of a syntax error, as Lua gives it.
-pub(super) fn compile_error(error: &mlua::Error) -> String {
-    match error {
-        mlua::Error::SyntaxError { message, .. } => message.clone(),
-        error => error.to_string(),
-    }
-}

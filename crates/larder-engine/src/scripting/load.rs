@@ -1,7 +1,6 @@
 //! Running the code of a library, for the functions that it registers.
 
 use super::caller::{self, Caller};
-use super::convert::compile_error;
 use super::interpreter::{Functions, Interpreter};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
@@ -166,7 +165,7 @@ fn execute(
 
 fn register(interpreter: &Interpreter, code: &[u8]) -> std::result::Result<Vec<Entry>, Failure> {
     let chunk = larder_lua::compile(&interpreter.lua, code, "@user_function")
-        .map_err(|error| Failure::Compiling(compile_error(&error).into_bytes()))?;
+        .map_err(|error| Failure::Compiling(larder_lua::message(&error)))?;
     let (environment, meta): (Table, Table) = interpreter.environment.call(())?;
     chunk.set_environment(environment)?;
     let (worked, result): (bool, Value) = interpreter.load.call((chunk, meta, &interpreter.for_functions))?;

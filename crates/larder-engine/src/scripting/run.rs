@@ -1,7 +1,6 @@
 //! Running a script or a function: what it may do, and what it asks for.
 
 use super::caller::{self, Caller, Heard};
-use super::convert::compile_error;
 use super::debug::{self, Debugger};
 use super::interpreter::Interpreter;
 use super::load;
@@ -39,7 +38,8 @@ pub(crate) fn compile(engine: &Engine, script: &Script) -> CommandResult {
         compiled
     });
     compiled.map(drop).map_err(|error| {
-        CommandError::text(format!("ERR Error compiling script (new function): {}", compile_error(&error)))
+        let message = larder_lua::message(&error);
+        CommandError::Text([b"ERR Error compiling script (new function): ", &*message].concat())
     })
 }
 

@@ -77,6 +77,20 @@ impl Libraries {
         Ok(replaces)
     }
 
+    /// Adds all libraries of another set, in the place of those of the same name if `replace`. On an error some may have been added.
+    pub(crate) fn join(&mut self, others: &Libraries, replace: bool) -> Result<(), (Arc<Library>, Clash)> {
+        // Those that go make room for functions of any that come.
+        for library in others.iter() {
+            if self.remove(&library.name) && !replace {
+                return Err((Arc::clone(library), Clash::Library));
+            }
+        }
+        others.iter().try_for_each(|library| {
+            let added = self.add(Arc::clone(library), false);
+            added.map(drop).map_err(|clash| (Arc::clone(library), clash))
+        })
+    }
+
     /// Takes a library away; false when there is none of that name.
     pub(crate) fn remove(&mut self, name: &[u8]) -> bool {
         let Some(library) = self.by_name.remove(name) else { return false };

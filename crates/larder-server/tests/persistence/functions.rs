@@ -1,7 +1,7 @@
 //! Libraries of functions in files and payloads.
 
-use crate::{carry, ok, wait_for};
-use larder_testkit::{Client, Server};
+use crate::{carry, checked, ok, wait_for};
+use larder_testkit::{Client, Kind, Server};
 
 const CODE: &str = "#!lua name=counting
 local step = 2
@@ -109,12 +109,80 @@ fn damaged_payloads_change_nothing() {
             _ => {
                 let body = payload.len() - 10;
                 bytes[rng.usize(..body)] ^= 1 << rng.u8(..8);
-                let end = bytes.len() - 8;
-                bytes[end..].fill(0);
+                bytes.truncate(bytes.len() - 8);
+                bytes = checked(bytes);
             }
         }
         client.cmd(&[b"FUNCTION".as_slice(), b"RESTORE", &bytes]);
         client.cmd(&[b"FUNCTION".as_slice(), b"DELETE", b"extra"]);
     }
     check(&mut client);
+}
+
+/// A library as it is in a payload.
+fn library(code: &str) -> Vec<u8> {
+    let len = u16::try_from(code.len()).unwrap() | 1 << 14;
+    [&[245][..], &len.to_be_bytes(), code.as_bytes()].concat()
+}
+
+/// What is wrong is told in the words of Valkey, in its order, and nothing of such a payload comes.
+#[test]
+fn payloads_are_judged_as_valkey_does() {
+    let code = |name: &str, function: &str| {
+        format!("#!lua name={name}\nredis.register_function('{function}', function() return '{name}' end)")
+    };
+    let of = |libraries: &[(&str, &str)]| -> Vec<u8> {
+        libraries.iter().flat_map(|&(name, function)| library(&code(name, function))).collect()
+    };
+    let good = of(&[("a", "f")]);
+    let wrong = library("#!lua name=w\nx y");
+    let cut = &library(&code("b", "g"))[..30];
+    let payloads: [(&str, Vec<u8>); 16] = [
+        ("two of a name", of(&[("a", "f"), ("a", "g")])),
+        ("two functions of a name", of(&[("a", "f"), ("b", "f")])),
+        ("functions change places", of(&[("a", "g"), ("b", "f")])),
+        ("a function of another", of(&[("c", "f")])),
+        ("a string", [&good[..], b"\x00\x01x"].concat()),
+        ("only a string", b"\x00\x01x".to_vec()),
+        ("of a release candidate", [&good[..], b"\xf6\x01x"].concat()),
+        ("cut", [&good[..], cut].concat()),
+        ("cut at the mark", [&good[..], b"\xf5"].concat()),
+        ("wrong, then cut", [&wrong[..], cut].concat()),
+        ("longer than the payload", [b"\xf5\x80\xff\xff\xff\xff", &good[..]].concat()),
+        ("a number", b"\xf5\xc0\x05".to_vec()),
+        ("not compressed", b"\xf5\xc3\x05\x05abcde".to_vec()),
+        ("no code", b"\xf5\x00".to_vec()),
+        ("nothing", Vec::new()),
+        ("good", of(&[("a", "f"), ("b", "g")])),
+    ];
+    let servers = [Server::of(Kind::Larder, &[]), Server::of(Kind::Valkey, &[])];
+    let mut clients = servers.each_ref().map(Server::client);
+    let mut same = |what: &str, args: &[&[u8]]| {
+        let [ours, theirs] = clients.each_mut().map(|client| client.cmd(args));
+        assert_eq!(ours, theirs, "{what}");
+    };
+    for (what, body) in &payloads {
+        for policy in ["APPEND", "REPLACE", "FLUSH"] {
+            same("flush", &[b"FUNCTION", b"FLUSH"]);
+            // Which of two that are there already is named is a matter of chance.
+            let there = [("a", "f"), ("b", "g")];
+            for &(name, function) in &there[..1 + usize::from(policy == "REPLACE")] {
+                same("load", &[b"FUNCTION", b"LOAD", code(name, function).as_bytes()]);
+            }
+            let payload = checked([body, &[11, 0][..]].concat());
+            same(&format!("{what}, {policy}"), &[b"FUNCTION", b"RESTORE", &payload, policy.as_bytes()]);
+            for function in ["f", "g"] {
+                same(&format!("after {what}, {policy}"), &[b"FCALL", function.as_bytes(), b"0"]);
+            }
+        }
+    }
+    // Footers, of libraries and of values.
+    for version in 0_u16..100 {
+        let footer = version.to_le_bytes();
+        let payload = checked([&good, &footer[..]].concat());
+        same(&format!("version {version}"), &[b"FUNCTION", b"RESTORE", &payload, b"REPLACE"]);
+        let payload = checked([b"\x00\x01x", &footer[..]].concat());
+        same(&format!("version {version}"), &[b"RESTORE", b"key", b"0", &payload, b"REPLACE"]);
+    }
+    same("no checksum", &[b"RESTORE", b"key", b"0", b"\x00\x01x\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00"]);
 }

@@ -1,10 +1,9 @@
 //! Payloads and files of enemies, with right checksums: a clear error or a value like any other, nothing else changed, no
 //! panic, and no more memory than their bytes justify. The decoders alone: `larder-rdb/tests/hostile`.
 
-use crate::digest;
 use crate::samples::fill;
+use crate::{checked, digest};
 use fastrand::Rng;
-use larder_rdb::Crc64;
 use larder_testkit::{Client, Server, Value, mutate, seed};
 use std::fs;
 
@@ -31,12 +30,6 @@ fn payload(client: &mut Client, key: &str) -> Vec<u8> {
         Value::Bulk(bytes) => bytes,
         other => panic!("DUMP {key}: {other}"),
     }
-}
-
-/// Puts the right checksum after the bytes.
-fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.extend_from_slice(&Crc64::of(&bytes).to_le_bytes());
-    bytes
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod samples;
 mod states;
 mod switching;
 
+use larder_rdb::Crc64;
 use larder_testkit::{Client, Server, Value};
 use std::fs;
 use std::path::Path;
@@ -57,6 +58,12 @@ fn wait_for(client: &mut Client, question: &str, wanted: &str) {
         // Without a pause the question takes the processor from what is waited for.
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Puts the right checksum after the bytes.
+fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.extend_from_slice(&Crc64::of(&bytes).to_le_bytes());
+    bytes
 }
 
 fn ok() -> Value {

@@ -11,7 +11,7 @@ use crate::scripting::{self, load_library};
 use crate::scripts::library::{Clash, Libraries, Library};
 use crate::text::word::is_word;
 use crate::text::{glob, number};
-use larder_rdb::dump;
+use larder_rdb::dump::{self, NoLibrary};
 use larder_resp::Args;
 use std::sync::Arc;
 
@@ -202,23 +202,35 @@ pub(super) fn restore(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     if !dump::verify_functions(&args[2]) {
         return Err(CommandError::BAD_PAYLOAD);
     }
-    let texts = dump::restore_functions(&args[2])
-        .map_err(|_| CommandError::Fixed("ERR failed loading functions payload"))?;
-    let libraries = texts
-        .iter()
-        .map(|text| load_library(engine, text, !context.session.replays))
-        .collect::<CommandResult<Vec<_>>>()?;
+    let mut brought = Libraries::default();
+    for text in dump::libraries(&args[2]) {
+        let library = load_library(engine, &text.map_err(unreadable)?, !context.session.replays)?;
+        brought.add(Arc::clone(&library), false).map_err(|clash| clashes(&library, &clash))?;
+    }
     engine.scripts.change_libraries(|all| {
         if flush {
             *all = Libraries::default();
         }
-        libraries.iter().try_for_each(|library| {
-            all.add(Arc::clone(library), replace).map(drop).map_err(|clash| clashes(library, &clash))
+        all.join(&brought, replace).map_err(|(library, clash)| match clash {
+            // Valkey says the same without quotes here.
+            Clash::Library => {
+                let name = String::from_utf8_lossy(&library.name);
+                CommandError::text(format!("ERR Library {name} already exists"))
+            }
+            Clash::Function(_) => clashes(&library, &clash),
         })
     })?;
     changed(context);
     context.reply.ok();
     Ok(())
+}
+
+fn unreadable(why: NoLibrary) -> CommandError {
+    CommandError::Fixed(match why {
+        NoLibrary::Damaged => "ERR Failed loading library payload",
+        NoLibrary::Other => "ERR given type is not a function",
+        NoLibrary::Unreleased => "ERR Pre-GA function format not supported",
+    })
 }
 
 /// Adds a library that a file holds.

@@ -231,8 +231,7 @@ fn evaluate(debugger: &Debugger, lua: &Lua, code: &[u8]) {
     let function = match compiled {
         Ok(function) => function,
         Err(error) => {
-            let text = crate::scripting::convert::compile_error(&error);
-            return debugger.log(format!("Error compiling code: {text}").as_bytes());
+            return debugger.log(&[b"Error compiling code: ", &*larder_lua::message(&error)].concat());
         }
     };
     match run(debugger, lua, function) {

@@ -167,6 +167,9 @@ fn libraries() {
         SCRIPT EXISTS
         SCRIPT LOAD "#!js\nreturn 1"
         SCRIPT LOAD "return return"
+        SCRIPT LOAD "x\xfe y"
+        EVAL "return t.\xff" 0
+        FUNCTION LOAD "#!lua name=c\nx\xfe\xff y"
         "##,
         OPTIONS,
     );
