@@ -144,6 +144,15 @@ impl Persist {
         Ok(Some(loaded.history))
     }
 
+    /// Nothing is replaced by a file that is not there.
+    fn must_be_there(&self, is_there: bool, otherwise: ReloadError) -> Result<(), ReloadError> {
+        if is_there {
+            return Ok(());
+        }
+        self.warning("There is no file to load");
+        Err(otherwise)
+    }
+
     /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
     /// there are an error unless both are to be merged.
     pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError> {
@@ -154,7 +163,7 @@ impl Persist {
                 }
                 self.save_now().map_err(|_| ReloadError::Unsaved)?;
             }
-            Ok(())
+            self.must_be_there(self.rdb_path().exists(), ReloadError::RdbFile)
         };
         self.quiesce(false, prepare)?;
         self.replace_keyspace(|persist| {
@@ -166,11 +175,11 @@ impl Persist {
         .map_err(|_| ReloadError::RdbFile)
     }
 
-    /// DEBUG LOADAOF: loads the append-only file again.
+    /// DEBUG LOADAOF: loads the append-only file again. Without one the data stays.
     pub fn load_log_again(self: &Arc<Self>) -> Result<(), ReloadError> {
         self.quiesce(false, || {
             self.log.wait_until_written(&self.engine);
-            Ok(())
+            self.must_be_there(aof::load::is_there(self), ReloadError::AppendOnlyFile)
         })?;
         self.replace_keyspace(|persist| {
             persist.clear(false)?;

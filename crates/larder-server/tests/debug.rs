@@ -40,6 +40,12 @@ fn switches_answer_as_valkeys() {
         "DEBUG HASHTABLE-CAN-ABORT-SHRINK 1",
         "DEBUG HASHTABLE-CAN-ABORT-SHRINK",
         "DEBUG PROTECT-CLIENT 99999",
+        "DEBUG PROTECT-CLIENT x",
+        "SET key value",
+        "DEBUG RELOAD NOSAVE",
+        "DEBUG RELOAD NOSAVE NOFLUSH",
+        "GET key",
+        "DEBUG LOADAOF",
         "DEBUG PROTECT-CLIENT",
         "DEBUG DELAY-RDB-CLIENT-FREE-SECONDS 0",
         "DEBUG PAUSE-AFTER-FORK 0",
@@ -52,6 +58,8 @@ fn switches_answer_as_valkeys() {
         lines.map(|line| format!("{line}: {:?}", client.ask(line)))
     });
     assert_eq!(ours, theirs);
+    // Valkey has lost it.
+    assert_eq!(servers[0].client().ask("GET key").text(), "value");
 }
 
 #[test]

@@ -50,6 +50,18 @@ pub fn load(persist: &Persist) -> Result<Option<LoadedLog>, LoadError> {
     Ok((total > 0).then_some(LoadedLog { history }))
 }
 
+/// Whether there is an append-only file that [`load`] would read.
+pub fn is_there(persist: &Persist) -> bool {
+    let place = place(persist.config(), &persist.dir);
+    match Manifest::read(&place) {
+        Ok(manifest) => manifest.is_some() || persist.path(&place.stem).exists(),
+        Err(error) => {
+            persist.warning(&error.to_string());
+            false
+        }
+    }
+}
+
 /// Whether a file made before there were manifests was about to move when the server ended: the manifest is there already.
 fn is_half_adopted(persist: &Persist, place: &Place, manifest: &Manifest) -> bool {
     *manifest == Manifest::of_single_file(&place.stem)

@@ -233,8 +233,8 @@ pub(super) fn nothing_to_switch(context: &mut Context<'_>, _args: Args<'_>) -> C
 
 /// `PROTECT-CLIENT id`: a client is never taken away while somebody needs it, so there is nothing to do.
 pub(super) fn protect_client(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let id = number::parse_i64(&args[2]).and_then(|id| u64::try_from(id).ok());
-    if id.and_then(|id| context.engine.clients.find(id)).is_none() {
+    let id = number::parse_i64(&args[2]).ok_or(CommandError::Fixed("ERR Invalid client id"))?;
+    if u64::try_from(id).ok().and_then(|id| context.engine.clients.find(id)).is_none() {
         return Err(CommandError::Fixed("ERR No such client"));
     }
     context.reply.ok();
