@@ -57,6 +57,12 @@ pub(super) fn place(config: &Config, below: &Path) -> Place {
     Place { dir: below.join(config.value("appenddirname")), stem: config.value("appendfilename") }
 }
 
+/// The same by its whole path: files that are open stay where they are when CONFIG SET changes the working directory.
+pub(super) fn whole_place(config: &Config, below: &Path) -> io::Result<Place> {
+    let place = place(config, below);
+    Ok(Place { dir: std::path::absolute(&place.dir)?, ..place })
+}
+
 /// Whether files can be made where the log is to be.
 pub(super) fn try_place(place: &Place) -> io::Result<()> {
     fs::create_dir_all(&place.dir)?;

@@ -15,7 +15,7 @@ mod writer;
 use crate::error::WriteError;
 use crate::state::{Persist, RETRY_S};
 use crate::turn::turn_of;
-use file::{AppendFile, State, open_increment, place, try_place};
+use file::{AppendFile, State, open_increment, try_place, whole_place};
 use larder_engine::{ApplyError, Engine, LogLevel, MayWait, wall_s};
 use manifest::Manifest;
 use std::fs;
@@ -26,7 +26,7 @@ use std::time::Duration;
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
     pub fn open(&self, persist: &Arc<Persist>) -> Result<(), WriteError> {
-        let place = place(persist.config(), &persist.dir);
+        let place = whole_place(persist.config(), &persist.dir)?;
         fs::create_dir_all(&place.dir)?;
         let mut manifest = Manifest::read(&place)?.unwrap_or_default();
         if manifest.base.is_none() && manifest.increments.is_empty() {
@@ -84,12 +84,12 @@ impl AppendFile {
             persist.warning("The append-only file has failed for good");
             return Err(ApplyError::AppendOnlyFile);
         }
-        state.place = place(persist.config(), &persist.dir);
         let unusable = |text: String| {
             persist.say(LogLevel::Warning, &text);
             ApplyError::AppendOnlyFile
         };
-        try_place(&state.place)
+        state.place = whole_place(persist.config(), &persist.dir)
+            .and_then(|place| try_place(&place).map(|()| place))
             .map_err(|error| unusable(format!("Can't write to the directory of the AOF: {error}")))?;
         let manifest = Manifest::read(&state.place).map_err(|error| unusable(error.to_string()))?;
         state.manifest = manifest.unwrap_or_default();

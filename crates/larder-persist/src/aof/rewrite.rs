@@ -1,6 +1,6 @@
 //! Making a new base from a snapshot.
 
-use super::file::{AppendFile, State, open_increment, place};
+use super::file::{AppendFile, State, open_increment, whole_place};
 use super::manifest::{Manifest, Part, Place};
 use crate::error::WriteError;
 use crate::files::{forget_pages_of, put_in_place};
@@ -48,9 +48,9 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<b
     let was_on = is_kept(persist);
     let begins = is_enabled(persist) && !was_on;
     // Without logging there is nothing to follow the base but a file that stays empty.
-    let (increment, mut opened) = begin_increment(file, persist, was_on)?;
+    let (place, increment, mut opened) = begin_increment(file, persist, was_on)?;
     // Before the manifest knows of it, it is nothing.
-    let listed_later = (!was_on).then(|| file.state.lock().place.path(&increment.name));
+    let listed_later = (!was_on).then(|| place.path(&increment.name));
     let turn = turn_of(&persist.engine, Some(may_wait))?;
     let snapshot = persist.engine.snapshot(&turn, || {
         let log = persist.engine.append_log();
@@ -65,9 +65,9 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<b
     drop(turn);
     let outcome = snapshot
         .ok_or(WriteError::SnapshotTaken)
-        .and_then(|snapshot| replace_base(file, persist, &snapshot, increment, begins));
+        .and_then(|snapshot| replace_base(file, persist, &snapshot, &place, increment, begins));
     if let Some(path) = listed_later {
-        std::path::absolute(&path).iter().for_each(|path| persist.temporaries.keep(path));
+        persist.temporaries.keep(&path);
         if outcome.is_err() || !begins {
             let _ = fs::remove_file(path);
         }
@@ -89,22 +89,22 @@ fn is_enabled(persist: &Persist) -> bool {
     persist.engine.persistence().log.lock().enabled
 }
 
-/// Makes the file that the log goes over to.
+/// Makes the file that the log goes over to, where the configuration puts it by now.
 fn begin_increment(
     file: &AppendFile,
     persist: &Persist,
     was_on: bool,
-) -> Result<(Part, Option<File>), WriteError> {
+) -> Result<(Place, Part, Option<File>), WriteError> {
     let mut state = file.state.lock();
-    if state.place == Place::default() {
-        state.place = place(persist.config(), &persist.dir);
-        state.manifest = Manifest::read(&state.place)?.unwrap_or_default();
+    let place = whole_place(persist.config(), &persist.dir)?;
+    if state.place != place && !was_on {
+        state.manifest = Manifest::read(&place)?.unwrap_or_default();
     }
-    let place = state.place.clone();
+    state.place = place.clone();
     fs::create_dir_all(&place.dir)?;
     let part = state.manifest.next_increment(&place);
     if !was_on {
-        persist.temporaries.add(&std::path::absolute(place.path(&part.name))?)?;
+        persist.temporaries.add(&place.path(&part.name))?;
     }
     let opened = open_increment(&place.path(&part.name))?;
     // A file of this name may be left of a rewrite that did not end.
@@ -114,7 +114,7 @@ fn begin_increment(
         // Before anything is written there, the manifest must know of it.
         state.change(&persist.temporaries, |manifest| manifest.push_increment(part.clone()))?;
     }
-    Ok((part, Some(opened)))
+    Ok((place, part, Some(opened)))
 }
 
 /// Makes a base that stands for everything before an increment, and has the manifest say so.
@@ -122,15 +122,17 @@ fn replace_base(
     file: &AppendFile,
     persist: &Persist,
     snapshot: &Snapshot,
+    place: &Place,
     increment: Part,
     begins: bool,
 ) -> Result<(), WriteError> {
-    let (place, manifest) = {
-        let state = file.state.lock();
-        (state.place.clone(), state.manifest.clone())
-    };
-    let base = write_base(persist, snapshot, &place, &manifest)?;
+    let manifest = file.state.lock().manifest.clone();
+    let base = write_base(persist, snapshot, place, &manifest)?;
     let mut state = file.state.lock();
+    // The log may have been switched off, and on at another place.
+    if state.place != *place {
+        return Err(io::Error::other("the append-only file is elsewhere by now").into());
+    }
     state.change(&persist.temporaries, |manifest| {
         let from = increment.seq;
         if begins {
@@ -158,8 +160,8 @@ pub fn write_base(
     let is_rdb = persist.config().is_yes("aof-use-rdb-preamble");
     let part = manifest.next_base(place, is_rdb);
     let temporary = place.path(&format!("temp-rewriteaof-bg-{}.aof", std::process::id()));
-    let target = std::path::absolute(place.path(&part.name))?;
-    persist.temporaries.write(&std::path::absolute(temporary)?, |temporary| {
+    let target = place.path(&part.name);
+    persist.temporaries.write(&temporary, |temporary| {
         if is_rdb {
             snapshot::write(&persist.engine, snapshot, &persist.options(Purpose::LogBase, false), temporary)?;
         } else {

@@ -2,7 +2,7 @@
 
 use crate::samples::{fill, stream_description};
 use crate::{carry, digest, ok, tool, wait_for};
-use larder_testkit::{Client, Server, Value};
+use larder_testkit::{Client, Server, Value, wait_until_rewritten};
 use std::fs;
 
 const LOGGED: &[&str] =
@@ -308,8 +308,7 @@ fn switched_off_and_on_at_once_it_goes_on() {
     wait_for(&mut client, "INFO persistence", "rdb_saves:1");
     wait_for(&mut client, "INFO persistence", "rdb_bgsave_in_progress:0");
     assert!(client.ask("INFO persistence").text().contains("aof_enabled:1"));
-    wait_for(&mut client, "INFO persistence", "aof_rewrite_scheduled:0");
-    wait_for(&mut client, "INFO persistence", "aof_rewrite_in_progress:0");
+    wait_until_rewritten(&mut client);
     client.ask("SET after 1");
     server.kill();
     assert!(server.start_again(LOGGED));
@@ -414,4 +413,39 @@ fn files_of_history_are_neither_read_nor_taken_for_new_ones() {
         let base = server.client().ask("EXISTS base").int();
         assert_eq!((base, found), (is_on_at_start.into(), 1 + i64::from(is_on_at_start)));
     }
+}
+
+/// CONFIG SET dir while the file is written again: that rewrite, and what is logged, stay where it began. The next one moves all.
+#[test]
+fn a_rewrite_ends_in_the_folder_where_it_began() {
+    let allowed = ["--enable-debug-command", "yes", "--enable-protected-configs", "yes"];
+    let args = [&["--appendonly", "yes", "--appendfsync", "always"][..], &allowed].concat();
+    let mut server = Server::larder(&args);
+    let mut client = server.client();
+    let other = server.dir().join("other");
+    fs::create_dir(&other).unwrap();
+    let move_there = format!("CONFIG SET dir {}", other.display());
+    client.ask("DEBUG POPULATE 300 p 100");
+    client.ask("CONFIG SET rdb-key-save-delay 2000");
+    client.ask("BGREWRITEAOF");
+    server.wait_for_log("on background rewrite");
+    assert_eq!(client.ask(&move_there), ok());
+    client.ask("SET during 1");
+    wait_until_rewritten(&mut client);
+    assert!(client.ask("INFO persistence").text().contains("aof_last_bgrewrite_status:ok"));
+    client.ask("SET after 1");
+    server.kill();
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+    assert!(server.start_again(&args));
+    let mut client = server.client();
+    assert_eq!(client.ask("DBSIZE").int(), 302);
+    assert_eq!(client.ask(&move_there), ok());
+    client.ask("SET moved 1");
+    client.ask("BGREWRITEAOF");
+    wait_until_rewritten(&mut client);
+    client.ask("SET last 1");
+    server.kill();
+    let there = other.display().to_string();
+    assert!(server.start_again(&[&args[..], &["--dir", &there]].concat()));
+    assert_eq!(server.client().ask("DBSIZE").int(), 304);
 }
