@@ -28,8 +28,8 @@ const ACK_PERIOD: Duration = Duration::from_secs(1);
 pub(super) const LOOK: Duration = Duration::from_micros(500);
 /// The same while writes pause.
 const PAUSED_LOOK: Duration = Duration::from_micros(50);
-/// Bytes sent at once: many kernels let nobody else onto the processor before such a call ends.
-const PIECE_BYTES: usize = 64 << 10;
+/// Bytes sent at once, which the target executes without a look at its other clients.
+const PIECE_BYTES: usize = 16 << 10;
 /// A line of the target is not longer.
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// How long a target that still deletes keys of these slots is asked again.
