@@ -310,6 +310,11 @@ impl Hash {
         }
     }
 
+    /// Asks the processor to load what a walk over a small hash reads.
+    pub fn prefetch_walk(&self) {
+        self.table.prefetch_walk();
+    }
+
     /// Asks the processor to load what lookups of fields with these hashes read in a large hash.
     pub fn prefetch_all(&self, hashes: &[u64]) {
         self.table.prefetch_each(hashes.iter().copied());

@@ -26,6 +26,13 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         })
     }
 
+    /// Asks the processor to load what a walk over a small table reads. A caller with other things to do meanwhile comes early.
+    pub fn prefetch_walk(&self) {
+        if let Shape::Small { rows, .. } = &self.shape {
+            rows.prefetch_walk();
+        }
+    }
+
     /// All entries: of a small table in the order of their insertion, else by position of their segments.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
         match &self.shape {

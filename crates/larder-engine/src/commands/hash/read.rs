@@ -67,7 +67,11 @@ pub(super) fn hexists(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if context.worker.wants_hash {
         let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
-        let hash: Option<Hash> = context.value_clone(&key)?;
+        let hash = context.read_value(&key, |hash: Option<&Hash>, _| {
+            // The client walks over it when all that is to be done here is over.
+            hash.inspect(|hash| hash.prefetch_walk());
+            Ok(hash.cloned())
+        })?;
         context.worker.hash = hash.map(|hash| (hash, due_ms));
         return Ok(());
     }

@@ -33,6 +33,9 @@ use std::sync::atomic::{Ordering, fence};
 /// More clones than this are a bug.
 const REFS_MAX: u32 = u32::MAX / 2;
 
+/// Bytes that [`Rows::prefetch_walk`] asks for at most: about as many lines as a processor loads at once.
+const WALK_BYTES: usize = 1024;
+
 /// A counted segment of entries of a layout.
 #[repr(transparent)]
 pub struct Rows<L: Layout> {
@@ -201,6 +204,12 @@ impl<L: Layout> Rows<L> {
     #[inline]
     pub fn prefetch(&self) {
         self.segment.prefetch();
+    }
+
+    /// Asks the processor to load all of a small segment, and what a walk over a larger one reads first.
+    #[inline]
+    pub fn prefetch_walk(&self) {
+        self.segment.prefetch_bytes(self.segment.capacity().min(WALK_BYTES));
     }
 
     /// Asks the processor to load the entry that a probe for `tag` looks at first.
