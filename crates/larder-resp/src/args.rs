@@ -95,6 +95,22 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The command as [`encode_command`](crate::encode_command) writes it, if it came in just these bytes and they are still around it.
+    pub fn encoded(&self) -> Option<&'a [u8]> {
+        let (first, others) = self.spans.split_first()?;
+        let head = head_before(self.buf, first.start, b'$', first.end - first.start)?;
+        let start = head_before(self.buf, head, b'*', self.spans.len())?;
+        let mut end = first.end;
+        for span in others {
+            let head = head_before(self.buf, span.start, b'$', span.end - span.start)?;
+            if head != end + 2 || &self.buf[end..head] != b"\r\n" {
+                return None;
+            }
+            end = span.end;
+        }
+        (self.buf.get(end..end + 2)? == b"\r\n").then(|| &self.buf[start..end + 2])
+    }
+
     /// A copy that owns its bytes, for commands that wait (a transaction's queue, a blocked client).
     pub fn to_owned(&self) -> OwnedArgs {
         let buf = Vec::with_capacity(self.size_bytes());
@@ -102,6 +118,27 @@ impl<'a> Args<'a> {
         owned.extend(self.iter());
         owned
     }
+}
+
+/// Where the mark, the number and the end of line begin that stand before `end`, if they do.
+#[inline]
+fn head_before(buf: &[u8], end: usize, mark: u8, mut number: usize) -> Option<usize> {
+    let mut at = end.checked_sub(2)?;
+    if &buf[at..end] != b"\r\n" {
+        return None;
+    }
+    loop {
+        at = at.checked_sub(1)?;
+        if buf[at] != b'0' + (number % 10) as u8 {
+            return None;
+        }
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    at = at.checked_sub(1)?;
+    (buf[at] == mark).then_some(at)
 }
 
 impl Index<usize> for Args<'_> {
@@ -176,6 +213,36 @@ mod tests {
         let sparse = Args::new(b"$3\r\nGET\r\n$1\r\nk\r\n", &spans);
         assert_eq!((sparse.size_bytes(), sparse.extent_bytes()), (4, 10));
         assert_eq!(sparse.spans_in(b"another buffer"), None);
+    }
+
+    #[test]
+    fn bytes_that_came_are_known_again() {
+        let words = |len: usize| [b"SET".to_vec(), Vec::new(), vec![b'x'; len]];
+        for len in [0, 1, 9, 10, 99, 100, 999, 1000, 12_345] {
+            let mut buf = b"before".to_vec();
+            crate::encode_command(&mut buf, words(len).iter().map(Vec::as_slice));
+            let whole = buf.len();
+            buf.extend_from_slice(b"after");
+            let end = whole - 2;
+            let spans =
+                [Span { start: 14, end: 17 }, Span { start: 23, end: 23 }, Span { start: end - len, end }];
+            let args = Args::new(&buf, &spans);
+            assert_eq!(args.iter().collect::<Vec<_>>(), words(len));
+            assert_eq!(args.encoded(), Some(&buf[6..whole]), "{len}");
+            assert_eq!((args.from(1).encoded(), args.before(2).encoded()), (None, None));
+            // Any other byte around them, and a buffer that ends before they do.
+            for at in (6..14).chain(17..23).chain(23..end - len).chain(end..whole) {
+                let mut other = buf.clone();
+                other[at] ^= 1;
+                assert_eq!(Args::new(&other, &spans).encoded(), None, "{len}: byte {at}");
+            }
+            assert_eq!(Args::new(&buf[..end], &spans).encoded(), None);
+        }
+        let spans = [Span { start: 0, end: 3 }, Span { start: 4, end: 5 }];
+        assert_eq!(Args::new(b"GET k\r\n", &spans).encoded(), None);
+        let spans = [Span { start: 9, end: 12 }];
+        assert_eq!(Args::new(b"*01\r\n$3\r\nGET\r\n", &spans[..0]).encoded(), None);
+        assert_eq!(Args::new(b"*01\r\n$3\r\nGET\r\n", &spans).encoded(), None);
     }
 
     #[test]

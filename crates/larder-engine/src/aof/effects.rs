@@ -4,7 +4,7 @@
 //! then its handler notes what has the same effect at any time. What one command or one transaction did goes into the
 //! log as a whole, while the locks of its shards are held: the order of the log is the order of execution.
 
-use larder_resp::encode_command;
+use larder_resp::{Args, encode_command};
 
 /// The effects of the command or the transaction that is being executed.
 #[derive(Default)]
@@ -99,6 +99,15 @@ impl Effects {
     /// Notes an effect.
     pub(crate) fn push<'w>(&mut self, db: usize, words: impl ExactSizeIterator<Item = &'w [u8]>) {
         encode_command(&mut self.bytes, words);
+        self.parts.push(Part { db, end: self.bytes.len(), for_stream: false });
+    }
+
+    /// Notes a command as it was given.
+    pub(crate) fn push_given(&mut self, db: usize, args: Args<'_>) {
+        match args.encoded() {
+            Some(bytes) => self.bytes.extend_from_slice(bytes),
+            None => encode_command(&mut self.bytes, args.iter()),
+        }
         self.parts.push(Part { db, end: self.bytes.len(), for_stream: false });
     }
 

@@ -44,7 +44,7 @@ impl Context<'_> {
     pub(crate) fn propagate_as_given(&mut self, args: Args<'_>) {
         let effects = &mut self.worker.effects;
         if effects.as_given() {
-            effects.push(self.db, args.iter());
+            effects.push_given(self.db, args);
         }
     }
 
