@@ -70,6 +70,8 @@ pub enum OptionError {
     PercentileRange,
     /// No port.
     PrimaryPort,
+    /// How the server ends both saves and does not.
+    SaveAndNosave,
     /// No pairs of seconds and changes.
     SavePoints,
     /// A title with a variable that there is not.
@@ -124,6 +126,7 @@ impl fmt::Display for OptionError {
                 "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]"
             }
             OptionError::PrimaryPort => "Invalid master port",
+            OptionError::SaveAndNosave => "shutdown options SAVE and NOSAVE can't be used simultaneously",
             OptionError::SavePoints => "Invalid save parameters",
             OptionError::TitleTemplate => "template format is invalid or contains unknown variables",
             OptionError::TooManyAddresses => "Too many bind addresses specified.",

@@ -90,8 +90,13 @@ fn member(arg: &str, names: Names) -> Result<String, OptionError> {
 
 fn flags(args: &[&str], names: Names) -> Result<String, OptionError> {
     let bits = bits(args.iter().copied(), names).ok_or(OptionError::NotOneOf(names))?;
-    if args.is_empty() || (bits == 0 && args.len() > 1) {
+    if args.is_empty() {
         return Err(OptionError::NotOneOf(names));
+    }
+    // How a signal ends the server is the only such choice.
+    let has = |name: &str| args.iter().any(|arg| arg.eq_ignore_ascii_case(name));
+    if has("save") && has("nosave") {
+        return Err(OptionError::SaveAndNosave);
     }
     let shown: Vec<&str> = match bits {
         0 => vec![first_name(0, names)],

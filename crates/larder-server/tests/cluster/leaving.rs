@@ -176,7 +176,9 @@ fn words_are_refused_as_by_valkey() {
             let [ours, theirs] = pair.each_mut().map(|client| client.ask(&format!("CONFIG SET {option}")));
             assert_eq!(ours, theirs, "{option}");
         }
-        for value in ["failover", "save failover safe", "default"] {
+        for value in
+            ["failover", "save failover safe", "nosave save", "save nosave now", "default default", "default"]
+        {
             for option in ["shutdown-on-sigterm", "shutdown-on-sigint"] {
                 let said = pair.each_mut().map(|client| {
                     let set = text(&client.cmd(&["CONFIG", "SET", option, value]));
