@@ -118,3 +118,23 @@ fn values_and_errors_of_config_set() {
     config.check_invariants();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
+
+/// Files have names, which end where C ends a string.
+#[test]
+fn names_of_files() {
+    let servers =
+        [Kind::Larder, Kind::Valkey].map(|kind| Server::of(kind, &["--enable-protected-configs", "yes"]));
+    let mut clients = servers.each_ref().map(Server::client);
+    for option in ["dbfilename", "replica-announce-ip", "masteruser", "proc-title-template", "requirepass"] {
+        for value in ["", "\0", "a\0b", " ", "a/b", "name"] {
+            let [ours, theirs] = clients.each_mut().map(|client| {
+                (client.cmd(&["CONFIG", "SET", option, value]), client.cmd(&["CONFIG", "GET", option]))
+            });
+            assert_eq!(ours, theirs, "{option} {value:?}");
+        }
+    }
+    for value in ["", "/nosuch"] {
+        let [ours, theirs] = clients.each_mut().map(|client| client.cmd(&["CONFIG", "SET", "dir", value]));
+        assert_eq!(ours, theirs, "dir {value:?}");
+    }
+}

@@ -39,9 +39,11 @@ impl Special {
 pub(super) fn canonical(special: Special, args: &[&str], present: &str) -> Result<String, OptionError> {
     match special {
         Special::Bind => bind(args),
-        Special::Dir => {
-            args.first().filter(|_| args.len() == 1).map(ToString::to_string).ok_or(OptionError::WrongCount)
-        }
+        Special::Dir => match args {
+            [""] => Err(OptionError::Empty("dir")),
+            [dir] => Ok((*dir).to_owned()),
+            _ => Err(OptionError::WrongCount),
+        },
         Special::OutputLimits => output_limits(args, present),
         Special::Notify => notify(args),
         Special::OomScores => oom_scores(args),

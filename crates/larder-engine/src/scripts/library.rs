@@ -77,7 +77,7 @@ impl Libraries {
         Ok(replaces)
     }
 
-    /// Adds all libraries of another set, in the place of those of the same name if `replace`. On an error some may have been added.
+    /// Adds all libraries of another set, in the place of those of the same name if `replace`. On an error some have gone or come already.
     pub(crate) fn join(&mut self, others: &Libraries, replace: bool) -> Result<(), (Arc<Library>, Clash)> {
         // Those that go make room for functions of any that come.
         for library in others.iter() {

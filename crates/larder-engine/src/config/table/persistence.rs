@@ -58,6 +58,7 @@ pub(super) static OPTIONS: &[Opt] = &[
 ];
 
 fn db_file_name(name: &str) -> Result<(), OptionError> {
+    not_empty(name, "dbfilename")?;
     plain_name(name, "dbfilename", "filename")
 }
 

@@ -123,7 +123,7 @@ pub(super) static OPTIONS: &[Opt] = &[
 ];
 
 fn title_template(template: &str) -> Result<(), OptionError> {
-    if template.is_empty() {
+    if template.trim_ascii().is_empty() {
         return Err(OptionError::TitleTemplate);
     }
     let mut rest = template;
