@@ -1,6 +1,6 @@
 //! The bytes that replicas are sent, beside Valkey's.
 
-use crate::{info, start};
+use crate::{follow, info, start, wait_for_link};
 use larder_testkit::{Client, Kind, Server, Value, wait_until, words};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -299,6 +299,22 @@ fn plain(commands: &[String]) -> Vec<Vec<String>> {
 }
 
 /// A replica that acknowledges, asks and misbehaves, as the wire has it.
+/// DEBUG REPLICATE sends what the primary does not execute.
+#[test]
+fn replicas_are_sent_what_was_not_done() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let (primary, replica) = (start(kind, &[]), start(Kind::Larder, &[]));
+        follow(&mut replica.client(), &primary);
+        let (mut ours, mut theirs) = (primary.client(), replica.client());
+        wait_for_link(&mut theirs);
+        ours.ask("SET own 1");
+        assert_eq!(ours.ask("DEBUG REPLICATE SET there 1").text(), "OK");
+        assert!(ours.ask("DEBUG REPLICATE").is_error());
+        wait_until("it has come", || theirs.ask("GET there").text() == "1");
+        assert_eq!((ours.ask("EXISTS there").int(), ours.ask("EXISTS own").int()), (0, 1));
+    }
+}
+
 #[test]
 fn a_replica_must_not_ask_for_answers() {
     let server = start(Kind::Larder, &[]);

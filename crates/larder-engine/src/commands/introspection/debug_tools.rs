@@ -291,8 +291,9 @@ pub(super) fn out_of_memory(_context: &mut Context<'_>, _args: Args<'_>) -> Comm
     Ok(())
 }
 
-/// `REPLICATE`: accepted, and nothing is sent.
-pub(super) fn replicate(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+/// `REPLICATE command`: replicas are sent what nobody has executed here.
+pub(super) fn replicate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    context.propagate_to_replicas(args.from(2));
     context.reply.ok();
     Ok(())
 }
