@@ -74,19 +74,16 @@ pub enum NoLibrary {
 pub fn libraries(payload: &[u8]) -> impl Iterator<Item = std::result::Result<Vec<u8>, NoLibrary>> {
     let mut rest = &payload[..payload.len().saturating_sub(FOOTER_BYTES)];
     std::iter::from_fn(move || {
-        let (&mark, behind) = std::mem::take(&mut rest).split_first()?;
-        let text = match mark {
+        // Nothing is left once something cannot be read.
+        let (&mark, mut after) = std::mem::take(&mut rest).split_first()?;
+        Some(match mark {
             opcode::FUNCTION_2 => {
-                rest = behind;
-                Input::new(&mut rest).string().map_err(|_| NoLibrary::Damaged)
+                let text = Input::new(&mut after).string();
+                text.inspect(|_| rest = after).map_err(|_| NoLibrary::Damaged)
             }
             opcode::FUNCTION_PRE_GA => Err(NoLibrary::Unreleased),
             _ => Err(NoLibrary::Other),
-        };
-        if text.is_err() {
-            rest = &[];
-        }
-        Some(text)
+        })
     })
 }
 

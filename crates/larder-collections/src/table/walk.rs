@@ -35,14 +35,8 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// All entries: of a small table in the order of their insertion, else by position of their segments.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_, L>> + Clone {
-        match &self.shape {
-            Shape::Small { rows, .. } => Iter { rows: rows.rows(), leaves: Leaves { stack: Vec::new() } },
-            Shape::Tree(tree) => {
-                let mut leaves = Leaves { stack: vec![slice::from_ref(&tree.root).iter()] };
-                let first = leaves.next().expect("a tree has a leaf");
-                Iter { rows: first.rows(), leaves }
-            }
-        }
+        let (first, leaves) = self.leaves();
+        Iter { rows: first.rows(), leaves }
     }
 
     /// An entry, each with the same chance; None when there is none. O(1) on average.
@@ -71,11 +65,19 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 
     /// The segments, in order.
     pub(super) fn segments(&self) -> impl Iterator<Item = &Rows<L>> + Clone {
-        let (small, stack) = match &self.shape {
-            Shape::Small { rows, .. } => (Some(rows), Vec::new()),
-            Shape::Tree(tree) => (None, vec![slice::from_ref(&tree.root).iter()]),
-        };
-        small.into_iter().chain(Leaves { stack })
+        let (first, leaves) = self.leaves();
+        std::iter::once(first).chain(leaves)
+    }
+
+    /// The first segment, and the walk over the others.
+    fn leaves(&self) -> (&Rows<L>, Leaves<'_, L>) {
+        match &self.shape {
+            Shape::Small { rows, .. } => (rows, Leaves { stack: Vec::new() }),
+            Shape::Tree(tree) => {
+                let mut leaves = Leaves { stack: vec![slice::from_ref(&tree.root).iter()] };
+                (leaves.next().expect("a tree has a leaf"), leaves)
+            }
+        }
     }
 }
 

@@ -69,8 +69,7 @@ pub(super) fn hgetall(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
         let hash = context.read_value(&key, |hash: Option<&Hash>, _| {
             // The client walks over it when all that is to be done here is over.
-            hash.inspect(|hash| hash.prefetch_walk());
-            Ok(hash.cloned())
+            Ok(hash.inspect(|hash| hash.prefetch_walk()).cloned())
         })?;
         context.worker.hash = hash.map(|hash| (hash, due_ms));
         return Ok(());
