@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// Payloads and keys are shorter than a gigabyte, and arrays are not deep.
 const LIMITS: ValueLimits = ValueLimits { depth: 8, len_max: 1 << 30 };
 /// The reply to most commands.
-const OK: &[u8] = b"+OK\r\n";
+pub const OK: &[u8] = b"+OK\r\n";
 
 /// The text of a string, or the error.
 pub fn text_of(reply: &Value) -> String {
@@ -55,16 +55,16 @@ impl Connection {
         Value::read(&mut self.stream, LIMITS).map_err(|error| self.broken(&error))
     }
 
-    /// Takes the reply `OK` if it comes next, and has come whole.
-    pub fn take_ok(&mut self) -> Result<bool> {
-        let is_ok = match self.stream.fill_buf() {
-            Ok(bytes) => bytes.starts_with(OK),
+    /// Takes this reply if it comes next, and has come whole.
+    pub fn take(&mut self, reply: &[u8]) -> Result<bool> {
+        let is_it = match self.stream.fill_buf() {
+            Ok(bytes) => bytes.starts_with(reply),
             Err(error) => return Err(self.broken(&error)),
         };
-        if is_ok {
-            self.stream.consume(OK.len());
+        if is_it {
+            self.stream.consume(reply.len());
         }
-        Ok(is_ok)
+        Ok(is_it)
     }
 
     /// One command and its reply.

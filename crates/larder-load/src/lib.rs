@@ -27,6 +27,7 @@ pub mod error;
 pub mod files;
 pub mod gather;
 pub mod group;
+pub mod joint;
 pub mod load;
 pub mod mapping;
 pub mod option;

@@ -38,6 +38,8 @@ pub struct Sent {
     request: Range<usize>,
     /// Where the key is there.
     key: Range<usize>,
+    /// Where key and value are there, as two bulk strings, of a string that does not expire.
+    pair: Option<Range<usize>>,
     /// Whether the key expires.
     pub expires: bool,
     /// Elements of the value.
@@ -57,6 +59,11 @@ impl Requests {
     /// Its key.
     pub fn key(&self, sent: &Sent) -> &[u8] {
         &self.bytes[sent.key.clone()]
+    }
+
+    /// Its key and value as two bulk strings, if it is a string that does not expire.
+    pub fn pair(&self, sent: &Sent) -> Option<&[u8]> {
+        sent.pair.clone().map(|pair| &self.bytes[pair])
     }
 
     /// Its value.
@@ -199,6 +206,7 @@ impl Maker<'_> {
         let start = to.bytes.len();
         let text = |number: Option<u64>| number.map(|n| itoa::Buffer::new().format(n).to_owned());
         let expiry = text(head.expire_at_ms);
+        let mut pair_len = None;
         let (elements, payload_bytes, memory_bytes) = match built {
             Built::String(value) => {
                 let at = expiry.as_deref().unwrap_or_default().as_bytes();
@@ -210,6 +218,7 @@ impl Maker<'_> {
                     (false, false) => &[b"SET", head.key, value, b"NX"],
                 };
                 command(&mut to.bytes, words);
+                pair_len = expiry.is_none().then(|| bulk_len(head.key) + bulk_len(value));
                 (1, value.len() as u64, value.len() as u64)
             }
             Built::Payload(payload, elements, memory_bytes) => {
@@ -238,10 +247,20 @@ impl Maker<'_> {
         let &Head { db, place, key, .. } = head;
         let key = key_at(&to.bytes, start, key.len());
         let request = start..to.bytes.len();
+        let pair = pair_len.map(|len| {
+            let from = key.end + 2 - bulk_len(&to.bytes[key.clone()]);
+            from..from + len
+        });
         let expires = expiry.is_some();
-        to.all.push(Sent { db, place, request, key, expires, elements, payload_bytes, memory_bytes });
+        to.all.push(Sent { db, place, request, key, pair, expires, elements, payload_bytes, memory_bytes });
         Ok(())
     }
+}
+
+/// Bytes of a bulk string.
+fn bulk_len(bytes: &[u8]) -> usize {
+    let digits = itoa::Buffer::new().format(bytes.len()).len();
+    digits + bytes.len() + b"$\r\n\r\n".len()
 }
 
 /// Where the key of a command is that begins at `start`: after the lines of the count, the name's length, the name, and its own length.

@@ -1,7 +1,8 @@
 //! The threads that build payloads and send them: a batch at a time, each with connections of its own.
 
-use crate::connection::{Connection, command};
+use crate::connection::{Connection, OK, command};
 use crate::error::{Error, Result};
+use crate::joint::{self, each};
 use crate::pace::Pace;
 use crate::reject::Reject;
 use crate::request::{Maker, Requests, Sent};
@@ -20,7 +21,7 @@ const REDIRECTIONS_MAX: u32 = 5;
 
 /// Works until no batch is left.
 pub fn run(shared: &Shared<'_>, batches: &Mutex<Receiver<Batch>>) -> Result<()> {
-    let mut worker = Worker { shared, connections: HashMap::new() };
+    let mut worker = Worker { shared, joins: true, connections: HashMap::new() };
     loop {
         let next = lock(batches).recv();
         let Ok(batch) = next else { return Ok(()) };
@@ -51,6 +52,8 @@ enum Settled {
 
 struct Worker<'a> {
     shared: &'a Shared<'a>,
+    /// Whether strings are sent together.
+    joins: bool,
     connections: HashMap<Place, Connection>,
 }
 
@@ -116,34 +119,61 @@ impl Worker<'_> {
         existing: &mut Vec<Existing>,
         rejects: &mut Vec<Reject>,
     ) -> Result<()> {
-        for (place, all) in nodes {
-            let connection = self.connection(place)?;
-            if nodes.len() == 1 {
-                connection.send(&requests.bytes)?;
-            } else {
-                let parts: Vec<&[u8]> = all.iter().map(|&at| requests.request(&requests.all[at])).collect();
-                connection.send(&parts.concat())?;
-            }
+        let replace = self.shared.replace;
+        let mut units = Vec::new();
+        for (place, row) in nodes {
+            // Keys of a command are of one slot in a cluster.
+            let joins = self.joins && self.shared.facts.slots.is_none();
+            let of_row = if joins { joint::units(requests, row) } else { each(row) };
+            self.connection(place)?.send(&joint::bytes(requests, row, &of_row, replace))?;
+            units.push(of_row);
         }
-        for (place, all) in nodes {
-            for &at in all {
-                let sent = &requests.all[at];
-                let connection = self.connection(place)?;
-                if connection.take_ok()? {
-                    self.count(std::slice::from_ref(sent));
-                } else {
-                    let reply = connection.reply()?;
-                    match self.settle(requests, sent, &place.0, reply)? {
-                        Settled::Exists(address) => {
-                            existing.push(Existing { at, place: (address, sent.db) });
-                        }
-                        Settled::Loaded => self.count(std::slice::from_ref(sent)),
-                        Settled::Refused(reason) => {
-                            rejects.push(Reject::new(sent.place, &reason, requests.key(sent)));
-                        }
-                    }
+        let mut apart = Vec::new();
+        for ((place, row), units) in nodes.iter().zip(&units) {
+            let mut left = Vec::new();
+            for unit in units {
+                if let &[at] = &row[unit.clone()] {
+                    self.take(requests, at, place, existing, rejects)?;
+                    continue;
                 }
+                let connection = self.connection(place)?;
+                if connection.take(joint::all_set(replace))? {
+                    row[unit.clone()].iter().for_each(|&at| self.count(&requests.all[at..=at]));
+                    continue;
+                }
+                // A target, or a user of it, may have no such command.
+                self.joins &= !matches!(connection.reply()?, Value::Error(_));
+                left.extend_from_slice(&row[unit.clone()]);
             }
+            apart.push((place, left));
+        }
+        for (place, row) in apart.iter().filter(|(_, row)| !row.is_empty()) {
+            self.connection(place)?.send(&joint::bytes(requests, row, &each(row), replace))?;
+            row.iter().try_for_each(|&at| self.take(requests, at, place, existing, rejects))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the reply to a request.
+    fn take(
+        &mut self,
+        requests: &Requests,
+        at: usize,
+        place: &Place,
+        existing: &mut Vec<Existing>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<()> {
+        let (sent, connection) = (&requests.all[at], self.connection(place)?);
+        let settled = if connection.take(OK)? {
+            Settled::Loaded
+        } else {
+            let reply = connection.reply()?;
+            self.settle(requests, sent, &place.0, reply)?
+        };
+        match settled {
+            Settled::Exists(address) => existing.push(Existing { at, place: (address, sent.db) }),
+            Settled::Loaded => self.count(std::slice::from_ref(sent)),
+            Settled::Refused(reason) => rejects.push(Reject::new(sent.place, &reason, requests.key(sent))),
         }
         Ok(())
     }

@@ -11,3 +11,4 @@ mod secure;
 mod servers;
 mod support;
 mod tables;
+mod together;
