@@ -181,6 +181,11 @@ impl KeySpec {
         self.flags.starts_with("RM")
     }
 
+    /// Whether the keys are new ones.
+    pub(crate) fn inserts(&self) -> bool {
+        self.flags.ends_with("INSERT")
+    }
+
     /// One key, at this argument.
     pub const fn one(at: i32, flags: &'static str) -> KeySpec {
         KeySpec { begin: Begin::Index(at), find: Find::Range { last: 0, step: 1, limit: 0 }, flags }

@@ -24,7 +24,7 @@ use crate::aof::effects::Effects;
 use crate::clients::session::Session;
 use crate::clock::Clock;
 use crate::command::lookup_cache::Recent;
-use crate::command::spec::{Found, KeySpec};
+use crate::command::spec::Found;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
 use crate::context::postponed::LongState;
@@ -185,8 +185,12 @@ impl<'a> Context<'a> {
             return;
         }
         // First the segments; when they have arrived, the entries in them.
-        let removes = self.found.command.keys.first().is_some_and(KeySpec::removes);
-        let second: fn(&Table, u64) = if removes { Table::prefetch_removal } else { Table::prefetch_entry };
+        let keys = self.found.command.keys.first();
+        let second: fn(&Table, u64) = match keys {
+            Some(keys) if keys.removes() => Table::prefetch_removal,
+            Some(keys) if keys.inserts() => Table::prefetch_put,
+            _ => Table::prefetch_entry,
+        };
         for step in [Table::prefetch, second] {
             for hash in self.several.hashes() {
                 let data = self.held.shard_mut(Key { bytes: b"", hash }.shard());

@@ -4,8 +4,8 @@
 //! A key is known by where its bytes are, so that finding it compares two numbers. That holds as long as the buffer in which it lies is
 //! there and not changed: whoever fills in the hashes borrows the buffer until it has had them forgotten.
 //!
-//! The keys are in the order in which they lie in the buffer, and are asked for in that order: finding is O(1), amortized over all. One
-//! that is asked for again, after a later one, is hashed again.
+//! The keys are in the order in which they lie in the buffer, and are asked for in that order, once or several times: finding is O(1),
+//! amortized over all. One that is asked for again, after a later one that is not the last, is hashed again.
 
 use crate::keyspace::hash::hash;
 use crate::keyspace::key::Key;
@@ -66,6 +66,11 @@ impl KnownHashes {
     #[inline]
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         let address = bytes.as_ptr().addr();
+        // A command that goes over its keys again begins with the first one.
+        let is_first = self.known.first().is_some_and(|known| known.address == address);
+        if is_first {
+            self.next.set(0);
+        }
         while let Some(known) = self.known.get(self.next.get()) {
             if known.address == address && known.len == bytes.len() {
                 debug_assert_eq!(known.hash, hash(bytes), "the buffer of the keys has not changed");
@@ -100,6 +105,10 @@ mod tests {
         // Twice, one that is not known, and one that begins where a known one does.
         for key in [one, one, &buffer[8..13], two, &buffer[14..16], four] {
             assert_eq!((known.key(key).bytes, known.key(key).hash), (key, hash(key)));
+        }
+        // Once more from the first one on.
+        for (at, key) in [one, two, four, one, two].into_iter().enumerate() {
+            assert_eq!((known.key(key).hash, known.next.get()), (hash(key), at % 3));
         }
         known.forget();
         assert_eq!(known.key(one).hash, hash(one));
