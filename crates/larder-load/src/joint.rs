@@ -1,5 +1,5 @@
-//! Strings that are sent together: as one `MSETNX`, which sets all of its keys or none, or with `--replace` as one `MSET`. To a server that
-//! costs about two thirds of as many `SET`s. What does not come to pass together is sent again, each key for itself, and its own reply tells why.
+//! Strings that are sent together: as one `MSETNX`, which sets all of its keys or none, or with `--replace` as one `MSET`.
+//! What does not come to pass together is sent again, each key for itself, and its own reply tells why.
 
 use crate::request::{Requests, Sent};
 use foldhash::fast::RandomState;
