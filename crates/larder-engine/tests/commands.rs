@@ -3,7 +3,8 @@
 
 mod support;
 
-use larder_engine::Flow;
+use larder_engine::{Cron, Flow};
+use std::collections::HashMap;
 use support::{Client, engine};
 
 #[test]
@@ -29,6 +30,71 @@ fn strings_and_keys() {
     assert_eq!(c.ask("LPUSH a x"), "-WRONGTYPE Operation against a key holding the wrong kind of value");
     assert_eq!(c.ask("NOSUCH a b"), "-ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b'");
     assert_eq!(c.ask("GET"), "-ERR wrong number of arguments for 'get' command");
+}
+
+/// What lookups read is loaded ahead some keys at a time, in a keyspace that does not fit the cache.
+#[test]
+fn commands_of_thousands_of_keys() {
+    let engine = engine();
+    let mut c = Client::new(&engine, 0);
+    let name = |key: usize| format!("key:{key}").into_bytes();
+    let value = |key: usize, round: usize| format!("{round}:{key}").into_bytes();
+    let mut model = HashMap::new();
+    let mut rng = fastrand::Rng::with_seed(7);
+    for (round, size) in [30_000, 3_000, 1_024, 1_025, 2_047, 2, 1, 2_500].into_iter().enumerate() {
+        // Any order, some twice, and some that are not there.
+        let keys: Vec<usize> =
+            if round == 0 { (0..size).collect() } else { (0..size).map(|_| rng.usize(..60_000)).collect() };
+        let names: Vec<Vec<u8>> = keys.iter().map(|&key| name(key)).collect();
+        let mut ask = |command: &str, with_values: bool| {
+            let mut words = vec![command.as_bytes().to_vec()];
+            for &key in &keys {
+                words.push(name(key));
+                words.extend(with_values.then(|| value(key, round)));
+            }
+            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            if round % 3 != 2 {
+                return c.run(&words);
+            }
+            c.ask("MULTI");
+            c.run(&words);
+            c.run(&[b"EXEC"]).split_off(b"*1\r\n".len())
+        };
+        let mut int = |command: &str, with_values: bool| {
+            let reply = String::from_utf8(ask(command, with_values)).unwrap();
+            reply
+                .trim_end()
+                .strip_prefix(':')
+                .unwrap_or_else(|| panic!("{round} {command}: {reply}"))
+                .parse::<usize>()
+                .unwrap()
+        };
+        let there = keys.iter().filter(|key| model.contains_key(*key)).count();
+        assert_eq!((int("EXISTS", false), int("TOUCH", false)), (there, there));
+        let is_set = int("MSETNX", true) == 1;
+        assert_eq!(is_set, there == 0);
+        if is_set {
+            model.extend(keys.iter().map(|&key| (key, round)));
+        }
+        if round % 2 == 1 {
+            let mut gone = keys.clone();
+            gone.retain(|key| model.remove(key).is_some());
+            assert_eq!(int("DEL", false), gone.len());
+            assert_eq!((int("UNLINK", false), int("MSETNX", true)), (0, 1));
+        } else {
+            assert!(ask("MSET", true).starts_with(b"+OK"));
+        }
+        model.extend(keys.iter().map(|&key| (key, round)));
+        Cron::new(&engine).tick();
+        let all: Vec<&[u8]> = std::iter::once(&b"MGET"[..]).chain(names.iter().map(Vec::as_slice)).collect();
+        let bulk = |&key: &usize| {
+            let value = value(key, model[&key]);
+            [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat()
+        };
+        let expected = [format!("*{size}\r\n").into_bytes(), keys.iter().flat_map(bulk).collect()].concat();
+        assert!(c.run(&all) == expected, "round {round}");
+        assert_eq!(c.ask("DBSIZE"), format!(":{}", model.len()));
+    }
 }
 
 #[test]

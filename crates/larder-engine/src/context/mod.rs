@@ -11,6 +11,7 @@ mod long;
 mod notify;
 pub(crate) mod postponed;
 pub(crate) mod replies;
+mod several;
 pub(crate) mod stream_effects;
 pub(crate) mod stream_reads;
 pub(crate) mod stream_replies;
@@ -176,28 +177,6 @@ impl<'a> Context<'a> {
         match &self.hashed {
             Some(key) if std::ptr::eq(key.bytes, bytes) => Key { bytes, hash: key.hash },
             _ => self.several.key(bytes),
-        }
-    }
-
-    /// Has the processor load what lookups of all keys of a command of several will read, at once and not one after the other.
-    pub(crate) fn prefetch_several(&mut self) {
-        if self.several.is_single() || !self.engine.is_beyond_cache() {
-            return;
-        }
-        // First the segments; when they have arrived, the entries in them.
-        let keys = self.found.command.keys.first();
-        let second: fn(&Table, u64) = match keys {
-            Some(keys) if keys.removes() => Table::prefetch_removal,
-            Some(keys) if keys.inserts() => Table::prefetch_put,
-            _ => Table::prefetch_entry,
-        };
-        for step in [Table::prefetch, second] {
-            for hash in self.several.hashes() {
-                let data = self.held.shard_mut(Key { bytes: b"", hash }.shard());
-                if let Some(table) = data.and_then(|data| data.table(self.db)) {
-                    step(table, hash);
-                }
-            }
         }
     }
 

@@ -45,6 +45,11 @@ impl KnownHashes {
         }
     }
 
+    /// Whether the first one is the key that lies here.
+    pub fn begins_with(&self, bytes: &[u8]) -> bool {
+        self.known.first().is_some_and(|known| known.address == bytes.as_ptr().addr())
+    }
+
     /// Must be called before the buffer of the keys is changed.
     pub fn forget(&mut self) {
         self.known.clear();
@@ -67,8 +72,7 @@ impl KnownHashes {
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
         let address = bytes.as_ptr().addr();
         // A command that goes over its keys again begins with the first one.
-        let is_first = self.known.first().is_some_and(|known| known.address == address);
-        if is_first {
+        if self.begins_with(bytes) {
             self.next.set(0);
         }
         while let Some(known) = self.known.get(self.next.get()) {

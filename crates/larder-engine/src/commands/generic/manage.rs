@@ -22,7 +22,11 @@ pub(super) fn unlink(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 fn delete_all(context: &mut Context<'_>, args: Args<'_>, lazily: bool) -> CommandResult {
-    let deleted = args.from(1).iter().filter(|name| context.delete_as(&context.key(name), lazily)).count();
+    let mut deleted = 0;
+    context.each_key(args.from(1), 1, |context, key, _| {
+        deleted += usize::from(context.delete_as(key, lazily));
+        true
+    });
     context.reply.count(deleted);
     Ok(())
 }
@@ -41,7 +45,11 @@ fn count_found(
     args: Args<'_>,
     is_found: impl Fn(&mut Context<'_>, &Key<'_>) -> bool,
 ) -> CommandResult {
-    let count = args.from(1).iter().filter(|name| is_found(context, &context.key(name))).count();
+    let mut count = 0;
+    context.each_key(args.from(1), 1, |context, key, _| {
+        count += usize::from(is_found(context, key));
+        true
+    });
     context.reply.count(count);
     Ok(())
 }

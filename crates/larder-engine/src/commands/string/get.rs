@@ -17,14 +17,14 @@ pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     context.reply.array(args.len() - 1);
-    for name in args.from(1).iter() {
-        let key = context.key(name);
-        context.read(&key, |entry, reply| {
+    context.each_key(args.from(1), 1, |context, key, _| {
+        context.read(key, |entry, reply| {
             // A key of another type counts as absent here.
             let value = entry.map(larder_collections::key_table::Entry::value);
             reply.bulk_or_null(value.as_ref().and_then(|value| string_bytes(value).ok()));
         });
-    }
+        true
+    });
     Ok(())
 }
 

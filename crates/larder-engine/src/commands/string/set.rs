@@ -207,19 +207,32 @@ fn pairs(args: Args<'_>, context: &Context<'_>) -> CommandResult {
 }
 
 fn set_all(context: &mut Context<'_>, pairs: Args<'_>, expire: ExpireChange) {
-    for at in (0..pairs.len()).step_by(2) {
-        let key = context.key(pairs.at(at));
-        store(context, &key, &pairs[at + 1], expire);
-        log_expiring(context, &key, &pairs[at + 1], expire);
-    }
+    context.each_key(pairs, 2, |context, key, at| {
+        store(context, key, &pairs[at + 1], expire);
+        log_expiring(context, key, &pairs[at + 1], expire);
+        true
+    });
 }
 
 fn any_exists(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
-    pairs.iter().step_by(2).any(|name| context.exists_to_write(&context.key(name)))
+    !all(context, pairs, |context, key| !context.exists_to_write(key))
 }
 
 fn all_exist(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
-    pairs.iter().step_by(2).all(|name| context.exists_to_write(&context.key(name)))
+    all(context, pairs, |context, key| context.exists_to_write(key))
+}
+
+fn all(
+    context: &mut Context<'_>,
+    pairs: Args<'_>,
+    holds: impl Fn(&mut Context<'_>, &Key<'_>) -> bool,
+) -> bool {
+    let mut all = true;
+    context.each_key(pairs, 2, |context, key, _| {
+        all &= holds(context, key);
+        all
+    });
+    all
 }
 
 pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
