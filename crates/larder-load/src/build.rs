@@ -3,10 +3,11 @@
 use crate::group::{Group, Parts};
 use crate::mapping::Kind;
 use crate::replay::{Held, Replayed, add_entry};
+use crate::scores;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
-use larder_collections::sorted_set::{Limits, SortedSet};
+use larder_collections::sorted_set::SortedSet;
 use larder_collections::stream::Stream;
 use larder_collections::value::Value;
 use larder_rdb::dump::{self, Checks};
@@ -118,12 +119,12 @@ fn count(value: &Value) -> u64 {
     if let Value::String(_) = value { 1 } else { value.elements() }
 }
 
-/// Of members that are there twice the last score counts.
 fn sorted_set(mut parts: Parts<'_>) -> SortedSet {
-    let (mut set, limits) = (SortedSet::new(), Limits::default());
+    let mut entries = Vec::new();
     while let (Some(member), Some(score)) = (parts.next(), parts.next()) {
-        let score = score.first_chunk().map_or(0.0, |bytes| f64::from_le_bytes(*bytes));
-        set.add(member, score, &limits);
+        entries.push((scores::of(score), member));
     }
+    let mut set = SortedSet::new();
+    scores::add(&mut set, &mut entries);
     set
 }

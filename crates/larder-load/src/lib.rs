@@ -41,6 +41,7 @@ pub mod replay;
 pub mod request;
 pub mod row;
 pub mod same;
+pub mod scores;
 pub mod security;
 pub mod server;
 pub mod shared;

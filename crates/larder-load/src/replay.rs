@@ -1,11 +1,12 @@
 //! Gathered commands on one key, done again on the client: the value that they leave, and which of them fail as a server would fail them.
 
 use crate::group::Parts;
+use crate::scores;
 use crate::understand::Op;
 use larder_collections::hash::{FieldExpiry, Hash, HashLimits};
 use larder_collections::list::{List, ListOptions};
 use larder_collections::set::{Set, SetLimits};
-use larder_collections::sorted_set::{Limits, SortedSet};
+use larder_collections::sorted_set::SortedSet;
 use larder_collections::stream::{Limits as StreamLimits, Stream, StreamId};
 use larder_collections::value::Value;
 
@@ -29,14 +30,21 @@ pub struct Replayed<'a> {
     pub has_expired: bool,
     /// Commands that failed: where they are, and why.
     pub faults: Vec<(u64, String)>,
+    /// What the last commands set in a sorted set, which gets all of it at once.
+    entries: Vec<(f64, &'a [u8])>,
 }
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
 /// Does the commands of a group again, in their order. O(n log n) in their arguments.
 pub fn replay(elements: &[u8], now_ms: u64) -> Replayed<'_> {
-    let mut state =
-        Replayed { held: Held::Nothing, expire_at_ms: None, has_expired: false, faults: Vec::new() };
+    let mut state = Replayed {
+        held: Held::Nothing,
+        expire_at_ms: None,
+        has_expired: false,
+        faults: Vec::new(),
+        entries: Vec::new(),
+    };
     let mut parts = Parts::of(elements);
     while let Some(head) = parts.next() {
         let offset = head.get(1..9).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
@@ -49,6 +57,7 @@ pub fn replay(elements: &[u8], now_ms: u64) -> Replayed<'_> {
         // What was not looked at belongs to this command all the same.
         args.for_each(drop);
     }
+    state.settle();
     state
 }
 
@@ -72,6 +81,9 @@ impl<'a> Replayed<'a> {
         args: &mut impl Iterator<Item = &'a [u8]>,
         now_ms: u64,
     ) -> Result<(), String> {
+        if op != Op::SetScores {
+            self.settle();
+        }
         match op {
             Op::SetString => {
                 (self.held, self.expire_at_ms) = (Held::String(args.next().unwrap_or_default()), None);
@@ -99,10 +111,9 @@ impl<'a> Replayed<'a> {
                 }
             }
             Op::SetScores => {
-                let (set, limits) = (collection!(self, SortedSet, SortedSet::new()), Limits::default());
+                collection!(self, SortedSet, SortedSet::new());
                 while let (Some(score), Some(member)) = (args.next(), args.next()) {
-                    let score = score.first_chunk().map_or(0.0, |bytes| f64::from_le_bytes(*bytes));
-                    set.add(member, score, &limits);
+                    self.entries.push((scores::of(score), member));
                 }
             }
             Op::AddEntry => {
@@ -115,6 +126,14 @@ impl<'a> Replayed<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Puts the entries where they belong.
+    fn settle(&mut self) {
+        if let Held::Value(Value::SortedSet(set)) = &mut self.held {
+            scores::add(set, &mut self.entries);
+        }
+        self.entries.clear();
     }
 
     fn expire(&mut self, at: &[u8], now_ms: u64) -> Result<(), String> {
