@@ -97,6 +97,21 @@ fn commands_of_thousands_of_keys() {
     }
 }
 
+/// Arguments of a command in a transaction may lie where those of the one before have lain.
+#[test]
+fn keys_of_one_command_are_not_taken_for_those_of_the_next() {
+    let engine = engine();
+    let mut c = Client::new(&engine, 0);
+    let keys: Vec<String> = (0..200).map(|key| format!("k{}", key * 31 % 900 + 100)).collect();
+    c.ask("MULTI");
+    for pair in keys.chunks(2) {
+        assert_eq!(c.ask(&format!("MSETEX 2 {} x {} y", pair[0], pair[1])), "+QUEUED");
+    }
+    assert_eq!(c.ask("EXEC").matches(":1").count(), keys.len() / 2);
+    assert!(keys.iter().all(|key| c.ask(&format!("EXISTS {key}")) == ":1"));
+    assert_eq!(c.ask("DBSIZE"), format!(":{}", keys.len()));
+}
+
 #[test]
 fn long_strings_are_edited_in_place() {
     let engine = engine();

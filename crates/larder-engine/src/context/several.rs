@@ -15,19 +15,25 @@ impl Context<'_> {
         step: usize,
         mut f: impl FnMut(&mut Self, &Key<'_>, usize) -> bool,
     ) {
+        let mut is_filled = false;
         for (number, at) in (0..args.len()).step_by(step).enumerate() {
             let name = args.at(at);
             let is_next = number.is_multiple_of(COMMAND_MAX) && args.len() > step;
-            if is_next && !self.several.begins_with(name) {
+            if is_next && (is_filled || !self.several.begins_with(name)) {
                 self.several.forget();
                 let next = args.from(at).iter().step_by(step).take(COMMAND_MAX);
                 next.for_each(|name| self.several.add(&Key::of(name)));
                 self.prefetch_several();
+                is_filled = true;
             }
             let key = self.key(name);
             if !f(self, &key, at) {
-                return;
+                break;
             }
+        }
+        // The next command of a transaction or a script may have other keys where these have been.
+        if is_filled {
+            self.several.forget();
         }
     }
 
