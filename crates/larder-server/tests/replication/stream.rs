@@ -298,7 +298,6 @@ fn plain(commands: &[String]) -> Vec<Vec<String>> {
     units
 }
 
-/// A replica that acknowledges, asks and misbehaves, as the wire has it.
 /// DEBUG REPLICATE sends what the primary does not execute.
 #[test]
 fn replicas_are_sent_what_was_not_done() {
@@ -315,6 +314,7 @@ fn replicas_are_sent_what_was_not_done() {
     }
 }
 
+/// A replica that acknowledges, asks and misbehaves, as the wire has it.
 #[test]
 fn a_replica_must_not_ask_for_answers() {
     let server = start(Kind::Larder, &[]);
