@@ -54,8 +54,13 @@ fn shut_down_after(server: &Server, flags: ShutdownFlags, waits: bool) -> Result
         hand_over(shared, persist, flags);
     }
     if close(shared, persist, flags).is_err() && !flags.force {
-        persist.engine().replication().set_handing_over(false);
-        persist.engine().wake_cluster();
+        let engine = persist.engine();
+        // First those who wait in SHUTDOWN are told: a change of the role would end their waiting otherwise.
+        if !engine.gate().is_busy() {
+            engine.shutdown_failed();
+        }
+        engine.replication().set_handing_over(false);
+        engine.wake_cluster();
         return Err(could_not(shared));
     }
     shared.request_stop(flags);

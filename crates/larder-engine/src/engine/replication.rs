@@ -360,11 +360,17 @@ impl Engine {
         }
     }
 
-    /// All who wait in a command are told that they wait in vain, and their connections closed.
+    /// All who wait in a command are told that they wait in vain, and their connections closed. Not so those whose command may be why the
+    /// role changes: they are told what has become of it.
     fn unblock_all(&self) {
+        let is_handing_over = self.replication.is_handing_over();
+        let waits_in_vain = |waiter: &Waiter| match waiter.op {
+            BlockedOp::Cluster => false,
+            BlockedOp::Shutdown => !is_handing_over,
+            _ => true,
+        };
         for client in self.clients.snapshot() {
-            // What has become of a subcommand of CLUSTER, which may be why the role changes, is told.
-            if self.end_wait(&client, |waiter| !matches!(waiter.op, BlockedOp::Cluster), &UNBLOCKED) {
+            if self.end_wait(&client, waits_in_vain, &UNBLOCKED) {
                 self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: true });
             }
         }
