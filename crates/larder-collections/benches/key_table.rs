@@ -113,8 +113,8 @@ impl Map for Packed {
     }
 
     fn prefetch(&mut self, hashes: impl Fn(usize) -> u64) {
-        (0..AHEAD).map(&hashes).for_each(|hash| self.table(hash).prefetch(hash));
-        (0..AHEAD).map(&hashes).for_each(|hash| self.table(hash).prefetch_entry(hash));
+        (0..AHEAD).map(&hashes).for_each(|hash| _ = self.table(hash).prefetch(hash));
+        (0..AHEAD).map(&hashes).for_each(|hash| _ = self.table(hash).prefetch_entry(hash));
     }
 
     fn remove(&mut self, hash: u64, key: &[u8]) {

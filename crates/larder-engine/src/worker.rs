@@ -100,6 +100,7 @@ impl Worker {
             recent: Recent::default(),
             known_hashes: KnownHashes::default(),
             command_hashes: KnownHashes::default(),
+            had_several: false,
             checked_hash: None,
             slot_map: None,
             admitted: None,

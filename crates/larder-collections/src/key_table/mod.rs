@@ -64,7 +64,7 @@ pub use sample::{Sample, SampleFrom};
 pub use stats::TableStats;
 
 use hash::Place;
-use larder_packed::segment::{Directory, RecordMut, long_key_heap_bytes};
+use larder_packed::segment::{Directory, RecordMut, Records, long_key_heap_bytes};
 use std::marker::PhantomData;
 
 /// What has become of an attempt to remove a key.
@@ -105,41 +105,38 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
 
     /// Asks the processor to load what a lookup of this hash reads first. Several keys that are known ahead (MGET, a
     /// pipeline) are found up to three times faster after one round of this for all, and one of
-    /// [`prefetch_entry`](Self::prefetch_entry).
+    /// [`prefetch_entry`](Self::prefetch_entry). False: there is no key of this hash.
     #[inline]
-    pub fn prefetch(&self, hash: u64) {
-        if let Some(records) = self.directory.get(position(hash)) {
-            records.prefetch();
-        }
+    pub fn prefetch(&self, hash: u64) -> bool {
+        self.directory.get(position(hash)).map(Records::prefetch).is_some()
     }
 
-    /// Asks the processor to load the entry of this hash, when [`prefetch`](Self::prefetch) has had time to work.
+    /// Asks the processor to load the entry of this hash, when [`prefetch`](Self::prefetch) has had time to work. False: there is no key
+    /// of this hash.
     #[inline]
-    pub fn prefetch_entry(&self, hash: u64) {
-        let place = Place::of(hash);
-        if let Some(records) = self.directory.get(place.position) {
-            records.prefetch_record(place.tag);
-        }
+    pub fn prefetch_entry(&self, hash: u64) -> bool {
+        self.prefetch_entry_and(hash, |_| ())
     }
 
     /// As [`prefetch_entry`](Self::prefetch_entry), for a key that is to be removed: what that touches too.
     #[inline]
-    pub fn prefetch_removal(&self, hash: u64) {
-        let place = Place::of(hash);
-        if let Some(records) = self.directory.get(place.position) {
-            records.prefetch_record(place.tag);
-            records.prefetch_last();
-        }
+    pub fn prefetch_removal(&self, hash: u64) -> bool {
+        self.prefetch_entry_and(hash, Records::prefetch_last)
     }
 
     /// As [`prefetch_entry`](Self::prefetch_entry), for a key that is most likely new and to be put.
     #[inline]
-    pub fn prefetch_put(&self, hash: u64) {
+    pub fn prefetch_put(&self, hash: u64) -> bool {
+        self.prefetch_entry_and(hash, Records::prefetch_room)
+    }
+
+    #[inline]
+    fn prefetch_entry_and(&self, hash: u64, more: impl FnOnce(&Records<V>)) -> bool {
         let place = Place::of(hash);
-        if let Some(records) = self.directory.get(place.position) {
-            records.prefetch_record(place.tag);
-            records.prefetch_room();
-        }
+        self.directory.get(place.position).is_some_and(|records| {
+            more(records);
+            records.prefetch_record(place.tag)
+        })
     }
 
     /// The entry of a key.
@@ -279,7 +276,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         self.len -= 1;
         let position = position(hash);
         self.note_expiry(position, expire_at_ms, None);
-        self.settle(position);
+        self.settle_one(position);
     }
 
     /// Removes everything and frees all memory, and forgets a snapshot that is going on.

@@ -7,7 +7,7 @@ use larder_packed::segment::{IntoRaw, NewValue, Page, Records};
 /// Buddies are merged when they fill at most this share of a full segment together. With less, sparse
 /// segments stay after a mass deletion; with more, the next insert splits them again.
 const MERGE_PERCENT: usize = 85;
-/// Content below this share of a full segment makes a delete look at the buddy, which costs a cache miss.
+/// Content below this share of a full segment makes a change look at the buddy, which costs a cache miss.
 const LOOK_PERCENT: usize = 40;
 /// The directory is halved when it has this many slots per segment, or more.
 const SLOTS_PER_SEGMENT_MAX: usize = 4;
@@ -52,6 +52,15 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
         }
         self.settle(position);
         result
+    }
+
+    /// As [`settle`](Self::settle), for a place where one record has gone. As long as its segment has no memory to give back nothing is
+    /// done: to look at the buddy costs a cache miss.
+    #[inline]
+    pub(super) fn settle_one(&mut self, position: u32) {
+        if self.len == 0 || self.directory.segment(self.directory.slot(position)).page().is_sparse() {
+            self.settle(position);
+        }
     }
 
     /// Gives memory back around a position where records have gone or become shorter.

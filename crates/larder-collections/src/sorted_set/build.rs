@@ -58,9 +58,14 @@ impl<H: KeyHash> SortedSet<H> {
     }
 }
 
-/// Whether a member is there twice.
+/// Whether a member is there twice. Few hashes are the same where members are not.
 fn has_twins(entries: &[(u64, &[u8], u64)]) -> bool {
-    let mut hashes: Vec<(u64, &[u8])> = entries.iter().map(|&(_, member, hash)| (hash, member)).collect();
+    let mut hashes: Vec<u64> = entries.iter().map(|&(_, _, hash)| hash).collect();
     hashes.sort_unstable();
-    hashes.windows(2).any(|pair| pair[0] == pair[1])
+    if hashes.windows(2).all(|pair| pair[0] != pair[1]) {
+        return false;
+    }
+    let mut members: Vec<(u64, &[u8])> = entries.iter().map(|&(_, member, hash)| (hash, member)).collect();
+    members.sort_unstable();
+    members.windows(2).any(|pair| pair[0] == pair[1])
 }

@@ -2,7 +2,8 @@
 
 use super::Context;
 use crate::keyspace::key::Key;
-use crate::keyspace::known_hashes::COMMAND_MAX;
+use crate::keyspace::known_hashes::{COMMAND_MAX, Known};
+use crate::keyspace::locks::Held;
 use crate::keyspace::shard::Table;
 use larder_resp::Args;
 
@@ -18,19 +19,20 @@ impl Context<'_> {
         let mut is_filled = false;
         for (number, at) in (0..args.len()).step_by(step).enumerate() {
             let name = args.at(at);
-            let is_next = number.is_multiple_of(COMMAND_MAX) && args.len() > step;
-            if is_next && (is_filled || !self.several.begins_with(name)) {
+            let number = number % COMMAND_MAX;
+            if number == 0 && args.len() > step && (is_filled || !self.several.begins_with(name)) {
                 self.several.forget();
                 let next = args.from(at).iter().step_by(step).take(COMMAND_MAX);
                 next.for_each(|name| self.several.add(&Key::of(name)));
                 self.prefetch_several();
                 is_filled = true;
             }
-            let key = self.key(name);
+            let key = self.numbered_key(number, name);
             if !f(self, &key, at) {
                 break;
             }
         }
+        self.absent = None;
         // The next command of a transaction or a script may have other keys where these have been.
         if is_filled {
             self.several.forget();
@@ -42,20 +44,48 @@ impl Context<'_> {
         if self.several.is_single() || !self.engine.is_beyond_cache() {
             return;
         }
-        // First the segments; when they have arrived, the entries in them.
         let keys = self.found.command.keys.first();
-        let second: fn(&Table, u64) = match keys {
-            Some(keys) if keys.removes() => Table::prefetch_removal,
-            Some(keys) if keys.inserts() => Table::prefetch_put,
-            _ => Table::prefetch_entry,
+        let (second, inserts): (fn(&Table, u64) -> bool, bool) = match keys {
+            Some(keys) if keys.removes() => (Table::prefetch_removal, false),
+            Some(keys) if keys.inserts() => (Table::prefetch_put, true),
+            _ => (Table::prefetch_entry, false),
         };
-        for step in [Table::prefetch, second] {
-            for hash in self.several.hashes() {
-                let data = self.held.shard_mut(Key { bytes: b"", hash }.shard());
-                if let Some(table) = data.and_then(|data| data.table(self.db)) {
-                    step(table, hash);
-                }
-            }
+        // First the segments; when they have arrived, the entries in them.
+        let (db, held) = (self.db, &mut self.held);
+        for known in self.several.all_mut() {
+            let hash = known.hash;
+            known.place = known.place.or_else(|| held.place(Key { bytes: b"", hash }.shard()));
+            load(held, known, db, |table| table.prefetch(hash));
+        }
+        for known in self.several.all_mut() {
+            let may_be_there = load(held, known, db, |table| second(table, known.hash));
+            known.is_absent = may_be_there == Some(false) && !inserts;
         }
     }
+
+    /// A key of a command of several. Its shard is the one that is most likely asked for next.
+    fn numbered_key<'k>(&mut self, number: usize, name: &'k [u8]) -> Key<'k> {
+        let Some(known) = self.several.numbered(number, name) else { return self.key(name) };
+        if let Some(place) = known.place {
+            self.held.turn_to(place);
+        }
+        self.absent = known.is_absent.then_some(known.hash);
+        Key { bytes: name, hash: known.hash }
+    }
+
+    /// Whether the search ahead has found that there is no such key.
+    #[inline]
+    pub(super) fn is_known_absent(&mut self, key: &Key<'_>) -> bool {
+        let is_absent = self.absent == Some(key.hash);
+        debug_assert!(
+            !is_absent || self.table(key).get(key.hash, key.bytes).is_none(),
+            "nobody has put it since"
+        );
+        is_absent
+    }
+}
+
+fn load<R>(held: &mut Held<'_>, known: &Known, db: usize, step: impl FnOnce(&Table) -> R) -> Option<R> {
+    let data = known.place.and_then(|place| held.turn_to(place))?;
+    data.table(db).map(step)
 }

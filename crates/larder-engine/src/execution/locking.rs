@@ -6,7 +6,7 @@ use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::engine::Engine;
 use crate::keyspace::key::Key;
-use crate::keyspace::known_hashes::KnownHashes;
+use crate::keyspace::known_hashes::{COMMAND_MAX, KnownHashes};
 use crate::keyspace::locks::{Held, ScriptTurn, Unlocked};
 use larder_resp::Args;
 
@@ -27,18 +27,7 @@ pub(super) fn acquire<'e>(
         Scope::Sort if sorts_by_other_keys(args) => return shards.lock_all_or_later(puts_aside),
         Scope::Keys | Scope::Script | Scope::Sort => match key {
             Some(key) => Held::One(key.shard(), shards.lock_one_or_later(key.shard(), puts_aside)?),
-            None => {
-                let keys = keys::collect(command, args);
-                let hashed = keys.into_iter().map(|key| engine.key(key));
-                // The names of what a script calls lie elsewhere.
-                let is_kept = command.scope != Scope::Script;
-                let noted = hashed.inspect(|key| {
-                    if is_kept {
-                        several.add(key);
-                    }
-                });
-                shards.lock_many_or_later(noted.map(|key| key.shard()).collect(), puts_aside)?
-            }
+            None => acquire_several(engine, command, args, several, puts_aside)?,
         },
         Scope::Exec => acquire_queued(engine, session, puts_aside)?,
     };
@@ -52,6 +41,40 @@ pub(super) fn acquire<'e>(
     Ok(held)
 }
 
+/// Locks the shards of the keys of a command of several.
+fn acquire_several<'e>(
+    engine: &'e Engine,
+    command: &Command,
+    args: Args<'_>,
+    several: &mut KnownHashes,
+    puts_aside: bool,
+) -> Result<Held<'e>, Unlocked> {
+    let mut wanted = Vec::with_capacity(args.len());
+    // The names of what a script calls lie elsewhere.
+    if command.scope == Scope::Script {
+        keys::each(command, args, |name| wanted.push(engine.key(name).shard()));
+        return engine.shards.lock_many_or_later(wanted, puts_aside);
+    }
+    // Sorted together with the numbers of the keys, so that each key knows the place of its shard.
+    const _: () = assert!(COMMAND_MAX < 1 << 16);
+    keys::each(command, args, |name| {
+        let key = engine.key(name);
+        wanted.push(key.shard() << 16 | several.len());
+        several.add(&key);
+    });
+    wanted.sort_unstable();
+    let mut places = 0;
+    for at in 0..wanted.len() {
+        let (shard, number) = (wanted[at] >> 16, wanted[at] & 0xFFFF);
+        if places == 0 || wanted[places - 1] != shard {
+            wanted[places] = shard;
+            places += 1;
+        }
+        several.note_place(number, places - 1);
+    }
+    engine.shards.lock_in_order_or_later(&wanted[..places], puts_aside)
+}
+
 /// Locks what the queued commands and the watched keys need.
 fn acquire_queued<'e>(engine: &'e Engine, session: &Session, puts_aside: bool) -> Result<Held<'e>, Unlocked> {
     let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
@@ -61,7 +84,11 @@ fn acquire_queued<'e>(engine: &'e Engine, session: &Session, puts_aside: bool) -
     let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
     wanted.reserve(queued.len());
     for (found, args) in queued {
-        add_shards(engine, *found, args.as_args(), &mut wanted);
+        let args = args.as_args();
+        match found.single_key {
+            Some(at) => wanted.push(engine.key(&args[usize::from(at)]).shard()),
+            None => keys::each(found.command, args, |name| wanted.push(engine.key(name).shard())),
+        }
     }
     engine.shards.lock_many_or_later(wanted, puts_aside)
 }
@@ -95,15 +122,5 @@ pub(super) fn runs_scripts(session: &Session, command: &Command) -> bool {
         Scope::Script => true,
         Scope::Exec => session.multi.as_ref().is_some_and(|queue| queue.has_scripts()),
         _ => false,
-    }
-}
-
-/// Adds the shards of the keys of a command.
-fn add_shards(engine: &Engine, found: Found, args: Args<'_>, wanted: &mut Vec<usize>) {
-    match found.single_key {
-        Some(at) => wanted.push(engine.key(&args[usize::from(at)]).shard()),
-        None => {
-            wanted.extend(keys::collect(found.command, args).into_iter().map(|key| engine.key(key).shard()));
-        }
     }
 }

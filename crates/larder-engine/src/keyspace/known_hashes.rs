@@ -16,11 +16,14 @@ pub(crate) const PIPELINE_MAX: usize = 16;
 /// Keys of a command known at once: what a lookup reads of as many fits the cache of the second level.
 pub(crate) const COMMAND_MAX: usize = 1024;
 
-#[derive(Clone, Copy)]
-struct Known {
+pub(crate) struct Known {
     address: usize,
     len: usize,
-    hash: u64,
+    pub hash: u64,
+    /// Where the shard most likely is among those that the command holds, once somebody knows.
+    pub place: Option<u16>,
+    /// Somebody has looked, and there is no such key.
+    pub is_absent: bool,
 }
 
 /// The hashes, none at first.
@@ -38,10 +41,22 @@ impl KnownHashes {
         self.known.extend(keys.take(PIPELINE_MAX).map(|key| Known::of(&Key::of(key))));
     }
 
-    /// Adds a key that lies after those that are known, unless they are [`COMMAND_MAX`] already.
+    /// Adds a key that lies after those that are known, unless they are [`COMMAND_MAX`] already. Its number is that of those before it.
     pub fn add(&mut self, key: &Key<'_>) {
         if self.known.len() < COMMAND_MAX {
             self.known.push(Known::of(key));
+        }
+    }
+
+    /// How many are known.
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Notes the place of the shard of a key by its number, if that is known.
+    pub fn note_place(&mut self, number: usize, place: usize) {
+        if let Some(known) = self.known.get_mut(number) {
+            known.place = Some(place as u16);
         }
     }
 
@@ -67,6 +82,17 @@ impl KnownHashes {
         self.known.iter().map(|known| known.hash)
     }
 
+    /// All of them, to note what becomes known of them.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Known> {
+        self.known.iter_mut()
+    }
+
+    /// What is known of a key by its number, if that is the one.
+    #[inline]
+    pub fn numbered(&self, number: usize, bytes: &[u8]) -> Option<&Known> {
+        self.known.get(number).filter(|known| known.is(bytes))
+    }
+
     /// A key with its hash, which is computed if it is not known.
     #[inline]
     pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
@@ -76,8 +102,7 @@ impl KnownHashes {
             self.next.set(0);
         }
         while let Some(known) = self.known.get(self.next.get()) {
-            if known.address == address && known.len == bytes.len() {
-                debug_assert_eq!(known.hash, hash(bytes), "the buffer of the keys has not changed");
+            if known.is(bytes) {
                 return Key { bytes, hash: known.hash };
             }
             if known.address > address {
@@ -90,8 +115,21 @@ impl KnownHashes {
 }
 
 impl Known {
+    #[inline]
+    fn is(&self, bytes: &[u8]) -> bool {
+        let is = self.address == bytes.as_ptr().addr() && self.len == bytes.len();
+        debug_assert!(!is || self.hash == hash(bytes), "the buffer of the keys has not changed");
+        is
+    }
+
     fn of(key: &Key<'_>) -> Known {
-        Known { address: key.bytes.as_ptr().addr(), len: key.bytes.len(), hash: key.hash }
+        Known {
+            address: key.bytes.as_ptr().addr(),
+            len: key.bytes.len(),
+            hash: key.hash,
+            place: None,
+            is_absent: false,
+        }
     }
 }
 

@@ -256,7 +256,7 @@ impl Shards {
     pub(crate) fn lock_many(&self, wanted: Vec<usize>, _turn: &ScriptTurn<'_>) -> Held<'_> {
         ledger::waits();
         let wanted = in_order(wanted);
-        Held::Many(wanted.into_iter().map(|at| (at, self.lock_at(at))).collect())
+        Held::many(wanted.into_iter().map(|at| (at, self.lock_at(at))).collect())
     }
 
     /// Locks all shards. The turn may not be the caller's own script's.
@@ -281,10 +281,7 @@ impl Shards {
         match wanted[..] {
             [] => Ok(Held::None),
             [at] => Ok(Held::One(at, self.try_lock_one(at)?)),
-            _ => {
-                let guards = self.try_lock_in_order(&wanted)?;
-                Ok(Held::Many(wanted.into_iter().zip(guards).collect()))
-            }
+            _ => Ok(Held::many(self.try_lock_in_order(&wanted)?)),
         }
     }
 
@@ -292,12 +289,12 @@ impl Shards {
     pub(crate) fn try_lock_all(&self) -> Result<Held<'_>, Busy> {
         ledger::waits();
         let batch = Batch { _guard: self.wait_for(&self.batch)? };
-        Ok(Held::All { shards: self.try_lock_in_order(&ALL)?, _batch: Some(batch) })
+        Ok(Held::all(self.try_lock_in_order(&ALL)?, Some(batch)))
     }
 
     /// The same within a batch.
     pub(crate) fn try_lock_all_in_batch(&self) -> Result<Held<'_>, Busy> {
-        Ok(Held::All { shards: self.try_lock_in_order(&ALL)?, _batch: None })
+        Ok(Held::all(self.try_lock_in_order(&ALL)?, None))
     }
 
     /// Begins a batch. Until it is dropped nobody outside of it locks all shards.
@@ -317,7 +314,7 @@ impl Shards {
                 guards.insert(place, (at, data));
             }
         }
-        Held::Many(guards)
+        Held::many(guards)
     }
 
     /// Locks all shards that a script does not hold yet.
@@ -349,7 +346,7 @@ impl Shards {
         }
         let mut guards = held.into_guards();
         if guards.len() + wanted.len() > WIDEN_ALL_FROM {
-            return self.widen(Held::Many(guards), turn);
+            return self.widen(Held::many(guards), turn);
         }
         let widening = self.begin_widening();
         for &at in wanted {
@@ -358,7 +355,7 @@ impl Shards {
             }
         }
         self.end_widening(widening);
-        Held::Many(guards)
+        Held::many(guards)
     }
 
     fn begin_widening(&self) -> MutexGuard<'_, ()> {
@@ -379,13 +376,13 @@ impl Shards {
         }
     }
 
-    fn try_lock_in_order(&self, wanted: &[usize]) -> Result<Vec<ShardGuard<'_>>, Busy> {
+    fn try_lock_in_order(&self, wanted: &[usize]) -> Result<Vec<Numbered<'_>>, Busy> {
         'again: loop {
             let mut guards = Vec::with_capacity(wanted.len());
-            guards.push(self.try_lock_first(wanted[0])?);
+            guards.push((wanted[0], self.try_lock_first(wanted[0])?));
             for &at in &wanted[1..] {
                 match self.try_lock_next(at)? {
-                    Some(data) => guards.push(data),
+                    Some(data) => guards.push((at, data)),
                     None => {
                         drop(guards);
                         drop(self.widener.lock());
@@ -466,11 +463,19 @@ const ALL: [usize; SHARDS] = {
     all
 };
 
+/// The lock of a shard, held, with the number of the shard.
+type Numbered<'e> = (usize, ShardGuard<'e>);
+
 /// The shards that a command holds locked.
 pub(crate) enum Held<'e> {
     None,
     One(usize, ShardGuard<'e>),
-    Many(Vec<(usize, ShardGuard<'e>)>),
+    Many {
+        /// In ascending order.
+        guards: Vec<Numbered<'e>>,
+        /// The place of the one that was asked for last: most likely it is the next one, too.
+        last: usize,
+    },
     All {
         shards: Vec<ShardGuard<'e>>,
         /// No other batch is under way.
@@ -479,17 +484,54 @@ pub(crate) enum Held<'e> {
 }
 
 impl<'e> Held<'e> {
+    fn many(guards: Vec<Numbered<'e>>) -> Self {
+        Held::Many { guards, last: 0 }
+    }
+
+    fn all(guards: Vec<Numbered<'e>>, batch: Option<Batch<'e>>) -> Self {
+        Held::All { shards: guards.into_iter().map(|(_, data)| data).collect(), _batch: batch }
+    }
+
     /// The data of shard `at`, if it is held.
     #[inline]
     pub(crate) fn shard_mut(&mut self, at: usize) -> Option<&mut ShardData> {
         match self {
             Held::None => None,
             Held::One(held, data) => (*held == at).then_some(&mut **data),
-            Held::Many(held) => {
-                let found = held.binary_search_by_key(&at, |(held, _)| *held).ok()?;
-                Some(&mut *held[found].1)
+            Held::Many { guards, last } => {
+                if guards.get(*last).is_none_or(|(held, _)| *held != at) {
+                    *last = place_of(guards, at)?;
+                }
+                Some(&mut *guards[*last].1)
             }
             Held::All { shards: held, .. } => Some(&mut *held[at]),
+        }
+    }
+
+    /// Where shard `at` is among those that are held, for [`Held::turn_to`].
+    #[inline]
+    pub(crate) fn place(&self, at: usize) -> Option<u16> {
+        let place = match self {
+            Held::None => None,
+            Held::One(held, _) => (*held == at).then_some(0),
+            Held::Many { guards, .. } => place_of(guards, at),
+            Held::All { .. } => Some(at),
+        };
+        place.map(|place| place as u16)
+    }
+
+    /// The data of the shard in a place. If it is asked for next, by its number, it is found at once.
+    #[inline]
+    pub(crate) fn turn_to(&mut self, place: u16) -> Option<&mut ShardData> {
+        let place = usize::from(place);
+        match self {
+            Held::None => None,
+            Held::One(_, data) => (place == 0).then_some(&mut **data),
+            Held::Many { guards, last } => {
+                *last = place;
+                guards.get_mut(place).map(|(_, data)| &mut **data)
+            }
+            Held::All { shards: held, .. } => held.get_mut(place).map(|data| &mut **data),
         }
     }
 
@@ -505,7 +547,7 @@ impl<'e> Held<'e> {
         match self {
             Held::None => false,
             Held::One(held, _) => *held == at,
-            Held::Many(held) => held.binary_search_by_key(&at, |(held, _)| *held).is_ok(),
+            Held::Many { guards, .. } => place_of(guards, at).is_some(),
             Held::All { .. } => true,
         }
     }
@@ -525,7 +567,7 @@ impl<'e> Held<'e> {
         match self {
             Held::None => false,
             Held::One(_, data) => predicate(data),
-            Held::Many(held) => held.iter().any(|(_, data)| predicate(data)),
+            Held::Many { guards, .. } => guards.iter().any(|(_, data)| predicate(data)),
             Held::All { shards: held, .. } => held.iter().any(|data| predicate(data)),
         }
     }
@@ -535,7 +577,7 @@ impl<'e> Held<'e> {
         let (one, many, all) = match self {
             Held::None => (None, None, None),
             Held::One(at, data) => (Some((*at, &mut **data)), None, None),
-            Held::Many(held) => (None, Some(held), None),
+            Held::Many { guards, .. } => (None, Some(guards), None),
             Held::All { shards: held, .. } => (None, None, Some(held)),
         };
         let many = many.into_iter().flatten().map(|(at, data)| (*at, &mut **data));
@@ -544,14 +586,19 @@ impl<'e> Held<'e> {
     }
 
     /// The locks with the numbers of their shards, in ascending order.
-    pub(crate) fn into_guards(self) -> Vec<(usize, ShardGuard<'e>)> {
+    pub(crate) fn into_guards(self) -> Vec<Numbered<'e>> {
         match self {
             Held::None => Vec::new(),
             Held::One(at, data) => vec![(at, data)],
-            Held::Many(held) => held,
+            Held::Many { guards, .. } => guards,
             Held::All { shards: held, .. } => held.into_iter().enumerate().collect(),
         }
     }
+}
+
+#[inline]
+fn place_of(guards: &[Numbered<'_>], at: usize) -> Option<usize> {
+    guards.binary_search_by_key(&at, |(held, _)| *held).ok()
 }
 
 #[cfg(test)]

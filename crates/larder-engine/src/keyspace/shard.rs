@@ -70,11 +70,17 @@ impl ShardData {
     }
 
     /// The slice of database `db`, to change.
+    #[inline]
     pub fn table_mut(&mut self, db: usize) -> &mut Table {
         if db >= self.tables.len() {
-            self.tables.resize_with(db + 1, Table::default);
+            self.open_table(db);
         }
         &mut self.tables[db]
+    }
+
+    #[cold]
+    fn open_table(&mut self, db: usize) {
+        self.tables.resize_with(db + 1, Table::default);
     }
 
     /// The slices of all databases ever written to.

@@ -25,6 +25,10 @@ impl Worker {
     pub fn prepare(&mut self, session: &Session, hints: KeyHints<'_>) {
         let known = &mut self.state.known_hashes;
         known.forget();
+        if self.state.had_several {
+            // The next ones load theirs by themselves, too, most likely.
+            return;
+        }
         if self.engine.is_beyond_cache() {
             known.fill(hints.clone());
             self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));

@@ -43,6 +43,13 @@ impl Writer {
         self.entries += 1;
     }
 
+    /// Adds text that is no canonical integer.
+    pub fn push_text(&mut self, text: &[u8]) {
+        debug_assert!(int::parse(text).is_none());
+        push_str(&mut self.bytes, text);
+        self.entries += 1;
+    }
+
     /// Adds integers, each as an entry.
     pub fn push_integers(&mut self, values: &[i64]) {
         let mut room = [0; INTS_AT_ONCE * INT_ENTRY_MAX + size_of::<u64>()];

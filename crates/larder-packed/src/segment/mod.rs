@@ -154,9 +154,14 @@ impl Segment {
 
     /// One segment with the entries of both.
     pub fn join(left: &Segment, right: &Segment) -> Segment {
-        let slots = left.live() + right.live();
-        let mut joined = Segment::with_room(slots, left.used_bytes() + right.used_bytes());
-        [left, right].iter().for_each(|from| joined.gather(from, |_| true));
+        let (slots, bytes) = (left.live() + right.live(), left.used_bytes() + right.used_bytes());
+        if left.has_holes() {
+            let mut joined = Segment::with_room(slots, bytes);
+            [left, right].iter().for_each(|from| joined.gather(from, |_| true));
+            return joined;
+        }
+        let mut joined = left.copy(Segment::content_of(slots, bytes));
+        joined.gather(right, |_| true);
         joined
     }
 
@@ -181,13 +186,13 @@ impl Segment {
         }
     }
 
-    /// Asks the processor to load the entry that a probe for `tag` looks at first.
+    /// Asks the processor to load the entry that a probe for `tag` looks at first. False: there is none.
     #[inline]
-    pub fn prefetch_entry(&self, tag: u8) {
-        if let Some(slot) = self.find(tag, |_| true) {
-            prefetch(self.entry(slot).as_ptr());
-            prefetch(self.entry(slot).as_ptr().wrapping_add(64));
-        }
+    pub fn prefetch_entry(&self, tag: u8) -> bool {
+        let Some(slot) = self.find(tag, |_| true) else { return false };
+        prefetch(self.entry(slot).as_ptr());
+        prefetch(self.entry(slot).as_ptr().wrapping_add(64));
+        true
     }
 
     /// Asks the processor to load the last entry, to which a removed one may give its place.

@@ -328,10 +328,10 @@ impl<V: IntoRaw> Records<V> {
         self.segment.prefetch_bytes(bytes);
     }
 
-    /// Asks the processor to load the record that a probe for `tag` looks at first.
+    /// Asks the processor to load the record that a probe for `tag` looks at first. False: there is none.
     #[inline]
-    pub fn prefetch_record(&self, tag: u8) {
-        self.segment.prefetch_entry(tag);
+    pub fn prefetch_record(&self, tag: u8) -> bool {
+        self.segment.prefetch_entry(tag)
     }
 
     /// Asks the processor to load the last record, which a removal touches.

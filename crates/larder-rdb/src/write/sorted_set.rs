@@ -44,7 +44,7 @@ fn listpack_of(set: &SortedSet) -> Vec<u8> {
             writer.push(Element::Int(whole));
         } else {
             // The shortest text that reads back as the same score.
-            writer.push(Element::Bytes(zmij::Buffer::new().format(score).as_bytes()));
+            writer.push_text(zmij::Buffer::new().format(score).as_bytes());
         }
     });
     writer.finish()

@@ -188,8 +188,9 @@ impl<H: KeyHash> Driver<H> {
 
     fn look(&mut self, key: &[u8]) {
         self.table.prefetch(H::hash(key));
-        self.table.prefetch_entry(H::hash(key));
-        self.table.prefetch_removal(H::hash(key));
+        let may_be_there = self.table.prefetch_entry(H::hash(key));
+        assert!(may_be_there || self.table.get(H::hash(key), key).is_none());
+        assert_eq!(self.table.prefetch_removal(H::hash(key)), may_be_there);
         let known = self.model.get_mut(key);
         if self.rng.bool() {
             let access = self.rng.u32(..1 << 24);

@@ -8,7 +8,7 @@
 //! The turn of the scripts, and the end of an applier's batch, are awaited in the same way.
 
 use super::awaited::{BATCH, TURN, Unlocked};
-use super::{ALL, Batch, Busy, Held, SOON, ScriptTurn, ShardGuard, Shards, in_order, ledger, note};
+use super::{ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, ledger, note};
 use parking_lot::{Mutex, MutexGuard};
 
 impl From<Busy> for Unlocked {
@@ -34,17 +34,20 @@ impl Shards {
         wanted: Vec<usize>,
         puts_aside: bool,
     ) -> Result<Held<'_>, Unlocked> {
-        if !puts_aside {
-            return Ok(self.try_lock_many(wanted)?);
-        }
-        let wanted = in_order(wanted);
-        match wanted[..] {
+        self.lock_in_order_or_later(&in_order(wanted), puts_aside)
+    }
+
+    /// The same for shards in ascending order, each once.
+    pub(crate) fn lock_in_order_or_later(
+        &self,
+        wanted: &[usize],
+        puts_aside: bool,
+    ) -> Result<Held<'_>, Unlocked> {
+        match *wanted {
             [] => Ok(Held::None),
-            [at] => Ok(Held::One(at, self.lock_one_or_later(at, true)?)),
-            _ => {
-                let guards = self.lock_shortly_in_order(&wanted)?;
-                Ok(Held::Many(wanted.into_iter().zip(guards).collect()))
-            }
+            [at] => Ok(Held::One(at, self.lock_one_or_later(at, puts_aside)?)),
+            _ if puts_aside => Ok(Held::many(self.lock_shortly_in_order(wanted)?)),
+            _ => Ok(Held::many(self.try_lock_in_order(wanted)?)),
         }
     }
 
@@ -55,7 +58,7 @@ impl Shards {
         }
         ledger::waits();
         let batch = Batch { _guard: self.shortly(&self.batch, BATCH)? };
-        Ok(Held::All { shards: self.lock_shortly_in_order(&ALL)?, _batch: Some(batch) })
+        Ok(Held::all(self.lock_shortly_in_order(&ALL)?, Some(batch)))
     }
 
     /// Takes the turn of the scripts; gives up as when a shard is locked.
@@ -79,11 +82,11 @@ impl Shards {
     }
 
     /// In ascending order (L1). Who waits for one of those that are held so far waits a moment only.
-    fn lock_shortly_in_order(&self, wanted: &[usize]) -> Result<Vec<ShardGuard<'_>>, Unlocked> {
+    fn lock_shortly_in_order(&self, wanted: &[usize]) -> Result<Vec<Numbered<'_>>, Unlocked> {
         let mut guards = Vec::with_capacity(wanted.len());
         for &at in wanted {
             ledger::ascends(at);
-            guards.push(self.lock_one_or_later(at, true)?);
+            guards.push((at, self.lock_one_or_later(at, true)?));
         }
         Ok(guards)
     }

@@ -136,8 +136,10 @@ impl Page {
     }
 
     /// Whether the content is so small that [`shrink`](super::Segment::shrink) would give memory back.
+    #[inline]
     pub fn is_sparse(&self) -> bool {
-        let needed = self.content_bytes() + self.content_bytes() / SHRINK_SPARE;
+        let content = self.content_bytes();
+        let needed = content + content / SHRINK_SPARE;
         // To save less than an eighth is not worth a copy. Tested first, as it mostly says no.
         needed <= self.capacity_bytes() / 8 * 7 && capacity_for(needed) < self.capacity_bytes()
     }
@@ -232,6 +234,9 @@ impl Page {
 
     /// Removes an entry without keeping the order of the others: one of the last that is as long takes its place, so that few others move.
     pub(super) fn swap_remove(&mut self, slot: Slot) {
+        if self.swap_with_last(slot) {
+            return;
+        }
         let Some(late) = self.late_one_as_long_as(slot) else { return self.close(slot) };
         if late.index != slot.index {
             let (from, to) = (late.start as usize, slot.start as usize);
@@ -247,6 +252,26 @@ impl Page {
         } else {
             self.close_slot(late);
         }
+    }
+
+    /// The usual case: there are no holes, and the last entry, which lies below all others, is as long as the one to be removed. False if
+    /// not.
+    #[inline]
+    fn swap_with_last(&mut self, slot: Slot) -> bool {
+        let (last, used) = (self.slots() - 1, self.used_bytes());
+        let (group, lane) = (*self.group_mut(last), last % LANES);
+        let len = group[LANES + lane];
+        let is_usual = !self.has_holes() && u32::from(len) == slot.len && len != LONG;
+        if is_usual {
+            let start = self.0.len() - used;
+            let last = Slot { index: last as u32, start: start as u32, len: slot.len };
+            if last != slot {
+                self.0.copy_within(start..start + slot.len(), slot.start());
+                self.group_mut(slot.index())[slot.index() % LANES] = group[lane];
+            }
+            self.pop(last);
+        }
+        is_usual
     }
 
     /// Removes the last entry, which lies below all others, from a page without holes.
@@ -328,7 +353,7 @@ impl Page {
         assert_eq!(below, self.used_bytes(), "I2");
     }
 
-    fn has_holes(&self) -> bool {
+    pub(super) fn has_holes(&self) -> bool {
         self.word(SHAPE_AT) & HOLES != 0
     }
 
