@@ -114,7 +114,8 @@ impl<L: Layout> Tree<L> {
         } else {
             leaf.rows_mut().remove(slot);
         }
-        if is_sparse(leaf.rows()) {
+        // As long as the segment has no memory to give back its buddy is not looked at: that costs a cache miss.
+        if leaf.rows().page().is_sparse() {
             self.settle(place.position);
         }
         Some(result)
