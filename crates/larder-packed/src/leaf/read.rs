@@ -169,6 +169,9 @@ impl Leaf {
     }
 }
 
+/// Most suffixes are not longer.
+const USUAL_SUFFIX: usize = 48;
+
 impl Form {
     /// The delta of entry `i`: the 8 bytes that end with it, shifted. There are 8 as the header lies before.
     #[inline]
@@ -294,7 +297,11 @@ impl Form {
 
     fn start_scratch(&self, body: &[u8], scratch: &mut Vec<u8>) {
         scratch.clear();
-        scratch.extend_from_slice(self.prefix(body));
+        if self.prefix_len > 0 {
+            // Room for most members at once: to make more of it costs more than to visit one.
+            scratch.reserve(self.prefix_len + USUAL_SUFFIX);
+            scratch.extend_from_slice(self.prefix(body));
+        }
     }
 
     /// The member with this suffix, put together in `scratch`, which begins with the prefix, unless that is empty.
