@@ -111,7 +111,7 @@ class Browser:
             f" let value = null; try {{ value = {script}; }} catch (error) {{}}"
             " if (value || Date.now() > end) done(value); else setTimeout(look, 50); }; look(); })")
         if not looked:
-            raise Failed(f"{what}: {self.evaluate('document.body.innerText')[:600]}")
+            raise Failed(f"{what}: {self.evaluate('document.body.innerText')[:4000]}")
         return looked
 
     def show_as(self, width, height, scheme):

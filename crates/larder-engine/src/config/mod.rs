@@ -224,15 +224,13 @@ impl Config {
     }
 
     fn change(&self, change: &Change) -> Result<(), OptionError> {
-        /// Passwords may have zero bytes.
-        const ANY_BYTE: [&str; 2] = ["requirepass", "masterauth"];
         let opt = &OPTIONS[change.index];
         let args: Vec<&str> = match opt.kind.is_multi_arg() {
             true if change.value.is_empty() => Vec::new(),
             true => change.value.split(' ').collect(),
             // Names and paths end where C ends a string.
             false => match opt.kind {
-                kind::Kind::Text(_) if !ANY_BYTE.contains(&opt.name) => {
+                kind::Kind::Text(_) if !opt.any_byte => {
                     vec![change.value.split('\0').next().unwrap_or_default()]
                 }
                 _ => vec![change.value],

@@ -8,15 +8,28 @@ use crate::keyspace::shard::Table;
 use larder_resp::Args;
 
 impl Context<'_> {
-    /// Calls `f` with each of the keys that are every `step`th of these arguments, and where it is, until `f` returns false: what lookups
-    /// of the next ones read is loaded ahead, and they are hashed together.
+    /// Calls `f` with each of the keys that are every `step`th of these arguments, and where it is: what lookups of the next ones read is
+    /// loaded ahead, and they are hashed together.
     pub(crate) fn each_key(
         &mut self,
         args: Args<'_>,
         step: usize,
-        mut f: impl FnMut(&mut Self, &Key<'_>, usize) -> bool,
+        mut f: impl FnMut(&mut Self, &Key<'_>, usize),
     ) {
-        let mut is_filled = false;
+        self.all_keys(args, step, |context, key, at| {
+            f(context, key, at);
+            true
+        });
+    }
+
+    /// Whether something holds for all of these keys. Those after the first for which it does not are not asked for.
+    pub(crate) fn all_keys(
+        &mut self,
+        args: Args<'_>,
+        step: usize,
+        mut holds: impl FnMut(&mut Self, &Key<'_>, usize) -> bool,
+    ) -> bool {
+        let (mut is_filled, mut all) = (false, true);
         for (number, at) in (0..args.len()).step_by(step).enumerate() {
             let name = args.at(at);
             let number = number % COMMAND_MAX;
@@ -28,7 +41,8 @@ impl Context<'_> {
                 is_filled = true;
             }
             let key = self.numbered_key(number, name);
-            if !f(self, &key, at) {
+            all = holds(self, &key, at);
+            if !all {
                 break;
             }
         }
@@ -37,6 +51,7 @@ impl Context<'_> {
         if is_filled {
             self.several.forget();
         }
+        all
     }
 
     /// Has the processor load what lookups of all keys of a command of several will read, at once and not one after the other.

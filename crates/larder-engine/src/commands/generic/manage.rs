@@ -25,7 +25,6 @@ fn delete_all(context: &mut Context<'_>, args: Args<'_>, lazily: bool) -> Comman
     let mut deleted = 0;
     context.each_key(args.from(1), 1, |context, key, _| {
         deleted += usize::from(context.delete_as(key, lazily));
-        true
     });
     context.reply.count(deleted);
     Ok(())
@@ -48,7 +47,6 @@ fn count_found(
     let mut count = 0;
     context.each_key(args.from(1), 1, |context, key, _| {
         count += usize::from(is_found(context, key));
-        true
     });
     context.reply.count(count);
     Ok(())

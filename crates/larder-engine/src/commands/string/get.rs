@@ -23,7 +23,6 @@ pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             let value = entry.map(larder_collections::key_table::Entry::value);
             reply.bulk_or_null(value.as_ref().and_then(|value| string_bytes(value).ok()));
         });
-        true
     });
     Ok(())
 }

@@ -210,29 +210,15 @@ fn set_all(context: &mut Context<'_>, pairs: Args<'_>, expire: ExpireChange) {
     context.each_key(pairs, 2, |context, key, at| {
         store(context, key, &pairs[at + 1], expire);
         log_expiring(context, key, &pairs[at + 1], expire);
-        true
     });
 }
 
 fn any_exists(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
-    !all(context, pairs, |context, key| !context.exists_to_write(key))
+    !context.all_keys(pairs, 2, |context, key, _| !context.exists_to_write(key))
 }
 
 fn all_exist(context: &mut Context<'_>, pairs: Args<'_>) -> bool {
-    all(context, pairs, |context, key| context.exists_to_write(key))
-}
-
-fn all(
-    context: &mut Context<'_>,
-    pairs: Args<'_>,
-    holds: impl Fn(&mut Context<'_>, &Key<'_>) -> bool,
-) -> bool {
-    let mut all = true;
-    context.each_key(pairs, 2, |context, key, _| {
-        all &= holds(context, key);
-        all
-    });
-    all
+    context.all_keys(pairs, 2, |context, key, _| context.exists_to_write(key))
 }
 
 pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -66,7 +66,10 @@ pub(super) static OPTIONS: &[Opt] = &[
         "Refuses clients of other machines while the default user has no password.",
         "options/connections.rs",
     ),
-    text("requirepass", "").sensitive().does("Password of the default user.", "differential/acl.rs"),
+    text("requirepass", "")
+        .sensitive()
+        .any_byte()
+        .does("Password of the default user.", "differential/acl.rs"),
     text("aclfile", "").immutable().does("File of the users.", "acl.rs"),
     int("acllog-max-len", 0, LONG_MAX, "128")
         .hot_int(|h| &h.acllog_max_len)

@@ -7,7 +7,7 @@ use crate::config::special::Special;
 pub(super) static OPTIONS: &[Opt] = &[
     special("replicaof", Special::ReplicaOf, "").alias(&["slaveof"]).immutable()
         .does("Host and port of the primary; `REPLICAOF` changes it, and `CONFIG REWRITE` keeps that.", "replication/roles.rs"),
-    text("masterauth", "").alias(&["primaryauth"]).sensitive()
+    text("masterauth", "").alias(&["primaryauth"]).sensitive().any_byte()
         .does("Password for the primary.", "replication/roles.rs"),
     text("masteruser", "").alias(&["primaryuser"]).sensitive()
         .does("User for the primary.", "replication/roles.rs"),

@@ -37,6 +37,8 @@ pub(crate) struct Opt {
     pub(crate) sensitive: bool,
     /// Patterns of CONFIG GET skip it.
     pub(crate) hidden: bool,
+    /// Its text may have zero bytes; others end at the first one.
+    pub(crate) any_byte: bool,
     /// It names something that may change while the text stays the same: CONFIG SET puts it into effect every time.
     pub(crate) volatile: bool,
     pub(crate) slot: Option<Slot>,
@@ -66,6 +68,7 @@ pub(super) const fn option(name: &'static str, kind: Kind, default: &'static str
         protected: false,
         sensitive: false,
         hidden: false,
+        any_byte: false,
         volatile: false,
         slot: None,
         effect: Effect::Read,
@@ -131,6 +134,11 @@ impl Opt {
 
     pub(super) const fn hidden(mut self) -> Opt {
         self.hidden = true;
+        self
+    }
+
+    pub(super) const fn any_byte(mut self) -> Opt {
+        self.any_byte = true;
         self
     }
 
