@@ -35,8 +35,23 @@ fn strings_and_keys() {
 /// What lookups read is loaded ahead some keys at a time, in a keyspace that does not fit the cache.
 #[test]
 fn commands_of_thousands_of_keys() {
+    commands_of_many_keys(false);
+}
+
+/// Then those that write lock all shards.
+#[test]
+fn commands_of_thousands_of_keys_while_somebody_waits_to_move() {
+    commands_of_many_keys(true);
+}
+
+fn commands_of_many_keys(is_awaited: bool) {
     let engine = engine();
     let mut c = Client::new(&engine, 0);
+    let mut movers: Vec<Client> =
+        (1..if is_awaited { 60 } else { 1 }).map(|at| Client::new(&engine, at)).collect();
+    for (list, mover) in movers.iter_mut().enumerate() {
+        assert_eq!(mover.ask(&format!("BLMOVE list:{list} other LEFT RIGHT 0")), "");
+    }
     let name = |key: usize| format!("key:{key}").into_bytes();
     let value = |key: usize, round: usize| format!("{round}:{key}").into_bytes();
     let mut model = HashMap::new();

@@ -68,9 +68,8 @@ impl Context<'_> {
         // First the segments; when they have arrived, the entries in them.
         let (db, held) = (self.db, &mut self.held);
         for known in self.several.all_mut() {
-            let hash = known.hash;
-            known.place = known.place.or_else(|| held.place(Key { bytes: b"", hash }.shard()));
-            load(held, known, db, |table| table.prefetch(hash));
+            known.place = known.place.or_else(|| held.place(known.shard()));
+            load(held, known, db, |table| table.prefetch(known.hash));
         }
         for known in self.several.all_mut() {
             let may_be_there = load(held, known, db, |table| second(table, known.hash));
@@ -101,6 +100,8 @@ impl Context<'_> {
 }
 
 fn load<R>(held: &mut Held<'_>, known: &Known, db: usize, step: impl FnOnce(&Table) -> R) -> Option<R> {
-    let data = known.place.and_then(|place| held.turn_to(place))?;
-    data.table(db).map(step)
+    if let Some(place) = known.place {
+        held.turn_to(place);
+    }
+    held.shard_mut(known.shard())?.table(db).map(step)
 }

@@ -7,7 +7,7 @@
 //! The keys are in the order in which they lie in the buffer, and are asked for in that order, once or several times: finding is O(1),
 //! amortized over all. One that is asked for again, after a later one that is not the last, is hashed again.
 
-use crate::keyspace::hash::hash;
+use crate::keyspace::hash::{hash, shard_of};
 use crate::keyspace::key::Key;
 use std::cell::Cell;
 
@@ -115,6 +115,12 @@ impl KnownHashes {
 }
 
 impl Known {
+    /// The shard of the key.
+    #[inline]
+    pub fn shard(&self) -> usize {
+        shard_of(self.hash)
+    }
+
     #[inline]
     fn is(&self, bytes: &[u8]) -> bool {
         let is = self.address == bytes.as_ptr().addr() && self.len == bytes.len();

@@ -508,7 +508,7 @@ impl<'e> Held<'e> {
         }
     }
 
-    /// Where shard `at` is among those that are held, for [`Held::turn_to`].
+    /// Where shard `at` is among those that are held, for [`Held::turn_to`]. A wrong place costs time, and no more.
     #[inline]
     pub(crate) fn place(&self, at: usize) -> Option<u16> {
         let place = match self {
@@ -520,18 +520,11 @@ impl<'e> Held<'e> {
         place.map(|place| place as u16)
     }
 
-    /// The data of the shard in a place. If it is asked for next, by its number, it is found at once.
+    /// The shard in a place is asked for next, most likely: then it is found at once.
     #[inline]
-    pub(crate) fn turn_to(&mut self, place: u16) -> Option<&mut ShardData> {
-        let place = usize::from(place);
-        match self {
-            Held::None => None,
-            Held::One(_, data) => (place == 0).then_some(&mut **data),
-            Held::Many { guards, last } => {
-                *last = place;
-                guards.get_mut(place).map(|(_, data)| &mut **data)
-            }
-            Held::All { shards: held, .. } => held.get_mut(place).map(|data| &mut **data),
+    pub(crate) fn turn_to(&mut self, place: u16) {
+        if let Held::Many { last, .. } = self {
+            *last = usize::from(place);
         }
     }
 
