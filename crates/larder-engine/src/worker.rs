@@ -101,6 +101,7 @@ impl Worker {
             known_hashes: KnownHashes::default(),
             command_hashes: KnownHashes::default(),
             had_several: false,
+            absent: None,
             checked_hash: None,
             slot_map: None,
             admitted: None,

@@ -88,8 +88,10 @@ pub(crate) struct WorkerState {
     pub known_hashes: KnownHashes,
     /// Room for those of a command of several keys.
     pub command_hashes: KnownHashes,
-    /// The last command was one of several keys.
+    /// The last command that had not one key was one of several, and the next ones have not been looked at since.
     pub had_several: bool,
+    /// The hash of that one of them that is being worked on, if it is known that there is no such key.
+    pub absent: Option<u64>,
     /// The hash of the one key of the command that is being executed, if the check of its slot has computed it.
     pub checked_hash: Option<u64>,
     /// Who has which slot of the cluster, as this thread has last seen it.
@@ -154,8 +156,6 @@ pub struct Context<'a> {
     pub(crate) hashed: Option<Key<'a>>,
     /// Those of a command of several keys.
     pub(crate) several: KnownHashes,
-    /// The hash of that one of them that is being worked on, if it is known that there is no such key.
-    pub(crate) absent: Option<u64>,
     pub(crate) flow: Flow,
     /// Keys that waiting clients may be served from, once the command or the transaction is done.
     pub(crate) ready: Vec<(usize, Box<[u8]>)>,
@@ -265,23 +265,26 @@ impl<'a> Context<'a> {
         touch: Touch,
         f: impl FnOnce(Option<Entry<'_, Value>>, &mut Reply<'a>) -> R,
     ) -> R {
-        if !self.is_known_absent(key) {
-            let due_ms = self.due_ms();
-            let db = self.db;
-            let shard = self.held.shard_of(key);
-            let table = shard.table_mut(db);
-            match table.get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
-                Some(entry) if !is_due(&entry, due_ms) => {
-                    self.worker.stats.hits.add(1);
-                    return f(Some(entry), &mut self.reply);
-                }
-                Some(_) => self.found_overdue(key),
-                None => {}
+        let due_ms = self.due_ms();
+        let db = self.db;
+        let shard = self.held.shard_of(key);
+        let table = shard.table_mut(db);
+        match table.get_touch_with(key.hash, key.bytes, |word| touch.after(word)) {
+            Some(entry) if !is_due(&entry, due_ms) => {
+                self.worker.stats.hits.add(1);
+                return f(Some(entry), &mut self.reply);
             }
+            Some(_) => self.found_overdue(key),
+            None => {}
         }
+        self.missed(key);
+        f(None, &mut self.reply)
+    }
+
+    /// Counts a key that was to be read and is not there.
+    pub(super) fn missed(&mut self, key: &Key<'_>) {
         self.worker.stats.misses.add(1);
         self.notify_miss(key);
-        f(None, &mut self.reply)
     }
 
     /// Looks a key up for a change: marks it as used, and counts nothing.
@@ -436,9 +439,6 @@ impl<'a> Context<'a> {
     }
 
     fn remove(&mut self, key: &Key<'_>, lazily: bool) -> bool {
-        if self.is_known_absent(key) {
-            return false;
-        }
         // On a replica, and in `import-mode`, what is overdue is there until another server has it deleted.
         let due_ms = if self.keeps_all() { NOTHING_IS_DUE } else { self.due_ms() };
         match self.table(key).remove_if(key.hash, key.bytes, |entry| !is_due(entry, due_ms)) {

@@ -46,7 +46,7 @@ impl Context<'_> {
                 break;
             }
         }
-        self.absent = None;
+        self.worker.absent = None;
         // The next command of a transaction or a script may have other keys where these have been.
         if is_filled {
             self.several.forget();
@@ -55,10 +55,15 @@ impl Context<'_> {
     }
 
     /// Has the processor load what lookups of all keys of a command of several will read, at once and not one after the other.
+    #[inline]
     pub(crate) fn prefetch_several(&mut self) {
-        if self.several.is_single() || !self.engine.is_beyond_cache() {
-            return;
+        if !self.several.is_single() && self.engine.is_beyond_cache() {
+            self.prefetch_known();
         }
+    }
+
+    #[inline(never)]
+    fn prefetch_known(&mut self) {
         let keys = self.found.command.keys.first();
         let (second, inserts): (fn(&Table, u64) -> bool, bool) = match keys {
             Some(keys) if keys.removes() => (Table::prefetch_removal, false),
@@ -83,14 +88,24 @@ impl Context<'_> {
         if let Some(place) = known.place {
             self.held.turn_to(place);
         }
-        self.absent = known.is_absent.then_some(known.hash);
+        self.worker.absent = known.is_absent.then_some(known.hash);
         Key { bytes: name, hash: known.hash }
     }
 
-    /// Whether the search ahead has found that there is no such key.
+    /// For a key that [`Context::each_key`] has just given, and that is to be read: whether it is known that it is not there. Then that
+    /// counts as a lookup.
+    pub(crate) fn is_known_miss(&mut self, key: &Key<'_>) -> bool {
+        let is_absent = self.is_known_absent(key);
+        if is_absent {
+            self.missed(key);
+        }
+        is_absent
+    }
+
+    /// For a key that [`Context::each_key`] has just given: whether the search ahead has found that it is not there.
     #[inline]
-    pub(super) fn is_known_absent(&mut self, key: &Key<'_>) -> bool {
-        let is_absent = self.absent == Some(key.hash);
+    pub(crate) fn is_known_absent(&mut self, key: &Key<'_>) -> bool {
+        let is_absent = self.worker.absent == Some(key.hash);
         debug_assert!(
             !is_absent || self.table(key).get(key.hash, key.bytes).is_none(),
             "nobody has put it since"

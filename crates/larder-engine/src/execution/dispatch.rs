@@ -400,7 +400,9 @@ fn run(
     let who = (&*session, puts_aside);
     let acquired = take_turn(engine, who, found.command)
         .and_then(|turn| Ok((turn, acquire(engine, who, found, (key.as_ref(), &mut several), args)?)));
-    worker.had_several = !several.is_single();
+    if found.single_key.is_none() {
+        worker.had_several = !several.is_single();
+    }
     let (turn, mut held) = match acquired {
         Ok(acquired) => acquired,
         Err(Unlocked::Later) => return Flow::Retry,
@@ -460,7 +462,6 @@ fn run(
         found,
         hashed: key,
         several,
-        absent: None,
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: false,

@@ -41,7 +41,8 @@ pub(super) fn acquire<'e>(
     Ok(held)
 }
 
-/// Locks the shards of the keys of a command of several.
+/// Locks the shards of the keys of a command of several. Apart, as what locks one shard is to stay small.
+#[inline(never)]
 fn acquire_several<'e>(
     engine: &'e Engine,
     command: &Command,

@@ -65,7 +65,6 @@ pub(crate) fn execute<'a>(
         found: first.found,
         hashed: first.key,
         several: KnownHashes::default(),
-        absent: None,
         flow: Flow::Next,
         ready: Vec::new(),
         in_exec: frame.is_some(),

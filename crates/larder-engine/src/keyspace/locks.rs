@@ -466,26 +466,28 @@ const ALL: [usize; SHARDS] = {
 /// The lock of a shard, held, with the number of the shard.
 type Numbered<'e> = (usize, ShardGuard<'e>);
 
-/// The shards that a command holds locked.
+/// The shards that a command holds locked. Small, as every command carries one.
 pub(crate) enum Held<'e> {
     None,
     One(usize, ShardGuard<'e>),
     Many {
         /// In ascending order.
-        guards: Vec<Numbered<'e>>,
+        guards: Box<[Numbered<'e>]>,
         /// The place of the one that was asked for last: most likely it is the next one, too.
         last: usize,
     },
     All {
-        shards: Vec<ShardGuard<'e>>,
+        shards: Box<[ShardGuard<'e>]>,
         /// No other batch is under way.
         _batch: Option<Batch<'e>>,
     },
 }
 
+const _: () = assert!(size_of::<Held<'_>>() <= 32);
+
 impl<'e> Held<'e> {
     fn many(guards: Vec<Numbered<'e>>) -> Self {
-        Held::Many { guards, last: 0 }
+        Held::Many { guards: guards.into(), last: 0 }
     }
 
     fn all(guards: Vec<Numbered<'e>>, batch: Option<Batch<'e>>) -> Self {
@@ -583,7 +585,7 @@ impl<'e> Held<'e> {
         match self {
             Held::None => Vec::new(),
             Held::One(at, data) => vec![(at, data)],
-            Held::Many { guards, .. } => guards,
+            Held::Many { guards, .. } => guards.into_vec(),
             Held::All { shards: held, .. } => held.into_iter().enumerate().collect(),
         }
     }

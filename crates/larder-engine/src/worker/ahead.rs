@@ -25,7 +25,7 @@ impl Worker {
     pub fn prepare(&mut self, session: &Session, hints: KeyHints<'_>) {
         let known = &mut self.state.known_hashes;
         known.forget();
-        if self.state.had_several {
+        if std::mem::take(&mut self.state.had_several) {
             // The next ones load theirs by themselves, too, most likely.
             return;
         }

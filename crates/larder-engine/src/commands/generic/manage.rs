@@ -24,7 +24,7 @@ pub(super) fn unlink(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 fn delete_all(context: &mut Context<'_>, args: Args<'_>, lazily: bool) -> CommandResult {
     let mut deleted = 0;
     context.each_key(args.from(1), 1, |context, key, _| {
-        deleted += usize::from(context.delete_as(key, lazily));
+        deleted += usize::from(!context.is_known_absent(key) && context.delete_as(key, lazily));
     });
     context.reply.count(deleted);
     Ok(())
@@ -46,7 +46,7 @@ fn count_found(
 ) -> CommandResult {
     let mut count = 0;
     context.each_key(args.from(1), 1, |context, key, _| {
-        count += usize::from(is_found(context, key));
+        count += usize::from(!context.is_known_miss(key) && is_found(context, key));
     });
     context.reply.count(count);
     Ok(())

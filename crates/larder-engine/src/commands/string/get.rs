@@ -18,6 +18,9 @@ pub(super) fn get(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 pub(super) fn mget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     context.reply.array(args.len() - 1);
     context.each_key(args.from(1), 1, |context, key, _| {
+        if context.is_known_miss(key) {
+            return context.reply.bulk_or_null(None);
+        }
         context.read(key, |entry, reply| {
             // A key of another type counts as absent here.
             let value = entry.map(larder_collections::key_table::Entry::value);
