@@ -155,12 +155,14 @@ impl Segment {
     /// One segment with the entries of both.
     pub fn join(left: &Segment, right: &Segment) -> Segment {
         let (slots, bytes) = (left.live() + right.live(), left.used_bytes() + right.used_bytes());
-        if left.has_holes() {
-            let mut joined = Segment::with_room(slots, bytes);
-            [left, right].iter().for_each(|from| joined.gather(from, |_| true));
-            return joined;
-        }
-        let mut joined = left.copy(Segment::content_of(slots, bytes));
+        // Only without holes can it stay as it is.
+        let mut joined = if left.has_holes() {
+            let mut rest = Segment::with_room(slots, bytes);
+            rest.gather(left, |_| true);
+            rest
+        } else {
+            left.copy(Segment::content_of(slots, bytes))
+        };
         joined.gather(right, |_| true);
         joined
     }

@@ -234,9 +234,6 @@ impl Page {
 
     /// Removes an entry without keeping the order of the others: one of the last that is as long takes its place, so that few others move.
     pub(super) fn swap_remove(&mut self, slot: Slot) {
-        if self.swap_with_last(slot) {
-            return;
-        }
         let Some(late) = self.late_one_as_long_as(slot) else { return self.close(slot) };
         if late.index != slot.index {
             let (from, to) = (late.start as usize, slot.start as usize);
@@ -254,26 +251,6 @@ impl Page {
         }
     }
 
-    /// The usual case: there are no holes, and the last entry, which lies below all others, is as long as the one to be removed. False if
-    /// not.
-    #[inline]
-    fn swap_with_last(&mut self, slot: Slot) -> bool {
-        let (last, used) = (self.slots() - 1, self.used_bytes());
-        let (group, lane) = (*self.group_mut(last), last % LANES);
-        let len = group[LANES + lane];
-        let is_usual = !self.has_holes() && u32::from(len) == slot.len && len != LONG;
-        if is_usual {
-            let start = self.0.len() - used;
-            let last = Slot { index: last as u32, start: start as u32, len: slot.len };
-            if last != slot {
-                self.0.copy_within(start..start + slot.len(), slot.start());
-                self.group_mut(slot.index())[slot.index() % LANES] = group[lane];
-            }
-            self.pop(last);
-        }
-        is_usual
-    }
-
     /// Removes the last entry, which lies below all others, from a page without holes.
     fn pop(&mut self, last: Slot) {
         let (group, lane) = (self.group_mut(last.index()), last.index() % LANES);
@@ -282,17 +259,31 @@ impl Page {
         self.set_word(SHAPE_AT, self.word(SHAPE_AT) - (1 << 8));
     }
 
-    /// The last entry of this length, if it is in one of the last two groups.
+    /// The last entry of this length, if it is in one of the last two groups. Most often it is the last of all.
+    #[inline]
     fn late_one_as_long_as(&self, slot: Slot) -> Option<Slot> {
+        let last = self.last();
+        if last.len == slot.len {
+            return Some(last);
+        }
         if slot.len == 0 || slot.len >= u32::from(LONG) {
-            let last = self.locate(self.slots() - 1);
-            return (last.len == slot.len).then_some(last);
+            return None;
         }
         let slots = self.slots();
         self.groups().iter().enumerate().rev().take(2).find_map(|(g, group)| {
             let lanes = probe::matches(lengths(group), slot.len as u8) & lanes_below(slots - g * LANES);
             (lanes != 0).then(|| self.locate(g * LANES + lanes.ilog2() as usize))
         })
+    }
+
+    /// The last entry, of a page that has one: it lies below all others.
+    #[inline]
+    fn last(&self) -> Slot {
+        let last = self.slots() - 1;
+        match self.groups()[last / LANES][LANES + last % LANES] {
+            LONG => self.locate(last),
+            len => Slot::below(self, last, self.used_bytes(), usize::from(len)),
+        }
     }
 
     /// Removes an entry and its slot too, so that those after it keep their order. O(slots).
