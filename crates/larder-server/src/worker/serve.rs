@@ -193,8 +193,8 @@ impl EventLoop {
         let (mut at, mut known) = (0, 0);
         loop {
             if known == 0 {
-                known = if parser.is_pending() {
-                    // It has been looked at when its beginning came.
+                known = if parser.is_pending() || at == bytes.len() {
+                    // It has been looked at when its beginning came, or has not come yet.
                     1
                 } else {
                     self.worker.prepare(&connection.session, KeyHints::new(&bytes[at..], PREFETCH_MAX));
