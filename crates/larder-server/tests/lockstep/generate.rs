@@ -37,6 +37,46 @@ pub struct Style {
     pub advances: u32,
     /// In how many of a thousand a connection is told to wait no longer.
     pub unblocks: u32,
+    /// How many keys there are for each name of a key, 0: the name is the key.
+    pub variants: u32,
+}
+
+/// Commands that sequences with many keys leave out: they would take all of them away, work on others, or come by each of them at every
+/// step of the comparison.
+const NOT_WITH_MANY_KEYS: [&str; 9] =
+    ["FLUSHALL", "FLUSHDB", "SWAPDB", "SELECT", "SCAN", "HEXPIRE", "HPEXPIRE", "HSETEX", "HGETEX"];
+
+/// Commands of as many keys as one likes: how many arguments come with each key, and what keys.
+const SEVERAL: &[(&str, usize, &[&str])] = &[
+    ("MGET", 0, &["s1", "n1", "none", "t1"]),
+    ("MSET", 1, &["s1", "n1", "none", "t1"]),
+    ("MSETNX", 1, &["none"]),
+    ("DEL", 0, &["s1", "l1", "h1", "x1", "z2", "none"]),
+    ("UNLINK", 0, &["s2", "l2", "h2", "t4", "z1", "none"]),
+    ("EXISTS", 0, &["s1", "l1", "h1", "x1", "z1", "none"]),
+    ("TOUCH", 0, &["s1", "l1", "h1", "x1", "z1", "none"]),
+    ("WATCH", 0, &["s1", "l1", "h1", "none"]),
+    ("SUNION", 0, &["t1", "t2", "t4", "none"]),
+    ("SINTERSTORE", 0, &["t1", "t2", "t4"]),
+    ("SDIFFSTORE", 0, &["t1", "t2", "none"]),
+    ("PFCOUNT", 0, &["p1", "p2"]),
+    ("BLPOP", 0, &["l1", "l2", "none"]),
+];
+/// Of how many variants of a name half of the keys are.
+const OFTEN: u32 = 40;
+/// The most keys of one of them: usually few, sometimes more than are loaded ahead at once.
+const SEVERAL_MAX: [usize; 3] = [4, 20, 200];
+
+/// The name of one of the keys that a name stands for.
+pub fn variant(name: &[u8], number: u32) -> Vec<u8> {
+    [name, b":", number.to_string().as_bytes()].concat()
+}
+
+/// Names of keys in a command become keys, of as many as there are for each.
+pub fn spread(args: &mut [Vec<u8>], mut number: impl FnMut() -> u32) {
+    for arg in args.iter_mut().skip(1).filter(|arg| Vocabulary::is_key(arg)) {
+        *arg = variant(arg, number());
+    }
 }
 
 /// Where a call stands.
@@ -54,21 +94,25 @@ enum Place {
 pub struct Sequences {
     commands: Vec<syntax::Command>,
     vocabulary: Vocabulary,
+    style: Style,
 }
 
 impl Sequences {
     /// Over the commands that a server documents.
-    pub fn of(mut commands: Vec<syntax::Command>) -> Sequences {
+    pub fn of(mut commands: Vec<syntax::Command>, style: &Style) -> Sequences {
         commands.retain(|command| {
             let name: Vec<Vec<u8>> = command.name.iter().map(|word| word.clone().into_bytes()).collect();
-            rule_of(&name) != Rule::Never && !subscribes(&name)
+            let is_left_out = style.variants > 0 && NOT_WITH_MANY_KEYS.contains(&&*command.name[0]);
+            rule_of(&name) != Rule::Never && !subscribes(&name) && !is_left_out
         });
         assert!(commands.len() > 200, "most commands can be compared: {}", commands.len());
-        Sequences { commands, vocabulary: Vocabulary { near: true, ..Vocabulary::default() } }
+        let vocabulary = Vocabulary { near: true, ..Vocabulary::default() };
+        Sequences { commands, vocabulary, style: style.clone() }
     }
 
     /// The sequence of a seed.
-    pub fn sequence(&self, seed: u64, style: &Style) -> Vec<Step> {
+    pub fn sequence(&self, seed: u64) -> Vec<Step> {
+        let style = &self.style;
         let mut rng = Rng::with_seed(seed);
         let mut steps = Vec::new();
         let mut is_resp3 = [false; CONNECTIONS];
@@ -113,6 +157,10 @@ impl Sequences {
                 }
                 4 if in_multi == 0 => words(["WATCH s1 l1", "WATCH h1", "UNWATCH"][rng.usize(..3)]),
                 11..=13 => self.about(&mut rng),
+                15..=29 if style.variants > 0 && in_multi != 1 => {
+                    in_multi = in_multi.saturating_sub(1);
+                    several(&mut rng)
+                }
                 14 if in_multi == 0 => {
                     listen(connection, is_resp3[connection], &mut rng, &mut steps);
                     continue;
@@ -133,6 +181,14 @@ impl Sequences {
                 is_resp3[connection] = false;
             }
             steps.push(Step::Send { connection, args });
+        }
+        if style.variants > 0 {
+            for step in &mut steps {
+                if let Step::Send { args, .. } = step {
+                    // Half of them meet often.
+                    spread(args, || if rng.bool() { rng.u32(..style.variants) } else { rng.u32(..OFTEN) });
+                }
+            }
         }
         steps
     }
@@ -203,6 +259,25 @@ impl Sequences {
         args.extend(call);
         args
     }
+}
+
+/// A command of several keys.
+fn several(rng: &mut Rng) -> Vec<Vec<u8>> {
+    if rng.u8(..16) == 0 {
+        // While it waits, commands that write hold all shards.
+        return words("BLMOVE none l2 LEFT RIGHT 50000");
+    }
+    let (name, values, keys) = SEVERAL[rng.usize(..SEVERAL.len())];
+    let mut args = words(name);
+    let most = SEVERAL_MAX[rng.usize(..SEVERAL_MAX.len())];
+    for _ in 0..rng.usize(1..most) {
+        args.push(keys[rng.usize(..keys.len())].into());
+        args.extend((0..values).map(|_| b"v".to_vec()));
+    }
+    if name == "BLPOP" {
+        args.push(b"50".to_vec());
+    }
+    args
 }
 
 /// A connection begins to listen, or listens no more. In the older protocol it can do little else while it listens, so that

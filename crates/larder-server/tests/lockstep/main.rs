@@ -30,11 +30,15 @@ use step::{Step, from_text, to_text};
 const SEQUENCES: u64 = 1000;
 /// The same of the longer ones.
 const CHECKED_SEQUENCES: u64 = 20;
+/// And of those over many keys.
+const MANY_KEYS_SEQUENCES: u64 = 6;
 
 /// Few commands, so that many sequences begin again, on connections that meet often.
-const SHORT: Style = Style { len: 10..60, stretch: 3, advances: 50, unblocks: 5 };
+const SHORT: Style = Style { len: 10..60, stretch: 3, advances: 50, unblocks: 5, variants: 0 };
 /// Long runs should spend their time neither on beginnings nor on waiting for each reply, or for the clock.
-const LONG: Style = Style { len: 100..2000, stretch: 30, advances: 10, unblocks: 20 };
+const LONG: Style = Style { len: 100..2000, stretch: 30, advances: 10, unblocks: 20, variants: 0 };
+/// A keyspace of so many keys that it does not fit the cache, so that what is read is loaded ahead.
+const MANY_KEYS: Style = Style { len: 100..2000, stretch: 30, advances: 2, unblocks: 20, variants: 2000 };
 
 /// Differences after which a run stops.
 const DIFFERENCES_MAX: usize = 60;
@@ -90,12 +94,13 @@ fn fuzz(
     pace: Pace,
     mut goes_on: impl FnMut(u64) -> bool,
 ) -> Vec<String> {
-    let sequences = Sequences::of(syntax::commands(lockstep.oracle()));
+    let sequences = Sequences::of(syntax::commands(lockstep.oracle()), style);
+    lockstep.fill(style.variants);
     let mut found: Vec<String> = Vec::new();
     let mut kinds = HashSet::new();
     let mut seed = first;
     while goes_on(seed - first) && found.len() < DIFFERENCES_MAX {
-        let steps = sequences.sequence(seed, style);
+        let steps = sequences.sequence(seed);
         if let Some(difference) = lockstep.run(&steps, pace) {
             if difference.what.contains("does not answer") {
                 let Difference { at, what } = &difference;
@@ -133,16 +138,39 @@ fn sequences_agree_with_a_build_that_checks_itself() {
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
 }
 
+/// The same over many keys, with commands of many of them.
+#[test]
+fn sequences_over_many_keys_agree() {
+    for threads in ["1", "2"] {
+        let (mut lockstep, dir) = lockstep(&format!("many-{threads}"), threads);
+        let first = seed(3_000_000);
+        let found = fuzz(&mut lockstep, first, &MANY_KEYS, Pace::Batches, |done| done < MANY_KEYS_SEQUENCES);
+        let _ = std::fs::remove_dir_all(dir);
+        assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
+    }
+}
+
 /// `FUZZ_SECONDS` seconds of it, with as many worker threads as `THREADS` says.
 #[test]
 #[ignore = "as long as FUZZ_SECONDS says"]
 fn sequences_agree_for_long() {
+    for_long("long", 1, &LONG);
+}
+
+fn for_long(name: &str, first: u64, style: &Style) {
     let end = Instant::now() + larder_testkit::fuzz::time().unwrap_or(Duration::from_secs(60));
     let threads = std::env::var("THREADS").unwrap_or_else(|_| "1".to_owned());
-    let (mut lockstep, dir) = lockstep("long", &threads);
-    let found = fuzz(&mut lockstep, seed(1), &LONG, Pace::Batches, |_| Instant::now() < end);
+    let (mut lockstep, dir) = lockstep(name, &threads);
+    let found = fuzz(&mut lockstep, seed(first), style, Pace::Batches, |_| Instant::now() < end);
     let _ = std::fs::remove_dir_all(dir);
     assert!(found.is_empty(), "{} sequences differ:\n{}", found.len(), found.join("\n"));
+}
+
+/// And over many keys.
+#[test]
+#[ignore = "as long as FUZZ_SECONDS says"]
+fn sequences_over_many_keys_agree_for_long() {
+    for_long("long-many", 1, &MANY_KEYS);
 }
 
 /// What differed once.

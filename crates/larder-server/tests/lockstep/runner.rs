@@ -2,17 +2,21 @@
 
 use super::clock::Clock;
 use super::commands::{batch, ends_listening, fields_may_expire, may_block, name_of, stores, takes_fields};
-use super::generate::CONNECTIONS;
+use super::generate::{CONNECTIONS, spread};
 use super::replies::{in_order, is_wrong_type, same, without_minus_zero};
 use super::rules::{Rule, normal, rule_of, rule_of_reply, subscribes};
 use super::side::{PATIENCE, Side};
 use super::step::Step;
-use larder_testkit::{Client, Kind, Server, Value, wait_until};
+use larder_testkit::syntax::Vocabulary;
+use larder_testkit::{Client, Kind, Server, Value, wait_until, words};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a message may take that another thread sends.
 const MESSAGE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// After which time a server has counted the keys that it was given.
+const COUNTED_AFTER_MS: u64 = 1000;
 
 /// What is known of every key but its value.
 const KEYSPACE: &str = "
@@ -79,6 +83,8 @@ pub struct Lockstep {
     swept: bool,
     /// A SORT was sent. Valkey gives a small sorted set that it sorts another encoding, which keeps scores of minus zero.
     sorted: bool,
+    /// How many keys there are at the beginning for each name of a key.
+    variants: u32,
 }
 
 /// What is known of a connection, the same on both sides.
@@ -111,7 +117,12 @@ impl Lockstep {
         // Larder counts on from the last reading of the time of day; Valkey reads it in its periodic work.
         let sides =
             [side(Kind::Larder, larder, 1_000_000, args), side(Kind::Valkey, &valkey, 1, &["--hz", "500"])];
-        Lockstep { sides, clock, commands: 0, swept: false, sorted: false }
+        Lockstep { sides, clock, commands: 0, swept: false, sorted: false, variants: 0 }
+    }
+
+    /// From now on a sequence begins with so many keys for each name of a key.
+    pub fn fill(&mut self, variants: u32) {
+        self.variants = variants;
     }
 
     /// Both clients of the tests' own, for questions before the start.
@@ -122,6 +133,11 @@ impl Lockstep {
     /// Runs a sequence from a clean state on. The first difference, if there is one.
     pub fn run(&mut self, steps: &[Step], pace: Pace) -> Option<Difference> {
         self.reset();
+        if self.variants > 0
+            && let Err(what) = self.advance(COUNTED_AFTER_MS)
+        {
+            return Some(Difference { at: 0, what });
+        }
         let fields_expire = steps.iter().any(fields_may_expire);
         let mut states = vec![State::default(); CONNECTIONS];
         let mut at = 0;
@@ -197,6 +213,10 @@ impl Lockstep {
 
     /// Deletes hashes whose fields have all expired; returns how many there were.
     fn sweep(&mut self) -> [i64; 2] {
+        if self.variants > 0 {
+            // No field has a deadline there.
+            return [0, 0];
+        }
         let swept = self.both(|side| side.admin.cmd(&["EVAL", SWEEP, "0"]).int());
         self.swept |= swept != [0, 0];
         swept
@@ -216,6 +236,15 @@ impl Lockstep {
             side.ids = side.clients.iter_mut().map(|client| client.ask("CLIENT ID").int()).collect();
             for line in ["FLUSHALL SYNC", "SCRIPT FLUSH", "FUNCTION FLUSH"] {
                 assert_eq!(side.admin.ask(line).text(), "OK", "{line}");
+            }
+            for number in 0..self.variants {
+                let mut commands: Vec<_> = Vocabulary::data().iter().map(|line| words(line)).collect();
+                commands.iter_mut().for_each(|args| spread(args, || number));
+                side.admin.send_all(&commands.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                for args in &commands {
+                    let reply = side.admin.read().expect("the server replies");
+                    assert!(!reply.is_error(), "{}: {reply}", name_of(args));
+                }
             }
         }
     }
@@ -419,6 +448,11 @@ impl Lockstep {
 
     /// Every key of every database: its deadline and a digest of its value.
     fn compare_data(&mut self) -> Result<(), String> {
+        if self.variants > 0 {
+            // To ask about each of them takes longer than the sequence.
+            let [larder, other] = self.both(|side| side.admin.ask("DEBUG DIGEST"));
+            return same(&larder, &other);
+        }
         let seen =
             self.both(|side| [side.admin.ask("DEBUG DIGEST"), side.admin.cmd(&["EVAL", KEYSPACE, "0"])]);
         if seen[0] == seen[1] {

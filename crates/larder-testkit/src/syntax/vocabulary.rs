@@ -107,6 +107,11 @@ const VALUES: &[&str] =
     &["v", "1", "a", "b", "10", "-5", "1.5", "m1", "f1", "", "hello world", "\r\n", "3000000000"];
 
 impl Vocabulary {
+    /// Whether a word is the name of a key: one of those that commands are given, though it may be meant as something else.
+    pub fn is_key(word: &[u8]) -> bool {
+        ANY_KEY.iter().chain(KEYS.iter().flat_map(|(_, keys)| *keys)).any(|key| key.as_bytes() == word)
+    }
+
     pub(super) fn allows(&self, argument: &Argument) -> bool {
         (self.allows)(argument)
     }
