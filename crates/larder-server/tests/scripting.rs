@@ -78,6 +78,36 @@ fn undeclared_keys_stay_atomic() {
 }
 
 /// Waiting clients are served from undeclared keys, on other threads too.
+/// Their order is the interpreter's own, so they are not compared with those of another server.
+#[test]
+fn maps_and_sets_may_have_many_elements() {
+    let server = Server::larder(&[]);
+    let mut client = server.client();
+    client.ask("HELLO 3");
+    let script = |returned: &str| {
+        format!("redis.setresp(3) local t = {{}} for i = 1, 20000 do t['x' .. i] = i end return {returned}")
+    };
+    let mut numbers: Vec<i64> = match client.cmd(&["EVAL", &script("{map = t}"), "0"]) {
+        Value::Map(items) => items
+            .chunks(2)
+            .map(|pair| {
+                assert_eq!(pair[0].text(), format!("x{}", pair[1].int()));
+                pair[1].int()
+            })
+            .collect(),
+        other => panic!("{other}"),
+    };
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(1..=20_000));
+    match client.cmd(&["EVAL", &script("{set = t}"), "0"]) {
+        Value::Set(items) => {
+            let members: std::collections::BTreeSet<String> = items.iter().map(Value::text).collect();
+            assert!((1..=20_000).all(|i| members.contains(&format!("x{i}"))) && items.len() == 20_000);
+        }
+        other => panic!("{other}"),
+    }
+}
+
 #[test]
 fn scripts_serve_those_who_wait() {
     with_threads(&[], |server| {

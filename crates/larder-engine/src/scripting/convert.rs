@@ -110,34 +110,51 @@ impl Writer<'_> {
         self.array(table, reply, depth)
     }
 
+    // Values are not collected before they are written: Lua has room for some 8,000 that are held outside at once.
+
     /// The elements up to the first nil.
     fn array(&self, table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
-        let mut values = Vec::with_capacity(table.raw_len().min(1024));
-        for at in 1_i64.. {
-            match table.raw_get(at)? {
-                Value::Nil => break,
-                value => values.push(value),
+        let (start, len) = (reply.mark(), table.raw_len());
+        reply.array(len);
+        let first = reply.mark();
+        for at in 0..len {
+            match table.raw_get(at + 1)? {
+                Value::Nil => {
+                    // Fewer than Lua counts.
+                    let elements = reply.written_since(first).to_vec();
+                    reply.truncate(start);
+                    reply.array(at);
+                    reply.raw(&elements);
+                    break;
+                }
+                value => self.write(&value, reply, depth + 1)?,
             }
         }
-        reply.array(values.len());
-        values.iter().try_for_each(|value| self.write(value, reply, depth + 1))
+        Ok(())
     }
 
     fn map(&self, map: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
-        let pairs = map.pairs::<Value, Value>().collect::<Result<Vec<_>>>()?;
-        reply.map(pairs.len());
-        for (key, value) in &pairs {
-            self.write(key, reply, depth + 1)?;
-            self.write(value, reply, depth + 1)?;
+        reply.map(key_count(map)?);
+        for pair in map.pairs::<Value, Value>() {
+            let (key, value) = pair?;
+            self.write(&key, reply, depth + 1)?;
+            self.write(&value, reply, depth + 1)?;
         }
         Ok(())
     }
 
     fn set(&self, set: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
-        let members = set.pairs::<Value, Value>().collect::<Result<Vec<_>>>()?;
-        reply.set(members.len());
-        members.iter().try_for_each(|(member, _)| self.write(member, reply, depth + 1))
+        reply.set(key_count(set)?);
+        for pair in set.pairs::<Value, Value>() {
+            self.write(&pair?.0, reply, depth + 1)?;
+        }
+        Ok(())
     }
+}
+
+/// How many keys a table has.
+fn key_count(table: &Table) -> Result<usize> {
+    table.pairs::<Value, Value>().try_fold(0, |count, pair| pair.map(|_| count + 1))
 }
 
 fn reply_double(reply: &mut Reply<'_>, n: f64) -> Result<()> {

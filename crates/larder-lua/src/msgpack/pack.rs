@@ -4,7 +4,7 @@
 //! the same, 8 otherwise. A table whose keys are 1 to n is an array, an empty one too. A table in 16 others
 //! or more is written as nil, so that circles end.
 
-use crate::arguments::{Arguments, BUILT_BYTES_MAX};
+use crate::arguments::{Arguments, BUILT_BYTES_MAX, STACK_SLOTS_MAX};
 use mlua::{Error, Table, Value};
 
 const NESTING_MAX: usize = 16;
@@ -12,6 +12,10 @@ const NESTING_MAX: usize = 16;
 pub(super) fn pack(arguments: &Arguments) -> mlua::Result<mlua::LuaString> {
     if arguments.len() == 0 {
         return Err(arguments.bad(0, "MessagePack pack needs input."));
+    }
+    // They are copied there before they are packed.
+    if 2 * arguments.len() > STACK_SLOTS_MAX {
+        return Err(arguments.bad(0, "Too many arguments for MessagePack pack."));
     }
     let mut out = Vec::new();
     for value in &arguments.values {

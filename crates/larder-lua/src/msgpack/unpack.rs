@@ -1,7 +1,7 @@
 //! Reading MessagePack. Not recursive: containers that are not complete are on a stack of their own, so that input can
 //! only take memory in proportion to its bytes. Lengths are promises of the input; nothing is allocated for them.
 
-use crate::arguments::{Arguments, STACK_SLOTS_MAX, within_memory};
+use crate::arguments::{Arguments, HELD_MAX, STACK_SLOTS_MAX, within_memory};
 use crate::errors::{fail, fail_plain};
 use mlua::{IntoLua, Lua, MultiValue, Table, Value};
 
@@ -10,9 +10,6 @@ const MADE_BYTES_MAX: usize = 160;
 
 /// Containers in one another. Each may hold a table and a key, and there is room for 8000 such references.
 const DEPTH_MAX: usize = 3000;
-
-/// Results of one call that may be strings or tables, for the same reason.
-const RESULTS_MAX: usize = 7000;
 
 const TOO_MANY: &str = "too many return values at once; use unpack_one or unpack_limit instead.";
 
@@ -41,7 +38,7 @@ pub(super) fn unpack(
     let (mut results, mut held) = (Vec::new(), 0);
     within_memory(lua, rest.len().saturating_mul(MADE_BYTES_MAX), || {
         while !reader.rest.is_empty() && (results.len() as i64) < limit {
-            if held > RESULTS_MAX {
+            if held > HELD_MAX {
                 return Err(stack_overflow(lua, TOO_MANY));
             }
             let value = reader.value()?;

@@ -25,6 +25,30 @@ fn run_script(script: &str, args: &[&str]) {
     pair.judge(&differences);
 }
 
+/// More elements than the interpreter has room for values that are held outside of it.
+#[test]
+fn values_of_many_elements() {
+    run_script(
+        r##"
+        EVAL "local t={} for i=1,20000 do t[i]='x'..i end return t" 0
+        EVAL "local t={} for i=1,20000 do t[i]='x'..i end t[9000]=nil return t" 0
+        EVAL "local t={} for i=1,20000 do t[i]={i,'a'..i,{'b'..i}} end return {t,t}" 0
+        EVAL "local t={} for i=1,20000 do t[i]={ok='x'..i} end return t" 0
+        EVAL "for i=1,20000 do redis.call('RPUSH', 'l', i) end return redis.call('LRANGE', 'l', 0, -1)" 0
+        EVAL "for i=1,20000 do redis.call('HSET', 'h', i, 'v') end return #redis.call('HGETALL', 'h')" 0
+        EVAL "for i=1,20000 do redis.call('ZADD', 'z', i, i) end return redis.call('ZRANGE', 'z', 0, -1, 'WITHSCORES')" 0
+        EVAL "local t={} for i=1,20000 do t[i]='x'..i end return cjson.decode(cjson.encode(t))" 0
+        EVAL "local t={} for i=1,20000 do t[i]='x'..i end return cmsgpack.unpack(cmsgpack.pack(t))" 0
+        EVAL "return select('#', struct.unpack(string.rep('s',20000), string.rep('a\\0',20000)))" 0
+        EVAL "return select('#', struct.unpack(string.rep('s',6000), string.rep('a\\0',6000)))" 0
+        EVAL "local t={} for i=1,4000 do t[i]='x'..i end return cmsgpack.pack(unpack(t))" 0
+        EVAL "local t={} for i=1,4001 do t[i]='x'..i end return cmsgpack.pack(unpack(t))" 0
+        EVAL "local t={} for i=1,20000 do t[i]='x'..i end return cmsgpack.pack(unpack(t))" 0
+        "##,
+        &[],
+    );
+}
+
 #[test]
 fn values() {
     run_script(
