@@ -211,12 +211,11 @@ fn they_answer_and_count_as_elsewhere() {
     assert_eq!(digests(&mut a), here);
 }
 
-/// Keeps a thread for long commands busy: a script that has taken long once runs there the next time, on the key `kept`, until it is
-/// killed.
+/// Keeps a thread for long commands busy: one of the first scripts runs there, and again after it has taken long; on the key `kept`,
+/// until it is killed.
 const SCRIPT: &str = "local n = 0 for i = 1, tonumber(ARGV[1]) do n = n + i end return n";
 
 fn keep_busy(client: &mut Client) {
-    assert!(!client.cmd(&["EVAL", SCRIPT, "1", "kept", "10000000"]).is_error());
     client.send(&["EVAL", SCRIPT, "1", "kept", "1e18"]);
 }
 
@@ -265,6 +264,25 @@ fn the_clients_of_the_same_thread_are_served() {
         rest.iter().partition(|value| matches!(value, Value::Push(_)));
     assert_eq!(messages[0].items()[2].text(), "hello");
     assert_eq!((replies[0].int(), replies[1].text()), (1, "end".to_owned()));
+}
+
+/// So is the first transaction of a client, if it has many commands.
+#[test]
+fn the_clients_of_the_same_thread_are_served_beside_a_transaction() {
+    let server = Server::larder(&["--threads", "1", "--busy-reply-threshold", "600000"]);
+    let [mut busy, mut other] = [(); 2].map(|()| server.client());
+    busy.ask("MULTI");
+    for _ in 0..2000 {
+        assert_eq!(busy.ask("INCR kept").text(), "QUEUED");
+    }
+    assert_eq!(busy.cmd(&["EVAL", SCRIPT, "1", "kept", "1e18"]).text(), "QUEUED");
+    busy.send(&["EXEC"]);
+    wait_for_script(&mut other);
+    assert_eq!(other.ask("INCR other").int(), 1);
+    assert_eq!(other.ask("SCRIPT KILL").text(), "OK");
+    let replies = read(&mut busy);
+    assert_eq!((replies.items().len(), replies.items()[1999].int()), (2001, 2000));
+    assert!(replies.items()[2000].text().contains("Script killed by user"));
 }
 
 /// What a client is sent while its command runs elsewhere comes afterwards, in order, and counts against the limit of its output.

@@ -57,7 +57,13 @@ pub(crate) fn debug_session(
 
 /// Runs a script and writes its reply.
 pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> CommandResult {
-    context.takes(if invocation.program.usual().is_long() { u64::MAX } else { 0 })?;
+    let (first_times, usual) = (&context.engine.scripts.first_times, invocation.program.usual());
+    let is_long = match &invocation.program {
+        Program::Script(_) => first_times.is_long(usual),
+        // What functions keep in variables is kept by thread: they stay on theirs if they can.
+        Program::Function(..) => usual.is_long(),
+    };
+    context.takes(if is_long { u64::MAX } else { 0 })?;
     let read_only = admit(context, invocation)?;
     let interpreter = Interpreter::of_thread(context.engine).map_err(|error| internal(&error))?;
     let debugger = debug::current();
@@ -87,7 +93,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     let killed = run.killed.then(|| run.killed_error());
     let resp3 = run.protocol == Protocol::Resp3;
     run.settle();
-    invocation.program.usual().note(run.started.elapsed());
+    first_times.note(usual, run.started.elapsed());
     outer.come_back(context);
     resume_panic();
     match killed {

@@ -14,12 +14,15 @@ use parking_lot::RwLock;
 use running::Running;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use usual::FirstTimes;
 
 /// What the threads share of scripts and functions.
 #[derive(Default)]
 pub(crate) struct Scripts {
     /// The script that runs.
     pub running: Running,
+    /// How long those take that have never run.
+    pub first_times: FirstTimes,
     cache: RwLock<ScriptCache>,
     libraries: RwLock<Arc<Libraries>>,
     /// What `math.random` draws from, in every thread's interpreter.

@@ -14,6 +14,9 @@ use crate::execution::{authorization, dispatch, transaction};
 use larder_resp::Args;
 use std::time::Duration;
 
+/// A command of a transaction takes about as long as so many elements of a collection.
+const COMMAND_ELEMENTS: u64 = 10;
+
 fn multi(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     transaction::start(context.session);
     context.reply.ok();
@@ -30,7 +33,9 @@ fn discard(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 }
 
 fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.takes(if context.session.transactions.is_long() { u64::MAX } else { 0 })?;
+    let queued = context.session.multi.as_ref().map_or(0, |queue| queue.commands.len() as u64);
+    let is_long = context.session.transactions.is_long();
+    context.takes(if is_long { u64::MAX } else { queued * COMMAND_ELEMENTS })?;
     let Some(queue) = transaction::end(context.session) else {
         return Err(CommandError::Fixed("ERR EXEC without MULTI"));
     };
