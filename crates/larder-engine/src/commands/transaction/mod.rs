@@ -14,7 +14,7 @@ use crate::execution::{authorization, dispatch, transaction};
 use larder_resp::Args;
 use std::time::Duration;
 
-/// A command of a transaction takes about as long as so many elements of a collection.
+/// A command of a transaction takes about as long as this many elements of a collection.
 const COMMAND_ELEMENTS: u64 = 10;
 
 fn multi(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
