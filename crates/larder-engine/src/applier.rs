@@ -35,7 +35,7 @@ use crate::text::patterns::Patterns;
 use crate::text::word::is_word;
 use crate::worker::{PATIENCE, PREFETCH_MAX};
 use executor::Executor;
-use larder_resp::{Args, KeyHints, Parsed, Parser, ProtocolError};
+use larder_resp::{Args, Parsed, Parser, ProtocolError};
 use plan::{LIMITS, Plan, shares_batch};
 use selection::{Verdict, judge};
 use std::sync::Arc;
@@ -224,7 +224,7 @@ impl Applier {
         let mut parser = std::mem::take(&mut self.parser);
         let (mut at, mut whole) = (0, 0);
         let mut next = Ok(Next::Batch);
-        for index in 0..BATCH_COMMANDS_MAX {
+        for _ in 0..BATCH_COMMANDS_MAX {
             if !parser.is_pending()
                 && let Some(used) = self.apply_planned(&bytes[at..])
             {
@@ -232,8 +232,10 @@ impl Applier {
                 whole = at;
                 break;
             }
-            if index % PREFETCH_MAX == 0 {
-                self.own.worker.prefetch(&self.own.session, KeyHints::new(&bytes[at..], PREFETCH_MAX));
+            if !parser.has_ahead() {
+                parser.look_ahead(&bytes[at..], &LIMITS, PREFETCH_MAX);
+                let keys = parser.ahead(&bytes[at..]).filter_map(|args| args.get(1));
+                self.own.worker.prefetch(&self.own.session, keys);
             }
             let (args, consumed) = match parser.next(&bytes[at..], &LIMITS) {
                 Ok(Parsed::Command { args, consumed }) => (args, consumed),
@@ -262,6 +264,7 @@ impl Applier {
                 whole = at;
             }
         }
+        parser.forget_ahead();
         self.parser = parser;
         (at, whole, next)
     }

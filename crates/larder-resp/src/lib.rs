@@ -8,14 +8,12 @@
 
 mod args;
 mod command;
-mod hint;
 mod parse;
 mod reply;
 mod value;
 
 pub use args::{Args, OwnedArgs, Span};
 pub use command::{encode_command, encode_command_head, encode_word, encoded_bytes};
-pub use hint::{Hint, KeyHints};
-pub use parse::{LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
+pub use parse::{Ahead, LINE_BYTES_MAX, Limits, Parsed, Parser, ProtocolError, split_args};
 pub use reply::{Protocol, Reply};
 pub use value::{Value, ValueLimits};

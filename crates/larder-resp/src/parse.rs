@@ -16,12 +16,15 @@
 //! Tested in `parse/tests.rs`, by mutation in `tests/mutation.rs`, and side by side with Valkey in
 //! `tests/differential.rs`.
 
+mod ahead;
 mod inline;
 mod number;
 #[cfg(test)]
 mod tests;
 
 use crate::args::{Args, Span};
+pub use ahead::Ahead;
+use ahead::Whole;
 pub use inline::split_args;
 use memchr::{memchr, memchr2};
 
@@ -137,6 +140,10 @@ pub struct Parser {
     args_left: usize,
     /// Length of the argument that is arriving, once known.
     bulk_len: Option<usize>,
+    /// Commands that were found before their turn; `spans` has the arguments of all of them.
+    ahead: Vec<Whole>,
+    /// How many of them have had it.
+    taken: usize,
 }
 
 /// A whole command at the start of the buffer; its arguments are in `spans`.
@@ -173,15 +180,29 @@ impl Parser {
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.spans.capacity() * size_of::<Span>() + self.inline.capacity()
+        self.spans.capacity() * size_of::<Span>()
+            + self.inline.capacity()
+            + self.ahead.capacity() * size_of::<Whole>()
     }
 
-    /// Looks for one command at the start of `buf`. After [`Parsed::Command`] or an error the parser is between
+    /// Looks for one command at the start of `buf`, unless [`Parser::look_ahead`] has found it. After [`Parsed::Command`] or an error the parser is between
     /// commands again.
     #[inline]
     pub fn next<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
-        if let Some(consumed) = self.whole(buf, limits) {
-            return Ok(Parsed::Command { args: Args::new(buf, &self.spans), consumed });
+        if let Some(whole) = self.ahead.get(self.taken) {
+            if limits.authenticated {
+                let (spans_start, Whole { spans_end, bytes }) = (self.ahead_start(), *whole);
+                self.taken += 1;
+                let args = Args::new(buf, &self.spans[spans_start..spans_end]);
+                return Ok(Parsed::Command { args, consumed: bytes });
+            }
+            self.forget_ahead();
+        }
+        if !self.is_pending() && limits.authenticated {
+            self.start();
+            if let Some(consumed) = self.add_whole(buf, limits) {
+                return Ok(Parsed::Command { args: Args::new(buf, &self.spans), consumed });
+            }
         }
         match self.find(buf, limits) {
             Ok(None) => Ok(Parsed::Incomplete),
@@ -196,15 +217,21 @@ impl Parser {
         }
     }
 
-    /// Takes a command that has arrived whole, with short numbers: nearly every one. Says how many bytes it took. `None`
-    /// means "look closer", not "wrong": nothing has been decided then, and nothing remembered.
+    /// Takes a command that has arrived whole, with short numbers: nearly every one. Adds its arguments, counted from its own beginning, and says
+    /// how many bytes it took. `None` means "look closer", not "wrong": nothing has been decided then, and nothing remembered.
     #[inline]
-    fn whole(&mut self, buf: &[u8], limits: &Limits) -> Option<usize> {
-        if self.is_pending() || !limits.authenticated {
-            return None;
+    fn add_whole(&mut self, buf: &[u8], limits: &Limits) -> Option<usize> {
+        let before = self.spans.len();
+        let bytes = self.add_arguments(buf, limits);
+        if bytes.is_none() {
+            self.spans.truncate(before);
         }
+        bytes
+    }
+
+    #[inline]
+    fn add_arguments(&mut self, buf: &[u8], limits: &Limits) -> Option<usize> {
         let (count, mut at) = number::short_header(b'*', buf)?;
-        self.start();
         for _ in 0..count {
             let rest = &buf[at..];
             let (len, header) = number::short_header(b'$', rest)?;

@@ -7,8 +7,7 @@ use crate::keyspace::shard::Table;
 use larder_collections::key_table::ValueRef;
 use larder_collections::member_hash;
 use larder_collections::value::Value;
-use larder_resp::{Hint, KeyHints};
-use std::iter;
+use larder_resp::{Ahead, Args};
 
 /// A collection of this many elements does not fit the cache of a processor that does other things, too.
 const LARGE: u64 = 10_000;
@@ -20,9 +19,9 @@ impl Worker {
         self.prefetch_hashes(keys.map(|key| (session.db, self.engine.key(key).hash)));
     }
 
-    /// The same for keys of commands that are executed next; their hashes are kept for them. The buffer of the keys must not change before
-    /// [`Worker::forget_keys`].
-    pub fn prepare(&mut self, session: &Session, hints: KeyHints<'_>) {
+    /// The same for the keys of commands that are executed next, which most have as first argument; the hashes are kept for them. The buffer of the
+    /// commands must not change before [`Worker::forget_keys`].
+    pub fn prepare(&mut self, session: &Session, commands: Ahead<'_>) {
         let known = &mut self.state.known_hashes;
         known.forget();
         if std::mem::take(&mut self.state.had_several) {
@@ -30,10 +29,10 @@ impl Worker {
             return;
         }
         if self.engine.is_beyond_cache() {
-            known.fill(hints.clone());
+            known.fill(commands.clone().filter_map(|args| args.get(1)));
             self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
         }
-        self.prefetch_members(session.db, hints);
+        self.prefetch_members(session.db, commands);
     }
 
     /// Forgets the keys of [`Worker::prepare`].
@@ -69,12 +68,13 @@ impl Worker {
 
     /// Has the processor load what lookups of members in a large collection will read, if the next commands are all on one: members lie as far
     /// from each other as keys do.
-    fn prefetch_members(&self, db: usize, mut hints: KeyHints<'_>) {
-        let (Some(first), Some(second)) = (hints.next_hint(), hints.next_hint()) else { return };
-        if first.key != second.key {
+    fn prefetch_members(&self, db: usize, commands: Ahead<'_>) {
+        let mut commands = commands.filter(|args| args.len() > 1);
+        let (Some(first), Some(second)) = (commands.next(), commands.next()) else { return };
+        if first.at(1) != second.at(1) {
             return;
         }
-        let key = self.engine.key(first.key);
+        let key = self.engine.key(first.at(1));
         let data = self.engine.shards.lock_now(key.shard());
         let table = data.as_ref().and_then(|data| data.table(db));
         let Some(ValueRef::Out(value)) =
@@ -87,8 +87,8 @@ impl Worker {
         }
         let is_sorted = matches!(&*value, Value::SortedSet(_));
         let (mut hashes, mut count) = ([0; PREFETCH_MAX], 0);
-        let next = iter::from_fn(|| hints.next_hint()).take_while(|hint| hint.key == key.bytes);
-        let members = [first, second].into_iter().chain(next).filter_map(|hint| member_of(&hint, is_sorted));
+        let next = commands.take_while(|args| args.at(1) == key.bytes);
+        let members = [first, second].into_iter().chain(next).filter_map(|args| member_of(args, is_sorted));
         for (slot, member) in hashes.iter_mut().zip(members) {
             *slot = member_hash(member);
             count += 1;
@@ -98,7 +98,6 @@ impl Worker {
 }
 
 /// The member that a command is about, most likely: what comes after the key, or after the score.
-fn member_of<'a>(hint: &Hint<'a>, is_sorted: bool) -> Option<&'a [u8]> {
-    let [second, third] = hint.more;
-    if is_sorted && third.is_some() { third } else { second }
+fn member_of<'a>(args: Args<'a>, is_sorted: bool) -> Option<&'a [u8]> {
+    if is_sorted && args.len() > 3 { args.get(3) } else { args.get(2) }
 }

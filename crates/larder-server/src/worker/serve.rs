@@ -4,7 +4,7 @@
 use super::{EventLoop, Hangup, OUTPUT_LOOK_BYTES, OUTPUT_TURN_BYTES, READ_BYTES};
 use crate::connection::Connection;
 use larder_engine::{Flow, PREFETCH_MAX};
-use larder_resp::{KeyHints, Limits, Parsed, Parser};
+use larder_resp::{Limits, Parsed, Parser};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -176,6 +176,7 @@ impl EventLoop {
         let logged = self.worker.log_end();
         let outcome = self.execute_all(slot, connection, bytes, parser);
         self.worker.forget_keys();
+        parser.forget_ahead();
         if self.worker.log_end() != logged {
             self.hold(connection, self.worker.log_end());
         }
@@ -190,19 +191,13 @@ impl EventLoop {
         parser: &mut Parser,
     ) -> Result<(usize, Stop), Hangup> {
         let bulk_bytes_max = self.shared.config.hot.string_bytes_max();
-        let (mut at, mut known) = (0, 0);
+        let mut at = 0;
         loop {
-            if known == 0 {
-                known = if parser.is_pending() || at == bytes.len() {
-                    // It has been looked at when its beginning came, or has not come yet.
-                    1
-                } else {
-                    self.worker.prepare(&connection.session, KeyHints::new(&bytes[at..], PREFETCH_MAX));
-                    PREFETCH_MAX
-                };
-            }
-            known -= 1;
             let limits = Limits { bulk_bytes_max, authenticated: connection.session.authenticated() };
+            if !parser.has_ahead() && at < bytes.len() {
+                parser.look_ahead(&bytes[at..], &limits, PREFETCH_MAX);
+                self.worker.prepare(&connection.session, parser.ahead(&bytes[at..]));
+            }
             let (args, consumed) = match parser.next(&bytes[at..], &limits) {
                 Ok(Parsed::Command { args, consumed }) => (args, consumed),
                 Ok(Parsed::Incomplete) => return Ok((at, Stop::Starved)),
