@@ -104,10 +104,10 @@ impl<'e> Executed<'e> {
     }
 }
 
-/// A negative threshold turns a log off.
+/// A negative threshold turns a log off: as a number without a sign it is larger than any value.
 #[inline]
 fn exceeds(value: u64, threshold: &AtomicI64) -> bool {
-    u64::try_from(threshold.load(Relaxed)).is_ok_and(|threshold| value >= threshold)
+    value >= threshold.load(Relaxed).cast_unsigned()
 }
 
 /// The arguments, cut to what is kept, with notes of what is missing.

@@ -450,46 +450,47 @@ fn run(
     worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
     let counted =
         if slot_stats::is_on(engine) { slot_stats::begin(worker, session, found, args) } else { None };
-    let reply = Reply::new(out, session.protocol);
-    let mut context = Context {
-        engine,
-        worker,
-        db: session.db,
-        session,
-        held,
-        turn,
-        reply,
-        found,
-        hashed: key,
-        several,
-        flow: Flow::Next,
-        ready: Vec::new(),
-        in_exec: false,
-        in_script: false,
-        // Coerced one by one: the surroundings live shorter than the round's own.
-        rounds: match rounds {
-            Some(round) => Some(round),
-            None => None,
-        },
-    };
-    context.prefetch_several();
-    call(&mut context, args);
-    if !context.ready.is_empty() {
-        blocking::serve_ready(&mut context);
-    }
-    if !context.worker.effects.is_empty()
-        || context.worker.unit.as_ref().is_some_and(|unit| !unit.is_passed_on)
-    {
-        if let Some(counted) = counted.filter(|_| engine.append_log.streams()) {
-            counted.note_sent_to_replicas(engine, context.worker);
+    // The shards are let go at the end of this block.
+    let (flow, mut several) = {
+        let mut context = Context {
+            engine,
+            db: session.db,
+            reply: Reply::new(out, session.protocol),
+            worker,
+            session,
+            held,
+            turn,
+            found,
+            hashed: key,
+            several,
+            flow: Flow::Next,
+            ready: Vec::new(),
+            in_exec: false,
+            in_script: false,
+            // Coerced one by one: the surroundings live shorter than the round's own.
+            rounds: match rounds {
+                Some(round) => Some(round),
+                None => None,
+            },
+        };
+        context.prefetch_several();
+        call(&mut context, args);
+        if !context.ready.is_empty() {
+            blocking::serve_ready(&mut context);
         }
-        context.append_effects();
-    }
-    if context.worker.long.late_reply.is_some() {
-        context.reply_late();
-    }
-    let (flow, mut several) = (context.flow, std::mem::take(&mut context.several));
-    drop(context);
+        if !context.worker.effects.is_empty()
+            || context.worker.unit.as_ref().is_some_and(|unit| !unit.is_passed_on)
+        {
+            if let Some(counted) = counted.filter(|_| engine.append_log.streams()) {
+                counted.note_sent_to_replicas(engine, context.worker);
+            }
+            context.append_effects();
+        }
+        if context.worker.long.late_reply.is_some() {
+            context.reply_late();
+        }
+        (context.flow, std::mem::take(&mut context.several))
+    };
     engine.retry_put_aside();
     if found.single_key.is_none() {
         several.forget();
