@@ -1,7 +1,7 @@
 //! Clients who mean harm, or are mistaken: what they can make the server hold or do is bounded. The bounds are those of
 //! docs/limits.md.
 
-use larder_testkit::{Client, Kind, Server};
+use larder_testkit::{Client, Kind, Server, Value};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -163,6 +163,30 @@ fn connections_are_accepted_when_descriptors_are_free_again() {
     assert_eq!(log.matches("Accepting client connection").count(), 1, "said once:\n{log}");
     drop(first);
     waiting.iter_mut().for_each(|client| assert_eq!(client.read().expect("an answer").text(), "PONG"));
+}
+
+/// Which keys are watched already is not searched for among all of them.
+#[test]
+fn watching_many_keys_takes_no_longer_for_each() {
+    let server = Server::larder(&["--threads", "1"]);
+    let [mut client, mut other] = [(); 2].map(|()| server.client());
+    let names: Vec<String> = (0..200_000).map(|n| format!("k{n}")).collect();
+    let watch: Vec<&str> = ["WATCH"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    for _ in 0..2 {
+        assert_eq!(client.cmd(&watch).text(), "OK");
+        assert!(client.ask("CLIENT INFO").text().contains(" watch=200000 "));
+    }
+    let one_by_one: Vec<[&str; 2]> = names.iter().map(|name| ["WATCH", name.as_str()]).collect();
+    for part in one_by_one.chunks(1000) {
+        client.send_all(&part.iter().map(<[&str; 2]>::as_slice).collect::<Vec<_>>());
+        part.iter().for_each(|_| assert_eq!(client.read().expect("it is answered").text(), "OK"));
+    }
+    other.ask("SET k199999 v");
+    for expected in [Value::NullArray, Value::Array(vec![Value::Simple("PONG".to_owned())])] {
+        client.ask("MULTI");
+        client.ask("PING");
+        assert_eq!(client.ask("EXEC"), expected);
+    }
 }
 
 #[test]

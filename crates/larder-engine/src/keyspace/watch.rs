@@ -71,6 +71,12 @@ impl WatchMap {
         }
     }
 
+    /// Whether changes of a key are marked there already.
+    pub(crate) fn has(&self, db: usize, key: &[u8], touched: &Arc<Touched>) -> bool {
+        let watchers = self.keys.get(key).into_iter().flatten();
+        watchers.into_iter().any(|w| w.db == db && Arc::ptr_eq(&w.touched, touched))
+    }
+
     /// Whether a key was overdue when it began to be watched, and has not changed since.
     pub(crate) fn is_overdue(&self, db: usize, key: &[u8], touched: &Arc<Touched>) -> bool {
         let watchers = self.keys.get(key).into_iter().flatten();

@@ -17,20 +17,16 @@ pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     }
     let session = &context.session;
     session.shared.watching.store(session.watched.len() as u32, Relaxed);
-    let bytes = session.watched.iter().map(|w| 2 * w.key.len() + WATCH_BYTES).sum::<usize>();
-    session.shared.watched_bytes.store(bytes as u64, Relaxed);
     context.reply.ok();
     Ok(())
 }
 
 fn watch_one(context: &mut Context<'_>, name: &[u8]) {
-    let db = context.db;
-    if context.session.watched.iter().any(|w| w.db == db && *w.key == *name) {
-        return;
-    }
-    let key = context.key(name);
-    let touched = match context.session.watched.first() {
-        Some(first) => Arc::clone(&first.touched),
+    let (db, key) = (context.db, context.key(name));
+    let touched = match context.session.watched.first().map(|first| Arc::clone(&first.touched)) {
+        // Asked in the shard, where it is found at once however many keys the client watches.
+        Some(touched) if context.shard(&key).watched.has(db, name, &touched) => return,
+        Some(touched) => touched,
         None => {
             let touched = Arc::new(Touched::default());
             *context.session.shared.touched.lock() = Some(Arc::clone(&touched));
@@ -39,6 +35,8 @@ fn watch_one(context: &mut Context<'_>, name: &[u8]) {
     };
     let watched = context.watch(&key, &touched);
     context.session.watched.push(watched);
+    let bytes = &context.session.shared.watched_bytes;
+    bytes.store(bytes.load(Relaxed) + (2 * name.len() + WATCH_BYTES) as u64, Relaxed);
 }
 
 pub(super) fn unwatch(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
