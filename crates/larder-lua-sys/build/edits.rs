@@ -36,6 +36,8 @@ const FINALIZER: &str =
 const DEPTH: &str = "a pattern of many items overflows the C stack";
 const PATIENCE: &str =
     "matching a pattern may take for ever, and hooks do not run meanwhile: such a script cannot be killed";
+const HELD: &str = "what Rust holds, every compiled script and function among it, lies on the stack of a thread that runs nothing; 8,000 \
+    values, the most for a call of a C function, are too few for that";
 const TAIL_CALL: &str = "a function that the environment has in Lua takes the place of the script that calls it as its last act, and \
     its errors name no line: its calls (chunks whose name begins with =) are ordinary ones";
 
@@ -46,6 +48,16 @@ pub const EDITS: &[Edit] = &[
         TAIL_CALL,
         "/* tail call: put new frame in place of previous one */",
         "if (*getstr(clvalue(L->ci->func)->l.p->source) == '=') { nexeccalls++; goto reentry; }",
+    ),
+    // No script gets there: the function that a coroutine begins with is one of Lua, and the stack of the main thread is no such.
+    edit(
+        "lapi.c",
+        HELD,
+        "  if (size > LUAI_MAXCSTACK || (L->top - L->base + size) > LUAI_MAXCSTACK)",
+        "  int runs_nothing = L != G(L)->mainthread\n\
+         \x20   && (L->ci == L->base_ci || (L->ci == L->base_ci + 1 && !isLua(L->ci)));\n\
+         \x20 int max = runs_nothing ? 1000000 : LUAI_MAXCSTACK;\n\
+         \x20 if (size > max || (L->top - L->base + size) > max)",
     ),
     edit("lbaselib.c", UNPACK, "int i, e, n;", "int i, e; unsigned int n;"),
     edit(

@@ -39,6 +39,26 @@ fn unpack_counts_without_overflow() {
     ]);
 }
 
+/// Scripts and functions that are compiled are held by Rust, all of them at once.
+#[test]
+fn many_values_can_be_held() {
+    let lua = sealed();
+    let held: Vec<_> =
+        (0..100_000).map(|n| lua.create_string(format!("value {n}")).expect("there is room")).collect();
+    lua.gc_collect().expect("it collects");
+    assert!(held.iter().enumerate().all(|(n, text)| text.as_bytes() == format!("value {n}").as_bytes()));
+    // What scripts may have on their stacks is what it was.
+    expect(&[
+        ("return select('#', unpack({}, 1, 7900))", "true 7900"),
+        ("local t = coroutine.create(function(...) return select('#', ...) end)
+          return coroutine.resume(t, unpack({}, 1, 7900))", "true true 7900"),
+        ("local t = coroutine.create(function(...) return unpack({}, 1, 8001) end)
+          return coroutine.resume(t)", "too many results to unpack"),
+        ("local t = coroutine.wrap(function(...) return select('#', coroutine.yield(unpack({}, 1, 7000))) end)
+          return select('#', t()), t(unpack({}, 1, 7000))", "true 7000 7000"),
+    ]);
+}
+
 /// CVE-2025-49844: the name of a chunk was collected while the chunk was compiled.
 #[test]
 fn names_of_chunks_outlive_the_compiler() {

@@ -108,6 +108,37 @@ fn maps_and_sets_may_have_many_elements() {
     }
 }
 
+/// Every script and function that is kept compiled is a value that Lua holds for the server.
+#[test]
+fn many_scripts_and_functions_are_kept() {
+    const SCRIPTS: i64 = 20_000;
+    const FUNCTIONS: i64 = 9_000;
+    let server = Server::larder(&["--threads", "1"]);
+    let mut client = server.client();
+    let scripts: Vec<String> = (0..SCRIPTS).map(|n| format!("return {n}")).collect();
+    let mut digests = Vec::new();
+    for part in scripts.chunks(100) {
+        let commands: Vec<[&str; 3]> =
+            part.iter().map(|script| ["SCRIPT", "LOAD", script.as_str()]).collect();
+        client.send_all(&commands.iter().map(<[&str; 3]>::as_slice).collect::<Vec<_>>());
+        digests.extend(part.iter().map(|_| client.read().expect("it is answered").text()));
+    }
+    for (digest, n) in digests.iter().zip(0..).step_by(1999).chain(digests.iter().zip(0..).last()) {
+        assert_eq!(client.cmd(&["EVALSHA", digest, "0"]), Value::Int(n));
+    }
+    assert_eq!(client.cmd(&["EVAL", "return #cjson.encode({KEYS[1]})", "1", "k"]).int(), 5);
+    let functions: String = (0..FUNCTIONS)
+        .map(|n| format!("redis.register_function('f{n}', function() return {n} end)\n"))
+        .collect();
+    let library = format!("#!lua name=many\n{functions}");
+    assert_eq!(client.cmd(&["FUNCTION", "LOAD", &library]).text(), "many");
+    let last = format!("FCALL f{} 0", FUNCTIONS - 1);
+    assert_eq!(client.ask(&last).int(), FUNCTIONS - 1);
+    let dump = client.ask("FUNCTION DUMP").bytes().to_vec();
+    assert_eq!(client.cmd(&[&b"FUNCTION"[..], b"RESTORE", &dump, b"FLUSH"]).text(), "OK");
+    assert_eq!(client.ask(&last).int(), FUNCTIONS - 1);
+}
+
 #[test]
 fn scripts_serve_those_who_wait() {
     with_threads(&[], |server| {
