@@ -6,9 +6,6 @@ use mlua::{Lua, LuaString, MultiValue, Value};
 /// Slots of the Lua stack that one call may use; what needs more fails with `stack overflow (...)`.
 pub(crate) const STACK_SLOTS_MAX: usize = 8000;
 
-/// Strings and tables that may be held outside of the interpreter at once, for one call: it has room for some 8,000.
-pub(crate) const HELD_MAX: usize = 7000;
-
 /// Bytes of a text that a library builds. It is built outside of the interpreter, whose limit of memory does
 /// not hold there; a longer one could be no value of a key.
 pub(crate) const BUILT_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 512 << 20 };

@@ -4,7 +4,7 @@
 //! with a size), `f d`, `s` (ends with a zero), `c` (fixed size; `c0` writes the whole string, and reads as
 //! many bytes as the value before says), `x` (a zero), `< > !` (order of bytes, alignment).
 
-use crate::arguments::{Arguments, BUILT_BYTES_MAX, HELD_MAX, STACK_SLOTS_MAX, truncate, truncate_unsigned};
+use crate::arguments::{Arguments, BUILT_BYTES_MAX, STACK_SLOTS_MAX, truncate, truncate_unsigned};
 use crate::errors::fail;
 use mlua::{Lua, MultiValue, Value};
 
@@ -210,15 +210,13 @@ fn unpack(arguments: &Arguments) -> mlua::Result<MultiValue> {
     }
     at -= 1;
     let mut results: Vec<Value> = Vec::new();
-    let mut held = 0;
     let too_short = || arguments.bad(2, "data string too short");
     let field =
         |at: usize, size: usize| data.get(at..).and_then(|rest| rest.get(..size)).ok_or_else(too_short);
     while let Some(item) = format.next()? {
         at = at.wrapping_add(format.padding(at, &item));
         let bytes = field(at, item.size)?;
-        held += usize::from(matches!(item.option, b'c' | b's'));
-        if arguments.len() + results.len() + 2 > STACK_SLOTS_MAX || held > HELD_MAX {
+        if arguments.len() + results.len() + 2 > STACK_SLOTS_MAX {
             return Err(fail(arguments.lua, "stack overflow (too many results)"));
         }
         let mut size = item.size;

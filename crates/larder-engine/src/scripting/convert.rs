@@ -4,8 +4,11 @@ use crate::text::number::ScoreText;
 use larder_resp::Reply;
 use mlua::{Lua, LuaString, Result, Table, Value};
 
-/// Tables in tables that a reply may be made of.
-const DEPTH_MAX: usize = 1000;
+/// Slots of Lua's stack that Valkey has for tables in tables of a reply; we have none on it.
+const SLOTS_MAX: usize = 7994;
+/// What an array takes of them, and a map or a set.
+const ARRAY_SLOTS: usize = 1;
+const MAP_SLOTS: usize = 3;
 
 /// The names of fields that say what a table stands for, made once.
 pub(super) struct Fields {
@@ -51,9 +54,9 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a value as one reply.
-    pub(super) fn write(&self, value: &Value, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
-        if depth > DEPTH_MAX {
+    /// Writes a value as one reply. This many slots are taken by the tables around it.
+    pub(super) fn write(&self, value: &Value, reply: &mut Reply<'_>, slots: usize) -> Result<()> {
+        if slots > SLOTS_MAX {
             reply.error(b"ERR reached lua stack limit");
             return Ok(());
         }
@@ -63,13 +66,13 @@ impl Writer<'_> {
             Value::Number(n) => reply.int(truncated(*n)),
             Value::Boolean(value) if self.resp3 => reply.bool(*value),
             Value::Boolean(true) => reply.int(1),
-            Value::Table(table) => self.table(table, reply, depth)?,
+            Value::Table(table) => self.table(table, reply, slots)?,
             _ => reply.null(),
         }
         Ok(())
     }
 
-    fn table(&self, table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
+    fn table(&self, table: &Table, reply: &mut Reply<'_>, slots: usize) -> Result<()> {
         if let Value::String(text) = table.raw_get(&self.fields.err)? {
             if table.raw_get::<Value>(&self.fields.ignore)? != Value::Boolean(true) {
                 (self.count)(&text.as_bytes());
@@ -87,10 +90,10 @@ impl Writer<'_> {
             _ => {}
         }
         if let Value::Table(map) = table.raw_get(&self.fields.map)? {
-            return self.map(&map, reply, depth);
+            return self.map(&map, reply, slots);
         }
         if let Value::Table(set) = table.raw_get(&self.fields.set)? {
-            return self.set(&set, reply, depth);
+            return self.set(&set, reply, slots);
         }
         if let Value::String(digits) = table.raw_get(&self.fields.big_number)? {
             reply.big_number(&digits.to_string_lossy().replace(['\r', '\n'], " "));
@@ -107,13 +110,13 @@ impl Writer<'_> {
             reply.verbatim(&format, &text.as_bytes());
             return Ok(());
         }
-        self.array(table, reply, depth)
+        self.array(table, reply, slots)
     }
 
     // Values are not collected before they are written: Lua has room for some 8,000 that are held outside at once.
 
     /// The elements up to the first nil.
-    fn array(&self, table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
+    fn array(&self, table: &Table, reply: &mut Reply<'_>, slots: usize) -> Result<()> {
         let (start, len) = (reply.mark(), table.raw_len());
         reply.array(len);
         let first = reply.mark();
@@ -127,26 +130,26 @@ impl Writer<'_> {
                     reply.raw(&elements);
                     break;
                 }
-                value => self.write(&value, reply, depth + 1)?,
+                value => self.write(&value, reply, slots + ARRAY_SLOTS)?,
             }
         }
         Ok(())
     }
 
-    fn map(&self, map: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
+    fn map(&self, map: &Table, reply: &mut Reply<'_>, slots: usize) -> Result<()> {
         reply.map(key_count(map)?);
         for pair in map.pairs::<Value, Value>() {
             let (key, value) = pair?;
-            self.write(&key, reply, depth + 1)?;
-            self.write(&value, reply, depth + 1)?;
+            self.write(&key, reply, slots + MAP_SLOTS)?;
+            self.write(&value, reply, slots + MAP_SLOTS)?;
         }
         Ok(())
     }
 
-    fn set(&self, set: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
+    fn set(&self, set: &Table, reply: &mut Reply<'_>, slots: usize) -> Result<()> {
         reply.set(key_count(set)?);
         for pair in set.pairs::<Value, Value>() {
-            self.write(&pair?.0, reply, depth + 1)?;
+            self.write(&pair?.0, reply, slots + MAP_SLOTS)?;
         }
         Ok(())
     }

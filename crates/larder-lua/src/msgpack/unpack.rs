@@ -1,15 +1,12 @@
 //! Reading MessagePack. Not recursive: containers that are not complete are on a stack of their own, so that input can
 //! only take memory in proportion to its bytes. Lengths are promises of the input; nothing is allocated for them.
 
-use crate::arguments::{Arguments, HELD_MAX, STACK_SLOTS_MAX, within_memory};
+use crate::arguments::{Arguments, STACK_SLOTS_MAX, within_memory};
 use crate::errors::{fail, fail_plain};
 use mlua::{IntoLua, Lua, MultiValue, Table, Value};
 
 /// Lua values that one byte of input can make, in bytes: an empty table and its place in another.
 const MADE_BYTES_MAX: usize = 160;
-
-/// Containers in one another. Each may hold a table and a key, and there is room for 8000 such references.
-const DEPTH_MAX: usize = 3000;
 
 const TOO_MANY: &str = "too many return values at once; use unpack_one or unpack_limit instead.";
 
@@ -35,15 +32,11 @@ pub(super) fn unpack(
     };
     let limit = if all { i64::from(i32::MAX) } else { limit };
     let mut reader = Reader { lua, rest, slots, open: Vec::new() };
-    let (mut results, mut held) = (Vec::new(), 0);
+    let mut results = Vec::new();
     within_memory(lua, rest.len().saturating_mul(MADE_BYTES_MAX), || {
         while !reader.rest.is_empty() && (results.len() as i64) < limit {
-            if held > HELD_MAX {
-                return Err(stack_overflow(lua, TOO_MANY));
-            }
             let value = reader.value()?;
             reader.slots += 1;
-            held += usize::from(matches!(value, Value::String(_) | Value::Table(_)));
             results.push(value);
         }
         Ok::<_, mlua::Error>(())
@@ -127,7 +120,7 @@ impl<'a> Reader<'a> {
             Next::Index(_) => "in function mp_decode_to_lua_array",
             _ => "in function mp_decode_to_lua_hash",
         };
-        if self.slots + 2 > STACK_SLOTS_MAX || self.open.len() > DEPTH_MAX {
+        if self.slots + 2 > STACK_SLOTS_MAX {
             return Err(stack_overflow(self.lua, what));
         }
         self.lua.create_table()

@@ -41,6 +41,10 @@ fn values_of_many_elements() {
         EVAL "local t={} for i=1,20000 do t[i]='x'..i end return cmsgpack.unpack(cmsgpack.pack(t))" 0
         EVAL "return select('#', struct.unpack(string.rep('s',20000), string.rep('a\\0',20000)))" 0
         EVAL "return select('#', struct.unpack(string.rep('s',6000), string.rep('a\\0',6000)))" 0
+        EVAL "return select('#', struct.unpack(string.rep('s',7900), string.rep('a\\0',7900)))" 0
+        EVAL "local t={} for i=1,7900 do t[i]=cmsgpack.pack('x'..i) end return select('#',cmsgpack.unpack(table.concat(t)))" 0
+        EVAL "return #cmsgpack.pack(cmsgpack.unpack(string.rep('\\145',3999)..'\\1'))" 0
+        EVAL "return #cmsgpack.pack(cmsgpack.unpack(string.rep('\\145',4000)..'\\1'))" 0
         EVAL "local t={} for i=1,4000 do t[i]='x'..i end return cmsgpack.pack(unpack(t))" 0
         EVAL "local t={} for i=1,4001 do t[i]='x'..i end return cmsgpack.pack(unpack(t))" 0
         EVAL "local t={} for i=1,20000 do t[i]='x'..i end return cmsgpack.pack(unpack(t))" 0
