@@ -24,12 +24,15 @@ mod tests;
 
 use crate::args::{Args, Span};
 pub use ahead::Ahead;
-use ahead::Whole;
+use ahead::Queue;
 pub use inline::split_args;
 use memchr::{memchr, memchr2};
 
 /// The longest line (inline command, count or length) that is accepted, in bytes.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// No more commands are looked for ahead of their turn when those that were found have this many arguments.
+const ARGUMENTS_AHEAD_MAX: usize = 1024;
 
 /// What ends a count, a length and an argument.
 const LINE_END: &[u8; 2] = b"\r\n";
@@ -141,9 +144,7 @@ pub struct Parser {
     /// Length of the argument that is arriving, once known.
     bulk_len: Option<usize>,
     /// Commands that were found before their turn; `spans` has the arguments of all of them.
-    ahead: Vec<Whole>,
-    /// How many of them have had it.
-    taken: usize,
+    ahead: Queue,
 }
 
 /// A whole command at the start of the buffer; its arguments are in `spans`.
@@ -180,23 +181,18 @@ impl Parser {
 
     /// Bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.spans.capacity() * size_of::<Span>()
-            + self.inline.capacity()
-            + self.ahead.capacity() * size_of::<Whole>()
+        self.spans.capacity() * size_of::<Span>() + self.inline.capacity() + self.ahead.heap_bytes()
     }
 
     /// Looks for one command at the start of `buf`, unless [`Parser::look_ahead`] has found it. After [`Parsed::Command`] or an error the parser is between
     /// commands again.
     #[inline]
     pub fn next<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
-        if let Some(whole) = self.ahead.get(self.taken) {
-            if limits.authenticated {
-                let (spans_start, Whole { spans_end, bytes }) = (self.ahead_start(), *whole);
-                self.taken += 1;
-                let args = Args::new(buf, &self.spans[spans_start..spans_end]);
-                return Ok(Parsed::Command { args, consumed: bytes });
-            }
+        if !limits.authenticated {
             self.forget_ahead();
+        }
+        if let Some((spans, consumed)) = self.ahead.take() {
+            return Ok(Parsed::Command { args: Args::new(buf, &self.spans[spans]), consumed });
         }
         if !self.is_pending() && limits.authenticated {
             self.start();
@@ -215,6 +211,41 @@ impl Parser {
                 Err(error)
             }
         }
+    }
+
+    /// Looks for whole commands at the start of `buf`, `commands_max` at most: plain ones, as [`Parser::next`] finds most of them. Does nothing
+    /// within a command. O(n) of the bytes of the commands that are found, which is saved later.
+    ///
+    /// The next calls of [`Parser::next`] must get the same buffer without what has been consumed, until [`Parser::has_ahead`] is false or
+    /// [`Parser::forget_ahead`] was called.
+    pub fn look_ahead(&mut self, buf: &[u8], limits: &Limits, commands_max: usize) {
+        self.forget_ahead();
+        if self.is_pending() || !limits.authenticated {
+            return;
+        }
+        self.start();
+        let mut rest = buf;
+        while self.ahead.len() < commands_max && self.spans.len() < ARGUMENTS_AHEAD_MAX {
+            let Some(bytes) = self.add_whole(rest, limits) else { break };
+            self.ahead.push(self.spans.len(), bytes);
+            rest = &rest[bytes..];
+        }
+    }
+
+    /// Whether [`Parser::next`] has the next command already.
+    #[inline]
+    pub fn has_ahead(&self) -> bool {
+        self.ahead.has_next()
+    }
+
+    /// What [`Parser::look_ahead`] has found in `buf` and [`Parser::next`] has not returned yet.
+    pub fn ahead<'a>(&'a self, buf: &'a [u8]) -> Ahead<'a> {
+        self.ahead.rest(buf, &self.spans)
+    }
+
+    /// Forgets it: the buffer is to be given again from a command on that has been returned, or changes.
+    pub fn forget_ahead(&mut self) {
+        self.ahead.clear();
     }
 
     /// Takes a command that has arrived whole, with short numbers: nearly every one. Adds its arguments, counted from its own beginning, and says

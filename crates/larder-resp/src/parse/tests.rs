@@ -138,3 +138,85 @@ fn an_error_leaves_no_state_behind() {
         assert_eq!(args.iter().collect::<Vec<_>>(), [b"PING"]);
     }
 }
+
+/// Four whole commands, one of them empty, and the beginning of another.
+const PIPELINE: &[u8] =
+    b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n*0\r\n*3\r\n$3\r\nSET\r\n$2\r\nbc\r\n$0\r\n\r\n*2\r\n$3\r\nGET\r\n$9\r\npart";
+
+fn words(args: Args<'_>) -> Vec<String> {
+    args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// All commands that `next` returns, with `limits` for each.
+fn rest_of(parser: &mut Parser, mut bytes: &[u8], limits: &Limits) -> (Vec<Vec<String>>, usize) {
+    let mut all = Vec::new();
+    while let Ok(Parsed::Command { args, consumed }) = parser.next(bytes, limits) {
+        all.push(words(args));
+        bytes = &bytes[consumed..];
+    }
+    (all, bytes.len())
+}
+
+#[test]
+fn what_is_found_ahead_is_what_comes() {
+    let expected: [&[&str]; 4] = [&["GET", "a"], &["PING"], &[], &["SET", "bc", ""]];
+    for max in 0..6 {
+        let mut parser = Parser::new();
+        parser.look_ahead(PIPELINE, &OPEN, max);
+        let found: Vec<_> = parser.ahead(PIPELINE).map(words).collect();
+        assert_eq!(found, expected[..max.min(4)]);
+        assert_eq!(parser.has_ahead(), max > 0);
+        let (all, left) = rest_of(&mut parser, PIPELINE, &OPEN);
+        assert_eq!(
+            (all.as_slice(), left),
+            (&expected.map(|words| words.iter().map(ToString::to_string).collect())[..], 21)
+        );
+        assert!(!parser.has_ahead() && parser.is_pending());
+        parser.look_ahead(PIPELINE, &OPEN, max);
+        assert!(!parser.has_ahead(), "within a command");
+    }
+}
+
+#[test]
+fn what_is_left_is_found_ahead_of_the_second() {
+    let mut parser = Parser::new();
+    parser.look_ahead(PIPELINE, &OPEN, 3);
+    let Ok(Parsed::Command { consumed, .. }) = parser.next(PIPELINE, &OPEN) else { panic!("it is whole") };
+    let rest = &PIPELINE[consumed..];
+    assert_eq!(parser.ahead(rest).map(words).collect::<Vec<_>>(), [vec!["PING".to_owned()], vec![]]);
+    // Begun again from the first.
+    parser.forget_ahead();
+    assert_eq!(rest_of(&mut parser, PIPELINE, &OPEN).0.len(), 4);
+}
+
+#[test]
+fn who_has_to_authenticate_again_is_held_to_the_limits() {
+    let args = "$1\r\nx\r\n".repeat(20);
+    let bytes = format!("*1\r\n$5\r\nRESET\r\n*20\r\n{args}");
+    let mut parser = Parser::new();
+    parser.look_ahead(bytes.as_bytes(), &OPEN, 9);
+    let Ok(Parsed::Command { consumed, .. }) = parser.next(bytes.as_bytes(), &OPEN) else {
+        panic!("it is whole")
+    };
+    assert!(parser.has_ahead());
+    assert!(parser.next(&bytes.as_bytes()[consumed..], &CLOSED).is_err());
+    assert!(!parser.has_ahead());
+    parser.look_ahead(bytes.as_bytes(), &CLOSED, 9);
+    assert!(!parser.has_ahead());
+}
+
+#[test]
+fn anything_else_ends_the_search() {
+    for bytes in
+        ["", "GET a\r\n", "*", "*x\r\n", "*2\r\n:1\r\n", "*99999\r\n", "*2\r\n$-1\r\n", "*1\r\n$1\r\nab\r\n"]
+    {
+        let mut parser = Parser::new();
+        parser.look_ahead(bytes.as_bytes(), &OPEN, 9);
+        assert!(!parser.has_ahead(), "{bytes}");
+    }
+    let many = format!("*600\r\n{}", "$1\r\nx\r\n".repeat(600)).repeat(4);
+    let mut parser = Parser::new();
+    parser.look_ahead(many.as_bytes(), &OPEN, 9);
+    assert_eq!(parser.ahead(many.as_bytes()).map(|args| args.len()).collect::<Vec<_>>(), [600, 600]);
+    assert_eq!(rest_of(&mut parser, many.as_bytes(), &OPEN).0.len(), 4);
+}
