@@ -31,8 +31,9 @@ use memchr::{memchr, memchr2};
 /// The longest line (inline command, count or length) that is accepted, in bytes.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// No more commands are looked for ahead of their turn when those that were found have this many arguments.
-const ARGUMENTS_AHEAD_MAX: usize = 1024;
+/// A command with more arguments is the last one that is found ahead of its turn: by the time that it has been executed, what was read of later ones
+/// would have left the cache.
+const ARGUMENTS_AHEAD_MAX: usize = 64;
 
 /// What ends a count, a length and an argument.
 const LINE_END: &[u8; 2] = b"\r\n";
@@ -224,10 +225,12 @@ impl Parser {
             return;
         }
         self.start();
-        let mut rest = buf;
-        while self.ahead.len() < commands_max && self.spans.len() < ARGUMENTS_AHEAD_MAX {
+        let (mut rest, mut is_last) = (buf, false);
+        while self.ahead.len() < commands_max && !is_last {
+            let before = self.spans.len();
             let Some(bytes) = self.add_whole(rest, limits) else { break };
             self.ahead.push(self.spans.len(), bytes);
+            is_last = self.spans.len() - before > ARGUMENTS_AHEAD_MAX;
             rest = &rest[bytes..];
         }
     }
