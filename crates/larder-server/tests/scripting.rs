@@ -136,6 +136,19 @@ fn replies_may_be_deep() {
     }
 }
 
+/// What is deep inside is written once, however many tables around it end before Lua says.
+#[test]
+fn deep_tables_with_holes_are_written_once() {
+    let server = Server::larder(&[]);
+    let script = "local t = string.rep('x', 20000000) for i = 1, 5000 do t = {t, nil, 1} end return t";
+    let mut client = server.raw_client();
+    client.tell(&[b"EVAL", script.as_bytes(), b"0"]);
+    let start = "*1\r\n".repeat(5000) + "$20000000\r\nxxx";
+    let mut reply = vec![0; start.len()];
+    client.stream.read_exact(&mut reply).expect("it is answered in time");
+    assert!(reply == start.as_bytes());
+}
+
 /// Every script and function that is kept compiled is a value that Lua holds for the server.
 #[test]
 fn many_scripts_and_functions_are_kept() {

@@ -9,6 +9,8 @@ const SLOTS_MAX: usize = 7994;
 /// What an array takes of them, and a map or a set.
 const ARRAY_SLOTS: usize = 1;
 const MAP_SLOTS: usize = 3;
+/// Where fewer are taken, the length of an array is not counted before it is written, which takes half as long again.
+const GUESSED_SLOTS: usize = 4;
 
 /// The names of fields that say what a table stands for, made once.
 pub(super) struct Fields {
@@ -113,21 +115,22 @@ impl Writer<'_> {
         self.array(table, reply, slots)
     }
 
-    // Values are not collected before they are written: Lua has room for some 8,000 that are held outside at once.
+    // Values are not collected before they are written: Lua holds a limited number of them for others.
 
-    /// The elements up to the first nil.
+    /// The elements up to the first nil. Most tables have as many as Lua says. Where that is not so, what has been written after their length is
+    /// moved; tables in more tables are counted first, since that would be done once for each.
     fn array(&self, table: &Table, reply: &mut Reply<'_>, slots: usize) -> Result<()> {
-        let (start, len) = (reply.mark(), table.raw_len());
+        let start = reply.mark();
+        let len = if slots < GUESSED_SLOTS { table.raw_len() } else { elements(table)? };
         reply.array(len);
         let first = reply.mark();
         for at in 0..len {
             match table.raw_get(at + 1)? {
                 Value::Nil => {
-                    // Fewer than Lua counts.
-                    let elements = reply.written_since(first).to_vec();
+                    let written = reply.written_since(first).to_vec();
                     reply.truncate(start);
                     reply.array(at);
-                    reply.raw(&elements);
+                    reply.raw(&written);
                     break;
                 }
                 value => self.write(&value, reply, slots + ARRAY_SLOTS)?,
@@ -153,6 +156,15 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// How many elements a table has before the first nil.
+fn elements(table: &Table) -> Result<usize> {
+    let (mut count, most) = (0, table.raw_len());
+    while count < most && table.raw_get::<Value>(count + 1)? != Value::Nil {
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// How many keys a table has.
