@@ -73,14 +73,16 @@ impl WatchMap {
 
     /// Whether changes of a key are marked there already.
     pub(crate) fn has(&self, db: usize, key: &[u8], touched: &Arc<Touched>) -> bool {
-        let watchers = self.keys.get(key).into_iter().flatten();
-        watchers.into_iter().any(|w| w.db == db && Arc::ptr_eq(&w.touched, touched))
+        self.watcher(db, key, touched).is_some()
     }
 
     /// Whether a key was overdue when it began to be watched, and has not changed since.
     pub(crate) fn is_overdue(&self, db: usize, key: &[u8], touched: &Arc<Touched>) -> bool {
-        let watchers = self.keys.get(key).into_iter().flatten();
-        watchers.filter(|w| w.db == db && Arc::ptr_eq(&w.touched, touched)).any(|w| w.overdue)
+        self.watcher(db, key, touched).is_some_and(|watcher| watcher.overdue)
+    }
+
+    fn watcher(&self, db: usize, key: &[u8], touched: &Arc<Touched>) -> Option<&Watcher> {
+        self.keys.get(key)?.iter().find(|w| w.db == db && Arc::ptr_eq(&w.touched, touched))
     }
 
     /// All keys of a database are replaced: marks those who watch one that was there, or is there now. Between a key that is
