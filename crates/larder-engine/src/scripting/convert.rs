@@ -125,7 +125,7 @@ impl Writer<'_> {
         reply.array(len);
         let first = reply.mark();
         for at in 0..len {
-            match table.raw_get(at + 1)? {
+            match table.raw_get(at as i64 + 1)? {
                 Value::Nil => {
                     let written = reply.written_since(first).to_vec();
                     reply.truncate(start);
