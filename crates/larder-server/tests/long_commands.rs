@@ -132,13 +132,54 @@ const LONG: &[&str] = &[
     "GETDEL new",
     "GETSET new LARGE",
     "GETDEL list",
+    "XREADGROUP GROUP group two COUNT 11000 STREAMS stream 0",
+    "XREADGROUP GROUP none two COUNT 11000 STREAMS stream >",
+    "XAUTOCLAIM stream group three 0 0 COUNT 11000",
+    "XAUTOCLAIM stream none three 0 0 COUNT 11000",
+    "XAUTOCLAIM hash group three 0 0 COUNT 11000",
+    "SADD {s}b MEMBERS",
+    "SADD {s}many MEMBERS",
+    "SADD hash MEMBERS",
+    "SREM {s}b MEMBERS",
+    "SREM {s}many MEMBERS",
+    "SREM {s}none MEMBERS",
+    "HSET hash PAIRS",
+    "HSET {h}many PAIRS",
+    "HSET {h}many PAIRS odd",
+    "HMSET {s}b PAIRS",
+    "HDEL hash MEMBERS",
+    "HDEL {h}many MEMBERS 0 11998",
+    "ZADD {z}a PAIRS",
+    "ZADD {z}many GT CH PAIRS",
+    "ZADD {z}many XX LT CH 0 11998 PAIRS",
+    "ZADD {z}none XX PAIRS",
+    "ZADD {z}many PAIRS word m1",
+    "ZADD list PAIRS",
+    "ZREM {z}a MEMBERS",
+    "ZPOPMAX {z}many 11000",
+    "ZMPOP 2 {z}none {z}a MIN COUNT 11000",
+    "RPUSH list MEMBERS",
+    "LPUSH many MEMBERS MEMBERS",
+    "LPUSHX none MEMBERS",
+    "RPUSH hash MEMBERS",
+    "LINSERT many BEFORE m7 x",
+    "LREM many -2 m9",
+    "RPOP many 11000",
+    "RPOP many 30000",
 ];
 
-/// Sends a command; `LARGE` stands for a large string.
+/// Sends a command; `LARGE` stands for a large string, `MEMBERS` for many members, and `PAIRS` for many pairs of a number and one.
 fn ask_long(client: &mut Client, line: &str) -> Value {
-    let words =
-        line.split(' ').map(|word| if word == "LARGE" { "large ".repeat(1 << 20) } else { word.to_owned() });
-    client.cmd(&words.collect::<Vec<_>>())
+    let mut words = Vec::new();
+    for word in line.split(' ') {
+        match word {
+            "LARGE" => words.push("large ".repeat(1 << 20)),
+            "MEMBERS" => words.extend((0..12_000).map(|n| format!("m{n}"))),
+            "PAIRS" => words.extend((0..12_000).flat_map(|n| [n.to_string(), format!("m{}", n * 3)])),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    client.cmd(&words)
 }
 
 /// A reply, or what is in it if its order is not defined.
@@ -200,7 +241,7 @@ fn they_answer_and_count_as_elsewhere() {
         assert_eq!(x, y, "{line}");
     }
     let digests = |client: &mut Client| {
-        let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream string new {b}not near {s}sorted";
+        let keys = "list {s}a {s}b {s}union {s}inter {s}diff {z}a {z}b {z}union {z}inter {z}diff {z}range hash stream string new {b}not near {s}sorted {s}many {h}many {z}many many";
         client.ask(&format!("DEBUG DIGEST-VALUE {keys}")).items().iter().map(Value::text).collect::<Vec<_>>()
     };
     let here = digests(&mut a);
@@ -408,6 +449,105 @@ fn what_is_taken_out_meanwhile_is_taken_out_once() {
         assert_eq!(client.ask("DEBUG DIGEST").text(), digest, "{threads}");
         assert_eq!(client.ask("SPOP {s}a 1000000").items().len(), MANY + added - 22_000);
         assert_eq!(client.ask("EXISTS {s}a").int(), 0);
+    }
+}
+
+/// Consumers of a group read and claim many entries at once while others acknowledge, and while entries come: each is delivered once, and
+/// none is pending that was acknowledged. Who watches a stream is not told of what happens to its groups: this is seen nevertheless.
+#[test]
+fn groups_are_read_beside_acknowledgements() {
+    for threads in ["1", "3"] {
+        let server = Server::larder(&["--threads", threads, "--appendonly", "yes"]);
+        let mut client = server.client();
+        fill(&mut client);
+        client.ask("XGROUP DESTROY stream group");
+        client.ask("XGROUP CREATE stream group 0");
+        let stop = AtomicBool::new(false);
+        let (added, acknowledged) = std::thread::scope(|scope| {
+            let adder = scope.spawn(|| {
+                let (mut adder, mut n) = (server.client(), 0);
+                while !stop.load(Relaxed) {
+                    adder.ask("XADD stream * f v");
+                    n += 1;
+                }
+                n
+            });
+            let acknowledger = scope.spawn(|| {
+                let (mut other, mut n) = (server.client(), 0);
+                while !stop.load(Relaxed) {
+                    let reply = other.ask("XREADGROUP GROUP group other COUNT 1 STREAMS stream >");
+                    if reply.items().is_empty() {
+                        continue;
+                    }
+                    let id = reply.items()[0].items()[1].items()[0].items()[0].text();
+                    n += other.ask(&format!("XACK stream group {id}")).int();
+                }
+                n
+            });
+            for _ in 0..3 {
+                client.ask("XREADGROUP GROUP group one COUNT 12000 STREAMS stream >");
+                client.ask("XAUTOCLAIM stream group two 0 0 COUNT 11000");
+                client.ask("XREADGROUP GROUP group two COUNT 11000 STREAMS stream 0");
+                client.ask("XAUTOCLAIM stream group one 0 0 COUNT 11000 JUSTID");
+            }
+            stop.store(true, Relaxed);
+            (adder.join().expect("the adder ends"), acknowledger.join().expect("the acknowledger ends"))
+        });
+        client.ask("XREADGROUP GROUP group one STREAMS stream >");
+        let pending = client.ask("XPENDING stream group").items()[0].int();
+        assert_eq!(pending + acknowledged, (MANY / 2 + added) as i64, "{threads}");
+        let reply = client.ask("XREADGROUP GROUP group one STREAMS stream 0");
+        let of_one = reply.items()[0].items()[1].items().len();
+        let reply = client.ask("XREADGROUP GROUP group two STREAMS stream 0");
+        let of_two = reply.items()[0].items()[1].items().len();
+        assert_eq!((of_one + of_two) as i64, pending, "{threads}");
+        let digest = client.ask("DEBUG DIGEST").text();
+        client.ask("DEBUG LOADAOF");
+        assert_eq!(client.ask("DEBUG DIGEST").text(), digest, "{threads}");
+    }
+}
+
+/// What has many arguments changes a clone: what others do to the key meanwhile stays.
+#[test]
+fn what_is_added_beside_many_arguments_stays() {
+    for threads in ["1", "3"] {
+        let server = Server::larder(&["--threads", threads, "--appendonly", "yes"]);
+        let mut client = server.client();
+        let stop = AtomicBool::new(false);
+        let mut sums = [0; 4];
+        let added = std::thread::scope(|scope| {
+            let adder = scope.spawn(|| {
+                let (mut adder, mut n) = (server.client(), 0);
+                while !stop.load(Relaxed) {
+                    assert_eq!(adder.ask(&format!("SADD set x{n}")).int(), 1);
+                    assert_eq!(adder.ask(&format!("ZADD zset 7 x{n}")).int(), 1);
+                    assert_eq!(adder.ask(&format!("HSET hash x{n} 1")).int(), 1);
+                    assert!(adder.ask("RPUSH list x").int() > 0);
+                    n += 1;
+                }
+                n
+            });
+            for _ in 0..3 {
+                for (at, line) in ["SADD set", "ZADD zset", "HSET hash"].iter().enumerate() {
+                    let form = if at == 0 { "MEMBERS" } else { "PAIRS" };
+                    sums[at] += ask_long(&mut client, &format!("{line} {form}")).int();
+                }
+                ask_long(&mut client, "LPUSH list MEMBERS");
+                sums[3] += 12_000;
+                sums[0] -= ask_long(&mut client, "SREM set MEMBERS").int();
+                sums[1] -= ask_long(&mut client, "ZREM zset MEMBERS").int();
+                sums[2] -= ask_long(&mut client, "HDEL hash MEMBERS").int();
+                sums[3] -= client.ask("LPOP list 12000").items().len() as i64;
+            }
+            stop.store(true, Relaxed);
+            adder.join().expect("the adder ends")
+        });
+        for (line, sum) in ["SCARD set", "ZCARD zset", "HLEN hash", "LLEN list"].iter().zip(sums) {
+            assert_eq!(client.ask(line).int(), sum + added, "{line}, {threads}");
+        }
+        let digest = client.ask("DEBUG DIGEST").text();
+        client.ask("DEBUG LOADAOF");
+        assert_eq!(client.ask("DEBUG DIGEST").text(), digest, "{threads}");
     }
 }
 

@@ -92,6 +92,11 @@ impl Stream {
         self.len() == 0
     }
 
+    /// Whether nothing has been changed since one of these was cloned from the other, its groups included. O(1).
+    pub fn is_same(&self, other: &Stream) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The highest id that was ever given to an entry, or set.
     pub fn last_id(&self) -> StreamId {
         self.0.last_id

@@ -104,4 +104,8 @@ impl Typed for Hash {
     fn is_empty(&self) -> bool {
         Hash::is_empty(self)
     }
+
+    fn soonest(&self) -> u64 {
+        Hash::soonest(self)
+    }
 }

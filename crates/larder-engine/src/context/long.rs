@@ -25,7 +25,6 @@ use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
 use larder_resp::{Args, Reply};
-use std::iter;
 use std::sync::Arc;
 
 /// Elements that a command may read or write where clients wait for their turn: about a millisecond's worth.
@@ -55,7 +54,7 @@ impl Moment {
 
 impl<'a> Context<'a> {
     /// Whether commands that take long are given away here, or are executed in a way of their own.
-    fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         let is_bound = self.in_exec || self.in_script || self.session.is_bound();
         if is_bound { Place::Only } else { self.worker.long.place }
     }
@@ -182,37 +181,6 @@ impl<'a> Context<'a> {
         self.reply.bulk(&bytes);
     }
 
-    /// As [`with_value`](Self::with_value), for a command that changes as many elements as `plan` says, which looks at the value first and may find
-    /// what is to be done. If these are many, a clone is changed while no shard is held, and takes the place of the value.
-    pub(crate) fn change_long<T: Typed + Send + 'static, P: Send + 'static, R: Send + 'static>(
-        &mut self,
-        key: &Key<'_>,
-        plan: impl FnOnce(&T) -> (u64, P),
-        change: impl FnOnce(&mut T, P, &mut Reply<'_>) -> R + Send + 'static,
-    ) -> CommandResult<Option<R>> {
-        let place = self.place();
-        let outcome = self.with_value(key, |value: &mut T, reply| {
-            let (elements, plan) = plan(value);
-            let is_long = place != Place::Only && elements > MOMENT;
-            Ok(if is_long { Err((value.clone(), plan, change)) } else { Ok(change(value, plan, reply)) })
-        })?;
-        let (mut value, plan, change) = match outcome {
-            Some(Err(left)) => left,
-            Some(Ok(result)) => return Ok(Some(result)),
-            None => return Ok(None),
-        };
-        let protocol = self.reply.protocol();
-        let (value, result, reply) = self.make(u64::MAX, iter::once(key.bytes), move || {
-            let mut reply = Vec::new();
-            let result = change(&mut value, plan, &mut Reply::new(&mut reply, protocol));
-            (value, result, reply)
-        })?;
-        self.reply.raw(&reply);
-        let spent = self.with_value(key, |held: &mut T, _| Ok(std::mem::replace(held, value)))?;
-        self.free_at_last(spent);
-        Ok(Some(result))
-    }
-
     /// Frees something that is large before the command is answered: when the shards have been let go, if this thread can.
     pub(crate) fn free_at_last(&mut self, spent: impl Send + 'static) {
         if self.place() == Place::Long {
@@ -239,12 +207,26 @@ impl<'a> Context<'a> {
         keys: impl Iterator<Item = &'k [u8]>,
         make: impl FnOnce(Args<'_>) -> T + Send + 'static,
     ) -> CommandResult<T> {
+        self.make_while(args, elements, keys, |_| true, make)
+    }
+
+    /// The same for something that is not put in its place unless `holds` says that what it was made of is still the same: those who
+    /// watch a key are not told of what happens to the groups of its stream.
+    pub(super) fn make_while<'k, T: Send + 'static>(
+        &mut self,
+        args: Args<'_>,
+        elements: u64,
+        keys: impl Iterator<Item = &'k [u8]>,
+        holds: impl FnOnce(&T) -> bool,
+        make: impl FnOnce(Args<'_>) -> T + Send + 'static,
+    ) -> CommandResult<T> {
         if let Some(mut made) = self.worker.long.made.take() {
             let due_ms = self.due_ms();
             let is_void = queue::is_touched(&mut self.held, &made.keys, due_ms);
             let product = made.product.take().filter(|_| !is_void);
             self.worker.long.made = Some(made);
-            let product = product.and_then(|product| product.downcast().ok());
+            let product: Option<Box<T>> = product.and_then(|product| product.downcast().ok());
+            let product = product.filter(|product| holds(product));
             return Ok(product.map_or_else(|| make(args), |product| *product));
         }
         // A miss that was told once would be told again.

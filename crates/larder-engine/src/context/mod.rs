@@ -2,6 +2,7 @@
 //!
 //! Handlers see keys, values and the reply; expiry, statistics, waiting clients and watched keys are looked after here.
 
+mod apart;
 pub(crate) mod beside;
 pub(crate) mod deadlines;
 mod effects;

@@ -3,13 +3,13 @@
 
 use crate::context::Context;
 use crate::engine::notify::class;
+use crate::keyspace::key::Key;
 use crate::text::stream_id::IdText;
 use larder_collections::stream::{ConsumerId, Group, Pending, StreamId};
 
 /// Gathers what happens while a group of a stream is worked on.
-pub(crate) struct Effects<'k> {
+pub(crate) struct Effects {
     wanted: bool,
-    key: &'k [u8],
     created: bool,
     /// The name of the group, when something has happened.
     group: Vec<u8>,
@@ -32,11 +32,11 @@ enum Effect {
 
 const _: () = assert!(size_of::<Effect>() <= 64);
 
-impl<'k> Effects<'k> {
-    /// For the stream of a key.
-    pub(crate) fn new(context: &Context<'_>, key: &'k [u8]) -> Self {
+impl Effects {
+    /// Nothing has happened yet.
+    pub(crate) fn new(context: &Context<'_>) -> Self {
         let (group, consumers, done) = (Vec::new(), Vec::new(), Vec::new());
-        Effects { wanted: context.logs(), key, created: false, group, consumers, done }
+        Effects { wanted: context.logs(), created: false, group, consumers, done }
     }
 
     /// An entry is pending as it is now.
@@ -87,23 +87,22 @@ impl<'k> Effects<'k> {
         self.consumers.iter().find(|(id, _)| *id == consumer).map(|(_, name)| &name[..])
     }
 
-    /// Notes them in place of the command, and tells those who listen.
-    pub(crate) fn tell(self, context: &mut Context<'_>) {
+    /// Notes what happened to the stream of a key in place of the command, and tells those who listen.
+    pub(crate) fn tell(self, context: &mut Context<'_>, key: &Key<'_>) {
         if self.created {
-            let key = context.key(self.key);
-            context.notify(class::STREAM, "xgroup-createconsumer", &key);
+            context.notify(class::STREAM, "xgroup-createconsumer", key);
         }
         if self.wanted && self.done.is_empty() {
             context.propagate_nothing();
         }
         for effect in &self.done {
-            self.with_words(effect, |words| context.propagate_instead(words));
+            self.with_words(key.bytes, effect, |words| context.propagate_instead(words));
         }
     }
 
     /// The command that has an effect.
-    fn with_words(&self, effect: &Effect, f: impl FnOnce(&[&[u8]])) {
-        let (key, group) = (self.key, &self.group[..]);
+    fn with_words(&self, key: &[u8], effect: &Effect, f: impl FnOnce(&[&[u8]])) {
+        let group = &self.group[..];
         match effect {
             Effect::Acknowledged(id) => f(&[b"XACK", key, group, IdText::of(*id).as_bytes()]),
             Effect::Consumer(name) => f(&[b"XGROUP", b"CREATECONSUMER", key, group, name]),

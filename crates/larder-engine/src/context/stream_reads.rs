@@ -76,44 +76,55 @@ pub(crate) fn deliver(
     read: &GroupRead,
     reply: &mut Reply<'_>,
 ) -> CommandResult<bool> {
-    let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
+    let (now, mut effects) = (context.now_ms(), Effects::new(context));
     let delivered = with_scratch(context, |context, scratch| {
         context.with_value(key, |stream: &mut Stream, _| {
-            let Some(group) = stream.group_mut(&read.group) else {
-                return Err(no_group(key.bytes, &read.group));
-            };
-            // The consumer is there from its first attempt on, whether or not there is anything for it.
-            let is_new = group.find(&read.consumer).is_none();
-            consumer_of(group, &read.consumer, now, &mut effects);
-            let after = group.last_id;
-            let Some(from) = after.next().filter(|_| has_after(stream, after)) else {
-                if let Some(group) = stream.group(&read.group).filter(|_| is_new) {
-                    effects.consumer(group, &read.consumer);
-                }
-                return Ok(false);
-            };
-            open_pair(reply, key.bytes);
-            let mut ids = Vec::new();
-            write_counted(reply, scratch, |reply| {
-                stream.range(from, StreamId::MAX, Order::Ascending, |entry| {
-                    write_entry(reply, &entry);
-                    ids.push(entry.id);
-                    if ids.len() as u64 == read.count {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                });
-                ids.len()
-            });
-            note_delivery(stream, read, &ids, now, &mut effects);
-            Ok(true)
+            deliver_of(stream, key.bytes, read, now, &mut effects, scratch, reply)
         })
     })?;
-    let delivered = delivered.unwrap_or(false);
+    note_delivered(context, key, delivered.unwrap_or(false), effects);
+    Ok(delivered.unwrap_or(false))
+}
+
+/// The same for a stream at hand. False: there is nothing, and nothing has been written.
+pub(crate) fn deliver_of(
+    stream: &mut Stream,
+    name: &[u8],
+    read: &GroupRead,
+    now: u64,
+    effects: &mut Effects,
+    scratch: &mut Vec<u8>,
+    reply: &mut Reply<'_>,
+) -> CommandResult<bool> {
+    let Some(group) = stream.group_mut(&read.group) else { return Err(no_group(name, &read.group)) };
+    // The consumer is there from its first attempt on, whether or not there is anything for it.
+    let is_new = group.find(&read.consumer).is_none();
+    consumer_of(group, &read.consumer, now, effects);
+    let after = group.last_id;
+    let Some(from) = after.next().filter(|_| has_after(stream, after)) else {
+        if let Some(group) = stream.group(&read.group).filter(|_| is_new) {
+            effects.consumer(group, &read.consumer);
+        }
+        return Ok(false);
+    };
+    open_pair(reply, name);
+    let mut ids = Vec::new();
+    write_counted(reply, scratch, |reply| {
+        stream.range(from, StreamId::MAX, Order::Ascending, |entry| {
+            write_entry(reply, &entry);
+            ids.push(entry.id);
+            if ids.len() as u64 == read.count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        ids.len()
+    });
+    note_delivery(stream, read, &ids, now, effects);
+    Ok(true)
+}
+
+/// Counts what has come of delivering to a consumer, and tells everybody.
+pub(crate) fn note_delivered(context: &mut Context<'_>, key: &Key<'_>, delivered: bool, effects: Effects) {
     changed_quietly(context, u64::from(delivered) + u64::from(effects.has_created()));
-    effects.tell(context);
-    Ok(delivered)
+    effects.tell(context, key);
 }
 
 /// Writes down that a consumer has got these entries, which follow what the group has delivered before.
@@ -122,7 +133,7 @@ pub(crate) fn note_delivery(
     read: &GroupRead,
     ids: &[StreamId],
     now: u64,
-    effects: &mut Effects<'_>,
+    effects: &mut Effects,
 ) {
     let group = stream.group(&read.group).expect("the group was found just now");
     let (mut count, mut last) = (group.entries_read, group.last_id);
@@ -149,7 +160,7 @@ pub(crate) fn note_delivery(
 }
 
 /// The consumer of a name, created if need be, and seen now.
-pub(crate) fn consumer_of(group: &mut Group, name: &[u8], now: u64, effects: &mut Effects<'_>) -> ConsumerId {
+pub(crate) fn consumer_of(group: &mut Group, name: &[u8], now: u64, effects: &mut Effects) -> ConsumerId {
     let consumer = group.find(name).unwrap_or_else(|| {
         effects.created();
         group.create(name, now).expect("a name that is not taken can be given")

@@ -5,9 +5,10 @@
 use super::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
+use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::key::Key;
 use larder_collections::key_table::{ExpireChange, NewValue, ValueRef};
-use larder_collections::list::List;
+use larder_collections::list::{List, ListOptions};
 use larder_collections::set::Set;
 use larder_collections::sorted_set::SortedSet;
 use larder_collections::stream::Stream;
@@ -27,6 +28,23 @@ pub(crate) trait Typed: Clone + Default {
 
     /// Whether nothing is left for which the key is kept: such a value is removed with its key.
     fn is_empty(&self) -> bool;
+
+    /// Whether nothing has happened, to one of these of which the other is a clone, that those who watch its key are not told of.
+    fn is_same(&self, other: &Self) -> bool {
+        let _ = other;
+        true
+    }
+
+    /// When the first of its fields expires, in ms.
+    fn soonest(&self) -> u64 {
+        NEVER
+    }
+
+    /// See [`List::news_of_compression`].
+    fn news_of_compression(&self, options: &ListOptions) -> bool {
+        let _ = options;
+        false
+    }
 }
 
 impl<'a> Context<'a> {
@@ -124,6 +142,10 @@ impl Typed for List {
     fn is_empty(&self) -> bool {
         List::is_empty(self)
     }
+
+    fn news_of_compression(&self, options: &ListOptions) -> bool {
+        List::news_of_compression(self, options)
+    }
 }
 
 impl Typed for SortedSet {
@@ -196,5 +218,9 @@ impl Typed for Stream {
     /// A stream stays, whatever is left in it.
     fn is_empty(&self) -> bool {
         false
+    }
+
+    fn is_same(&self, other: &Stream) -> bool {
+        Stream::is_same(self, other)
     }
 }

@@ -315,6 +315,19 @@ pub(crate) enum PopForm {
     PairsWithKey,
 }
 
+impl PopForm {
+    /// Opens the reply with the key, if it has one.
+    pub(crate) fn write_key(self, key: &[u8], reply: &mut Reply<'_>) {
+        let items = match self {
+            PopForm::Flat | PopForm::Pairs => return,
+            PopForm::OneWithKey => 3,
+            PopForm::PairsWithKey => 2,
+        };
+        reply.array(items);
+        reply.bulk(key);
+    }
+}
+
 /// Pops up to `count` entries of a sorted set that exists, one at least, and writes them.
 pub(crate) fn pop_scored(
     context: &mut Context<'_>,
@@ -324,45 +337,59 @@ pub(crate) fn pop_scored(
     form: PopForm,
     reply: &mut Reply<'_>,
 ) -> CommandResult {
+    form.write_key(key.bytes, reply);
     let popped = context.with_value(key, |set: &mut SortedSet, _| {
-        let count = count.min(set.len());
-        let pairs = matches!(form, PopForm::Pairs | PopForm::PairsWithKey);
-        match form {
-            PopForm::Flat => reply.array(2 * count as usize),
-            PopForm::Pairs => reply.array(count as usize),
-            PopForm::OneWithKey => {
-                reply.array(3);
-                reply.bulk(key.bytes);
-            }
-            PopForm::PairsWithKey => {
-                reply.array(2);
-                reply.bulk(key.bytes);
-                reply.array(count as usize);
-            }
-        }
-        let mut write = |score, member: &[u8]| {
-            if pairs {
-                reply.array(2);
-            }
-            reply.bulk(member);
-            reply.double(ScoreText::of(score).as_bytes());
-        };
-        match extreme {
-            Extreme::Min => {
-                set.remove_ranks(0, count, write);
-            }
-            Extreme::Max => (0..count).for_each(|_| set.pop_max(&mut write)),
-        }
-        Ok(count as usize)
+        Ok(pop_entries(set, extreme, count.min(set.len()), form, reply))
     })?;
-    context.modified_by(key, popped.unwrap_or(0));
+    note_popped_scores(context, key, extreme, count, popped.unwrap_or(0));
+    Ok(())
+}
+
+/// Pops this many entries, which there are, and writes them after their key; returns how many.
+pub(crate) fn pop_entries(
+    set: &mut SortedSet,
+    extreme: Extreme,
+    count: u64,
+    form: PopForm,
+    reply: &mut Reply<'_>,
+) -> usize {
+    let pairs = matches!(form, PopForm::Pairs | PopForm::PairsWithKey);
+    match form {
+        PopForm::Flat => reply.array(2 * count as usize),
+        PopForm::Pairs | PopForm::PairsWithKey => reply.array(count as usize),
+        PopForm::OneWithKey => {}
+    }
+    let mut write = |score, member: &[u8]| {
+        if pairs {
+            reply.array(2);
+        }
+        reply.bulk(member);
+        reply.double(ScoreText::of(score).as_bytes());
+    };
+    match extreme {
+        Extreme::Min => {
+            set.remove_ranks(0, count, write);
+        }
+        Extreme::Max => (0..count).for_each(|_| set.pop_max(&mut write)),
+    }
+    count as usize
+}
+
+/// Tells everybody that this many entries were popped from a sorted set where `count` were asked for.
+pub(crate) fn note_popped_scores(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    extreme: Extreme,
+    count: u64,
+    popped: usize,
+) {
+    context.modified_by(key, popped);
     context.notify(class::SORTED_SET, if extreme == Extreme::Min { "zpopmin" } else { "zpopmax" }, key);
     context.notify_emptied(key);
     if context.logs() {
         let name: &[u8] = if extreme == Extreme::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
         context.propagate_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
     }
-    Ok(())
 }
 
 /// Moves one element from a list that exists to another, which is created if need be, and writes it.

@@ -26,14 +26,23 @@ fn set_all(context: &mut Context<'_>, args: Args<'_>) -> CommandResult<usize> {
     }
     let (key, limits, due_ms) =
         (context.key(args.at(1)), context.hash_limits(), due_ms_of_overwritten(context));
-    let added = context.with_hash_or_new(&key, room(pairs), |hash, _| {
-        let mut added = 0;
+    let set = move |hash: &mut Hash, args: Args<'_>| {
+        let (pairs, mut added) = (args.from(2), 0);
         for at in (0..pairs.len()).step_by(2) {
             let is_new = hash.set(pairs.at(at), pairs.at(at + 1), FieldExpiry::Clear, limits, due_ms);
             added += usize::from(is_new);
         }
-        Ok(added)
-    })?;
+        added
+    };
+    let added = if context.makes_apart(pairs.len() as u64 / 2) {
+        let new = |args: Args<'_>| {
+            let (fields, bytes) = room(args.from(2));
+            Hash::with_room(fields, bytes)
+        };
+        context.change_or_create_by_args(&key, args, new, set)?
+    } else {
+        context.with_hash_or_new(&key, room(pairs), |hash, _| Ok(set(hash, args)))?
+    };
     context.modified_by(&key, pairs.len() / 2);
     context.notify(class::HASH, "hset", &key);
     Ok(added)
@@ -65,10 +74,15 @@ pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 pub(super) fn hdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, due_ms) = (context.key(args.at(1)), context.due_ms());
     let keeps_overdue = context.keeps_all();
-    let removed = context.with_hash(&key, |hash, _| {
+    let remove = move |hash: &mut Hash, args: Args<'_>| {
         let may_go = |hash: &Hash, name: &[u8]| !keeps_overdue || hash.get(name, due_ms).is_some();
-        Ok(args.from(2).iter().filter(|name| may_go(hash, name) && hash.remove(name, due_ms)).count())
-    })?;
+        args.from(2).iter().filter(|name| may_go(hash, name) && hash.remove(name, due_ms)).count()
+    };
+    let removed = if context.makes_apart(args.len() as u64) {
+        context.change_by_args(&key, args, remove)?
+    } else {
+        context.with_hash(&key, |hash, _| Ok(remove(hash, args)))?
+    };
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified_by(&key, removed);

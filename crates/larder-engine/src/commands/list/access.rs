@@ -74,12 +74,11 @@ pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         _ => return Err(CommandError::SYNTAX),
     };
     let key = context.key(args.at(1));
-    let moment = context.moment();
-    let inserted = context.with_list(&key, |list, options, _| {
-        moment.allows(list.len())?;
-        let Some(pivot) = find(list, &args[3]) else { return Ok(None) };
-        list.insert(pivot + u64::from(after), &args[4], options);
-        Ok(Some(list.len() as i64))
+    let options = context.worker.list_options;
+    let inserted = context.change_long(&key, args, all_of, move |list: &mut List, (), args, _| {
+        let pivot = find(list, &args[3])?;
+        list.insert(pivot + u64::from(after), &args[4], &options);
+        Some(list.len() as i64)
     })?;
     if let Some(Some(_)) = inserted {
         context.modified(&key);
@@ -87,6 +86,11 @@ pub(super) fn linsert(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     }
     context.reply.int(inserted.map_or(0, |found| found.unwrap_or(-1)));
     Ok(())
+}
+
+/// The plan of a command that goes through all elements.
+fn all_of(list: &List) -> (u64, ()) {
+    (list.len(), ())
 }
 
 /// Position of the first element equal to `value`.
@@ -97,10 +101,9 @@ fn find(list: &List, value: &[u8]) -> Option<u64> {
 pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let count = number::negatable(&args[2])?;
     let key = context.key(args.at(1));
-    let moment = context.moment();
-    let removed = context.with_list(&key, |list, options, _| {
-        moment.allows(list.len())?;
-        Ok(list.remove_matching(&args[3], count.unsigned_abs(), count < 0, options))
+    let options = context.worker.list_options;
+    let removed = context.change_long(&key, args, all_of, move |list: &mut List, (), args, _| {
+        list.remove_matching(&args[3], count.unsigned_abs(), count < 0, &options)
     })?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {

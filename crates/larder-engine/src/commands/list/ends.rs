@@ -10,6 +10,7 @@ use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
 use crate::text::number;
 use crate::text::word::is_word;
+use larder_collections::list::{List, ListOptions};
 use larder_packed::block::End;
 use larder_resp::{Args, Reply};
 
@@ -23,11 +24,21 @@ pub(super) fn rpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 fn push_all(context: &mut Context<'_>, args: Args<'_>, end: End) -> CommandResult {
     let key = context.key(args.at(1));
-    context.with_list_or_new(&key, |list, options, reply| {
+    let push = move |list: &mut List, options: &ListOptions, args: Args<'_>| {
         args.from(2).iter().for_each(|element| list.push(end, element, options));
-        reply.int(list.len() as i64);
-        Ok(())
-    })?;
+        list.len() as i64
+    };
+    if context.makes_apart(args.len() as u64) {
+        let options = context.worker.list_options;
+        let push = move |list: &mut List, args: Args<'_>| push(list, &options, args);
+        let len = context.change_or_create_by_args(&key, args, |_| List::new(), push)?;
+        context.reply.int(len);
+    } else {
+        context.with_list_or_new(&key, |list, options, reply| {
+            reply.int(push(list, options, args));
+            Ok(())
+        })?;
+    }
     context.modified_by(&key, args.len() - 2);
     context.notify(class::LIST, blocking::push_event(end), &key);
     context.signal_ready(&key);
@@ -83,10 +94,9 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
 }
 
 fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
-    let moment = context.moment();
-    let popped = context.with_list(key, |list, options, reply| {
-        moment.allows(count.min(list.len()))?;
-        Ok(blocking::pop_all(list, options, end, count, reply))
+    let (options, plan) = (context.worker.list_options, |list: &List| (count.min(list.len()), ()));
+    let popped = context.change_long(key, Args::new(&[], &[]), plan, move |list: &mut List, (), _, reply| {
+        blocking::pop_all(list, &options, end, count, reply)
     })?;
     match popped {
         Some(0) => {}

@@ -12,11 +12,16 @@ use larder_resp::Args;
 pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let limits = context.worker.thresholds.set_limits();
-    let members = args.from(2);
-    let added = context.with_value_or_new(&key, |set: &mut Set, _| {
+    let add = move |set: &mut Set, args: Args<'_>| {
+        let members = args.from(2);
         set.expect_members(&members[0], members.len() as u64, &limits);
-        Ok(members.iter().filter(|member| set.insert(member, &limits)).count())
-    })?;
+        members.iter().filter(|member| set.insert(member, &limits)).count()
+    };
+    let added = if context.makes_apart(args.len() as u64) {
+        context.change_or_create_by_args(&key, args, |_| Set::default(), add)?
+    } else {
+        context.with_value_or_new(&key, |set: &mut Set, _| Ok(add(set, args)))?
+    };
     if added > 0 {
         context.modified_by(&key, added);
         context.notify(class::SET, "sadd", &key);
@@ -27,10 +32,12 @@ pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let members = args.from(2);
-    let removed = context.with_value(&key, |set: &mut Set, _| {
-        Ok(members.iter().filter(|member| set.remove(member)).count())
-    })?;
+    let remove = |set: &mut Set, args: Args<'_>| args.from(2).iter().filter(|member| set.remove(member)).count();
+    let removed = if context.makes_apart(args.len() as u64) {
+        context.change_by_args(&key, args, remove)?
+    } else {
+        context.with_value(&key, |set: &mut Set, _| Ok(remove(set, args)))?
+    };
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified_by(&key, removed);

@@ -79,7 +79,7 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
     let mut rng = fork_rng(context);
     let mut taken = Taken::new(context);
     let plan = move |set: &Set| (count.min(set.len()), ());
-    let popped = context.change_long(key, plan, move |set: &mut Set, (), reply| {
+    let popped = context.change_long(key, Args::new(&[], &[]), plan, move |set: &mut Set, (), _, reply| {
         let len = set.len();
         if count < len {
             reply.set(count as usize);

@@ -92,6 +92,16 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
         return Err(CommandError::SYNTAX);
     }
     options.check(given / 2)?;
+    let key = context.key(args.at(1));
+    if context.makes_apart(given as u64 / 2) {
+        let limits = limits(context);
+        let put = move |set: &mut SortedSet, args: Args<'_>| {
+            let pairs = args.from(first);
+            put_all(set, &parse_scores(pairs)?, |i| pairs.at(2 * i + 1), &options, limits)
+        };
+        let outcome = context.change_or_create_by_args(&key, args, |_| SortedSet::default(), put)??;
+        return tell(context, &key, &options, &outcome);
+    }
     let pairs = args.from(first);
     // Nothing is changed unless all scores are numbers. Most often there is one, which need not be kept.
     let one = [parse_score(&pairs[0])?];
@@ -99,13 +109,14 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
     let scores: &[f64] = if given == 2 {
         &one
     } else {
-        let parsed: CommandResult<Vec<f64>> =
-            (0..given).step_by(2).map(|at| parse_score(&pairs[at])).collect();
-        many = parsed?;
+        many = parse_scores(pairs)?;
         &many
     };
-    let key = context.key(args.at(1));
     add_all(context, &key, &options, scores, |i| pairs.at(2 * i + 1))
+}
+
+fn parse_scores(pairs: Args<'_>) -> CommandResult<Vec<f64>> {
+    (0..pairs.len()).step_by(2).map(|at| parse_score(&pairs[at])).collect()
 }
 
 /// Adds members with their scores, as far as the options allow, and replies. `member` returns the one of each score.
@@ -116,27 +127,45 @@ pub(crate) fn add_all<'m>(
     scores: &[f64],
     member: impl Fn(usize) -> &'m [u8],
 ) -> CommandResult {
-    if (0..scores.len()).any(|i| member(i).len() > MEMBER_LEN_MAX) {
-        return Err(CommandError::STRING_TOO_LONG);
-    }
     let outcome = if options.xx && context.kind(key).is_none() {
+        check_members(scores, &member)?;
         Outcome::default()
     } else {
         let limits = limits(context);
-        context.with_value_or_new(key, |set: &mut SortedSet, _| {
-            let mut outcome = Outcome::default();
-            // A set that is made for more than a small one may hold is large from the start, even if members are equal.
-            let many = set.is_empty() && scores.len() as u64 > limits.entries;
-            let limits = if many { Limits { entries: 0, ..limits } } else { limits };
-            for (i, &score) in scores.iter().enumerate() {
-                put(set, member(i), score, options, &limits, &mut outcome);
-                if outcome.nan {
-                    break;
-                }
-            }
-            Ok(outcome)
-        })?
+        context.with_value_or_new(key, |set: &mut SortedSet, _| put_all(set, scores, &member, options, limits))?
     };
+    tell(context, key, options, &outcome)
+}
+
+fn check_members<'m>(scores: &[f64], member: impl Fn(usize) -> &'m [u8]) -> CommandResult {
+    let is_too_long = (0..scores.len()).any(|i| member(i).len() > MEMBER_LEN_MAX);
+    if is_too_long { Err(CommandError::STRING_TOO_LONG) } else { Ok(()) }
+}
+
+/// Adds members with their scores to a set. The error is that a member is too long: then nothing has been changed.
+fn put_all<'m>(
+    set: &mut SortedSet,
+    scores: &[f64],
+    member: impl Fn(usize) -> &'m [u8],
+    options: &Options,
+    limits: Limits,
+) -> CommandResult<Outcome> {
+    check_members(scores, &member)?;
+    let mut outcome = Outcome::default();
+    // A set that is made for more than a small one may hold is large from the start, even if members are equal.
+    let many = set.is_empty() && scores.len() as u64 > limits.entries;
+    let limits = if many { Limits { entries: 0, ..limits } } else { limits };
+    for (i, &score) in scores.iter().enumerate() {
+        put(set, member(i), score, options, &limits, &mut outcome);
+        if outcome.nan {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Replies, and tells everybody what has come of the pairs.
+fn tell(context: &mut Context<'_>, key: &Key<'_>, options: &Options, outcome: &Outcome) -> CommandResult {
     if outcome.added + outcome.updated > 0 {
         context.modified_by(key, (outcome.added + outcome.updated) as usize);
         context.notify(class::SORTED_SET, if options.incr { "zincr" } else { "zadd" }, key);
@@ -147,7 +176,7 @@ pub(crate) fn add_all<'m>(
     if outcome.nan {
         return Err(CommandError::Fixed("ERR resulting score is not a number (NaN)"));
     }
-    reply(context, options, &outcome);
+    reply(context, options, outcome);
     Ok(())
 }
 
@@ -156,7 +185,7 @@ fn put(
     member: &[u8],
     score: f64,
     options: &Options,
-    limits: &larder_collections::sorted_set::Limits,
+    limits: &Limits,
     outcome: &mut Outcome,
 ) {
     let (old, new) = set.update(member, limits, |old| {

@@ -2,14 +2,14 @@
 
 use super::add::is_sorted_set;
 use crate::commands::list::{PopMany, timeout_ms, wait_or};
-use crate::context::{Context, MOMENT};
+use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking::{self, PopForm};
 use crate::keyspace::waiting::{BlockedOp, Extreme};
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::sorted_set::SortedSet;
-use larder_resp::{Args, Reply};
+use larder_resp::Args;
 
 pub(super) fn zpopmin(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     pop(context, args, Extreme::Min)
@@ -30,11 +30,6 @@ fn pop(context: &mut Context<'_>, args: Args<'_>, extreme: Extreme) -> CommandRe
         context.reply.array(0);
         return Ok(());
     }
-    if count.is_some_and(|count| count > MOMENT) {
-        let key = context.key(args.at(1));
-        let len = context.with_value(&key, |set: &mut SortedSet, _| Ok(set.len()))?;
-        context.takes(count.min(len).unwrap_or(0))?;
-    }
     write_popped(context, args.at(1), extreme, count.unwrap_or(1), form)
 }
 
@@ -47,14 +42,13 @@ fn write_popped(
     form: PopForm,
 ) -> CommandResult {
     let key = context.key(name);
-    let mut popped = std::mem::take(&mut context.worker.scratch);
-    popped.clear();
-    let protocol = context.reply.protocol();
-    let done =
-        blocking::pop_scored(context, &key, extreme, count, form, &mut Reply::new(&mut popped, protocol));
-    context.reply.raw(&popped);
-    context.worker.scratch = popped;
-    done
+    form.write_key(name, &mut context.reply);
+    let plan = |set: &SortedSet| (count.min(set.len()), count.min(set.len()));
+    let popped = context.change_long(&key, Args::new(&[], &[]), plan, move |set, count, _, reply| {
+        blocking::pop_entries(set, extreme, count, form, reply)
+    })?;
+    blocking::note_popped_scores(context, &key, extreme, count, popped.unwrap_or(0));
+    Ok(())
 }
 
 /// The first of the keys that exists; it must be a sorted set.

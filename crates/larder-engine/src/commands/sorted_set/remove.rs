@@ -14,9 +14,14 @@ use std::ops::Range;
 
 pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let removed = context.with_value(&key, |set: &mut SortedSet, _| {
-        Ok(args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64)
-    })?;
+    let remove = |set: &mut SortedSet, args: Args<'_>| {
+        args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64
+    };
+    let removed = if context.makes_apart(args.len() as u64) {
+        context.change_by_args(&key, args, remove)?
+    } else {
+        context.with_value(&key, |set: &mut SortedSet, _| Ok(remove(set, args)))?
+    };
     tell(context, &key, removed)
 }
 
@@ -49,8 +54,9 @@ fn remove_found(
         let count = ranks.end - ranks.start;
         (count, (ranks.start, count))
     };
-    let removed =
-        context.change_long(&key, plan, |set, (from, count), _| set.remove_ranks(from, count, |_, _| {}))?;
+    let removed = context.change_long(&key, args, plan, |set, (from, count), _, _| {
+        set.remove_ranks(from, count, |_, _| {})
+    })?;
     tell(context, &key, removed)
 }
 

@@ -1,7 +1,7 @@
 //! XACK, XCLAIM and XAUTOCLAIM.
 
 use super::{
-    changed_quietly, no_group, with_looked_up, with_scratch, write_counted, write_entry, write_id, write_one,
+    changed_quietly, count_lookup, no_group, with_looked_up, with_scratch, write_counted, write_entry, write_id, write_one,
 };
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
@@ -112,7 +112,7 @@ fn parse_min_idle(arg: &[u8], command: &str) -> CommandResult<u64> {
 
 pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, now) = (context.key(args.at(1)), context.now_ms());
-    let effects = Effects::new(context, args.at(1));
+    let effects = Effects::new(context);
     let done = with_scratch(context, |context, scratch| {
         with_looked_up(context, &key, |stream, reply| {
             if stream.group(&args[2]).is_none() {
@@ -129,29 +129,29 @@ pub(super) fn xclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     })?;
     let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
-    effects.tell(context);
+    effects.tell(context, &key);
     Ok(())
 }
 
 /// A claim under way.
-struct Claim<'s, 'k> {
+struct Claim<'s> {
     stream: &'s mut Stream,
     group: &'s [u8],
     consumer: ConsumerId,
     options: Options,
-    effects: Effects<'k>,
+    effects: Effects,
     changes: u64,
 }
 
-impl<'s, 'k> Claim<'s, 'k> {
+impl<'s> Claim<'s> {
     /// Starts a claim in a group that exists, for a consumer that is created if it does not.
     fn start(
         stream: &'s mut Stream,
         group: &'s [u8],
         name: &[u8],
         options: Options,
-        mut effects: Effects<'k>,
-    ) -> Claim<'s, 'k> {
+        mut effects: Effects,
+    ) -> Claim<'s> {
         let of = stream.group_mut(group).expect("the group exists");
         let is_new = of.find(name).is_none();
         let consumer = consumer_of(of, name, options.now, &mut effects);
@@ -167,7 +167,7 @@ impl<'s, 'k> Claim<'s, 'k> {
     }
 
     /// The number of changes, and what they were.
-    fn finish(self) -> (u64, Effects<'k>) {
+    fn finish(self) -> (u64, Effects) {
         (self.changes, self.effects)
     }
 
@@ -235,27 +235,32 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         }
         at += 1;
     }
-    let (effects, moment) = (Effects::new(context, args.at(1)), context.moment());
-    let done = with_looked_up(context, &key, |stream, reply| {
-        let Some(group) = stream.group(&args[2]) else { return Err(no_group(args.at(1), args.at(2))) };
-        moment.allows(count.min(group.pending_len()))?;
-        let claim = Claim::start(stream, &args[2], &args[3], options, effects);
-        Ok(claim_idle(claim, start, count, reply))
+    let (effects, is_there) = (Effects::new(context), context.peek_kind(&key).is_some());
+    count_lookup(context, &key, is_there);
+    let plan = |stream: &Stream| {
+        let group = stream.group(&args[2]);
+        (group.map_or(0, |group| count.min(group.pending_len())), group.is_some())
+    };
+    let done = context.change_long(&key, args, plan, move |stream: &mut Stream, has_group, args, reply| {
+        has_group.then(|| {
+            let claim = Claim::start(stream, &args[2], &args[3], options, effects);
+            claim_idle(claim, start, count, reply)
+        })
     })?;
-    let (changes, effects) = done.ok_or_else(|| no_group(args.at(1), args.at(2)))?;
+    let (changes, effects) = done.flatten().ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
-    effects.tell(context);
+    effects.tell(context, &key);
     Ok(())
 }
 
 /// Claims up to `count` idle entries from `start` on and writes where to go on, the entries, and those that are gone.
 /// Returns the number of changes, and what they were.
-fn claim_idle<'k>(
-    mut claim: Claim<'_, 'k>,
+fn claim_idle(
+    mut claim: Claim<'_>,
     start: StreamId,
     count: u64,
     reply: &mut Reply<'_>,
-) -> (u64, Effects<'k>) {
+) -> (u64, Effects) {
     let (mut left, mut attempts) = (count, count.saturating_mul(ATTEMPTS_FACTOR));
     let (mut idle, mut gone, mut next) = (Vec::new(), Vec::new(), StreamId::ZERO);
     let group = claim.stream.group(claim.group).expect("the group exists");

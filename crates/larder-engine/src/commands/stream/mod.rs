@@ -30,13 +30,18 @@ fn with_looked_up<'a, R>(
     f: impl FnOnce(&mut Stream, &mut Reply<'a>) -> CommandResult<R>,
 ) -> CommandResult<Option<R>> {
     let result = context.with_value(key, f);
-    if matches!(result, Ok(None)) {
+    count_lookup(context, key, !matches!(result, Ok(None)));
+    result
+}
+
+/// Counts that a key has been looked up to be read.
+fn count_lookup(context: &mut Context<'_>, key: &Key<'_>, is_there: bool) {
+    if is_there {
+        context.worker.stats.hits.add(1);
+    } else {
         context.worker.stats.misses.add(1);
         context.notify_miss(key);
-    } else {
-        context.worker.stats.hits.add(1);
     }
-    result
 }
 
 /// Whether a key holds a stream; an error if it holds something else.

@@ -1,11 +1,11 @@
 //! XREAD and XREADGROUP, at once or by waiting.
 
-use super::{changed_quietly, no_group, with_scratch, write_entry, write_id};
+use super::{no_group, with_scratch, write_entry, write_id};
 use crate::commands::list::wait_or;
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
 use crate::context::stream_reads::{
-    consumer_of, deliver, has_after, open, open_pair, write_after, write_stream,
+    consumer_of, deliver, deliver_of, has_after, note_delivered, open, open_pair, write_after, write_stream,
 };
 use crate::delivery::unblock::no_group_to_read;
 use crate::error::{CommandError, CommandResult};
@@ -55,8 +55,11 @@ fn read(context: &mut Context<'_>, args: Args<'_>, as_group: bool) -> CommandRes
     }
     // Who may wait does so where it is.
     if request.block.is_none() {
-        if request.group.is_none() && context.makes_apart(entries) {
-            return read_many(context, &request, &starts, entries);
+        match (&request.group, &starts[..]) {
+            _ if !context.makes_apart(entries) => {}
+            (None, _) => return read_many(context, &request, &starts, entries),
+            (Some(read), &[start]) => return read_many_as(context, &request, read, start, entries),
+            (Some(_), _) => {}
         }
         context.takes(entries)?;
     }
@@ -111,6 +114,48 @@ fn read_many(
             write_stream(&mut context.reply, name, stream, *after, request.count, scratch);
         }
     });
+    Ok(())
+}
+
+/// XREADGROUP of many entries of one stream, which does not wait: from a clone of the stream, by a thread for such commands.
+fn read_many_as(
+    context: &mut Context<'_>,
+    request: &Request<'_>,
+    read: &GroupRead,
+    start: After,
+    entries: u64,
+) -> CommandResult {
+    let key = context.key(request.keys[0]);
+    context.worker.stats.hits.add(1);
+    let (now, mut effects) = (context.now_ms(), Effects::new(context));
+    let (read, name, plan) = (read.clone(), Box::<[u8]>::from(key.bytes), |_: &Stream| (entries, ()));
+    let done = context.change_long(
+        &key,
+        Args::new(&[], &[]),
+        plan,
+        move |stream: &mut Stream, (), _, reply| -> CommandResult<_> {
+            let mark = reply.mark();
+            open(reply, 1);
+            let served = match start {
+                After::Delivered => {
+                    deliver_of(stream, &name, &read, now, &mut effects, &mut Vec::new(), reply)?
+                }
+                After::Id(after) => {
+                    history_of(stream, &name, &read, after, now, &mut effects, reply)?;
+                    true
+                }
+            };
+            if !served {
+                reply.truncate(mark);
+            }
+            Ok((served, effects))
+        },
+    )?;
+    let (served, effects) = done.expect("the stream was found just now")?;
+    note_delivered(context, &key, served, effects);
+    if !served {
+        context.reply.null_array();
+    }
     Ok(())
 }
 
@@ -271,43 +316,55 @@ fn history(
     after: StreamId,
     reply: &mut Reply<'_>,
 ) -> CommandResult {
-    let (now, mut effects) = (context.now_ms(), Effects::new(context, key.bytes));
+    let (now, mut effects) = (context.now_ms(), Effects::new(context));
     context.with_value(key, |stream: &mut Stream, _| {
-        let Some(group) = stream.group_mut(&read.group) else { return Err(no_group(key.bytes, &read.group)) };
-        let consumer = consumer_of(group, &read.consumer, now, &mut effects);
-        let mut pending = Vec::new();
-        if let Some(from) = after.next() {
-            group.for_each_pending_of(consumer, from, |entry| {
-                pending.push(entry);
-                let enough = pending.len() as u64 == read.count;
-                if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-        }
-        open_pair(reply, key.bytes);
-        reply.array(pending.len());
-        let mut lookup = stream.lookup();
-        pending.retain(|pending| {
-            let found = lookup(pending.id);
-            match &found {
-                Some(entry) => write_entry(reply, entry),
-                None => {
-                    reply.array(2);
-                    write_id(reply, pending.id);
-                    reply.null_array();
-                }
-            }
-            found.is_some()
-        });
-        drop(lookup);
-        let group = stream.group_mut(&read.group).expect("the group was found just now");
-        effects.consumer(group, &read.consumer);
-        for entry in pending {
-            group.put(Pending { time_ms: now, count: entry.count.saturating_add(1), ..entry });
-            effects.pending(group, entry.id);
-        }
-        Ok(())
+        history_of(stream, key.bytes, read, after, now, &mut effects, reply)
     })?;
-    changed_quietly(context, 1 + u64::from(effects.has_created()));
-    effects.tell(context);
+    note_delivered(context, key, true, effects);
+    Ok(())
+}
+
+/// The same for a stream at hand.
+fn history_of(
+    stream: &mut Stream,
+    name: &[u8],
+    read: &GroupRead,
+    after: StreamId,
+    now: u64,
+    effects: &mut Effects,
+    reply: &mut Reply<'_>,
+) -> CommandResult {
+    let Some(group) = stream.group_mut(&read.group) else { return Err(no_group(name, &read.group)) };
+    let consumer = consumer_of(group, &read.consumer, now, effects);
+    let mut pending = Vec::new();
+    if let Some(from) = after.next() {
+        group.for_each_pending_of(consumer, from, |entry| {
+            pending.push(entry);
+            let enough = pending.len() as u64 == read.count;
+            if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+    open_pair(reply, name);
+    reply.array(pending.len());
+    let mut lookup = stream.lookup();
+    pending.retain(|pending| {
+        let found = lookup(pending.id);
+        match &found {
+            Some(entry) => write_entry(reply, entry),
+            None => {
+                reply.array(2);
+                write_id(reply, pending.id);
+                reply.null_array();
+            }
+        }
+        found.is_some()
+    });
+    drop(lookup);
+    let group = stream.group_mut(&read.group).expect("the group was found just now");
+    effects.consumer(group, &read.consumer);
+    for entry in pending {
+        group.put(Pending { time_ms: now, count: entry.count.saturating_add(1), ..entry });
+        effects.pending(group, entry.id);
+    }
     Ok(())
 }
