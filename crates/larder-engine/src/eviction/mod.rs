@@ -12,7 +12,8 @@
 //!   buffers of the append-only file, and messages on their way to those who are told of it. Else eviction
 //!   would go on until nothing is left: a message may be larger than the key of which it tells.
 //! - A command evicts for `maxmemory-eviction-tenacity`'s time at most and is then executed though there is too much in use:
-//!   the next commands and the timer go on. It is refused only if nothing can be evicted.
+//!   the next commands and the timer go on. Until the next round of the worker's event loop, commands only make as much room as has
+//!   been taken meanwhile: who lowers the limit does not delay those who wait by that time each. A command is refused only if nothing can be evicted.
 //!
 //! Figures and rejected designs: `docs/design/eviction.md`. Tested by `tests/eviction.rs` of the server: limits, accuracy
 //! beside redis-server, effects.
@@ -54,6 +55,8 @@ pub(crate) struct Evictor {
     credit: usize,
     /// Before the last command too much memory was in use, and nothing could be evicted.
     pub(crate) is_out_of_memory: bool,
+    /// By how much the limit was exceeded when the time of this round of a worker's event loop was over.
+    left_over: Option<i64>,
 }
 
 /// How far eviction came.
@@ -110,6 +113,11 @@ impl Engine {
 }
 
 impl Evictor {
+    /// A round of the worker's event loop is over: the next one may take its time.
+    pub(crate) fn end_round(&mut self) {
+        self.left_over = None;
+    }
+
     /// Reads how much memory is in use.
     pub(crate) fn read_growth(&mut self, engine: &Engine) -> u64 {
         self.growth.read(&engine.eviction.meter, &*engine.host, engine.mono_ms())
@@ -150,6 +158,10 @@ impl Evictor {
     /// Evicts until the limit is kept, the time is over, or nothing is left. Connections make room before keys do.
     pub(crate) fn run(&mut self, turn: &Turn<'_>, invalidations: &mut Invalidations) -> Outcome {
         let (engine, shared) = (turn.engine, &turn.engine.eviction);
+        let most = self.left_over.filter(|_| turn.time.is_some()).unwrap_or(0);
+        if most > 0 && self.excess(engine, 0, invalidations) <= most {
+            return Outcome::Unfinished;
+        }
         if engine.limit_clients() && !self.is_over(engine, invalidations) {
             return Outcome::Below;
         }
@@ -161,7 +173,10 @@ impl Evictor {
         }
         let threshold_ms = engine.config.hot.latency_monitor_threshold.load(Relaxed);
         let start = (threshold_ms > 0).then(crate::clock::instant);
-        let outcome = self.evict_while_over(turn, invalidations);
+        let outcome = self.evict_while_over(turn, most, invalidations);
+        if outcome == Outcome::Unfinished && turn.from.is_some() {
+            self.left_over = Some(self.excess(engine, 0, invalidations).max(0));
+        }
         match outcome {
             Outcome::Below => shared.note_below(engine.mono_us()),
             Outcome::Unfinished | Outcome::Nothing => shared.note_exceeded(engine.mono_us()),
@@ -175,14 +190,16 @@ impl Evictor {
         outcome
     }
 
-    fn evict_while_over(&mut self, turn: &Turn<'_>, invalidations: &mut Invalidations) -> Outcome {
+    /// Evicts until the limit is exceeded by `most` bytes at most.
+    fn evict_while_over(&mut self, turn: &Turn<'_>, most: i64, invalidations: &mut Invalidations) -> Outcome {
         let engine = turn.engine;
         let mut start = None;
         let (mut evicted, mut unlooked) = (0, 0);
         let mut excess = self.excess(engine, AHEAD_BYTES, invalidations);
         let outcome = loop {
+            let goal = excess - most;
             let gone =
-                self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, excess, invalidations));
+                self.policy(engine).map_or(0, |policy| self.evict_some(turn, policy, goal, invalidations));
             if turn.must_stop() {
                 break Outcome::Unfinished;
             }
@@ -192,8 +209,8 @@ impl Evictor {
             evicted += gone;
             unlooked += gone;
             excess = self.excess(engine, AHEAD_BYTES, invalidations);
-            if excess <= 0 {
-                break Outcome::Below;
+            if excess <= most {
+                break if most == 0 { Outcome::Below } else { Outcome::Unfinished };
             }
             // The clock is looked at for the first time after some evictions: mostly they are enough.
             if unlooked >= EVICTIONS_PER_LOOK {

@@ -148,8 +148,9 @@ pub(crate) fn forget_all(context: &mut Context<'_>) {
 }
 
 impl WorkerState {
-    /// Sends what the changes of a loop's iteration have for the listeners of prefixes.
+    /// Sends what the changes of a loop's iteration have for the listeners of prefixes. In the next one keys may be evicted for a while again.
     pub(crate) fn finish_round(&mut self, engine: &Engine) {
+        self.evictor.end_round();
         self.invalidations.send_broadcasts(engine.receivers(), Some(self.index));
     }
 }
