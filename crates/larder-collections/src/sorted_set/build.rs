@@ -58,14 +58,21 @@ impl<H: KeyHash> SortedSet<H> {
     }
 }
 
-/// Whether a member is there twice. Few hashes are the same where members are not.
+/// Whether a member is there twice. Hashes are keyed: few are the same where members are not, and few have the same last bits.
 fn has_twins(entries: &[(u64, &[u8], u64)]) -> bool {
-    let mut hashes: Vec<u64> = entries.iter().map(|&(_, _, hash)| hash).collect();
-    hashes.sort_unstable();
-    if hashes.windows(2).all(|pair| pair[0] != pair[1]) {
-        return false;
+    // Numbers of entries, from 1 on, at places that their hashes say, or after these.
+    let mut places = vec![0_u32; 2 * entries.len().next_power_of_two()];
+    let last = places.len() - 1;
+    for (at, &(_, member, hash)) in entries.iter().enumerate() {
+        let mut place = hash as usize & last;
+        while let Some(other) = (places[place] as usize).checked_sub(1) {
+            let (_, member_there, hash_there) = entries[other];
+            if hash_there == hash && member_there == member {
+                return true;
+            }
+            place = (place + 1) & last;
+        }
+        places[place] = at as u32 + 1;
     }
-    let mut members: Vec<(u64, &[u8])> = entries.iter().map(|&(_, member, hash)| (hash, member)).collect();
-    members.sort_unstable();
-    members.windows(2).any(|pair| pair[0] == pair[1])
+    false
 }

@@ -98,20 +98,33 @@ impl Draft {
         assert!(range.len() <= LEN_MAX, "I4");
         let form = self.form_of(range.clone());
         let mut leaf = Leaf(Buffer::of(&[], form.end()));
-        let body = leaf.0.make_mut();
+        let body = &mut leaf.0.make_mut()[..form.end()];
         form.write(body);
         body[HEADER..form.deltas_at()].copy_from_slice(&self.tags[range.clone()]);
+        // Whole words are written, of which what comes next covers what is too much: all deltas, all lengths, the prefix, the members.
+        for (i, j) in range.clone().enumerate() {
+            let delta = form.delta_of(self.keys[j]).expect("the form fits all keys");
+            put_word(body, form.deltas_at() + i * form.sw, delta, form.sw);
+        }
+        let first = range.start;
+        if form.lw > 0 {
+            for (i, j) in range.clone().enumerate() {
+                let len = self.ends[j] - self.start(j) - form.prefix_len;
+                put_word(body, form.lengths_at() + i * form.lw, len as u64, form.lw);
+            }
+        }
         if form.n > 0 {
-            let first = self.member(range.start);
-            body[form.prefix_at()..form.heap_at()].copy_from_slice(&first[..form.prefix_len]);
+            body[form.prefix_at()..form.heap_at()].copy_from_slice(&self.member(first)[..form.prefix_len]);
         }
         let mut at = form.heap_at();
-        for (i, j) in range.enumerate() {
-            form.write_delta(body, i, form.delta_of(self.keys[j]).expect("the form fits all keys"));
-            let suffix = &self.member(j)[form.prefix_len..];
-            form.write_len(body, i, suffix.len());
-            body[at..at + suffix.len()].copy_from_slice(suffix);
-            at += suffix.len();
+        for j in range {
+            let from = self.start(j) + form.prefix_len;
+            let len = self.ends[j] - from;
+            match (body.get_mut(at..at + 16), self.bytes.get(from..from + 16)) {
+                (Some(to), Some(suffix)) if len <= 16 => to.copy_from_slice(suffix),
+                _ => body[at..at + len].copy_from_slice(&self.bytes[from..from + len]),
+            }
+            at += len;
         }
         leaf
     }
@@ -161,6 +174,16 @@ impl Draft {
             }
         }
         len
+    }
+}
+
+/// Writes the low bytes of a value, and others after them where there is room.
+#[inline]
+fn put_word(body: &mut [u8], at: usize, value: u64, width: usize) {
+    let bytes = value.to_le_bytes();
+    match body.get_mut(at..at + 8) {
+        Some(to) => to.copy_from_slice(&bytes),
+        None => body[at..at + width].copy_from_slice(&bytes[..width]),
     }
 }
 
