@@ -28,6 +28,8 @@
 
 mod arguments;
 mod bit;
+#[allow(unsafe_code, reason = "the interface of Lua in C")]
+pub mod elements;
 mod errors;
 #[allow(unsafe_code, reason = "the interface of Lua in C")]
 pub mod gateway;

@@ -45,7 +45,8 @@ impl Context<'_> {
         match outcome {
             Some(Ok(result)) => Ok(Some(result)),
             Some(Err((value, plan, change))) => {
-                let change = |value: &mut T, args: Args<'_>, reply: &mut Reply<'_>| change(value, plan, args, reply);
+                let change =
+                    |value: &mut T, args: Args<'_>, reply: &mut Reply<'_>| change(value, plan, args, reply);
                 self.change_apart(key, args, Some(value), |_| T::default(), change).map(Some)
             }
             None => Ok(None),
@@ -59,8 +60,11 @@ impl Context<'_> {
         args: Args<'_>,
         change: impl FnOnce(&mut T, Args<'_>) -> R + Send + 'static,
     ) -> CommandResult<Option<R>> {
-        let Some(value) = self.with_value(key, |value: &mut T, _| Ok(value.clone()))? else { return Ok(None) };
-        self.change_apart(key, args, Some(value), |_| T::default(), |value, args, _| change(value, args)).map(Some)
+        let Some(value) = self.with_value(key, |value: &mut T, _| Ok(value.clone()))? else {
+            return Ok(None);
+        };
+        self.change_apart(key, args, Some(value), |_| T::default(), |value, args, _| change(value, args))
+            .map(Some)
     }
 
     /// The same for a value that `new` makes where there is none; one that is empty is not kept.

@@ -1,6 +1,7 @@
 //! Lua values as replies, and as arguments. The other way is [`larder_lua::gateway`]'s.
 
 use crate::text::number::ScoreText;
+use larder_lua::elements::{Plain, plain_elements};
 use larder_resp::Reply;
 use mlua::{Lua, LuaString, Result, Table, Value};
 
@@ -49,6 +50,7 @@ impl Fields {
 
 /// Writes what a script returned. `resp3`: the script has asked for RESP3.
 pub(super) struct Writer<'a> {
+    pub lua: &'a Lua,
     pub fields: &'a Fields,
     pub resp3: bool,
     /// Counts an error.
@@ -124,7 +126,17 @@ impl Writer<'_> {
         let len = if slots < GUESSED_SLOTS { table.raw_len() } else { elements(table)? };
         reply.array(len);
         let first = reply.mark();
-        for at in 0..len {
+        let have_room = slots + ARRAY_SLOTS <= SLOTS_MAX;
+        let (mut at, mut are_plain) = (0, have_room);
+        while at < len {
+            // Those that need no handle are written together, as long as they come.
+            if std::mem::take(&mut are_plain) {
+                at += plain_elements(self.lua, table, at + 1..len + 1, |element| match element {
+                    Plain::Text(text) => reply.bulk(text),
+                    Plain::Number(n) => reply.int(truncated(n)),
+                })?;
+                continue;
+            }
             match table.raw_get(at as i64 + 1)? {
                 Value::Nil => {
                     let written = reply.written_since(first).to_vec();
@@ -133,8 +145,13 @@ impl Writer<'_> {
                     reply.raw(&written);
                     break;
                 }
-                value => self.write(&value, reply, slots + ARRAY_SLOTS)?,
+                value => {
+                    are_plain =
+                        have_room && matches!(value, Value::String(_) | Value::Integer(_) | Value::Number(_));
+                    self.write(&value, reply, slots + ARRAY_SLOTS)?;
+                }
             }
+            at += 1;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What becomes of the result of a script: a reply, or an error.
 
 use super::convert::{Fields, Writer};
+use super::interpreter::Interpreter;
 use super::program::Program;
 use crate::acl;
 use crate::context::Context;
@@ -11,7 +12,7 @@ use mlua::{Result, Table, Value};
 /// Writes the result, or returns the error.
 pub(super) fn finish(
     context: &mut Context<'_>,
-    fields: &Fields,
+    Interpreter { lua, fields, .. }: &Interpreter,
     program: &Program,
     outcome: Result<(bool, Value)>,
     resp3: bool,
@@ -33,7 +34,7 @@ pub(super) fn finish(
             }
             let (engine, worker) = (context.engine, &*context.worker);
             let count = |text: &[u8]| dispatch::count_error(engine, worker, text);
-            let writer = Writer { fields, resp3, count: &count };
+            let writer = Writer { lua, fields, resp3, count: &count };
             writer.write(&value, &mut context.reply, 0).map_err(|error| internal(&error))
         }
     }

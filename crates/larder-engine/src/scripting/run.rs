@@ -93,12 +93,15 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     let killed = run.killed.then(|| run.killed_error());
     let resp3 = run.protocol == Protocol::Resp3;
     run.settle();
-    first_times.note(usual, run.started.elapsed());
+    match &invocation.program {
+        Program::Script(_) => first_times.note(usual, run.started.elapsed()),
+        Program::Function(..) => usual.note(run.started.elapsed()),
+    }
     outer.come_back(context);
     resume_panic();
     match killed {
         Some(error) => Err(error),
-        None => finish(context, &interpreter.fields, &invocation.program, outcome, resp3),
+        None => finish(context, &interpreter, &invocation.program, outcome, resp3),
     }
 }
 

@@ -95,9 +95,10 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
 
 fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
     let (options, plan) = (context.worker.list_options, |list: &List| (count.min(list.len()), ()));
-    let popped = context.change_long(key, Args::new(&[], &[]), plan, move |list: &mut List, (), _, reply| {
-        blocking::pop_all(list, &options, end, count, reply)
-    })?;
+    let popped =
+        context.change_long(key, Args::new(&[], &[]), plan, move |list: &mut List, (), _, reply| {
+            blocking::pop_all(list, &options, end, count, reply)
+        })?;
     match popped {
         Some(0) => {}
         Some(count) => blocking::note_popped(context, key, end, count as usize),

@@ -32,7 +32,8 @@ pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
-    let remove = |set: &mut Set, args: Args<'_>| args.from(2).iter().filter(|member| set.remove(member)).count();
+    let remove =
+        |set: &mut Set, args: Args<'_>| args.from(2).iter().filter(|member| set.remove(member)).count();
     let removed = if context.makes_apart(args.len() as u64) {
         context.change_by_args(&key, args, remove)?
     } else {

@@ -79,21 +79,22 @@ fn pop_many(context: &mut Context<'_>, key: &Key<'_>, count: u64) -> CommandResu
     let mut rng = fork_rng(context);
     let mut taken = Taken::new(context);
     let plan = move |set: &Set| (count.min(set.len()), ());
-    let popped = context.change_long(key, Args::new(&[], &[]), plan, move |set: &mut Set, (), _, reply| {
-        let len = set.len();
-        if count < len {
-            reply.set(count as usize);
-            for _ in 0..count {
-                set.pop(&mut rng, |member| {
-                    taken.note(&member);
-                    write_element(reply, member);
-                });
+    let popped =
+        context.change_long(key, Args::new(&[], &[]), plan, move |set: &mut Set, (), _, reply| {
+            let len = set.len();
+            if count < len {
+                reply.set(count as usize);
+                for _ in 0..count {
+                    set.pop(&mut rng, |member| {
+                        taken.note(&member);
+                        write_element(reply, member);
+                    });
+                }
+            } else {
+                write_members(reply, set);
             }
-        } else {
-            write_members(reply, set);
-        }
-        (len, taken)
-    })?;
+            (len, taken)
+        })?;
     let Some((len, taken)) = popped else {
         context.reply.set(0);
         return Ok(());

@@ -132,7 +132,8 @@ pub(crate) fn add_all<'m>(
         Outcome::default()
     } else {
         let limits = limits(context);
-        context.with_value_or_new(key, |set: &mut SortedSet, _| put_all(set, scores, &member, options, limits))?
+        context
+            .with_value_or_new(key, |set: &mut SortedSet, _| put_all(set, scores, &member, options, limits))?
     };
     tell(context, key, options, &outcome)
 }

@@ -54,9 +54,8 @@ fn remove_found(
         let count = ranks.end - ranks.start;
         (count, (ranks.start, count))
     };
-    let removed = context.change_long(&key, args, plan, |set, (from, count), _, _| {
-        set.remove_ranks(from, count, |_, _| {})
-    })?;
+    let removed = context
+        .change_long(&key, args, plan, |set, (from, count), _, _| set.remove_ranks(from, count, |_, _| {}))?;
     tell(context, &key, removed)
 }
 

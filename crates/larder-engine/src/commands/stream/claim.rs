@@ -1,7 +1,8 @@
 //! XACK, XCLAIM and XAUTOCLAIM.
 
 use super::{
-    changed_quietly, count_lookup, no_group, with_looked_up, with_scratch, write_counted, write_entry, write_id, write_one,
+    changed_quietly, count_lookup, no_group, with_looked_up, with_scratch, write_counted, write_entry,
+    write_id, write_one,
 };
 use crate::context::Context;
 use crate::context::stream_effects::Effects;
@@ -241,12 +242,13 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         let group = stream.group(&args[2]);
         (group.map_or(0, |group| count.min(group.pending_len())), group.is_some())
     };
-    let done = context.change_long(&key, args, plan, move |stream: &mut Stream, has_group, args, reply| {
-        has_group.then(|| {
-            let claim = Claim::start(stream, &args[2], &args[3], options, effects);
-            claim_idle(claim, start, count, reply)
-        })
-    })?;
+    let done =
+        context.change_long(&key, args, plan, move |stream: &mut Stream, has_group, args, reply| {
+            has_group.then(|| {
+                let claim = Claim::start(stream, &args[2], &args[3], options, effects);
+                claim_idle(claim, start, count, reply)
+            })
+        })?;
     let (changes, effects) = done.flatten().ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
     effects.tell(context, &key);
@@ -255,12 +257,7 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
 
 /// Claims up to `count` idle entries from `start` on and writes where to go on, the entries, and those that are gone.
 /// Returns the number of changes, and what they were.
-fn claim_idle(
-    mut claim: Claim<'_>,
-    start: StreamId,
-    count: u64,
-    reply: &mut Reply<'_>,
-) -> (u64, Effects) {
+fn claim_idle(mut claim: Claim<'_>, start: StreamId, count: u64, reply: &mut Reply<'_>) -> (u64, Effects) {
     let (mut left, mut attempts) = (count, count.saturating_mul(ATTEMPTS_FACTOR));
     let (mut idle, mut gone, mut next) = (Vec::new(), Vec::new(), StreamId::ZERO);
     let group = claim.stream.group(claim.group).expect("the group exists");
