@@ -39,7 +39,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
         &["bits", "block", "buffer", "bytes", "cycles", "heap", "int_block", "leaf", "lzf", "segment"],
     ),
     ("larder-collections", &["raw"]),
-    ("larder-lua", &["gateway", "inspect", "scoped"]),
+    ("larder-lua", &["elements", "gateway", "inspect", "scoped"]),
     ("larder-persist", &["sync_range"]),
     ("larder-python", &["fork"]),
     ("larder-server", &["crash::fault", "memory", "sys::libc_calls", "sys::syslog", "sys::title"]),
