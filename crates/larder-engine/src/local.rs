@@ -86,6 +86,7 @@ impl LocalWorker {
         let (addr, laddr) = (addr.to_owned(), laddr.to_owned());
         let mut session = self.worker.connect(ConnInfo { id, addr, laddr, fd: -1, kind: ConnKind::Tcp });
         session.protocol = Protocol::Resp3;
+        session.has_own_thread = true;
         session
     }
 

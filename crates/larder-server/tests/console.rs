@@ -353,6 +353,21 @@ fn commands_answer_at_once_or_are_refused() {
     assert_eq!(login.line("GET large")["error"], "ERR The replies are too long for the console");
 }
 
+/// What the bus of a cluster answers comes whenever it does: these clients had to be lucky.
+#[test]
+fn commands_of_the_cluster_are_answered() {
+    let stage = Stage::new(&["--cluster-enabled", "yes", "--console-writable", "yes"]);
+    let login = stage.log_in("default", "");
+    for n in 0..500 {
+        let nodes = login.line("CLUSTER NODES");
+        assert!(nodes.as_str().is_some_and(|nodes| nodes.contains(" myself,master ")), "{n}: {nodes}");
+    }
+    assert_eq!(login.line("CLUSTER ADDSLOTSRANGE 0 16383"), json!("OK"));
+    assert!(
+        login.line("CLUSTER INFO").as_str().is_some_and(|info| info.contains("cluster_slots_assigned:16384"))
+    );
+}
+
 #[test]
 fn what_is_written_is_in_the_log() {
     for policy in ["always", "everysec"] {

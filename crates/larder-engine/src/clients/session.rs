@@ -332,6 +332,8 @@ pub struct Session {
     pub(crate) in_batch: bool,
     /// A command that would wait answers at once, as it does in a script.
     pub(crate) never_waits: bool,
+    /// The thread that executes its commands serves nobody else meanwhile: it waits itself for the bus of the cluster.
+    pub(crate) has_own_thread: bool,
     /// How its scripts are debugged.
     pub(crate) debugging: Mode,
     /// It is the source of slots that come to this node: what it sends is executed as the commands of a primary are.
@@ -374,6 +376,7 @@ impl Session {
             is_of_primary: false,
             in_batch: false,
             never_waits: false,
+            has_own_thread: false,
             debugging: Mode::Off,
         }
     }

@@ -1,7 +1,7 @@
 //! Subcommands that the thread of the bus answers.
 //!
-//! A client waits for the reply as for a key, and its thread serves others. A transaction cannot be interrupted: its thread waits itself,
-//! which it may only while it holds no shard, since the bus may need any. So these subcommands are refused in transactions that touch
+//! A client waits for the reply as for a key, and its thread serves others. A transaction cannot be interrupted, and the commands of clients
+//! without a socket have answers at once: the thread waits itself, which it may only while it holds no shard, since the bus may need any. So these subcommands are refused in transactions that touch
 //! keys, and in scripts.
 
 use super::needs_cluster;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// How long the thread that executes a primary's commands waits for the bus. The bus may wait for that thread.
 const PATIENCE_OF_REPLICA: Duration = Duration::from_millis(100);
-/// How long a transaction waits for the bus, which syncs a file and changes the role at most.
+/// How long a thread waits for the bus, which syncs a file and changes the role at most.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Hands a subcommand to the bus.
@@ -26,7 +26,7 @@ pub(super) fn ask(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if context.session.replays {
         return pass_on(context, args);
     }
-    if context.in_exec {
+    if context.in_exec || context.session.has_own_thread {
         return ask_and_wait(context, args);
     }
     blocking::wait(context, &[], BlockedOp::Cluster, 0);
@@ -41,7 +41,7 @@ fn send(context: &Context<'_>, args: Args<'_>, origin: Origin, asker: Asker) {
     context.engine.cluster.send(ForBus::Ask(request));
 }
 
-/// For a command of a transaction.
+/// For a command of a transaction, or of a client without a socket.
 fn ask_and_wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if context.in_script || !context.held.is_none() {
         let name = context.found.full_name().to_ascii_uppercase().replace('|', " ");
