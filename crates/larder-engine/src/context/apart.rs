@@ -53,13 +53,17 @@ impl Context<'_> {
         }
     }
 
-    /// The same for a command whose arguments are what makes it long, as [`makes_apart`](Self::makes_apart) has told; `None` if there is no such key.
+    /// As [`with_value`](Self::with_value), for a command that may have many arguments, which say what is to be changed; `None` if there is no such key. If
+    /// they are many, a clone is changed in the same way.
     pub(crate) fn change_by_args<T: Typed + Send + 'static, R: Send + 'static>(
         &mut self,
         key: &Key<'_>,
         args: Args<'_>,
         change: impl FnOnce(&mut T, Args<'_>) -> R + Send + 'static,
     ) -> CommandResult<Option<R>> {
+        if !self.makes_apart(args.len() as u64) {
+            return self.with_value(key, |value: &mut T, _| Ok(change(value, args)));
+        }
         let Some(value) = self.with_value(key, |value: &mut T, _| Ok(value.clone()))? else {
             return Ok(None);
         };
@@ -67,7 +71,8 @@ impl Context<'_> {
             .map(Some)
     }
 
-    /// The same for a value that `new` makes where there is none; one that is empty is not kept.
+    /// Changes a clone of a value, or one that `new` makes where there is none, by many arguments, as [`makes_apart`](Self::makes_apart) has told. One that is
+    /// empty is not kept.
     pub(crate) fn change_or_create_by_args<T: Typed + Send + 'static, R: Send + 'static>(
         &mut self,
         key: &Key<'_>,

@@ -254,10 +254,15 @@ pub(crate) fn pop_many_into(
     reply.bulk(key.bytes);
     let popped = context.with_list(key, |list, options, _| Ok(pop_all(list, options, end, count, reply)))?;
     note_popped(context, key, end, popped.unwrap_or(0) as usize);
-    if context.logs() {
-        context.propagate_instead(&[pop_name(end), key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
-    }
+    log_popped(context, pop_name(end), key, count);
     Ok(())
+}
+
+/// Notes the command that pops up to this many elements of a key, whatever command has popped them.
+fn log_popped(context: &mut Context<'_>, name: &[u8], key: &Key<'_>, count: u64) {
+    if context.logs() {
+        context.propagate_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
+    }
 }
 
 /// Tells everybody that elements were popped from a list, which counts as `changes`.
@@ -384,12 +389,13 @@ pub(crate) fn note_popped_scores(
     popped: usize,
 ) {
     context.modified_by(key, popped);
-    context.notify(class::SORTED_SET, if extreme == Extreme::Min { "zpopmin" } else { "zpopmax" }, key);
+    let (event, name): (_, &[u8]) = match extreme {
+        Extreme::Min => ("zpopmin", b"ZPOPMIN"),
+        Extreme::Max => ("zpopmax", b"ZPOPMAX"),
+    };
+    context.notify(class::SORTED_SET, event, key);
     context.notify_emptied(key);
-    if context.logs() {
-        let name: &[u8] = if extreme == Extreme::Min { b"ZPOPMIN" } else { b"ZPOPMAX" };
-        context.propagate_instead(&[name, key.bytes, itoa::Buffer::new().format(count).as_bytes()]);
-    }
+    log_popped(context, name, key, count);
 }
 
 /// Moves one element from a list that exists to another, which is created if need be, and writes it.

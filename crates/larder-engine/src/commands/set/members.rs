@@ -34,11 +34,7 @@ pub(super) fn srem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = context.key(args.at(1));
     let remove =
         |set: &mut Set, args: Args<'_>| args.from(2).iter().filter(|member| set.remove(member)).count();
-    let removed = if context.makes_apart(args.len() as u64) {
-        context.change_by_args(&key, args, remove)?
-    } else {
-        context.with_value(&key, |set: &mut Set, _| Ok(remove(set, args)))?
-    };
+    let removed = context.change_by_args(&key, args, remove)?;
     let removed = removed.unwrap_or(0);
     if removed > 0 {
         context.modified_by(&key, removed);

@@ -17,11 +17,7 @@ pub(super) fn zrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let remove = |set: &mut SortedSet, args: Args<'_>| {
         args.from(2).iter().filter(|member| set.remove(member).is_some()).count() as u64
     };
-    let removed = if context.makes_apart(args.len() as u64) {
-        context.change_by_args(&key, args, remove)?
-    } else {
-        context.with_value(&key, |set: &mut SortedSet, _| Ok(remove(set, args)))?
-    };
+    let removed = context.change_by_args(&key, args, remove)?;
     tell(context, &key, removed)
 }
 

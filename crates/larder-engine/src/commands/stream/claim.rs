@@ -236,20 +236,19 @@ pub(super) fn xautoclaim(context: &mut Context<'_>, args: Args<'_>) -> CommandRe
         }
         at += 1;
     }
-    let (effects, is_there) = (Effects::new(context), context.peek_kind(&key).is_some());
-    count_lookup(context, &key, is_there);
+    let effects = Effects::new(context);
     let plan = |stream: &Stream| {
         let group = stream.group(&args[2]);
         (group.map_or(0, |group| count.min(group.pending_len())), group.is_some())
     };
-    let done =
-        context.change_long(&key, args, plan, move |stream: &mut Stream, has_group, args, reply| {
-            has_group.then(|| {
-                let claim = Claim::start(stream, &args[2], &args[3], options, effects);
-                claim_idle(claim, start, count, reply)
-            })
-        })?;
-    let (changes, effects) = done.flatten().ok_or_else(|| no_group(args.at(1), args.at(2)))?;
+    let done = context.change_long(&key, args, plan, move |stream: &mut Stream, has_group, args, reply| {
+        has_group.then(|| {
+            let claim = Claim::start(stream, &args[2], &args[3], options, effects);
+            claim_idle(claim, start, count, reply)
+        })
+    });
+    count_lookup(context, &key, !matches!(done, Ok(None)));
+    let (changes, effects) = done?.flatten().ok_or_else(|| no_group(args.at(1), args.at(2)))?;
     changed_quietly(context, changes);
     effects.tell(context, &key);
     Ok(())
