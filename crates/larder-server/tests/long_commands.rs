@@ -453,7 +453,7 @@ fn what_is_taken_out_meanwhile_is_taken_out_once() {
 }
 
 /// Consumers of a group read and claim many entries at once while others acknowledge, and while entries come: each is delivered once, and
-/// none is pending that was acknowledged. Who watches a stream is not told of what happens to its groups: this is seen nevertheless.
+/// none is pending that was acknowledged.
 #[test]
 fn groups_are_read_beside_acknowledgements() {
     for threads in ["1", "3"] {
@@ -504,6 +504,35 @@ fn groups_are_read_beside_acknowledgements() {
         let digest = client.ask("DEBUG DIGEST").text();
         client.ask("DEBUG LOADAOF");
         assert_eq!(client.ask("DEBUG DIGEST").text(), digest, "{threads}");
+    }
+}
+
+/// Nothing but the groups of the stream is changed meanwhile, of which those who watch it are not told.
+#[test]
+fn entries_that_are_acknowledged_beside_a_claim_stay_so() {
+    for threads in ["1", "3"] {
+        let server = Server::larder(&["--threads", threads]);
+        let mut client = server.client();
+        fill(&mut client);
+        client.ask("XREADGROUP GROUP late one STREAMS stream >");
+        let stop = AtomicBool::new(false);
+        let acknowledged = std::thread::scope(|scope| {
+            let acknowledger = scope.spawn(|| {
+                let (mut other, mut n) = (server.client(), 0);
+                while !stop.load(Relaxed) && n < MANY as i64 / 2 {
+                    n += 1;
+                    assert_eq!(other.ask(&format!("XACK stream late {n}-1")).int(), 1, "{threads}");
+                }
+                n
+            });
+            for consumer in ["two", "one", "two", "one"] {
+                client.ask(&format!("XAUTOCLAIM stream late {consumer} 0 0 COUNT 15000 JUSTID"));
+            }
+            stop.store(true, Relaxed);
+            acknowledger.join().expect("the acknowledger ends")
+        });
+        let pending = client.ask("XPENDING stream late").items()[0].int();
+        assert_eq!(pending, MANY as i64 / 2 - acknowledged, "{threads}");
     }
 }
 
