@@ -107,6 +107,7 @@ impl Worker {
             admitted: None,
             puts_aside: false,
             long: LongState::default(),
+            script_keys: Vec::new(),
             effects: Effects::default(),
             flushed: false,
             returned_errors: Cell::new(false),

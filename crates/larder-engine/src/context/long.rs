@@ -8,7 +8,7 @@
 //! values to store it, it makes from clones while no shard is held ([`Flow::Apart`]). Then the command is executed once more: if the keys
 //! have not changed meanwhile, what was made is put in its place; if they have, it is made again, while they are held.
 //!
-//! A command of a transaction or a script is executed where it is.
+//! A command of a transaction or a script is executed where it is. If the script lends its shards (`lending.rs`), they are let go meanwhile all the same.
 
 use super::postponed::{Place, Product, Wanted};
 use super::{Context, Typed};
@@ -55,6 +55,9 @@ impl Moment {
 impl<'a> Context<'a> {
     /// Whether commands that take long are given away here, or are executed in a way of their own.
     pub(super) fn place(&self) -> Place {
+        if self.may_lend() {
+            return Place::Lending;
+        }
         let is_bound = self.in_exec || self.in_script || self.session.is_bound();
         if is_bound { Place::Only } else { self.worker.long.place }
     }
@@ -76,6 +79,9 @@ impl<'a> Context<'a> {
             Place::Only => {}
             Place::Serving => self.give_away()?,
             Place::Long => self.let_go(),
+            // What a client has read is noted under the lock.
+            Place::Lending if self.session.tracking.is_some() => {}
+            Place::Lending => self.lend(),
         }
         Ok(())
     }
@@ -97,7 +103,7 @@ impl<'a> Context<'a> {
     }
 
     #[cold]
-    fn give_away(&mut self) -> CommandResult {
+    pub(super) fn give_away<R>(&mut self) -> CommandResult<R> {
         self.flow = Flow::Long;
         Err(CommandError::Postponed)
     }
@@ -155,7 +161,7 @@ impl<'a> Context<'a> {
                 return Ok::<_, CommandError>(None);
             };
             let value = entry.value();
-            if place != Place::Only
+            if matches!(place, Place::Serving | Place::Long)
                 && let Some(bytes) = string_apart(&value).filter(|bytes| bytes.len() > BYTES_MOMENT)
             {
                 return Ok(Some(bytes.clone()));
@@ -183,8 +189,10 @@ impl<'a> Context<'a> {
 
     /// Frees something that is large before the command is answered: when the shards have been let go, if this thread can.
     pub(crate) fn free_at_last(&mut self, spent: impl Send + 'static) {
-        if self.place() == Place::Long {
-            self.worker.long.spent = Some(Box::new(spent));
+        match self.place() {
+            Place::Long => self.worker.long.spent = Some(Box::new(spent)),
+            Place::Lending => self.lend_meanwhile(|| drop(spent)),
+            Place::Only | Place::Serving => {}
         }
     }
 
@@ -240,6 +248,7 @@ impl<'a> Context<'a> {
                 self.flow = Flow::Apart;
                 return Err(CommandError::Postponed);
             }
+            Place::Lending if elements > MOMENT => return Ok(self.lend_meanwhile(|| make(args))),
             _ => {}
         }
         Ok(make(args))

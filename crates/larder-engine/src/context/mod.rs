@@ -8,6 +8,7 @@ pub(crate) mod deadlines;
 mod effects;
 pub(crate) mod flow;
 mod hash;
+pub(crate) mod lending;
 mod long;
 mod notify;
 pub(crate) mod postponed;
@@ -29,7 +30,7 @@ use crate::command::lookup_cache::Recent;
 use crate::command::spec::Found;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
-use crate::context::postponed::LongState;
+use crate::context::postponed::{LongState, Place};
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
@@ -45,7 +46,7 @@ use crate::keyspace::field_expiry::earliest_field_expiry;
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::kind::Kind;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::{Busy, Held, ScriptTurn};
+use crate::keyspace::locks::{Busy, Held, Lends, ScriptTurn, ShardGuard, Shards};
 use crate::keyspace::shard::{ShardData, Table};
 use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
@@ -103,6 +104,8 @@ pub(crate) struct WorkerState {
     pub puts_aside: bool,
     /// What it does with commands that take long.
     pub long: LongState,
+    /// The hashes of the keys that a script has used before it lends its shards.
+    pub script_keys: Vec<u64>,
     /// What the command has done, for the log.
     pub effects: Effects,
     /// FLUSHALL was among what ran: the host is told when no shard is held.
@@ -149,6 +152,8 @@ pub struct Context<'a> {
     /// The database worked on; the selected one, unless a command says otherwise for a moment.
     pub(crate) db: usize,
     pub(crate) held: Held<'a>,
+    /// Whether the script that runs lends its shards.
+    pub(crate) lends: Lends<'a>,
     /// The turn of a command that runs scripts. It is given up after the shards.
     pub(crate) turn: Option<ScriptTurn<'a>>,
     pub(crate) reply: Reply<'a>,
@@ -226,9 +231,9 @@ impl<'a> Context<'a> {
         self.held.shard_of(key)
     }
 
-    /// Whether the shard of a key is held.
+    /// Whether the shard of a key is held, and the key not reserved.
     pub(crate) fn holds(&mut self, key: &Key<'_>) -> bool {
-        self.held.shard_mut(key.shard()).is_some()
+        self.held.shard_mut(key.shard()).is_some_and(|data| !data.reserved.has(key.hash))
     }
 
     /// The table of a key in the selected database.
@@ -585,17 +590,35 @@ impl<'a> Context<'a> {
         Ok(done)
     }
 
-    /// Calls `f` with a shard: the one held, or locked for the call. The error is that a script keeps it for too long.
+    /// Calls `f` with a shard: the one held, or locked for the call. A command that others wait for is given away if somebody keeps the shard for longer
+    /// than a moment: it has changed nothing yet. The error is that, or that a script keeps it for too long.
     pub(crate) fn with_shard<R>(
         &mut self,
         at: usize,
+        f: impl FnOnce(&mut ShardData) -> R,
+    ) -> CommandResult<R> {
+        self.with_shard_by(at, Shards::lock_soon, Shards::try_lock_one, f)
+    }
+
+    fn with_shard_by<R>(
+        &mut self,
+        at: usize,
+        soon: impl FnOnce(&'a Shards, usize) -> Option<ShardGuard<'a>>,
+        wait: impl FnOnce(&'a Shards, usize) -> Result<ShardGuard<'a>, Busy>,
         f: impl FnOnce(&mut ShardData) -> R,
     ) -> CommandResult<R> {
         if let Some(data) = self.held.shard_mut(at) {
             return Ok(f(data));
         }
         assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
-        match self.engine.shards.try_lock_one(at) {
+        let shards = &self.engine.shards;
+        if self.place() == Place::Serving {
+            return match soon(shards, at) {
+                Some(mut data) => Ok(f(&mut data)),
+                None => self.give_away(),
+            };
+        }
+        match wait(shards, at) {
             Ok(mut data) => Ok(f(&mut data)),
             Err(Busy) => Err(self.busy_error()),
         }
@@ -619,6 +642,12 @@ impl<'a> Context<'a> {
     /// Calls `f` with one shard after the other, each held or locked for the call.
     pub(crate) fn each_shard(&mut self, mut f: impl FnMut(&mut ShardData)) -> CommandResult {
         (0..SHARDS).try_for_each(|at| self.with_shard(at, &mut f))
+    }
+
+    /// The same for figures of all keys and their clients, which are about no single moment: also of shards that a script lends.
+    pub(crate) fn each_lent_shard(&mut self, mut f: impl FnMut(&mut ShardData)) -> CommandResult {
+        let (soon, wait) = (Shards::lock_lent_soon, Shards::try_lock_lent);
+        (0..SHARDS).try_for_each(|at| self.with_shard_by(at, soon, wait, &mut f))
     }
 
     /// A shard of a command that holds all of them.

@@ -15,6 +15,8 @@ pub(crate) enum Place {
     Serving,
     /// It is the one to which such commands are given.
     Long,
+    /// It executes it for a script, which may lend its shards.
+    Lending,
 }
 
 /// What a thread remembers of a command that takes long, from one execution to the next.

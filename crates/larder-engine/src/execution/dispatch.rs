@@ -24,7 +24,7 @@ use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::Unlocked;
+use crate::keyspace::locks::{Lends, Unlocked};
 use crate::scripts::declared::flags_of;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
@@ -459,6 +459,7 @@ fn run(
             worker,
             session,
             held,
+            lends: Lends::Never,
             turn,
             found,
             hashed: key,

@@ -8,12 +8,35 @@ use crate::engine::Engine;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::{COMMAND_MAX, KnownHashes};
 use crate::keyspace::locks::{Held, ScriptTurn, Unlocked};
+use crate::keyspace::shard::ShardData;
 use larder_resp::Args;
 
 /// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
 /// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so; else the hashes
 /// of the keys are noted in `several`. `puts_aside`: the command can be tried again, so nobody need wait for a shard for long.
+#[inline]
 pub(super) fn acquire<'e>(
+    engine: &'e Engine,
+    who: (&Session, bool),
+    found: Found,
+    (key, several): (Option<&Key<'_>>, &mut KnownHashes),
+    args: Args<'_>,
+) -> Result<Held<'e>, Unlocked> {
+    loop {
+        let held = acquire_shards(engine, who, found, (key, several), args)?;
+        if !held.any(ShardData::needs_care) {
+            return Ok(held);
+        }
+        if let Some(held) = with_care(engine, who, found, key, args, held)? {
+            return Ok(held);
+        }
+        several.forget();
+    }
+}
+
+/// Locks the shards, whatever the state of their keys.
+#[inline]
+fn acquire_shards<'e>(
     engine: &'e Engine,
     (session, puts_aside): (&Session, bool),
     found: Found,
@@ -21,24 +44,65 @@ pub(super) fn acquire<'e>(
     args: Args<'_>,
 ) -> Result<Held<'e>, Unlocked> {
     let (shards, command) = (&engine.shards, found.command);
-    let held = match command.scope {
-        Scope::None | Scope::Walk => return Ok(Held::None),
-        Scope::All => return shards.lock_all_or_later(puts_aside),
-        Scope::Sort if sorts_by_other_keys(args) => return shards.lock_all_or_later(puts_aside),
+    match command.scope {
+        Scope::None | Scope::Walk => Ok(Held::None),
+        Scope::All => shards.lock_all_or_later(puts_aside),
+        Scope::Sort if sorts_by_other_keys(args) => shards.lock_all_or_later(puts_aside),
         Scope::Keys | Scope::Script | Scope::Sort => match key {
-            Some(key) => Held::One(key.shard(), shards.lock_one_or_later(key.shard(), puts_aside)?),
-            None => acquire_several(engine, command, args, several, puts_aside)?,
+            Some(key) => Ok(Held::One(key.shard(), shards.lock_one_or_later(key.shard(), puts_aside)?)),
+            None => acquire_several(engine, command, args, several, puts_aside),
         },
-        Scope::Exec => acquire_queued(engine, session, puts_aside)?,
-    };
-    if held.any(|data| data.waiting.has_movers()) && !held.is_all() && !command.has(flags::READONLY) {
+        Scope::Exec => acquire_queued(engine, session, puts_aside),
+    }
+}
+
+/// Looks whether a key is reserved, and whether all shards are needed. `None`: the shards are to be locked once more.
+#[cold]
+fn with_care<'e>(
+    engine: &'e Engine,
+    (session, puts_aside): (&Session, bool),
+    found: Found,
+    key: Option<&Key<'_>>,
+    args: Args<'_>,
+    mut held: Held<'e>,
+) -> Result<Option<Held<'e>>, Unlocked> {
+    let mut is_reserved = false;
+    match key {
+        Some(key) => is_reserved = held.reserves(key),
+        None => {
+            let look = |name: &[u8]| is_reserved |= held.reserves(&engine.key(name));
+            match found.command.scope {
+                Scope::Exec => each_queued_key(session, look),
+                _ => keys::each(found.command, args, look),
+            }
+        }
+    }
+    if is_reserved {
+        drop(held);
+        return engine.shards.wait_for_reserved(puts_aside).map(|()| None);
+    }
+    let has_movers = held.any(|data| data.waiting.has_movers());
+    if has_movers && !held.is_all() && !found.command.has(flags::READONLY) {
         drop(held);
         return match session.in_batch {
-            true => Ok(shards.try_lock_all_in_batch()?),
-            false => shards.lock_all_or_later(puts_aside),
+            true => Ok(Some(engine.shards.try_lock_all_in_batch()?)),
+            false => engine.shards.lock_all_or_later(puts_aside).map(Some),
         };
     }
-    Ok(held)
+    Ok(Some(held))
+}
+
+/// Calls `each` with every key of the queued commands, and with those that are watched.
+fn each_queued_key(session: &Session, mut each: impl FnMut(&[u8])) {
+    session.watched.iter().for_each(|watched| each(&watched.key));
+    let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
+    for (found, args) in queued {
+        let args = args.as_args();
+        match found.single_key {
+            Some(at) => each(&args[usize::from(at)]),
+            None => keys::each(found.command, args, &mut each),
+        }
+    }
 }
 
 /// Locks the shards of the keys of a command of several. Apart, as what locks one shard is to stay small.
@@ -82,15 +146,8 @@ fn acquire_queued<'e>(engine: &'e Engine, session: &Session, puts_aside: bool) -
     if queued.iter().any(|(found, args)| needs_all(found.command, args.as_args())) {
         return engine.shards.lock_all_or_later(puts_aside);
     }
-    let mut wanted: Vec<usize> = session.watched.iter().map(|w| engine.key(&w.key).shard()).collect();
-    wanted.reserve(queued.len());
-    for (found, args) in queued {
-        let args = args.as_args();
-        match found.single_key {
-            Some(at) => wanted.push(engine.key(&args[usize::from(at)]).shard()),
-            None => keys::each(found.command, args, |name| wanted.push(engine.key(name).shard())),
-        }
-    }
+    let mut wanted = Vec::with_capacity(session.watched.len() + queued.len());
+    each_queued_key(session, |name| wanted.push(engine.key(name).shard()));
     engine.shards.lock_many_or_later(wanted, puts_aside)
 }
 

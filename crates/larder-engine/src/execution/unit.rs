@@ -15,7 +15,7 @@ use crate::execution::command_log::Executed;
 use crate::execution::{blocking, dispatch, monitor};
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::{Busy, Held, Shards};
+use crate::keyspace::locks::{Busy, Held, Lends, Shards};
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -60,6 +60,7 @@ pub(crate) fn execute<'a>(
         engine,
         db: session.db,
         held,
+        lends: Lends::Never,
         turn: None,
         reply: Reply::new(out, session.protocol),
         found: first.found,

@@ -18,6 +18,9 @@
 //!   ([`Shards::begin_batch`]). Whoever locks all shards waits for that first, holding none, and keeps the
 //!   next batch from beginning: what they see and change is of one place in the stream. Within a batch nobody
 //!   takes the turn. A script that widens to all shards holds the turn and does not wait for a batch.
+//! - L7: a script that runs for a while *lends* its shards: between its commands it holds none, and only the keys that it has used are
+//!   reserved. Who locks shards for certain keys asks whether these are; for all others a shard with reserved keys is held. How:
+//!   `lending.rs`.
 //!
 //! There is no other way to a shard than the methods here. In debug builds every thread keeps a list of what it holds, and L1,
 //! L2 and L5 are checked.
@@ -27,10 +30,12 @@
 mod awaited;
 mod later;
 mod ledger;
+mod lending;
 
 pub(crate) use awaited::Unlocked;
 pub use ledger::assert_no_shard_is_held;
 pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
+pub(crate) use lending::Lends;
 
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::shard::ShardData;
@@ -62,6 +67,13 @@ struct Shard(Mutex<ShardData>);
 pub(crate) struct ShardGuard<'e> {
     data: MutexGuard<'e, ShardData>,
     _entry: Entry,
+}
+
+impl ShardGuard<'_> {
+    /// Lets go. One who waits gets it before this thread could lock it again.
+    fn hand_over(self) {
+        MutexGuard::unlock_fair(self.data);
+    }
 }
 
 impl Deref for ShardGuard<'_> {
@@ -159,6 +171,8 @@ pub(crate) struct Shards {
     busy: AtomicBool,
     /// Held by an applier for a batch, and by who has locked all shards.
     batch: Mutex<()>,
+    /// Held by a script that lends its shards.
+    lending: Mutex<()>,
     waits: Waits,
     awaited: awaited::Awaited,
 }
@@ -197,6 +211,7 @@ impl Default for Shards {
             widener: Mutex::new(()),
             busy: AtomicBool::new(false),
             batch: Mutex::new(()),
+            lending: Mutex::new(()),
             waits: Waits::default(),
             awaited: awaited::Awaited::default(),
         }
@@ -238,18 +253,29 @@ impl Shards {
     /// Locks a shard if it is free.
     #[inline]
     pub(crate) fn lock_now(&self, at: usize) -> Option<ShardGuard<'_>> {
+        self.lock_lent_now(at).filter(is_unlent)
+    }
+
+    /// The same also if the shard is lent: reserved keys may be looked at for what is no answer to anybody, and not changed.
+    #[inline]
+    pub(crate) fn lock_lent_now(&self, at: usize) -> Option<ShardGuard<'_>> {
         Some(note(at, self.list[at].0.try_lock()?))
     }
 
     /// Locks a shard if it becomes free within half a millisecond.
     pub(crate) fn lock_soon(&self, at: usize) -> Option<ShardGuard<'_>> {
+        self.lock_lent_soon(at).filter(is_unlent)
+    }
+
+    /// The same also if the shard is lent.
+    pub(crate) fn lock_lent_soon(&self, at: usize) -> Option<ShardGuard<'_>> {
         Some(note(at, self.list[at].0.try_lock_for(SOON)?))
     }
 
     /// Locks a shard, however long that takes.
-    pub(crate) fn lock_one(&self, at: usize, MayWait(()): &MayWait) -> ShardGuard<'_> {
+    pub(crate) fn lock_one(&self, at: usize, may_wait: &MayWait) -> ShardGuard<'_> {
         ledger::waits();
-        self.lock_at(at)
+        self.lock_unlent(at, may_wait)
     }
 
     /// Locks the shards in `wanted`, which need be neither sorted nor unique. The turn may not be the caller's own script's.
@@ -271,7 +297,23 @@ impl Shards {
     pub(crate) fn try_lock_one(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
         match self.lock_now(at) {
             Some(data) => Ok(data),
-            None => self.try_lock_first(at),
+            None => self.wait_for_unlent(at),
+        }
+    }
+
+    /// The same also if the shard is lent.
+    pub(crate) fn try_lock_lent(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
+        self.try_lock_first(at)
+    }
+
+    fn wait_for_unlent(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
+        loop {
+            let data = self.try_lock_first(at)?;
+            if is_unlent(&data) {
+                return Ok(data);
+            }
+            drop(data);
+            self.wait_for_lender()?;
         }
     }
 
@@ -281,7 +323,7 @@ impl Shards {
         match wanted[..] {
             [] => Ok(Held::None),
             [at] => Ok(Held::One(at, self.try_lock_one(at)?)),
-            _ => Ok(Held::many(self.try_lock_in_order(&wanted)?)),
+            _ => Ok(Held::many(self.try_lock_unlent(&wanted)?)),
         }
     }
 
@@ -289,12 +331,24 @@ impl Shards {
     pub(crate) fn try_lock_all(&self) -> Result<Held<'_>, Busy> {
         ledger::waits();
         let batch = Batch { _guard: self.wait_for(&self.batch)? };
-        Ok(Held::all(self.try_lock_in_order(&ALL)?, Some(batch)))
+        Ok(Held::all(self.try_lock_unlent(&ALL)?, Some(batch)))
     }
 
     /// The same within a batch.
     pub(crate) fn try_lock_all_in_batch(&self) -> Result<Held<'_>, Busy> {
-        Ok(Held::all(self.try_lock_in_order(&ALL)?, None))
+        Ok(Held::all(self.try_lock_unlent(&ALL)?, None))
+    }
+
+    /// Locks several shards, of which none is lent.
+    fn try_lock_unlent(&self, wanted: &[usize]) -> Result<Vec<Numbered<'_>>, Busy> {
+        loop {
+            let guards = self.try_lock_in_order(wanted)?;
+            if guards.iter().all(|(_, data)| is_unlent(data)) {
+                return Ok(guards);
+            }
+            drop(guards);
+            self.wait_for_lender()?;
+        }
     }
 
     /// Begins a batch. Until it is dropped nobody outside of it locks all shards.
@@ -370,7 +424,7 @@ impl Shards {
     }
 
     fn lock_at(&self, at: usize) -> ShardGuard<'_> {
-        match self.lock_now(at) {
+        match self.lock_lent_now(at) {
             Some(data) => data,
             None => note(at, self.waits.note(|| self.list[at].0.lock())),
         }
@@ -394,10 +448,10 @@ impl Shards {
         }
     }
 
-    /// Locks a shard while holding none.
+    /// Locks a shard while holding none, lent or not.
     fn try_lock_first(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
         ledger::waits();
-        if let Some(data) = self.lock_now(at) {
+        if let Some(data) = self.lock_lent_now(at) {
             return Ok(data);
         }
         let mutex = &self.list[at].0;
@@ -408,7 +462,7 @@ impl Shards {
     /// Locks a shard while holding lower ones; `None`: they must be let go.
     fn try_lock_next(&self, at: usize) -> Result<Option<ShardGuard<'_>>, Busy> {
         ledger::ascends(at);
-        if let Some(data) = self.lock_now(at) {
+        if let Some(data) = self.lock_lent_now(at) {
             return Ok(Some(data));
         }
         self.waits.note(|| {
@@ -444,6 +498,12 @@ impl Shards {
 
 fn note(at: usize, data: MutexGuard<'_, ShardData>) -> ShardGuard<'_> {
     ShardGuard { data, _entry: Entry::new(at) }
+}
+
+/// Whether no key of a shard is reserved.
+#[inline]
+fn is_unlent(data: &ShardGuard<'_>) -> bool {
+    data.reserved.is_empty()
 }
 
 fn in_order(mut wanted: Vec<usize>) -> Vec<usize> {
@@ -544,6 +604,20 @@ impl<'e> Held<'e> {
             Held::One(held, _) => *held == at,
             Held::Many { guards, .. } => place_of(guards, at).is_some(),
             Held::All { .. } => true,
+        }
+    }
+
+    /// Whether a key is reserved, whose shard is held.
+    pub(crate) fn reserves(&mut self, key: &Key<'_>) -> bool {
+        self.shard_mut(key.shard()).is_some_and(|data| data.reserved.has(key.hash))
+    }
+
+    /// Lets go of all shards. Those who wait get them before this thread could lock them again.
+    pub(crate) fn hand_over(self) {
+        match self {
+            Held::None => {}
+            Held::One(_, data) => data.hand_over(),
+            several => several.into_guards().into_iter().for_each(|(_, data)| data.hand_over()),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::keyspace::field_expiry::FieldExpiries;
 use crate::keyspace::hash::hash;
 use crate::keyspace::key::Key;
 use crate::keyspace::readers::ReadKeys;
+use crate::keyspace::reserved::Reserved;
 use crate::keyspace::waiting::WaitMap;
 use crate::keyspace::watch::{Presence, WatchMap};
 use larder_collections::key_table::KeyTable;
@@ -29,9 +30,17 @@ pub struct ShardData {
     pub(crate) read_keys: ReadKeys,
     pub(crate) waiting: WaitMap,
     pub(crate) field_expiry: FieldExpiries,
+    pub(crate) reserved: Reserved,
 }
 
 impl ShardData {
+    /// Whether a command on keys of this shard is to be looked at once more before it is executed: keys are reserved, or somebody waits to move elements
+    /// to other shards.
+    #[inline]
+    pub(crate) fn needs_care(&self) -> bool {
+        !self.reserved.is_empty() || self.waiting.has_movers()
+    }
+
     /// All keys of a database go, or those of another come into their place: before they do.
     pub(crate) fn touch_watched_db(&mut self, db: usize, replaced_by: Option<usize>, due_ms: u64) {
         if self.watched.is_empty() {

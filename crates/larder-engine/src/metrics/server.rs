@@ -83,7 +83,7 @@ impl Tables {
     fn of(engine: &Engine) -> Option<Tables> {
         let mut tables = Tables { databases: vec![(0, 0); engine.database_count()], bytes: 0 };
         for shard in 0..SHARDS {
-            let data = engine.shards.try_lock_one(shard).ok()?;
+            let data = engine.shards.try_lock_lent(shard).ok()?;
             for (table, (keys, expires)) in data.tables().iter().zip(&mut tables.databases) {
                 *keys += table.len();
                 *expires += table.expires_len();

@@ -7,17 +7,17 @@ use super::load;
 use super::outcome::{add_place, counted_as, finish, internal};
 use super::program::{Invocation, Program};
 use crate::acl;
-use crate::command::keys;
 use crate::command::spec::{Found, Scope, flags};
 use crate::context::Context;
 use crate::context::beside::Received;
+use crate::context::lending::HOLDS_FOR;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
 use crate::execution::memory::OUT_OF_MEMORY;
 use crate::execution::{admission, authorization, dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
-use crate::keyspace::locks::{Held, aside};
+use crate::keyspace::locks::aside;
 use crate::scripts::Script;
 use crate::scripts::header::ScriptFlags;
 use larder_lua::gateway::{Exchange, Refusal, resume_panic};
@@ -71,6 +71,9 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
         debugger.attach(&interpreter.lua, &interpreter.evaluate).map_err(|error| internal(&error))?;
     }
     let outer = Outer::leave(context);
+    if debugger.is_none() && !outer.in_exec && !context.session.is_bound() {
+        context.begin_lending(invocation.args.from(3).iter().take(invocation.key_count));
+    }
     let mut run = Run {
         interpreter: Rc::clone(&interpreter),
         debugger,
@@ -99,10 +102,12 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     }
     outer.come_back(context);
     resume_panic();
-    match killed {
+    let done = match killed {
         Some(error) => Err(error),
         None => finish(context, &interpreter, &invocation.program, outcome, resp3),
-    }
+    };
+    context.take_back();
+    done
 }
 
 /// Checks what a script says of itself. Whether it may only read.
@@ -250,7 +255,16 @@ impl Run<'_, '_> {
             dispatch::count_refusal(engine, self.context.worker, Some(found), &counted_as(&error));
             return Err(error);
         }
-        self.widen(found, args);
+        let needs_all = locking::needs_all(found.command, args);
+        self.context.lock_for_call(found, args, needs_all);
+        let done = self.execute_locked(found, args);
+        self.context.end_call();
+        done
+    }
+
+    /// The same for a command whose shards are held.
+    fn execute_locked(&mut self, found: Found, args: Args<'_>) -> CommandResult<usize> {
+        let engine = self.context.engine;
         if engine.cluster.is_on()
             && let Err(error) = self.check_slot(found, args)
         {
@@ -325,42 +339,13 @@ impl Run<'_, '_> {
         if *self.slot.get_or_insert(slot) == slot { Ok(()) } else { Err(redirection::CROSS_SLOT_CALL) }
     }
 
-    /// Locks what the command needs and the script does not hold yet.
-    fn widen(&mut self, found: Found, args: Args<'_>) {
-        let context = &mut *self.context;
-        if context.held.is_all() {
-            return;
-        }
-        let (shards, turn) = (&context.engine.shards, context.turn.as_ref());
-        let turn = turn.expect("whatever runs scripts has the turn");
-        let mut missing = Vec::new();
-        let needs_all = locking::needs_all(found.command, args);
-        if !needs_all {
-            keys::each(found.command, args, |key| {
-                let shard = context.engine.key(key).shard();
-                if !context.held.holds(shard) {
-                    missing.push(shard);
-                }
-            });
-            if missing.is_empty() {
-                return;
-            }
-        }
-        let mut held = std::mem::replace(&mut context.held, Held::None);
-        if !needs_all {
-            held = shards.widen_to(held, &missing, turn);
-        }
-        // Those who wait there to move elements elsewhere need the shards of elsewhere.
-        if needs_all || held.any(|data| data.waiting.has_movers()) {
-            held = shards.widen(held, turn);
-        }
-        context.held = held;
-    }
-
     /// Whether the script may go on. Looks after other clients, if they have waited for too long, and waits for something
     /// to do, at most this long.
     fn look_up(&mut self, patience: Duration) -> bool {
         let engine = self.context.engine;
+        if self.context.is_about_to_lend() && self.started.elapsed() > HOLDS_FOR {
+            self.context.lend();
+        }
         if !self.is_long && !engine.is_copy {
             let has_time = engine.busy_after().is_none_or(|limit| self.started.elapsed() < limit);
             if has_time && !engine.scripts.running.is_killed() {

@@ -58,7 +58,7 @@ impl Worker {
         for step in [Table::prefetch, Table::prefetch_entry] {
             for &(db, hash) in &known[..count] {
                 let shard = Key { bytes: b"", hash }.shard();
-                let data = self.engine.shards.lock_now(shard);
+                let data = self.engine.shards.lock_lent_now(shard);
                 if let Some(table) = data.as_ref().and_then(|data| data.table(db)) {
                     step(table, hash);
                 }
@@ -75,7 +75,7 @@ impl Worker {
             return;
         }
         let key = self.engine.key(first.at(1));
-        let data = self.engine.shards.lock_now(key.shard());
+        let data = self.engine.shards.lock_lent_now(key.shard());
         let table = data.as_ref().and_then(|data| data.table(db));
         let Some(ValueRef::Out(value)) =
             table.and_then(|table| table.get(key.hash, key.bytes)).map(|record| record.value())

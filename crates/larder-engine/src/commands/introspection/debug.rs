@@ -274,7 +274,7 @@ fn htstats(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let db = usize::try_from(db).ok().filter(|&db| db < context.engine.database_count());
     let db = db.ok_or(CommandError::Fixed("ERR Out of range database"))?;
     let mut total = TableStats::default();
-    context.each_shard(|data| {
+    context.each_lent_shard(|data| {
         if let Some(stats) = data.table(db).map(Table::stats) {
             total.merge(&stats);
         }

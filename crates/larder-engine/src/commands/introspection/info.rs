@@ -161,7 +161,7 @@ fn clients(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let paused = engine.pause.state(context.now_ms()).unwrap_or(("none", "none", 0));
     let links = engine.cluster.map().map_or(0, |map| 2 * (map.nodes.len() - 1));
     let (mut watched, mut waited) = (0, 0);
-    context.each_shard(|data| {
+    context.each_lent_shard(|data| {
         watched += data.watched.len();
         waited += data.waiting.len();
     })?;
@@ -354,7 +354,7 @@ fn write_loading(engine: &Engine, now_s: u64, text: &mut String) {
 
 fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
     let mut tracked = 0;
-    context.each_shard(|data| tracked += data.read_keys.items())?;
+    context.each_lent_shard(|data| tracked += data.read_keys.items())?;
     let engine = context.engine;
     let rates = &engine.rates;
     let (exceeded_ms, exceeded_now_ms) = engine.eviction.exceeded_ms(engine.mono_us());
@@ -555,7 +555,7 @@ fn keyspace(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         let (mut keys, mut expires, mut with_fields, mut sum_ms) = (0, 0, 0, 0_u128);
         let engine = context.engine;
         let mut shard = 0;
-        context.each_shard(|data| {
+        context.each_lent_shard(|data| {
             let at = shard;
             shard += 1;
             let Some(table) = data.table(db) else { return };

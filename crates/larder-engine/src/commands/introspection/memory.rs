@@ -69,7 +69,7 @@ impl Overview {
         let memory = engine.host.memory();
         engine.note_memory(memory.used);
         let mut databases: Vec<_> = (0..engine.database_count()).map(|db| (db, 0, 0)).collect();
-        context.each_shard(|data| {
+        context.each_lent_shard(|data| {
             for (table, (_, keys, expires)) in data.tables().iter().zip(&mut databases) {
                 *keys += table.len() as u64;
                 *expires += table.expires_len() as u64;

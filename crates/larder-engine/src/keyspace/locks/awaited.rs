@@ -16,9 +16,11 @@ pub(crate) enum Unlocked {
 pub(super) const TURN: usize = SHARDS;
 /// The end of an applier's batch.
 pub(super) const BATCH: usize = SHARDS + 1;
-const WORDS: usize = BATCH / 64 + 1;
+/// The end of a script that lends its shards.
+pub(super) const LENDING: usize = SHARDS + 2;
+const WORDS: usize = LENDING / 64 + 1;
 
-/// What commands were put aside for: a bit for each shard, and two more. Mostly read, so the words lie on a cache line of their own.
+/// What commands were put aside for: a bit for each shard, and three more. Mostly read, so the words lie on a cache line of their own.
 #[repr(align(128))]
 #[derive(Default)]
 pub(super) struct Awaited([AtomicU64; WORDS]);

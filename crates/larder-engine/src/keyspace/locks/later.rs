@@ -5,10 +5,12 @@
 //! thread looks whether what is awaited has been let go; if so, all workers try again what they have put aside. Threads that let go of a
 //! shard otherwise do not look, and one that looks may just miss somebody: so workers also try again by themselves every few ms.
 //!
-//! The turn of the scripts, and the end of an applier's batch, are awaited in the same way.
+//! The turn of the scripts, the end of an applier's batch, and that of a script that lends its shards, are awaited in the same way.
 
-use super::awaited::{BATCH, TURN, Unlocked};
-use super::{ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, ledger, note};
+use super::awaited::{BATCH, LENDING, TURN, Unlocked};
+use super::{
+    ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, is_unlent, ledger, note,
+};
 use parking_lot::{Mutex, MutexGuard};
 
 impl From<Busy> for Unlocked {
@@ -18,10 +20,11 @@ impl From<Busy> for Unlocked {
 }
 
 impl Shards {
-    /// Locks a shard; gives up when a script keeps it for long, and if the caller `puts_aside`, when anybody does.
+    /// Locks a shard for certain keys, of which the caller looks whether they are reserved; gives up when a script keeps it for long, and if the caller
+    /// `puts_aside`, when anybody does.
     #[inline]
     pub(crate) fn lock_one_or_later(&self, at: usize, puts_aside: bool) -> Result<ShardGuard<'_>, Unlocked> {
-        match self.lock_now(at) {
+        match self.lock_lent_now(at) {
             Some(data) => Ok(data),
             None if puts_aside => self.lock_shortly(at),
             None => Ok(self.try_lock_first(at)?),
@@ -51,14 +54,21 @@ impl Shards {
         }
     }
 
-    /// The same for all shards.
+    /// Locks all shards, of which none is lent; gives up in the same way.
     pub(crate) fn lock_all_or_later(&self, puts_aside: bool) -> Result<Held<'_>, Unlocked> {
         if !puts_aside {
             return Ok(self.try_lock_all()?);
         }
-        ledger::waits();
-        let batch = Batch { _guard: self.shortly(&self.batch, BATCH)? };
-        Ok(Held::all(self.lock_shortly_in_order(&ALL)?, Some(batch)))
+        loop {
+            ledger::waits();
+            let batch = Batch { _guard: self.shortly(&self.batch, BATCH)? };
+            let guards = self.lock_shortly_in_order(&ALL)?;
+            if guards.iter().all(|(_, data)| is_unlent(data)) {
+                return Ok(Held::all(guards, Some(batch)));
+            }
+            drop((guards, batch));
+            self.wait_for_reserved(puts_aside)?;
+        }
     }
 
     /// Takes the turn of the scripts; gives up as when a shard is locked.
@@ -77,6 +87,7 @@ impl Shards {
             && self.awaited.forget(|at| match at {
                 TURN => !self.turn.is_locked(),
                 BATCH => !self.batch.is_locked(),
+                LENDING => !self.lending.is_locked(),
                 at => !self.list[at].0.is_locked(),
             })
     }

@@ -1,0 +1,156 @@
+//! The shards of a script. At first it holds those of its keys, and locks further ones as it needs them. After a moment it lends them, so that it
+//! holds up only those who want keys that it declares or has used: how these are reserved is in `keyspace/locks/lending.rs`.
+//!
+//! From then on it holds shards while it executes a command, and lets them go also in the middle of one that reads or makes much, as
+//! commands by themselves do (`long.rs`): since the keys are reserved, nothing has to be looked at again afterwards. Before it ends it takes all of its
+//! shards back: what it has done is logged, and clients that wait for its keys are served, in one piece.
+//!
+//! A script lends nothing if it is part of a transaction or debugged, if it has called a command that needs all shards, or if it
+//! uses more than a million keys.
+
+use super::Context;
+use crate::command::keys;
+use crate::command::spec::Found;
+use crate::keyspace::hash::{hash, shard_of};
+use crate::keyspace::locks::{Held, Lends};
+use larder_resp::Args;
+use std::mem::replace;
+use std::time::Duration;
+
+/// How long a script holds its shards before it lends them.
+pub(crate) const HOLDS_FOR: Duration = Duration::from_millis(1);
+/// A script that uses more keys holds all shards: eight bytes and some more are needed for each.
+const KEYS_MAX: usize = 1 << 20;
+/// Keys that room is kept for.
+const KEYS_KEPT: usize = 4096;
+
+impl Context<'_> {
+    /// A script begins that declares these keys. It has the turn, and may lend its shards.
+    pub(crate) fn begin_lending<'k>(&mut self, declared: impl Iterator<Item = &'k [u8]>) {
+        self.worker.script_keys.clear();
+        self.worker.script_keys.extend(declared.map(hash));
+        self.lends = Lends::After(self.worker.clock.mono_ns() + HOLDS_FOR.as_nanos() as u64);
+    }
+
+    /// Whether the script that runs lends its shards, now or later.
+    pub(crate) fn may_lend(&self) -> bool {
+        !matches!(self.lends, Lends::Never)
+    }
+
+    /// Whether the script that runs will lend its shards when it has held them for long enough.
+    pub(crate) fn is_about_to_lend(&self) -> bool {
+        matches!(self.lends, Lends::After(_))
+    }
+
+    /// Locks the shards of a command that a script is about to call, as far as it does not hold them.
+    pub(crate) fn lock_for_call(&mut self, found: Found, args: Args<'_>, needs_all: bool) {
+        if needs_all {
+            return self.hold_all();
+        }
+        match &mut self.lends {
+            Lends::Never if self.held.is_all() => {}
+            Lends::Never => {
+                let mut missing = Vec::new();
+                each_hash(found, args, |hash| {
+                    if !self.held.holds(shard_of(hash)) {
+                        missing.push(shard_of(hash));
+                    }
+                });
+                self.hold(&missing);
+            }
+            Lends::After(_) => {
+                let (mut missing, noted) = (Vec::new(), &mut self.worker.script_keys);
+                each_hash(found, args, |hash| {
+                    if noted.last() != Some(&hash) {
+                        noted.push(hash);
+                    }
+                    if !self.held.holds(shard_of(hash)) {
+                        missing.push(shard_of(hash));
+                    }
+                });
+                self.hold(&missing);
+            }
+            Lends::Now(lending) if lending.len() < KEYS_MAX => {
+                let hashes = &mut self.worker.script_keys;
+                hashes.clear();
+                each_hash(found, args, |hash| hashes.push(hash));
+                self.held = lending.lock(hashes);
+            }
+            Lends::Now(_) => self.hold_all(),
+        }
+    }
+
+    /// Holds further shards from now on.
+    fn hold(&mut self, missing: &[usize]) {
+        if missing.is_empty() {
+            return;
+        }
+        let (shards, turn) = (&self.engine.shards, self.turn.as_ref().expect("a script has the turn"));
+        let mut held = shards.widen_to(replace(&mut self.held, Held::None), missing, turn);
+        // Those who wait there to move elements elsewhere need the shards of elsewhere.
+        if held.any(|data| data.waiting.has_movers()) {
+            held = shards.widen(held, turn);
+        }
+        self.held = held;
+    }
+
+    /// Holds all shards from now on.
+    fn hold_all(&mut self) {
+        let turn = self.turn.as_ref().expect("a script has the turn");
+        self.held = match replace(&mut self.lends, Lends::Never) {
+            Lends::Now(lending) => lending.take_back(true),
+            _ => self.engine.shards.widen(replace(&mut self.held, Held::None), turn),
+        };
+    }
+
+    /// A command that the script has called is over: if the script lends its shards they are let go, and it does if it has held them for long enough.
+    #[inline]
+    pub(crate) fn end_call(&mut self) {
+        match self.lends {
+            Lends::Never => {}
+            Lends::After(then_ns) if self.worker.clock.mono_ns() < then_ns => {}
+            _ => self.lend(),
+        }
+    }
+
+    /// Lets go of the shards of a script that may lend them.
+    pub(crate) fn lend(&mut self) {
+        match self.lends {
+            Lends::Never => return,
+            Lends::After(_) => {
+                let turn = self.turn.as_ref().expect("a script has the turn");
+                let (held, noted) = (replace(&mut self.held, Held::None), &mut self.worker.script_keys);
+                let lending = self.engine.shards.lend(held, noted.drain(..), turn);
+                self.lends = Lends::Now(Box::new(lending));
+            }
+            Lends::Now(_) => replace(&mut self.held, Held::None).hand_over(),
+        }
+        self.engine.retry_put_aside();
+    }
+
+    /// Lets go of the shards of a script in the middle of a command, for as long as `work` takes.
+    pub(super) fn lend_meanwhile<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        let wanted = self.held.each_mut().map(|(at, _)| at).collect();
+        self.lend();
+        let done = work();
+        if let Lends::Now(lending) = &self.lends {
+            self.held = lending.lock_again(wanted);
+        }
+        done
+    }
+
+    /// A script is about to end: it holds all of its shards, and lends none any more.
+    pub(crate) fn take_back(&mut self) {
+        if let Lends::Now(lending) = replace(&mut self.lends, Lends::Never) {
+            self.held = lending.take_back(false);
+        }
+        self.worker.script_keys.clear();
+        self.worker.script_keys.shrink_to(KEYS_KEPT);
+    }
+}
+
+/// Calls `each` with the hash of every key of a command.
+#[inline]
+fn each_hash(found: Found, args: Args<'_>, mut each: impl FnMut(u64)) {
+    keys::each(found.command, args, |name| each(hash(name)));
+}

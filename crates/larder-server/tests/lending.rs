@@ -1,0 +1,373 @@
+//! A script that runs for a while lends its shards: those who want its keys wait for its end, and see all of it or nothing; those who want
+//! others are answered meanwhile, wherever these lie.
+
+use larder_testkit::{Client, Server, Value, seed, wait_until, words};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const COMMANDS: &str = include_str!("common/commands.txt");
+
+/// What the commands of the list work on.
+const DATA: &str = r"
+    FLUSHALL
+    SET s v
+    SET n 1
+    RPUSH l a b c
+    HSET h f v c 1
+    SADD t a b
+    SADD t2 b c
+    ZADD z 1 a 2 b
+    ZADD z2 1 b
+    XADD x 1-1 f v
+    XGROUP CREATE x g 0
+    PFADD hll a
+";
+
+/// Takes several milliseconds, so the script lends its shards by then.
+const SPIN: &str = "for i = 1, 20000 do redis.call('exists', 'mine:1') end ";
+
+/// Says that it has got this far, and goes on when somebody subscribes to `go`.
+const WAIT: &str =
+    "redis.call('publish', 'started', '1') repeat until redis.call('pubsub', 'numsub', 'go')[2] > 0 ";
+
+/// A script that takes no longer than the test wants.
+struct Script {
+    client: Client,
+}
+
+impl Script {
+    /// Runs one until it waits.
+    fn start(server: &Server, body: &str, keys: &[&str]) -> Script {
+        let (mut listener, mut client) = (server.client(), server.client());
+        listener.ask("SUBSCRIBE started");
+        let count = keys.len().to_string();
+        client.send(&[&["EVAL", body, &count], keys].concat());
+        let heard = listener.read().expect("the script says that it has started");
+        assert_eq!(heard.items()[1].text(), "started");
+        Script { client }
+    }
+
+    /// Has it go on, and gives its reply.
+    fn end(mut self, server: &Server) -> Value {
+        server.client().ask("SUBSCRIBE go");
+        // The script may have looked between two subscriptions: this one stays until it has ended.
+        let mut go = server.client();
+        go.ask("SUBSCRIBE go");
+        self.client.read().expect("the script ends")
+    }
+}
+
+fn fill(client: &mut Client) {
+    for line in DATA.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let reply = client.cmd(&words(line));
+        assert!(!reply.is_error(), "{line}: {reply}");
+    }
+}
+
+/// The calls of the list that need nothing before them.
+fn calls() -> impl Iterator<Item = &'static str> {
+    let lines = COMMANDS.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !line.contains(" | "))
+}
+
+/// Their outcome is a matter of luck, or of the time.
+const BY_CHANCE: &[&str] = &["spop", "srandmember", "hrandfield", "zrandmember", "randomkey", "xadd"];
+
+/// What a script calls while it lends its shards answers and does what it does in one that holds all of them.
+#[test]
+fn every_command_works_in_a_script_that_lends() {
+    let holding = "redis.call('dbsize') return redis.pcall(unpack(ARGV))";
+    let lending = format!("{SPIN} return redis.pcall(unpack(ARGV))");
+    let servers = [(); 3].map(|()| Server::larder(&["--threads", "2", "--busy-reply-threshold", "600000"]));
+    let mut clients: Vec<Client> = servers.iter().map(Server::client).collect();
+    let mut compared = 0;
+    for call in calls().filter(|call| !BY_CHANCE.contains(&call.split(' ').next().unwrap_or_default())) {
+        let outcomes: Vec<(String, String)> = [holding, holding, &lending]
+            .iter()
+            .zip(&mut clients)
+            .map(|(body, client)| {
+                fill(client);
+                let mut args = words("EVAL BODY 0");
+                args[1] = body.as_bytes().to_vec();
+                args.extend(words(call));
+                let reply = client.cmd(&args).to_string();
+                (reply, client.ask("DEBUG DIGEST").text())
+            })
+            .collect();
+        // What two servers do not agree on is about themselves.
+        if outcomes[0] == outcomes[1] {
+            assert_eq!(outcomes[0], outcomes[2], "{call}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 250, "only {compared} commands were compared");
+}
+
+/// Scripts wait for each other, and some commands need all keys.
+fn waits_for_all(call: &str) -> bool {
+    let first = call.split(' ').next().unwrap_or_default();
+    ["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro", "migrate"].contains(&first)
+        || first.starts_with("sort") && (call.contains(" by ") || call.contains(" get "))
+}
+
+/// Works on keys in all shards, waits in between, and works on them once more.
+fn everywhere() -> String {
+    let work = "for i = 1, 2000 do redis.call('incr', 'mine:'..i) end ";
+    format!("{work}{SPIN}{WAIT}{work} return redis.call('get', 'mine:1')")
+}
+
+/// While a script lends every shard, commands on other keys are answered, and so is whatever is about no keys. Those on its keys, and those on all
+/// of them, are answered when it has ended. No thread waits with them.
+#[test]
+fn others_are_answered_and_those_who_want_its_keys_wait() {
+    let foreign: Vec<&str> = {
+        let server = Server::larder(&[]);
+        let mut client = server.client();
+        let mut has_keys = |call: &&str| {
+            let args = [words("COMMAND GETKEYS"), words(call)].concat();
+            matches!(client.cmd(&args), Value::Array(keys) if !keys.is_empty())
+        };
+        calls().filter(|call| !waits_for_all(call)).filter(&mut has_keys).collect()
+    };
+    assert!(foreign.len() > 150, "{} commands have keys", foreign.len());
+    for threads in ["1", "2", "4"] {
+        let server = Server::larder(&["--threads", threads, "--busy-reply-threshold", "600000"]);
+        let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+        fill(&mut clients[0]);
+        let script = Script::start(&server, &everywhere(), &[]);
+        for (at, call) in foreign.iter().enumerate() {
+            let client = &mut clients[at % 4];
+            client.send(&words(call));
+            client
+                .read()
+                .unwrap_or_else(|error| panic!("no answer to {call} with {threads} threads: {error}"));
+        }
+        for line in
+            ["INFO everything", "MULTI", "SET s 1", "GET s", "EXEC", "WATCH s", "UNWATCH", "SCRIPT FLUSH"]
+        {
+            assert!(!clients[1].ask(line).is_error(), "{line}");
+        }
+        let waiting = [
+            ("GET mine:7", "2"),
+            ("INCR mine:8", "3"),
+            ("MGET s mine:9", "1,2"),
+            ("DEL mine:10", "1"),
+            ("RENAME mine:11 s2", "OK"),
+            ("COPY mine:12 s3", "1"),
+            ("EVAL return(redis.call('get','mine:13')) 0", "2"),
+            ("RANDOMKEY", ""),
+            ("DBSIZE", ""),
+            ("KEYS mine:1*", ""),
+            ("SCAN 0 COUNT 100000", ""),
+            ("SORT l BY w_*", ""),
+            ("DEBUG DIGEST", ""),
+            ("WATCH mine:14", "OK"),
+            ("BLPOP s mine:15 0", ""),
+            ("BITOP OR s4 s mine:16", "1"),
+            ("LMOVE l mine:17 LEFT LEFT", ""),
+            ("OBJECT ENCODING mine:18", "int"),
+            ("SWAPDB 0 0", "OK"),
+        ];
+        let mut waiters: Vec<Client> = waiting.iter().map(|_| server.client()).collect();
+        for ((line, _), waiter) in waiting.iter().zip(&mut waiters) {
+            waiter.send(&words(line));
+        }
+        let mut queue = server.client();
+        queue.ask("MULTI");
+        queue.ask("GET s");
+        queue.ask("GET mine:20");
+        queue.send(&["EXEC"]);
+        for _ in 0..3 {
+            for client in &mut clients {
+                assert_eq!(client.ask("PING").text(), "PONG", "{threads} threads");
+                assert_eq!(client.ask("SET s 1").text(), "OK", "{threads} threads");
+            }
+        }
+        for ((line, _), waiter) in waiting.iter().zip(&mut waiters) {
+            assert!(!waiter.has_reply(), "{line} with {threads} threads: {:?}", waiter.read());
+        }
+        assert!(!queue.has_reply());
+        assert_eq!(script.end(&server).text(), "2");
+        for ((line, wanted), waiter) in waiting.iter().zip(&mut waiters) {
+            let reply = waiter.read().unwrap_or_else(|error| panic!("no answer to {line}: {error}"));
+            let text = match &reply {
+                Value::Array(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join(","),
+                other => other.to_string(),
+            };
+            let text: String = text.chars().filter(|c| !"\"() ".contains(*c)).collect();
+            assert!(wanted.is_empty() || text.contains(wanted), "{line} with {threads} threads: {text}");
+        }
+        let both = queue.read().expect("the transaction is executed");
+        assert_eq!(both.items().iter().map(Value::text).collect::<Vec<_>>(), ["1", "2"]);
+    }
+}
+
+/// What is left of what a script has reserved when it has failed, or has been killed: nothing.
+#[test]
+fn a_script_that_fails_reserves_nothing_any_more() {
+    let server = Server::larder(&["--threads", "2", "--busy-reply-threshold", "20"]);
+    let mut client = server.client();
+    for end in ["error('no more')", "redis.call('incr')", "local t = nil ; t.x = 1"] {
+        let reply = client.cmd(&["EVAL", &format!("redis.call('incr', 'mine:1') {SPIN} {end}"), "0"]);
+        assert!(reply.is_error(), "{reply}");
+        assert!(!client.ask("INCR mine:1").is_error());
+        assert!(!client.ask("DBSIZE").is_error());
+    }
+    assert_eq!(client.ask("GET mine:1").text(), "6", "what it had done until then is done");
+    let mut busy = server.client();
+    busy.send(&["EVAL", &format!("redis.call('get', KEYS[1]) {SPIN} while true do end"), "1", "mine:1"]);
+    wait_until("the server is busy", || client.ask("GET other").text().starts_with("BUSY"));
+    assert_eq!(client.ask("SCRIPT KILL").text(), "OK");
+    assert!(busy.read().expect("an answer").text().contains("killed"));
+    assert_eq!(client.ask("INCR mine:1").int(), 7);
+    assert_eq!(client.ask("DBSIZE").int(), 1);
+}
+
+/// Clients that wait for a key are served when the script has ended. If another of their keys gets something meanwhile they are served from that one, also
+/// if both keys are in one shard, as those of a slot are.
+#[test]
+fn who_waits_for_a_key_is_not_served_from_the_middle_of_a_script() {
+    let server =
+        Server::larder(&["--threads", "2", "--cluster-enabled", "yes", "--busy-reply-threshold", "600000"]);
+    let mut client = server.client();
+    assert_eq!(client.ask("CLUSTER ADDSLOTSRANGE 0 16383").text(), "OK");
+    wait_until("the cluster serves its slots", || !client.ask("GET {t}x").is_error());
+    let (mut first, mut second) = (server.client(), server.client());
+    first.send(&words("BLPOP {t}mine {t}other 0"));
+    second.send(&words("BLMPOP 0 2 {t}mine {t}third LEFT"));
+    wait_until("both wait", || client.ask("INFO clients").text().contains("blocked_clients:2\r"));
+    let body = format!(
+        "redis.call('rpush', KEYS[1], 'one') \
+         for i = 1, 20000 do redis.call('exists', KEYS[1]) end {WAIT} \
+         return redis.call('rpush', KEYS[1], 'two', 'three')"
+    );
+    let script = Script::start(&server, &body, &["{t}mine"]);
+    assert_eq!(client.ask("RPUSH {t}other from-other").int(), 1);
+    let served = first.read().expect("it is served");
+    assert_eq!(served.items().iter().map(Value::text).collect::<Vec<_>>(), ["{t}other", "from-other"]);
+    assert!(!second.has_reply());
+    assert_eq!(script.end(&server).int(), 3);
+    assert_eq!(second.read().expect("it is served").items()[1].items()[0].text(), "one");
+    assert_eq!(client.ask("LRANGE {t}mine 0 -1").items().len(), 2);
+}
+
+/// A client that caches what it reads is told of changes of what a script has read for it from a clone.
+#[test]
+fn what_a_script_reads_for_a_caching_client_is_noted() {
+    let server = Server::larder(&["--threads", "2"]);
+    let (mut caching, mut other) = (server.client(), server.client());
+    let members: Vec<String> = (0..30_000).map(|n| format!("m{n}")).collect();
+    assert_eq!(other.cmd(&[&["SADD".to_owned(), "set".to_owned()], &members[..]].concat()).int(), 30_000);
+    caching.ask("HELLO 3");
+    assert_eq!(caching.ask("CLIENT TRACKING on").text(), "OK");
+    let body = format!("{SPIN} return #redis.call('smembers', KEYS[1])");
+    assert_eq!(caching.cmd(&["EVAL_RO", &body, "1", "set"]).int(), 30_000);
+    assert_eq!(other.ask("SADD set more").int(), 1);
+    let told = caching.read().expect("it is told");
+    assert!(matches!(&told, Value::Push(items) if items[0].text() == "invalidate"), "{told}");
+}
+
+/// Reads all accounts.
+type Watch = fn(&mut Client, &[String]) -> Vec<Value>;
+
+/// Scripts move amounts between accounts, and take their time in the middle; others see the accounts in every way there is, and the sum is always
+/// the same. So it is with a replica, and when the log is read again.
+#[test]
+fn nobody_sees_half_of_a_script() {
+    let seed = seed(2_811);
+    let args = [
+        "--threads",
+        "3",
+        "--appendonly",
+        "yes",
+        "--repl-diskless-sync-delay",
+        "0",
+        "--busy-reply-threshold",
+        "600000",
+        "--enable-debug-command",
+        "yes",
+    ];
+    let mut server = Server::larder(&args);
+    let port = server.port().to_string();
+    let replica = Server::larder(&["--replicaof", &format!("127.0.0.1 {port}")]);
+    let mut client = server.client();
+    wait_until("the replica is there", || client.ask("INFO replication").text().contains("state=online"));
+    let accounts: Vec<String> = (0..8).map(|n| format!("a:{n}")).collect();
+    for account in &accounts {
+        client.cmd(&["SET", account, "100"]);
+    }
+    // Declared, found in the middle, or both; and by lists, which are made apart.
+    let move_one = |how: &str| {
+        let [from, to] = match how {
+            "declared" => ["KEYS[1]", "KEYS[2]"],
+            "found" => ["ARGV[1]", "ARGV[2]"],
+            _ => ["KEYS[1]", "ARGV[2]"],
+        };
+        format!(
+            "redis.call('decrby', {from}, ARGV[3]) for i = 1, 8000 do redis.call('exists', {from}) end \
+             redis.call('incrby', {to}, ARGV[3]) return redis.call('incr', 'moves')"
+        )
+    };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watchers: [Watch; 4] = [
+            |client, accounts| client.cmd(&[&["MGET".to_owned()], accounts].concat()).items().to_vec(),
+            |client, accounts| {
+                client.ask("MULTI");
+                accounts.iter().for_each(|account| drop(client.cmd(&["GET", account])));
+                client.ask("EXEC").items().to_vec()
+            },
+            |client, accounts| {
+                let body = "return redis.call('mget', unpack(ARGV))";
+                client
+                    .cmd(&[&["EVAL_RO".to_owned(), body.to_owned(), "0".to_owned()], accounts].concat())
+                    .items()
+                    .to_vec()
+            },
+            |client, accounts| loop {
+                client.cmd(&[&["WATCH".to_owned()], accounts].concat());
+                let read: Vec<Value> = accounts.iter().map(|account| client.cmd(&["GET", account])).collect();
+                client.ask("MULTI");
+                client.ask("PING");
+                // Nobody has changed any of them between the first and the last.
+                if matches!(client.ask("EXEC"), Value::Array(_)) {
+                    return read;
+                }
+            },
+        ];
+        for watch in watchers {
+            let (server, accounts, done) = (&server, &accounts, &done);
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !done.load(Relaxed) {
+                    let values = watch(&mut client, accounts);
+                    let sum: i64 =
+                        values.iter().map(|value| value.text().parse::<i64>().expect("a number")).sum();
+                    assert_eq!(sum, 800, "seed {seed}: {values:?}");
+                }
+            });
+        }
+        for how in ["declared", "found", "both"] {
+            let (server, accounts, done) = (&server, &accounts, &done);
+            let body = move_one(how);
+            scope.spawn(move || {
+                let mut rng = fastrand::Rng::with_seed(seed + how.len() as u64);
+                let mut client = server.client();
+                for _ in 0..40 {
+                    let (from, to) = (&accounts[rng.usize(..8)], &accounts[rng.usize(..8)]);
+                    let moved = client.cmd(&["EVAL", &body, "2", from, to, from, to, "3"]);
+                    assert!(matches!(moved, Value::Int(_)), "{moved}");
+                }
+                if how == "declared" {
+                    wait_until("all have been moved", || client.ask("GET moves").text() == "120");
+                    done.store(true, Relaxed);
+                }
+            });
+        }
+    });
+    let digest = client.ask("DEBUG DIGEST").text();
+    wait_until("the replica has the same", || replica.client().ask("DEBUG DIGEST").text() == digest);
+    client.send(&["SHUTDOWN"]);
+    assert!(server.wait().success());
+    assert!(server.start_again(&args));
+    assert_eq!(server.client().ask("DEBUG DIGEST").text(), digest);
+}
