@@ -77,7 +77,16 @@ const BY_CHANCE: &[&str] = &["spop", "srandmember", "hrandfield", "zrandmember",
 fn every_command_works_in_a_script_that_lends() {
     let holding = "redis.call('dbsize') return redis.pcall(unpack(ARGV))";
     let lending = format!("{SPIN} return redis.pcall(unpack(ARGV))");
-    let servers = [(); 3].map(|()| Server::larder(&["--threads", "2", "--busy-reply-threshold", "600000"]));
+    let servers = [(); 3].map(|()| {
+        Server::larder(&[
+            "--threads",
+            "2",
+            "--busy-reply-threshold",
+            "600000",
+            "--slowlog-log-slower-than",
+            "-1",
+        ])
+    });
     let mut clients: Vec<Client> = servers.iter().map(Server::client).collect();
     let mut compared = 0;
     for call in calls().filter(|call| !BY_CHANCE.contains(&call.split(' ').next().unwrap_or_default())) {
@@ -234,7 +243,9 @@ fn who_waits_for_a_key_is_not_served_from_the_middle_of_a_script() {
     let (mut first, mut second) = (server.client(), server.client());
     first.send(&words("BLPOP {t}mine {t}other 0"));
     second.send(&words("BLMPOP 0 2 {t}mine {t}third LEFT"));
-    wait_until("both wait", || client.ask("INFO clients").text().contains("blocked_clients:2\r"));
+    let mut third = server.client();
+    third.send(&words("BLMOVE {t}from {t}to LEFT LEFT 0"));
+    wait_until("all wait", || client.ask("INFO clients").text().contains("blocked_clients:3\r"));
     let body = format!(
         "redis.call('rpush', KEYS[1], 'one') \
          for i = 1, 20000 do redis.call('exists', KEYS[1]) end {WAIT} \
@@ -244,10 +255,18 @@ fn who_waits_for_a_key_is_not_served_from_the_middle_of_a_script() {
     assert_eq!(client.ask("RPUSH {t}other from-other").int(), 1);
     let served = first.read().expect("it is served");
     assert_eq!(served.items().iter().map(Value::text).collect::<Vec<_>>(), ["{t}other", "from-other"]);
-    assert!(!second.has_reply());
+    // Somebody who will move an element holds up those who push it, as all shards are needed for that, and nobody else.
+    assert_eq!(client.ask("SET {t}free 1").text(), "OK");
+    let mut pushes = server.client();
+    pushes.send(&words("RPUSH {t}from element"));
+    assert_eq!(client.ask("RPUSH {t}free2 1").int(), 1);
+    assert!(!second.has_reply() && !third.has_reply() && !pushes.has_reply());
     assert_eq!(script.end(&server).int(), 3);
     assert_eq!(second.read().expect("it is served").items()[1].items()[0].text(), "one");
     assert_eq!(client.ask("LRANGE {t}mine 0 -1").items().len(), 2);
+    assert_eq!(pushes.read().expect("it is executed").int(), 1);
+    assert_eq!(third.read().expect("it is served").text(), "element");
+    assert_eq!(client.ask("LLEN {t}to").int(), 1);
 }
 
 /// A client that caches what it reads is told of changes of what a script has read for it from a clone.
@@ -307,6 +326,7 @@ fn nobody_sees_half_of_a_script() {
              redis.call('incrby', {to}, ARGV[3]) return redis.call('incr', 'moves')"
         )
     };
+    let spin = "for i = 1, 8000 do redis.call('exists', KEYS[1]) end".to_owned();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watchers: [Watch; 4] = [
@@ -343,6 +363,20 @@ fn nobody_sees_half_of_a_script() {
                     let sum: i64 =
                         values.iter().map(|value| value.text().parse::<i64>().expect("a number")).sum();
                     assert_eq!(sum, 800, "seed {seed}: {values:?}");
+                }
+            });
+        }
+        // In a transaction a script keeps its shards: what comes after it belongs to the same moment.
+        {
+            let (server, accounts, done) = (&server, &accounts, &done);
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !done.load(Relaxed) {
+                    client.ask("MULTI");
+                    client.cmd(&["DECR", &accounts[0]]);
+                    client.cmd(&["EVAL", &spin, "1", &accounts[0]]);
+                    client.cmd(&["INCR", &accounts[1]]);
+                    assert!(!client.ask("EXEC").is_error());
                 }
             });
         }

@@ -11,7 +11,7 @@ use crate::keyspace::locks::{Held, ScriptTurn, Unlocked};
 use crate::keyspace::shard::ShardData;
 use larder_resp::Args;
 
-/// Locks what the command needs. While clients wait to move elements from one of these shards to another list, all
+/// Locks what the command needs. While clients wait to move elements from one of its keys to another list, all
 /// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so; else the hashes
 /// of the keys are noted in `several`. `puts_aside`: the command can be tried again, so nobody need wait for a shard for long.
 #[inline]
@@ -56,7 +56,7 @@ fn acquire_shards<'e>(
     }
 }
 
-/// Looks whether a key is reserved, and whether all shards are needed. `None`: the shards are to be locked once more.
+/// Looks whether a key is reserved, and whether all shards are needed to serve those who wait for one. `None`: the shards are to be locked once more.
 #[cold]
 fn with_care<'e>(
     engine: &'e Engine,
@@ -66,23 +66,25 @@ fn with_care<'e>(
     args: Args<'_>,
     mut held: Held<'e>,
 ) -> Result<Option<Held<'e>>, Unlocked> {
-    let mut is_reserved = false;
+    let (mut is_reserved, mut has_mover) = (false, false);
+    let mut look = |key: &Key<'_>| {
+        let data = held.shard_of(key);
+        is_reserved |= data.reserved.has(key.hash);
+        has_mover |= data.waiting.has_mover_for(key.bytes);
+    };
     match key {
-        Some(key) => is_reserved = held.reserves(key),
-        None => {
-            let look = |name: &[u8]| is_reserved |= held.reserves(&engine.key(name));
-            match found.command.scope {
-                Scope::Exec => each_queued_key(session, look),
-                _ => keys::each(found.command, args, look),
-            }
-        }
+        Some(key) => look(key),
+        None => each_key(engine, session, found, args, look),
     }
     if is_reserved {
         drop(held);
         return engine.shards.wait_for_reserved(puts_aside).map(|()| None);
     }
-    let has_movers = held.any(|data| data.waiting.has_movers());
-    if has_movers && !held.is_all() && !found.command.has(flags::READONLY) {
+    // A script may work on other keys of the shards as well.
+    if matches!(found.command.scope, Scope::Script | Scope::Exec) {
+        has_mover = held.any(|data| data.waiting.has_movers());
+    }
+    if has_mover && !held.is_all() && !found.command.has(flags::READONLY) {
         drop(held);
         return match session.in_batch {
             true => Ok(Some(engine.shards.try_lock_all_in_batch()?)),
@@ -90,6 +92,21 @@ fn with_care<'e>(
         };
     }
     Ok(Some(held))
+}
+
+/// Calls `each` with every key of a command, and for EXEC with those of what is queued, and with those that are watched.
+fn each_key(
+    engine: &Engine,
+    session: &Session,
+    found: Found,
+    args: Args<'_>,
+    mut each: impl FnMut(&Key<'_>),
+) {
+    let each = |name: &[u8]| each(&engine.key(name));
+    match found.command.scope {
+        Scope::Exec => each_queued_key(session, each),
+        _ => keys::each(found.command, args, each),
+    }
 }
 
 /// Calls `each` with every key of the queued commands, and with those that are watched.

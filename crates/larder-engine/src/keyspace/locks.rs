@@ -607,11 +607,6 @@ impl<'e> Held<'e> {
         }
     }
 
-    /// Whether a key is reserved, whose shard is held.
-    pub(crate) fn reserves(&mut self, key: &Key<'_>) -> bool {
-        self.shard_mut(key.shard()).is_some_and(|data| data.reserved.has(key.hash))
-    }
-
     /// Lets go of all shards. Those who wait get them before this thread could lock them again.
     pub(crate) fn hand_over(self) {
         match self {

@@ -173,6 +173,12 @@ impl WaitMap {
         self.cross_shard > 0
     }
 
+    /// Whether anybody who waits for this key will write to a second one.
+    pub(crate) fn has_mover_for(&self, key: &[u8]) -> bool {
+        let moves = |line: &WaitQueue| line.waiters.iter().any(|waiter| waiter.moves());
+        self.has_movers() && self.keys.get(key).is_some_and(|lines| lines.iter().any(moves))
+    }
+
     /// Whether anybody waits for the key.
     pub(crate) fn waits(&self, db: usize, key: &[u8]) -> bool {
         self.keys.get(key).is_some_and(|lines| lines.iter().any(|line| line.db == db))
@@ -299,7 +305,7 @@ mod tests {
         map.add(b"k", &a);
         map.add(b"k", &b);
         map.add(b"j", &b);
-        assert!(map.has_movers());
+        assert!(map.has_movers() && map.has_mover_for(b"j") && !map.has_mover_for(b"i"));
         map.remove(b"k", &b);
         map.remove(b"j", &b);
         assert!(map.has_movers() && a.take());

@@ -225,9 +225,8 @@ mod tests {
         let (shards, key) = (&shards, Key::of(b"a"));
         let others = move || {
             let mut held = shards.lock_many_or_later(vec![at], true).expect("it is free");
-            assert!(
-                held.reserves(&key) && !held.reserves(&Key { bytes: b"other", hash: key.hash ^ 1 << 63 })
-            );
+            let reserved = &held.shard_of(&key).reserved;
+            assert!(reserved.has(key.hash) && !reserved.has(key.hash ^ 1 << 63));
             drop(held);
             assert!(shards.lock_now(at).is_none() && shards.lock_soon(at).is_none());
             assert!(shards.lock_lent_now(at).is_some());
@@ -240,7 +239,7 @@ mod tests {
         assert!(NAMES.iter().all(|name| held.holds(Key::of(name).shard())));
         drop(held);
         let mut held = lending.take_back(false);
-        assert!(NAMES.iter().all(|name| held.holds(Key::of(name).shard()) && !held.reserves(&Key::of(name))));
+        assert!(NAMES.iter().all(|name| held.shard_of(&Key::of(name)).reserved.is_empty()));
         drop(held);
         assert!(shards.has_let_go() && shards.lock_all_or_later(true).is_ok_and(|held| held.is_all()));
         assert_eq!(shards.wait_for_reserved(true), Ok(()));
