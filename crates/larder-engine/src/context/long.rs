@@ -102,6 +102,19 @@ impl<'a> Context<'a> {
         Moment { gives_away: self.place() == Place::Serving }
     }
 
+    /// How many elements the value of a key has, or how many take as long as its bytes. The key is not used by that.
+    pub(crate) fn elements(&mut self, key: &Key<'_>) -> u64 {
+        let db = self.db;
+        let table = self.held.shard_mut(key.shard()).and_then(|data| data.table(db));
+        match table.and_then(|table| table.get(key.hash, key.bytes)).map(|entry| entry.value()) {
+            Some(ValueRef::Out(value)) => match &*value {
+                Value::String(bytes) => bytes_as_elements(bytes.len()),
+                value => value.elements(),
+            },
+            _ => 0,
+        }
+    }
+
     #[cold]
     pub(super) fn give_away<R>(&mut self) -> CommandResult<R> {
         self.flow = Flow::Long;

@@ -253,9 +253,14 @@ pub(crate) fn pop_many_into(
     reply.array(2);
     reply.bulk(key.bytes);
     let popped = context.with_list(key, |list, options, _| Ok(pop_all(list, options, end, count, reply)))?;
-    note_popped(context, key, end, popped.unwrap_or(0) as usize);
-    log_popped(context, pop_name(end), key, count);
+    note_many_popped(context, key, end, count, popped.unwrap_or(0));
     Ok(())
+}
+
+/// Tells everybody that this many elements were popped from a list where `count` were asked for, whatever command has popped them.
+pub(crate) fn note_many_popped(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64, popped: u64) {
+    note_popped(context, key, end, popped as usize);
+    log_popped(context, pop_name(end), key, count);
 }
 
 /// Notes the command that pops up to this many elements of a key, whatever command has popped them.

@@ -25,7 +25,7 @@ impl UsualTime {
         self.0.load(Relaxed) > MOMENT_US
     }
 
-    fn has_run(&self) -> bool {
+    pub(crate) fn has_run(&self) -> bool {
         self.0.load(Relaxed) > 0
     }
 }

@@ -1,7 +1,7 @@
 //! GEOADD: ZADD with positions for scores, and noted as such.
 
 use super::parse_position;
-use crate::commands::sorted_set::{AddOptions, add_all};
+use crate::commands::sorted_set::{AddOptions, add_all, add_apart};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::text::word::is_word;
@@ -23,8 +23,23 @@ pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     if given.is_empty() || !given.len().is_multiple_of(3) || options.nx && options.xx {
         return Err(CommandError::SYNTAX);
     }
-    let score = |at| parse_position(&given[at], &given[at + 1]).map(|position| position.score());
+    let score_of =
+        |args: Args<'_>, at: usize| parse_position(&args[at], &args[at + 1]).map(|position| position.score());
+    let score = |at| score_of(given, at);
     let key = context.key(args.at(1));
+    let dirty = context.worker.stats.dirty.get();
+    if context.makes_apart(given.len() as u64 / 3) {
+        let parse = move |args: Args<'_>| {
+            let given = args.from(first);
+            (0..given.len()).step_by(3).map(|at| score_of(given, at)).collect()
+        };
+        let scores =
+            add_apart(context, &key, args, options, parse, move |args, i| args.at(first + 3 * i + 2))?;
+        if context.logs() && context.worker.stats.dirty.get() != dirty {
+            log(context, args, first, &scores);
+        }
+        return Ok(());
+    }
     let member = |i| given.at(3 * i + 2);
     // Most often there is one, which needs no list.
     let one = [score(0)?];
@@ -35,7 +50,6 @@ pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         many = (0..given.len()).step_by(3).map(score).collect::<CommandResult<_>>()?;
         &many
     };
-    let dirty = context.worker.stats.dirty.get();
     add_all(context, &key, &options, scores, member)?;
     if context.logs() && context.worker.stats.dirty.get() != dirty {
         log(context, args, first, scores);

@@ -94,17 +94,21 @@ fn pop_one(context: &mut Context<'_>, key: &Key<'_>, end: End) -> CommandResult 
 }
 
 fn pop_count(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult {
-    let (options, plan) = (context.worker.list_options, |list: &List| (count.min(list.len()), ()));
-    let popped =
-        context.change_long(key, Args::new(&[], &[]), plan, move |list: &mut List, (), _, reply| {
-            blocking::pop_all(list, &options, end, count, reply)
-        })?;
+    let popped = pop_up_to(context, key, end, count)?;
     match popped {
         Some(0) => {}
         Some(count) => blocking::note_popped(context, key, end, count as usize),
         None => context.reply.null_array(),
     }
     Ok(())
+}
+
+/// Pops up to `count` elements and replies with them; how many there were, or `None`, with no reply, if there is no such list.
+fn pop_up_to(context: &mut Context<'_>, key: &Key<'_>, end: End, count: u64) -> CommandResult<Option<u64>> {
+    let (options, plan) = (context.worker.list_options, |list: &List| (count.min(list.len()), ()));
+    context.change_long(key, Args::new(&[], &[]), plan, move |list: &mut List, (), _, reply| {
+        blocking::pop_all(list, &options, end, count, reply)
+    })
 }
 
 pub(super) fn rpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
@@ -194,16 +198,10 @@ pub(super) fn lmpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 pub(super) fn try_pop_many(context: &mut Context<'_>, request: &PopMany<'_, End>) -> CommandResult<bool> {
     let Some(name) = first_list(context, &request.keys)? else { return Ok(false) };
     let key = context.key(name);
-    let mut popped = Vec::new();
-    let protocol = context.reply.protocol();
-    blocking::pop_many_into(
-        context,
-        &key,
-        request.end,
-        request.count,
-        &mut Reply::new(&mut popped, protocol),
-    )?;
-    context.reply.raw(&popped);
+    context.reply.array(2);
+    context.reply.bulk(name);
+    let popped = pop_up_to(context, &key, request.end, request.count)?;
+    blocking::note_many_popped(context, &key, request.end, request.count, popped.unwrap_or(0));
     Ok(true)
 }
 

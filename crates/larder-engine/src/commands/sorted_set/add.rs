@@ -94,13 +94,9 @@ fn add(context: &mut Context<'_>, args: Args<'_>, mut options: Options) -> Comma
     options.check(given / 2)?;
     let key = context.key(args.at(1));
     if context.makes_apart(given as u64 / 2) {
-        let limits = limits(context);
-        let put = move |set: &mut SortedSet, args: Args<'_>| {
-            let pairs = args.from(first);
-            put_all(set, &parse_scores(pairs)?, |i| pairs.at(2 * i + 1), &options, limits)
-        };
-        let outcome = context.change_or_create_by_args(&key, args, |_| SortedSet::default(), put)??;
-        return tell(context, &key, &options, &outcome);
+        let scores = move |args: Args<'_>| parse_scores(args.from(first));
+        return add_apart(context, &key, args, options, scores, move |args, i| args.at(first + 2 * i + 1))
+            .map(drop);
     }
     let pairs = args.from(first);
     // Nothing is changed unless all scores are numbers. Most often there is one, which need not be kept.
@@ -136,6 +132,26 @@ pub(crate) fn add_all<'m>(
             .with_value_or_new(key, |set: &mut SortedSet, _| put_all(set, scores, &member, options, limits))?
     };
     tell(context, key, options, &outcome)
+}
+
+/// The same for very many members, which are added to a clone: `parse` gives the scores, which are returned, and `member` the one of each.
+pub(crate) fn add_apart(
+    context: &mut Context<'_>,
+    key: &Key<'_>,
+    args: Args<'_>,
+    options: Options,
+    parse: impl FnOnce(Args<'_>) -> CommandResult<Vec<f64>> + Send + 'static,
+    member: impl for<'m> Fn(Args<'m>, usize) -> &'m [u8] + Send + 'static,
+) -> CommandResult<Vec<f64>> {
+    let limits = limits(context);
+    let put = move |set: &mut SortedSet, args: Args<'_>| {
+        let scores = parse(args)?;
+        let outcome = put_all(set, &scores, |i| member(args, i), &options, limits)?;
+        Ok::<_, CommandError>((scores, outcome))
+    };
+    let (scores, outcome) = context.change_or_create_by_args(key, args, |_| SortedSet::default(), put)??;
+    tell(context, key, &options, &outcome)?;
+    Ok(scores)
 }
 
 fn check_members<'m>(scores: &[f64], member: impl Fn(usize) -> &'m [u8]) -> CommandResult {

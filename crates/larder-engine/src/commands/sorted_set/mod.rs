@@ -12,7 +12,7 @@ mod remove;
 mod scan;
 mod store;
 
-pub(crate) use add::{Options as AddOptions, add_all};
+pub(crate) use add::{Options as AddOptions, add_all, add_apart};
 pub(crate) use handlers::HANDLERS;
 pub(crate) use store::Result as Stored;
 

@@ -7,6 +7,8 @@ pub(crate) use handlers::HANDLERS;
 
 use crate::acl::Origin;
 use crate::clients::queue::{self, Queue};
+use crate::command::keys;
+use crate::command::spec::flags;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
@@ -33,9 +35,8 @@ fn discard(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
 }
 
 fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    let queued = context.session.multi.as_ref().map_or(0, |queue| queue.commands.len() as u64);
-    let is_long = context.session.transactions.is_long();
-    context.takes(if is_long { u64::MAX } else { queued * COMMAND_ELEMENTS })?;
+    let elements = estimate(context);
+    context.takes(elements)?;
     let Some(queue) = transaction::end(context.session) else {
         return Err(CommandError::Fixed("ERR EXEC without MULTI"));
     };
@@ -56,6 +57,26 @@ fn exec(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     let took_ns = context.worker.clock.mono_ns() - begun_ns;
     context.session.transactions.note(Duration::from_nanos(took_ns));
     Ok(())
+}
+
+/// About how many elements the queued commands take as long as. Of a client's first transaction it is judged by what its slower commands could go
+/// through: all that their keys have.
+fn estimate(context: &mut Context<'_>) -> u64 {
+    let usual = &context.session.transactions;
+    if usual.is_long() {
+        return u64::MAX;
+    }
+    let is_first = !usual.has_run();
+    let Some(queue) = context.session.multi.take() else { return 0 };
+    let mut elements = queue.commands.len() as u64 * COMMAND_ELEMENTS;
+    let slower = queue.commands.iter().filter(|(found, _)| is_first && !found.command.has(flags::FAST));
+    for (found, args) in slower {
+        keys::each(found.command, args.as_args(), |name| {
+            elements = elements.saturating_add(context.elements(&context.key(name)));
+        });
+    }
+    context.session.multi = Some(queue);
+    elements
 }
 
 /// Executes the commands of a transaction, whose reply begins at `start`. As a reply, each of them counts with all that has been replied until then.
