@@ -419,3 +419,88 @@ fn nobody_sees_half_of_a_script() {
     assert!(server.start_again(&args));
     assert_eq!(server.client().ask("DEBUG DIGEST").text(), digest);
 }
+
+/// A command of very many keys goes by parts, and yet sees and changes all of them at one moment: those who read them beside those who change them find
+/// one value everywhere, or no key at all. Those who want other keys go on.
+#[test]
+fn commands_of_very_many_keys_have_one_moment() {
+    let args = [
+        "--threads",
+        "2",
+        "--appendonly",
+        "yes",
+        "--repl-diskless-sync-delay",
+        "0",
+        "--enable-debug-command",
+        "yes",
+        "--notify-keyspace-events",
+        "KEA",
+    ];
+    let mut server = Server::larder(&args);
+    let port = server.port().to_string();
+    let replica = Server::larder(&["--replicaof", &format!("127.0.0.1 {port}")]);
+    let mut client = server.client();
+    wait_until("the replica is there", || client.ask("INFO replication").text().contains("state=online"));
+    let keys: Vec<String> = (0..12_000).map(|n| format!("many:{n}")).collect();
+    let with = |name: &str, value: Option<&str>| -> Vec<String> {
+        let each = keys.iter().flat_map(|key| [Some(key.clone()), value.map(str::to_owned)]);
+        std::iter::once(name.to_owned()).chain(each.flatten()).collect()
+    };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (server, done, with) = (&server, &done, &with);
+        scope.spawn(move || {
+            let mut client = server.client();
+            for round in 0..12 {
+                assert_eq!(client.cmd(&with("MSET", Some(&round.to_string()))).text(), "OK");
+                if round % 3 == 2 {
+                    let name = if round % 2 == 0 { "DEL" } else { "UNLINK" };
+                    assert_eq!(client.cmd(&with(name, None)).int(), 12_000);
+                    assert_eq!(client.cmd(&with("MSETNX", Some("x"))).int(), 1);
+                    assert_eq!(client.cmd(&with("MSETNX", Some("y"))).int(), 0);
+                }
+            }
+            done.store(true, Relaxed);
+        });
+        for name in ["MGET", "EXISTS", "TOUCH"] {
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !done.load(Relaxed) {
+                    match client.cmd(&with(name, None)) {
+                        Value::Int(count) => assert!([0, 12_000].contains(&count), "{name}: {count}"),
+                        values => {
+                            let first = &values.items()[0];
+                            assert!(values.items().iter().all(|value| value == first), "{values}");
+                        }
+                    }
+                }
+            });
+        }
+        scope.spawn(move || {
+            let mut client = server.client();
+            while !done.load(Relaxed) {
+                assert!(client.ask("INCR other").int() > 0);
+                let of_two = client.cmd(&[
+                    "EVAL",
+                    "return redis.call('mget', KEYS[1], KEYS[2])",
+                    "2",
+                    "many:1",
+                    "many:11000",
+                ]);
+                assert_eq!(of_two.items()[0], of_two.items()[1]);
+                client.ask("MULTI");
+                client.ask("GET many:5");
+                client.ask("GET many:11999");
+                let both = client.ask("EXEC");
+                assert_eq!(both.items()[0], both.items()[1]);
+            }
+        });
+    });
+    assert!(client.cmd(&with("MGET", None)).items().iter().all(|value| value.text() == "x"));
+    let digest = client.ask("DEBUG DIGEST").text();
+    wait_until("the replica has the same", || replica.client().ask("DEBUG DIGEST").text() == digest);
+    client.send(&["SHUTDOWN"]);
+    assert!(server.wait().success());
+    assert!(server.start_again(&args));
+    assert_eq!(server.client().ask("DEBUG DIGEST").text(), digest);
+}

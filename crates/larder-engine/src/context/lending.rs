@@ -34,7 +34,7 @@ impl Context<'_> {
 
     /// Whether the script that runs lends its shards, now or later.
     pub(crate) fn may_lend(&self) -> bool {
-        !matches!(self.lends, Lends::Never)
+        matches!(self.lends, Lends::After(_) | Lends::Now(_))
     }
 
     /// Whether the script that runs will lend its shards when it has held them for long enough.
@@ -48,8 +48,8 @@ impl Context<'_> {
             return self.hold_all();
         }
         match &mut self.lends {
-            Lends::Never if self.held.is_all() => {}
-            Lends::Never => {
+            Lends::Never | Lends::ByParts(_) if self.held.is_all() => {}
+            Lends::Never | Lends::ByParts(_) => {
                 let mut missing = Vec::new();
                 each_hash(found, args, |hash| {
                     if !self.held.holds(shard_of(hash)) {
@@ -107,7 +107,7 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn end_call(&mut self) {
         match self.lends {
-            Lends::Never => {}
+            Lends::Never | Lends::ByParts(_) => {}
             Lends::After(then_ns) if self.worker.clock.mono_ns() < then_ns => {}
             _ => self.lend(),
         }
@@ -116,7 +116,7 @@ impl Context<'_> {
     /// Lets go of the shards of a script that may lend them.
     pub(crate) fn lend(&mut self) {
         match self.lends {
-            Lends::Never => return,
+            Lends::Never | Lends::ByParts(_) => return,
             Lends::After(_) => {
                 let turn = self.turn.as_ref().expect("a script has the turn");
                 let (held, noted) = (replace(&mut self.held, Held::None), &mut self.worker.script_keys);

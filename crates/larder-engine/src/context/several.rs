@@ -1,11 +1,15 @@
 //! Commands of several keys: what lookups of them read is on its way from memory while something else is done.
+//!
+//! One of very many keys that is executed apart works on [`PART_MAX`] at a time: it reserves them, and holds their shards only meanwhile
+//! (`keyspace/locks/lending.rs`). So it sees and changes all of them at one moment, and holds up those who want these keys, and nobody else.
 
 use super::Context;
 use crate::keyspace::key::Key;
-use crate::keyspace::known_hashes::{COMMAND_MAX, Known};
-use crate::keyspace::locks::Held;
+use crate::keyspace::known_hashes::{COMMAND_MAX, Known, PART_MAX};
+use crate::keyspace::locks::{Held, Lends};
 use crate::keyspace::shard::Table;
 use larder_resp::Args;
+use std::mem::replace;
 
 impl Context<'_> {
     /// Calls `f` with each of the keys that are every `step`th of these arguments, and where it is: what lookups of the next ones read is
@@ -30,13 +34,15 @@ impl Context<'_> {
         mut holds: impl FnMut(&mut Self, &Key<'_>, usize) -> bool,
     ) -> bool {
         let (mut is_filled, mut all) = (false, true);
+        let known_max = if matches!(self.lends, Lends::ByParts(_)) { PART_MAX } else { COMMAND_MAX };
         for (number, at) in (0..args.len()).step_by(step).enumerate() {
             let name = args.at(at);
-            let number = number % COMMAND_MAX;
+            let number = number % known_max;
             if number == 0 && args.len() > step && (is_filled || !self.several.begins_with(name)) {
                 self.several.forget();
-                let next = args.from(at).iter().step_by(step).take(COMMAND_MAX);
+                let next = args.from(at).iter().step_by(step).take(known_max);
                 next.for_each(|name| self.several.add(&Key::of(name)));
+                self.lock_part();
                 self.prefetch_several();
                 is_filled = true;
             }
@@ -52,6 +58,25 @@ impl Context<'_> {
             self.several.forget();
         }
         all
+    }
+
+    /// If the command goes by parts, the shards of its next keys take the place of those of the last ones.
+    fn lock_part(&mut self) {
+        if let Lends::ByParts(lending) = &mut self.lends {
+            replace(&mut self.held, Held::None).hand_over();
+            let hashes: Vec<u64> = self.several.hashes().collect();
+            self.held = lending.lock(&hashes);
+        }
+    }
+
+    /// A command that went by parts is over: all of its shards are held if something is left to be done that needs them.
+    pub(crate) fn end_parts(&mut self, needs_shards: bool) {
+        if let Lends::ByParts(lending) = replace(&mut self.lends, Lends::Never) {
+            replace(&mut self.held, Held::None).hand_over();
+            if needs_shards {
+                self.held = lending.take_back(false);
+            }
+        }
     }
 
     /// Has the processor load what lookups of all keys of a command of several will read, at once and not one after the other.

@@ -16,7 +16,7 @@ use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
-use crate::execution::locking::{acquire, runs_scripts, take_turn};
+use crate::execution::locking::{acquire, acquire_first_part, runs_scripts, take_turn};
 use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::{admission, authorization, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
@@ -368,6 +368,16 @@ fn is_given_away(worker: &WorkerState, session: &Session, found: Found) -> bool 
         && !found.command.has(flags::BLOCKING)
 }
 
+/// Whether a command that has very many arguments, and has been given to this thread, may go by parts. What a client that caches has read is noted while
+/// all of it is held.
+#[cold]
+fn goes_by_parts(worker: &WorkerState, session: &Session, found: Found) -> bool {
+    worker.long.place == Place::Long
+        && !session.is_bound()
+        && session.tracking.is_none()
+        && found.command.scope == Scope::Keys
+}
+
 /// Locks, runs, serves those who waited, counts.
 fn run(
     engine: &Engine,
@@ -398,12 +408,22 @@ fn run(
     };
     let puts_aside = worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
     let who = (&*session, puts_aside);
-    let acquired = take_turn(engine, who, found.command)
-        .and_then(|turn| Ok((turn, acquire(engine, who, found, (key.as_ref(), &mut several), args)?)));
+    let first_part = match args.len() > ARGUMENTS_MOMENT && goes_by_parts(worker, session, found) {
+        true => acquire_first_part(engine, found, &mut several, args),
+        false => None,
+    };
+    let acquired = match first_part {
+        Some(part) => Ok(part),
+        None => take_turn(engine, who, found.command).and_then(|turn| {
+            let held = acquire(engine, who, found, (key.as_ref(), &mut several), args)?;
+            Ok((turn, Lends::Never, held))
+        }),
+    };
     if found.single_key.is_none() {
         worker.had_several = !several.is_single();
     }
-    let (turn, mut held) = match acquired {
+    // The shards are let go before it is forgotten which keys are reserved, and the turn last.
+    let (turn, lends, mut held) = match acquired {
         Ok(acquired) => acquired,
         Err(Unlocked::Later) => return Flow::Retry,
         Err(Unlocked::Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
@@ -439,6 +459,7 @@ fn run(
             && let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held))
         {
             drop(held);
+            drop(lends);
             drop(turn);
             return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
         }
@@ -459,7 +480,7 @@ fn run(
             worker,
             session,
             held,
-            lends: Lends::Never,
+            lends,
             turn,
             found,
             hashed: key,
@@ -476,6 +497,7 @@ fn run(
         };
         context.prefetch_several();
         call(&mut context, args);
+        context.end_parts(!context.ready.is_empty() || !context.worker.effects.is_empty());
         if !context.ready.is_empty() {
             blocking::serve_ready(&mut context);
         }

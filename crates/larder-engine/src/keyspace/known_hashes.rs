@@ -16,6 +16,9 @@ pub(crate) const PIPELINE_MAX: usize = 16;
 /// Keys of a command known at once: what a lookup reads of as many fits the cache of the second level.
 pub(crate) const COMMAND_MAX: usize = 1024;
 
+/// Keys of a command that goes by parts known at once: their shards are held together, for some 20 us.
+pub(crate) const PART_MAX: usize = 64;
+
 pub(crate) struct Known {
     address: usize,
     len: usize,

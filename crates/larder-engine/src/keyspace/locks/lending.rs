@@ -5,6 +5,8 @@
 //! waits until the script has ended ([`Shards::wait_for_reserved`]). For whoever locks a shard for more than that, a
 //! shard with reserved keys is one that is held: all other methods see to that.
 //!
+//! A command of very many keys does the same with the shards of its keys, some keys at a time, if no script runs.
+//!
 //! One script at a time lends, since it has the turn. A key is reserved if the script declares it, or else when it is first used, under the lock of
 //! its shard, and until the script has ended; the script waits for shards only while it holds none or lower ones. That is two-phase locking of keys by one owner: nobody
 //! sees half of what the script does, and there is nobody it could wait for who waits for it.
@@ -40,6 +42,8 @@ pub(crate) enum Lends<'a> {
     After(u64),
     /// It does.
     Now(Box<Lending<'a>>),
+    /// No script does, but a command of very many keys, which are worked on some at a time.
+    ByParts(Box<Lending<'a>>),
 }
 
 impl Shards {
@@ -99,6 +103,14 @@ impl Shards {
             drop(data);
             drop(self.lending.lock());
         }
+    }
+
+    /// Takes the turn, if nobody has it, and lends with it: no shards at first.
+    pub(crate) fn lend_nothing(&self) -> Option<(ScriptTurn<'_>, Lending<'_>)> {
+        ledger::waits();
+        let turn = ScriptTurn::of(self.turn.try_lock()?);
+        let lending = self.lend(Held::None, std::iter::empty(), &turn);
+        Some((turn, lending))
     }
 }
 
