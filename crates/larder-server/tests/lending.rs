@@ -462,6 +462,18 @@ fn commands_of_very_many_keys_have_one_moment() {
             }
             done.store(true, Relaxed);
         });
+        scope.spawn(move || {
+            let mut client = server.client();
+            let numbers: Vec<String> = (0..12_000).map(|n| n.to_string()).collect();
+            client.cmd(&[&["RPUSH".to_owned(), "numbers".to_owned()], &numbers[..]].concat());
+            while !done.load(Relaxed) {
+                let values = client.ask("SORT numbers BY nosort GET many:*");
+                assert!(values.items().iter().all(|value| *value == values.items()[0]), "{values}");
+                assert_eq!(client.ask("SORT numbers BY none:* GET many:* STORE sorted").int(), 12_000);
+                let stored = client.ask("LRANGE sorted 0 -1");
+                assert!(stored.items().iter().all(|value| *value == stored.items()[0]), "{stored}");
+            }
+        });
         for name in ["MGET", "EXISTS", "TOUCH"] {
             scope.spawn(move || {
                 let mut client = server.client();

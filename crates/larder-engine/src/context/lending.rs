@@ -19,8 +19,6 @@ use std::time::Duration;
 
 /// How long a script holds its shards before it lends them.
 pub(crate) const HOLDS_FOR: Duration = Duration::from_millis(1);
-/// A script that uses more keys holds all shards: eight bytes and some more are needed for each.
-const KEYS_MAX: usize = 1 << 20;
 /// Keys that room is kept for.
 const KEYS_KEPT: usize = 4096;
 
@@ -70,7 +68,7 @@ impl Context<'_> {
                 });
                 self.hold(&missing);
             }
-            Lends::Now(lending) if lending.len() < KEYS_MAX => {
+            Lends::Now(lending) if !lending.is_full() => {
                 let hashes = &mut self.worker.script_keys;
                 hashes.clear();
                 each_hash(found, args, |hash| hashes.push(hash));

@@ -62,10 +62,24 @@ impl Context<'_> {
 
     /// If the command goes by parts, the shards of its next keys take the place of those of the last ones.
     fn lock_part(&mut self) {
-        if let Lends::ByParts(lending) = &mut self.lends {
-            replace(&mut self.held, Held::None).hand_over();
+        if matches!(self.lends, Lends::ByParts(_)) {
             let hashes: Vec<u64> = self.several.hashes().collect();
-            self.held = lending.lock(&hashes);
+            self.lock_next(&hashes);
+        }
+    }
+
+    /// The same for a key that the command has found.
+    pub(crate) fn lock_found(&mut self, key: &Key<'_>) {
+        self.lock_next(&[key.hash]);
+    }
+
+    fn lock_next(&mut self, hashes: &[u64]) {
+        let Lends::ByParts(lending) = &mut self.lends else { return };
+        replace(&mut self.held, Held::None).hand_over();
+        if !lending.is_full() {
+            self.held = lending.lock(hashes);
+        } else if let Lends::ByParts(lending) = replace(&mut self.lends, Lends::Never) {
+            self.held = lending.take_back(true);
         }
     }
 

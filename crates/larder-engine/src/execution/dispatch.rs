@@ -6,6 +6,7 @@ use crate::clients::session::Suspended;
 use crate::clients::session::{ReplyMode, Session, client_flags};
 use crate::clients::{login, pause};
 use crate::cluster::migration::MigrationState;
+use crate::command::key_finders::sorts_by_other_keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::config::Permission;
 use crate::context::beside::Beside;
@@ -368,14 +369,16 @@ fn is_given_away(worker: &WorkerState, session: &Session, found: Found) -> bool 
         && !found.command.has(flags::BLOCKING)
 }
 
-/// Whether a command that has very many arguments, and has been given to this thread, may go by parts. What a client that caches has read is noted while
-/// all of it is held.
+/// Whether a command that has been given to this thread is about very many keys, and may go by parts. What a client that caches has read is noted while all
+/// of it is held.
 #[cold]
-fn goes_by_parts(worker: &WorkerState, session: &Session, found: Found) -> bool {
-    worker.long.place == Place::Long
-        && !session.is_bound()
-        && session.tracking.is_none()
-        && found.command.scope == Scope::Keys
+fn goes_by_parts(session: &Session, found: Found, args: Args<'_>) -> bool {
+    let has_many_keys = match found.command.scope {
+        Scope::Keys => args.len() > ARGUMENTS_MOMENT,
+        Scope::Sort => sorts_by_other_keys(args),
+        _ => false,
+    };
+    has_many_keys && !session.is_bound() && session.tracking.is_none()
 }
 
 /// Locks, runs, serves those who waited, counts.
@@ -408,7 +411,7 @@ fn run(
     };
     let puts_aside = worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
     let who = (&*session, puts_aside);
-    let first_part = match args.len() > ARGUMENTS_MOMENT && goes_by_parts(worker, session, found) {
+    let first_part = match worker.long.place == Place::Long && goes_by_parts(session, found, args) {
         true => acquire_first_part(engine, found, &mut several, args),
         false => None,
     };

@@ -133,13 +133,16 @@ pub(super) fn acquire_first_part<'e>(
     several: &mut KnownHashes,
     args: Args<'_>,
 ) -> Option<FirstPart<'e>> {
-    let step = match found.command.name {
-        "del" | "exists" | "mget" | "touch" | "unlink" if found.parent.is_none() => 1,
-        "mset" | "msetnx" if found.parent.is_none() => 2,
+    let (step, first) = match found.command.name {
+        _ if found.parent.is_some() => return None,
+        "del" | "exists" | "mget" | "touch" | "unlink" => (1, PART_MAX),
+        "mset" | "msetnx" => (2, PART_MAX),
+        // The others are looked up when the elements are known.
+        "sort" | "sort_ro" => (1, 1),
         _ => return None,
     };
     let (turn, mut lending) = engine.shards.lend_nothing()?;
-    args.from(1).iter().step_by(step).take(PART_MAX).for_each(|name| several.add(&engine.key(name)));
+    args.from(1).iter().step_by(step).take(first).for_each(|name| several.add(&engine.key(name)));
     let hashes: Vec<u64> = several.hashes().collect();
     let held = lending.lock(&hashes);
     Some((Some(turn), Lends::ByParts(Box::new(lending)), held))

@@ -2,7 +2,7 @@
 //!
 //! With BY or GET patterns the elements name further keys, which no table can declare. Such a command runs with all
 //! shards locked (`Scope::Sort`): the usual ascending order, so there is no deadlock, and no other command runs
-//! meanwhile. Without them only the shards of its key and of the destination are locked.
+//! meanwhile. If it is long it reserves these keys one by one instead, and holds the shard of one only (`keyspace/locks/lending.rs`). Without them only the shards of its key and of the destination are locked.
 
 use crate::context::{Context, Typed};
 use crate::engine::notify::class;
@@ -411,7 +411,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// What the key of an element holds: a string, or a field of a hash. All shards are held.
+    /// What the key of an element holds: a string, or a field of a hash. All shards are held, or the command goes by parts.
     fn look_up(&self, context: &mut Context<'_>, element: &[u8]) -> Option<Vec<u8>> {
         let (name, field) = match *self {
             Pattern::Element => return Some(element.to_vec()),
@@ -419,6 +419,7 @@ impl<'a> Pattern<'a> {
             Pattern::Key { prefix, postfix, field } => ([prefix, element, postfix].concat(), field),
         };
         let (key, due_ms) = (context.key(&name), context.due_ms());
+        context.lock_found(&key);
         context.read(&key, |entry, _| match (entry?.value(), field) {
             (ValueRef::Inline { bytes, .. }, None) => Some(bytes.to_vec()),
             (ValueRef::Out(value), None) => match &*value {
@@ -471,6 +472,7 @@ fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>],
 /// Puts what is stored in the place of whatever the target is, and replies with how much it is.
 fn put(context: &mut Context<'_>, target: &[u8], list: List) {
     let target = context.key(target);
+    context.lock_found(&target);
     context.reply.int(list.len() as i64);
     if Typed::is_empty(&list) {
         context.delete_target(&target);

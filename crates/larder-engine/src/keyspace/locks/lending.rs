@@ -21,6 +21,9 @@ use crate::keyspace::reserved::Reserved;
 use crate::keyspace::shard::ShardData;
 use parking_lot::MutexGuard;
 
+/// Who uses more keys holds all shards: eight bytes and some more are needed for each.
+const KEYS_MAX: usize = 1 << 20;
+
 /// The shards that a script lends, until it [takes them back](Lending::take_back).
 pub(crate) struct Lending<'e> {
     shards: &'e Shards,
@@ -115,9 +118,9 @@ impl Shards {
 }
 
 impl<'e> Lending<'e> {
-    /// How many keys are reserved.
-    pub(crate) fn len(&self) -> usize {
-        self.keys
+    /// Whether no further keys are to be reserved: all shards are to be taken back instead.
+    pub(crate) fn is_full(&self) -> bool {
+        self.keys >= KEYS_MAX
     }
 
     /// Locks the shards of the keys with these hashes for a command of the script, and reserves those that are not reserved yet. The script
@@ -232,7 +235,7 @@ mod tests {
         let shards = Shards::default();
         let turn = shards.take_turn(None).expect("nobody has it");
         let mut lending = lending(&shards, &turn);
-        assert_eq!(lending.len(), 3);
+        assert_eq!(lending.keys, 3);
         let at = shard_of(hash(b"a"));
         let (shards, key) = (&shards, Key::of(b"a"));
         let others = move || {
@@ -264,7 +267,7 @@ mod tests {
         let mut lending = lending(&shards, &turn);
         let further: Vec<u64> = (0..1000).map(|n: u32| hash(&n.to_le_bytes())).collect();
         further.iter().for_each(|&hash| drop(lending.lock(&[hash, hash])));
-        assert_eq!(lending.len(), 1003);
+        assert_eq!(lending.keys, 1003);
         let held = lending.take_back(true);
         assert!(held.is_all() && !held.any(|data| !data.reserved.is_empty()));
     }
