@@ -284,6 +284,67 @@ fn scripts_serve_those_who_move_elements() {
     }
 }
 
+/// While a script has reserved keys of all shards, others are evicted to make room, and writes are neither refused nor held up.
+#[test]
+fn room_is_made_beside_a_script() {
+    for threads in ["1", "2"] {
+        let limit = ["--maxmemory", "24mb", "--maxmemory-policy", "allkeys-lru", "--maxmemory-samples", "5"];
+        let own = ["--threads", threads, "--busy-reply-threshold", "600000"];
+        let server = Server::larder(&[&own[..], &limit].concat());
+        let mut client = server.client();
+        let value = "v".repeat(1000);
+        let mut write = |from: usize, to: usize| {
+            for n in from..to {
+                assert_eq!(
+                    client.cmd(&["SET", &format!("key:{n}"), &value]).text(),
+                    "OK",
+                    "{n}, {threads} threads"
+                );
+            }
+        };
+        write(0, 30_000);
+        let script = Script::start(&server, &everywhere(), &[]);
+        write(30_000, 34_000);
+        assert_eq!(script.end(&server).text(), "2", "a key that is reserved is not evicted");
+    }
+}
+
+/// Commands that take long, on other keys, have a thread beside a script, also if somebody waits for all keys.
+#[test]
+fn long_commands_are_executed_beside_a_script() {
+    for threads in ["1", "2"] {
+        let server = Server::larder(&["--threads", threads, "--busy-reply-threshold", "600000"]);
+        let mut client = server.client();
+        let members: Vec<String> = (0..30_000).map(|n| format!("m{n}")).collect();
+        assert_eq!(
+            client.cmd(&[&["SADD".to_owned(), "set".to_owned()], &members[..]].concat()).int(),
+            30_000
+        );
+        let script = Script::start(&server, &everywhere(), &[]);
+        let mut walker = server.client();
+        walker.send(&["DBSIZE"]);
+        assert_eq!(client.ask("SMEMBERS set").items().len(), 30_000);
+        assert_eq!(client.ask("SUNIONSTORE copy set").int(), 30_000);
+        assert!(!walker.has_reply());
+        assert_eq!(script.end(&server).text(), "2");
+        assert_eq!(walker.read().expect("it is answered").int(), 2002);
+    }
+}
+
+/// A script that has begun to write goes on, whatever happens to the conditions of writing meanwhile: half of it would be worse.
+#[test]
+fn what_has_begun_to_write_goes_on() {
+    let server = Server::larder(&["--threads", "2", "--busy-reply-threshold", "600000"]);
+    let body = format!("redis.call('set', KEYS[1], 1) {SPIN}{WAIT} return redis.call('set', KEYS[2], 1)");
+    let script = Script::start(&server, &body, &["first", "second"]);
+    let mut client = server.client();
+    assert_eq!(client.ask("CONFIG SET min-replicas-to-write 1").text(), "OK");
+    assert!(client.ask("SET other 1").text().starts_with("NOREPLICAS"));
+    assert_eq!(script.end(&server).text(), "OK");
+    assert_eq!(client.ask("EXISTS first second").int(), 2);
+    assert!(client.cmd(&["EVAL", &body, "2", "first", "second"]).text().starts_with("NOREPLICAS"));
+}
+
 /// A client that caches what it reads is told of changes of what a script has read for it from a clone.
 #[test]
 fn what_a_script_reads_for_a_caching_client_is_noted() {

@@ -300,6 +300,11 @@ impl Engine {
         self.startup_memory
     }
 
+    /// About how many of the threads for long commands execute none at this moment: one of them may run a script, and others wait for its end.
+    pub fn waiting_threads(&self) -> usize {
+        self.shards.waiting_threads()
+    }
+
     /// Wakes all workers to try again what they put off.
     pub fn retry_put_off(&self) {
         self.mailboxes.retry_all();

@@ -41,6 +41,8 @@ use turn::{cost, free, tell};
 const AHEAD_BYTES: u64 = 4 << 10;
 /// Evictions between two looks at the clock.
 const EVICTIONS_PER_LOOK: usize = 16;
+/// So many candidates that cannot be had at this moment are enough: the others may be reserved as well.
+const PASSED_MAX: usize = 64;
 
 /// One thread's part.
 #[derive(Default)]
@@ -195,6 +197,7 @@ impl Evictor {
         let engine = turn.engine;
         let mut start = None;
         let (mut evicted, mut unlooked) = (0, 0);
+        self.sweep.has_passed = false;
         let mut excess = self.excess(engine, AHEAD_BYTES, invalidations);
         let outcome = loop {
             let goal = excess - most;
@@ -204,7 +207,11 @@ impl Evictor {
                 break Outcome::Unfinished;
             }
             if gone == 0 {
-                break if self.is_over(engine, invalidations) { Outcome::Nothing } else { Outcome::Below };
+                break match self.is_over(engine, invalidations) {
+                    true if self.sweep.has_passed => Outcome::Unfinished,
+                    true => Outcome::Nothing,
+                    false => Outcome::Below,
+                };
             }
             evicted += gone;
             unlooked += gone;
@@ -253,8 +260,9 @@ impl Evictor {
         goal_bytes: i64,
         invalidations: &mut Invalidations,
     ) -> usize {
+        let mut passed = 0;
         loop {
-            if turn.must_stop() {
+            if turn.must_stop() || passed > PASSED_MAX {
                 return 0;
             }
             if self.credit == 0 || self.pool.is_empty() {
@@ -273,40 +281,57 @@ impl Evictor {
             }
             let Some(candidate) = self.pool.pop() else { return 0 };
             self.credit -= 1;
-            let is_gone = evict(turn, &candidate, invalidations);
+            let outcome = evict(turn, &candidate, invalidations);
             self.pool.reuse(candidate);
-            if is_gone {
-                return 1;
+            match outcome {
+                Evicted::Yes => return 1,
+                Evicted::No => {}
+                Evicted::NotNow => {
+                    self.sweep.has_passed = true;
+                    passed += 1;
+                }
             }
         }
     }
 }
 
+/// What has become of a candidate.
+enum Evicted {
+    Yes,
+    /// It has been used meanwhile, or is gone.
+    No,
+    /// Somebody holds its shard, or has reserved it.
+    NotNow,
+}
+
 /// Evicts a candidate if nobody has used it meanwhile, and tells everybody concerned.
-fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidations) -> bool {
+fn evict(turn: &Turn<'_>, candidate: &Candidate, invalidations: &mut Invalidations) -> Evicted {
     let (engine, key, db) = (turn.engine, candidate.key(), candidate.db);
     // Nobody need wait for the shard of this candidate: there are others.
-    let Some(mut data) = engine.shards.lock_soon(key.shard()) else { return false };
+    let Some(mut data) = engine.shards.lock_lent_soon(key.shard()) else { return Evicted::NotNow };
+    if data.reserved.has(key.hash) {
+        return Evicted::NotNow;
+    }
     if turn.must_stop() {
-        return false;
+        return Evicted::No;
     }
     // It may have gone and come again, from another node.
     if engine.cluster.migrations.hidden().hides(key.bytes) {
-        return false;
+        return Evicted::No;
     }
     let table = data.table_mut(db);
     let Some(entry) = table.get(key.hash, key.bytes).filter(|entry| candidate.is_still(entry)) else {
-        return false;
+        return Evicted::No;
     };
     if table.would_keep(key.hash) {
         engine.eviction.kept_aside.fetch_add(cost(&entry) as i64, Relaxed);
     }
-    let Some(removed) = table.remove(key.hash, key.bytes) else { return false };
+    let Some(removed) = table.remove(key.hash, key.bytes) else { return Evicted::No };
     data.field_expiry.note(db, key.bytes, earliest_of_removed(&removed.value), NEVER);
     tell(turn, &mut data, db, &key, invalidations);
     drop(data);
     if let OwnedValue::Out(value) = removed.value {
         free(engine, value);
     }
-    true
+    Evicted::Yes
 }

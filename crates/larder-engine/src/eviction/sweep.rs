@@ -49,6 +49,8 @@ pub(super) enum Look {
 /// Where a sweep stands, and what it uses again and again.
 #[derive(Default)]
 pub(super) struct Sweep {
+    /// Keys may be left that could be evicted: somebody has held their shards, or a script has reserved them.
+    pub(super) has_passed: bool,
     /// None before the first look.
     shard: Option<usize>,
     db: usize,
@@ -92,15 +94,26 @@ impl Sweep {
         // shards meanwhile, which may be those that have keys, all are looked at once more.
         for moves in 0..=2 * SHARDS {
             let shard = *self.shard.get_or_insert_with(|| rounds.take_shard());
-            let Ok(mut data) = engine.shards.try_lock_one(shard) else { break };
+            // Once it is waited for a moment for one that somebody holds.
+            let locked = match self.has_passed {
+                true => engine.shards.lock_lent_now(shard),
+                false => engine.shards.lock_lent_soon(shard),
+            };
+            let Some(mut data) = locked else {
+                self.has_passed = true;
+                self.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
+                continue;
+            };
             if turn.must_stop() {
                 break;
             }
             let has_hidden = hidden.of_shard(shard).next().is_some();
+            // Of those one is asked for by itself that a script has reserved.
+            let one_by_one = has_hidden || !data.reserved.is_empty();
             while let Some((db, sample)) = self.next(&mut data, policy.sample_from()) {
                 let table = data.table_mut(db);
                 let mut judge = Judge { policy, rules: turn.rules, now_s: turn.now_ms / 1000, rng };
-                if !has_hidden && let Some(worst) = self.worst(table, sample, per_key, goal_bytes, &mut judge)
+                if !one_by_one && let Some(worst) = self.worst(table, sample, per_key, goal_bytes, &mut judge)
                 {
                     self.take(turn, &mut data, db, sample, worst, invalidations);
                     drop(data);

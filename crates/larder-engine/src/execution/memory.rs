@@ -76,7 +76,8 @@ pub(crate) fn limit_was_set(context: &mut Context<'_>) {
          maxmemory-policy says."
     );
     engine.host.log(LogLevel::Warning, &line);
-    if context.held.is_none() {
+    // A script may hold nothing and lend its shards: it cannot wait for itself.
+    if context.held.is_none() && !context.in_script {
         let _ = make_room(engine, context.worker);
     }
 }

@@ -157,7 +157,7 @@ impl Presence<'_, '_> {
         };
         match &mut self.held {
             Some(held) => held.shard_mut(key.shard()).is_none_or(|data| is_in(data)),
-            None => self.engine.shards.try_lock_one(key.shard()).map_or(true, |data| is_in(&data)),
+            None => self.engine.shards.lock_lent_soon(key.shard()).is_none_or(|data| is_in(&data)),
         }
     }
 }

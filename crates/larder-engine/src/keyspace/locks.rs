@@ -43,7 +43,7 @@ use ledger::Entry;
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::RecvError;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -173,6 +173,8 @@ pub(crate) struct Shards {
     batch: Mutex<()>,
     /// Held by a script that lends its shards.
     lending: Mutex<()>,
+    /// Threads that wait for its end.
+    waiting: AtomicUsize,
     waits: Waits,
     awaited: awaited::Awaited,
 }
@@ -212,6 +214,7 @@ impl Default for Shards {
             busy: AtomicBool::new(false),
             batch: Mutex::new(()),
             lending: Mutex::new(()),
+            waiting: AtomicUsize::new(0),
             waits: Waits::default(),
             awaited: awaited::Awaited::default(),
         }

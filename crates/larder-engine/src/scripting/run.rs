@@ -312,7 +312,8 @@ impl Run<'_, '_> {
         if self.read_only && command.flags & (flags::WRITE | flags::MAY_REPLICATE) != 0 {
             return Err(CommandError::Fixed("ERR Write commands are not allowed from read-only scripts."));
         }
-        if engine.gate.is_shut() {
+        // One that has begun to write goes on, whatever has become of replicas and disk meanwhile.
+        if engine.gate.is_shut() && !self.has_written {
             admission::check(engine, self.context.session, command, command.flags)?;
         }
         if command.has(flags::WRITE) && !self.has_written {

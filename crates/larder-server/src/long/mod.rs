@@ -2,7 +2,7 @@
 //!
 //! A worker gives the whole connection away with the command, and gets it back when that has been executed. There is one thread from the
 //! beginning; more are started while all are busy, up to as many as there are workers: so no fewer commands are executed at a time than
-//! without them.
+//! without them. While a script runs there may be one more, and one for each that waits for its end, up to twice as many and one.
 
 pub mod queue;
 
@@ -24,7 +24,9 @@ pub fn start(shared: &Arc<Shared>, engine: &Arc<Engine>) -> io::Result<()> {
 /// Has a command executed; the connection comes back by the post of its worker.
 pub fn give(shared: &Arc<Shared>, engine: &Arc<Engine>, job: Job) {
     let start = |number| start_thread(shared, engine, number);
-    if let Err(error) = shared.long.push(job, shared.posts().len(), start) {
+    let workers = shared.posts().len();
+    let threads_max = workers + engine.waiting_threads().min(workers + 1);
+    if let Err(error) = shared.long.push(job, threads_max, start) {
         shared.log.warning(&format!("No further thread starts for commands that take long: {error}"));
     }
 }

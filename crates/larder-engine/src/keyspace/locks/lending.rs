@@ -20,6 +20,7 @@ use crate::keyspace::key::SHARDS;
 use crate::keyspace::reserved::Reserved;
 use crate::keyspace::shard::ShardData;
 use parking_lot::MutexGuard;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Who uses more keys holds all shards: eight bytes and some more are needed for each.
 const KEYS_MAX: usize = 1 << 20;
@@ -93,7 +94,15 @@ impl Shards {
     #[cold]
     pub(super) fn wait_for_lender(&self) -> Result<(), Busy> {
         ledger::waits();
-        self.wait_for(&self.lending).map(drop)
+        self.waiting.fetch_add(1, Relaxed);
+        let waited = self.wait_for(&self.lending).map(drop);
+        self.waiting.fetch_sub(1, Relaxed);
+        waited
+    }
+
+    /// About how many threads for long commands execute none of them: one runs a script, and others wait for its end.
+    pub(crate) fn waiting_threads(&self) -> usize {
+        usize::from(self.turn.is_locked()) + self.waiting.load(Relaxed)
     }
 
     /// Locks a shard that is not lent, however long that takes.
