@@ -41,7 +41,7 @@ use turn::{cost, free, tell};
 const AHEAD_BYTES: u64 = 4 << 10;
 /// Evictions between two looks at the clock.
 const EVICTIONS_PER_LOOK: usize = 16;
-/// So many candidates that cannot be had at this moment are enough: the others may be reserved as well.
+/// Candidates that cannot be had at this moment after which no more are asked for: the others may be reserved as well.
 const PASSED_MAX: usize = 64;
 
 /// One thread's part.
