@@ -1,4 +1,4 @@
-//! Every command beside a script that does not end and holds all shards: nobody but the script's own client waits for it.
+//! Every command beside a script that does not end and holds all shards, or lends them: nobody but the script's own client waits for it.
 //!
 //! With several threads, each command is sent to a thread of its own while the script has not been declared busy yet, so that the
 //! command does wait for the shards, and must give up when it is. With one thread, it arrives in the rounds that the script's
@@ -30,8 +30,12 @@ const DATA: &str = r##"
     FUNCTION LOAD REPLACE "#!lua name=lib\nredis.register_function{function_name='f', callback=function() return 1 end, flags={'no-writes'}}"
 "##;
 
-/// Touches so many undeclared keys that it holds all shards, says so, and goes on for ever.
-const SCRIPT: &str = "for i = 1, 600 do redis.call('get', 'key:'..i) end redis.call('publish', 'started', '1') while true do end";
+/// Asks for all keys, so that it holds all shards, says so, and goes on for ever.
+const HOLDING: &str = "redis.call('dbsize') redis.call('publish', 'started', '1') while true do end";
+
+/// Uses keys of all shards, which are the data's keys as well, lends them, and goes on in the same way.
+const LENDING: &str = "for i = 1, 600 do redis.call('get', 'key:'..i) end redis.call('mget', 's', 'l', 'h', 't', 'x') \
+     for i = 1, 10000 do redis.call('exists', 's') end redis.call('publish', 'started', '1') while true do end";
 
 /// Those that are allowed beside a busy script and need a shard: their clients wait until the script ends, and nobody else does.
 const MAY_WAIT: &[&str] = &["memory anatomy", "watch"];
@@ -58,17 +62,18 @@ struct Stage {
     server: Server,
     threads: usize,
     opened: usize,
+    script: &'static str,
 }
 
 impl Stage {
-    fn new(threads: usize, args: &[&str]) -> Stage {
+    fn new(threads: usize, args: &[&str], script: &'static str) -> Stage {
         let threads_text = threads.to_string();
         let fixed = ["--threads", &threads_text, "--busy-reply-threshold", "20"];
         let server = Server::larder(&[&fixed, args].concat());
         let info = server.client().ask("INFO stats").text();
         let opened = info.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
         let opened = opened.and_then(|count| count.parse().ok()).expect("INFO tells how many there were");
-        Stage { server, threads, opened }
+        Stage { server, threads, opened, script }
     }
 
     /// A connection of a worker, which takes part already.
@@ -84,12 +89,12 @@ impl Stage {
         }
     }
 
-    /// Starts the script on worker 0; returns its connection when it holds all shards. With one thread, it is busy by then.
+    /// Starts the script on worker 0; returns its connection when it has said that it has started. With one thread, it is busy by then.
     fn start_script(&mut self) -> Client {
         let mut listener = self.client_of(1);
         listener.ask("SUBSCRIBE started");
         let mut script = self.client_of(0);
-        script.send(&["EVAL", SCRIPT, "0"]);
+        script.send(&["EVAL", self.script, "0"]);
         let heard = listener.read().expect("the script says that it has started");
         assert_eq!(heard.items()[1].text(), "started");
         script
@@ -165,8 +170,8 @@ fn run_beside(stage: &mut Stage, group: &[Sample], round: usize) {
     }
 }
 
-fn every_command(threads: usize, args: &[&str]) {
-    let mut stage = Stage::new(threads, args);
+fn every_command(threads: usize, args: &[&str], script: &'static str) {
+    let mut stage = Stage::new(threads, args, script);
     let at_once = if threads == 1 { 8 } else { threads - 1 };
     for (round, group) in samples().chunks(at_once).enumerate() {
         run_beside(&mut stage, group, round);
@@ -175,22 +180,28 @@ fn every_command(threads: usize, args: &[&str]) {
 
 #[test]
 fn every_command_with_one_thread() {
-    every_command(1, &[]);
+    every_command(1, &[], HOLDING);
 }
 
 #[test]
 fn every_command_with_two_threads() {
-    every_command(2, &[]);
+    every_command(2, &[], HOLDING);
 }
 
 #[test]
 fn every_command_with_four_threads() {
-    every_command(4, &[]);
+    every_command(4, &[], HOLDING);
 }
 
 #[test]
 fn every_command_with_a_log() {
-    every_command(if full_run() { 2 } else { 4 }, &["--appendonly", "yes", "--maxmemory", "1gb"]);
+    every_command(if full_run() { 2 } else { 4 }, &["--appendonly", "yes", "--maxmemory", "1gb"], HOLDING);
+}
+
+#[test]
+fn every_command_beside_one_that_lends() {
+    let threads: &[usize] = if full_run() { &[1, 2, 4] } else { &[4] };
+    threads.iter().for_each(|&threads| every_command(threads, &[], LENDING));
 }
 
 /// The list has every command that the server knows.
@@ -224,8 +235,8 @@ fn the_list_is_whole() {
 /// Waits that end, connections that close, and marks that are forgotten, while a script holds the keys that they are about.
 #[test]
 fn waits_end_and_connections_close() {
-    for threads in [1, 2, 4] {
-        let mut stage = Stage::new(threads, &[]);
+    for (threads, script) in [(1, HOLDING), (2, HOLDING), (4, HOLDING), (1, LENDING), (2, LENDING)] {
+        let mut stage = Stage::new(threads, &[], script);
         let mut probes: Vec<Client> = (0..threads).map(|worker| stage.client_of(worker)).collect();
         let on_all = |stage: &mut Stage, lines: &[&str]| -> Vec<Client> {
             let mut clients: Vec<Client> = (0..threads).map(|worker| stage.client_of(worker)).collect();

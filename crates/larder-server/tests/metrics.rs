@@ -1,6 +1,6 @@
 //! Metrics over HTTP: a page that scrapers read, figures that are so, and requests that are refused.
 
-use larder_testkit::{Port, Server, failed_start, temp_dir};
+use larder_testkit::{Port, Server, failed_start, temp_dir, wait_until};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -151,7 +151,13 @@ fn a_script_that_does_not_end_holds_up_no_scrape() {
     let (server, port) = start(&["--busy-reply-threshold", "50"]);
     let mut client = server.client();
     client.ask("SET k v");
+    // One that lends its shards leaves the page as it is.
     client.send(&["EVAL", "redis.call('GET', KEYS[1]) while true do end", "1", "k"]);
+    wait_until("it is busy", || server.client().ask("GET k").text().starts_with("BUSY "));
+    assert_eq!(scrape(&port).get("larder_keys{db=\"0\"}"), Some(&1.0));
+    assert_eq!(server.client().ask("SCRIPT KILL").text(), "OK");
+    assert!(client.read().expect("it ends").is_error());
+    client.send(&["EVAL", "redis.call('DBSIZE') while true do end", "1", "k"]);
     let samples = scrape_until(&port, "a page without the keys", |samples| {
         !samples.contains_key("larder_keys{db=\"0\"}")
     });
