@@ -45,21 +45,20 @@ impl Context<'_> {
         if needs_all {
             return self.hold_all();
         }
+        let notes = self.is_about_to_lend();
+        let noted = &mut self.worker.script_keys;
         match &mut self.lends {
-            Lends::Never | Lends::ByParts(_) if self.held.is_all() => {}
-            Lends::Never | Lends::ByParts(_) => {
+            Lends::Now(lending) if !lending.is_full() => {
+                noted.clear();
+                each_hash(found, args, |hash| noted.push(hash));
+                self.held = lending.lock(noted);
+            }
+            Lends::Now(_) => self.hold_all(),
+            _ if self.held.is_all() && !notes => {}
+            _ => {
                 let mut missing = Vec::new();
                 each_hash(found, args, |hash| {
-                    if !self.held.holds(shard_of(hash)) {
-                        missing.push(shard_of(hash));
-                    }
-                });
-                self.hold(&missing);
-            }
-            Lends::After(_) => {
-                let (mut missing, noted) = (Vec::new(), &mut self.worker.script_keys);
-                each_hash(found, args, |hash| {
-                    if noted.last() != Some(&hash) {
+                    if notes && noted.last() != Some(&hash) {
                         noted.push(hash);
                     }
                     if !self.held.holds(shard_of(hash)) {
@@ -68,13 +67,6 @@ impl Context<'_> {
                 });
                 self.hold(&missing);
             }
-            Lends::Now(lending) if !lending.is_full() => {
-                let hashes = &mut self.worker.script_keys;
-                hashes.clear();
-                each_hash(found, args, |hash| hashes.push(hash));
-                self.held = lending.lock(hashes);
-            }
-            Lends::Now(_) => self.hold_all(),
         }
     }
 
@@ -128,11 +120,11 @@ impl Context<'_> {
 
     /// Lets go of the shards of a script in the middle of a command, for as long as `work` takes.
     pub(super) fn lend_meanwhile<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        let wanted = self.held.each_mut().map(|(at, _)| at).collect();
+        let wanted: Vec<usize> = self.held.each_mut().map(|(at, _)| at).collect();
         self.lend();
         let done = work();
         if let Lends::Now(lending) = &self.lends {
-            self.held = lending.lock_again(wanted);
+            self.held = lending.lock_again(&wanted);
         }
         done
     }

@@ -20,6 +20,7 @@ use crate::keyspace::field_expiry::{NEVER, earliest_field_expiry};
 use crate::keyspace::hash::hash;
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::shard::{ShardData, Table};
+use crate::stats::eviction::Rounds;
 use larder_collections::key_table::{Old, Sample, SampleFrom, SlotSet};
 use larder_collections::value::Value;
 use std::sync::atomic::Ordering::Relaxed;
@@ -101,7 +102,7 @@ impl Sweep {
             };
             let Some(mut data) = locked else {
                 self.has_passed = true;
-                self.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
+                self.pass_on(shard, moves, rounds);
                 continue;
             };
             if turn.must_stop() {
@@ -134,13 +135,15 @@ impl Sweep {
             if moves == SHARDS && rounds.taken() == taken_before + SHARDS {
                 break;
             }
-            self.begin_shard(if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS });
+            self.pass_on(shard, moves, rounds);
         }
         candidates(pool, policy, 1)
     }
 
-    fn begin_shard(&mut self, shard: usize) {
-        (self.shard, self.db, self.position) = (Some(shard), 0, 0);
+    /// Goes on to the next shard of the round, or after a whole one to the neighbour.
+    fn pass_on(&mut self, shard: usize, moves: usize, rounds: &Rounds) {
+        let next = if moves < SHARDS { rounds.take_shard() } else { (shard + 1) % SHARDS };
+        (self.shard, self.db, self.position) = (Some(next), 0, 0);
     }
 
     /// The next sample of the shard, if there is one.

@@ -6,19 +6,18 @@ use crate::clients::session::Suspended;
 use crate::clients::session::{ReplyMode, Session, client_flags};
 use crate::clients::{login, pause};
 use crate::cluster::migration::MigrationState;
-use crate::command::key_finders::sorts_by_other_keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::config::Permission;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
-use crate::context::postponed::Place;
 use crate::context::{Context, Rounds, WorkerState};
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
-use crate::execution::locking::{acquire, acquire_first_part, runs_scripts, take_turn};
+use crate::execution::locking::{acquire, runs_scripts, take_turn};
 use crate::execution::lookup::{find, subcommand, unknown_command};
+use crate::execution::parts::{self, ARGUMENTS_MOMENT};
 use crate::execution::{admission, authorization, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
@@ -357,30 +356,6 @@ pub(crate) fn count_refusal(
     engine.errors.count(error);
 }
 
-/// A command on keys with more arguments than this takes longer than a moment.
-const ARGUMENTS_MOMENT: usize = 5_000;
-
-/// Whether a command that has very many arguments is to be executed by another thread.
-#[cold]
-fn is_given_away(worker: &WorkerState, session: &Session, found: Found) -> bool {
-    worker.long.place == Place::Serving
-        && !session.is_bound()
-        && found.command.scope == Scope::Keys
-        && !found.command.has(flags::BLOCKING)
-}
-
-/// Whether a command that has been given to this thread is about very many keys, and may go by parts. What a client that caches has read is noted while all
-/// of it is held.
-#[cold]
-fn goes_by_parts(session: &Session, found: Found, args: Args<'_>) -> bool {
-    let has_many_keys = match found.command.scope {
-        Scope::Keys => args.len() > ARGUMENTS_MOMENT,
-        Scope::Sort => sorts_by_other_keys(args),
-        _ => false,
-    };
-    has_many_keys && !session.is_bound() && session.tracking.is_none()
-}
-
 /// Locks, runs, serves those who waited, counts.
 fn run(
     engine: &Engine,
@@ -391,7 +366,7 @@ fn run(
     out: &mut Vec<u8>,
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
-    if args.len() > ARGUMENTS_MOMENT && is_given_away(worker, session, found) {
+    if args.len() > ARGUMENTS_MOMENT && parts::is_given_away(worker, session, found) {
         return Flow::Long;
     }
     note(session, worker, found);
@@ -411,11 +386,7 @@ fn run(
     };
     let puts_aside = worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
     let who = (&*session, puts_aside);
-    let first_part = match worker.long.place == Place::Long && goes_by_parts(session, found, args) {
-        true => acquire_first_part(engine, found, &mut several, args),
-        false => None,
-    };
-    let acquired = match first_part {
+    let acquired = match parts::acquire_first(engine, worker, session, found, &mut several, args) {
         Some(part) => Ok(part),
         None => take_turn(engine, who, found.command).and_then(|turn| {
             let held = acquire(engine, who, found, (key.as_ref(), &mut several), args)?;

@@ -6,8 +6,8 @@ use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::engine::Engine;
 use crate::keyspace::key::Key;
-use crate::keyspace::known_hashes::{COMMAND_MAX, KnownHashes, PART_MAX};
-use crate::keyspace::locks::{Held, Lends, ScriptTurn, Unlocked};
+use crate::keyspace::known_hashes::{COMMAND_MAX, KnownHashes};
+use crate::keyspace::locks::{Held, ScriptTurn, Unlocked};
 use crate::keyspace::shard::ShardData;
 use larder_resp::Args;
 
@@ -120,32 +120,6 @@ fn each_queued_key(session: &Session, mut each: impl FnMut(&[u8])) {
             None => keys::each(found.command, args, &mut each),
         }
     }
-}
-
-/// What a command that goes by parts begins with: the turn, how it goes on, and the shards of its first keys.
-pub(super) type FirstPart<'e> = (Option<ScriptTurn<'e>>, Lends<'e>, Held<'e>);
-
-/// Locks the shards of the first keys of a command that looks at or changes very many keys one by one. `None`: it is no such command, or a script runs.
-#[cold]
-pub(super) fn acquire_first_part<'e>(
-    engine: &'e Engine,
-    found: Found,
-    several: &mut KnownHashes,
-    args: Args<'_>,
-) -> Option<FirstPart<'e>> {
-    let (step, first) = match found.command.name {
-        _ if found.parent.is_some() => return None,
-        "del" | "exists" | "mget" | "touch" | "unlink" => (1, PART_MAX),
-        "mset" | "msetnx" => (2, PART_MAX),
-        // The others are looked up when the elements are known.
-        "sort" | "sort_ro" => (1, 1),
-        _ => return None,
-    };
-    let (turn, mut lending) = engine.shards.lend_nothing()?;
-    args.from(1).iter().step_by(step).take(first).for_each(|name| several.add(&engine.key(name)));
-    let hashes: Vec<u64> = several.hashes().collect();
-    let held = lending.lock(&hashes);
-    Some((Some(turn), Lends::ByParts(Box::new(lending)), held))
 }
 
 /// Locks the shards of the keys of a command of several. Apart, as what locks one shard is to stay small.

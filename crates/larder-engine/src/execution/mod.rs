@@ -9,6 +9,7 @@ pub(crate) mod locking;
 pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod monitor;
+mod parts;
 pub(crate) mod redirection;
 pub(crate) mod replay;
 pub(crate) mod slot_stats;

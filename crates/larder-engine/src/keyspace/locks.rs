@@ -304,14 +304,9 @@ impl Shards {
         }
     }
 
-    /// The same also if the shard is lent.
-    pub(crate) fn try_lock_lent(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
-        self.try_lock_first(at)
-    }
-
     fn wait_for_unlent(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
         loop {
-            let data = self.try_lock_first(at)?;
+            let data = self.try_lock_lent(at)?;
             if is_unlent(&data) {
                 return Ok(data);
             }
@@ -436,7 +431,7 @@ impl Shards {
     fn try_lock_in_order(&self, wanted: &[usize]) -> Result<Vec<Numbered<'_>>, Busy> {
         'again: loop {
             let mut guards = Vec::with_capacity(wanted.len());
-            guards.push((wanted[0], self.try_lock_first(wanted[0])?));
+            guards.push((wanted[0], self.try_lock_lent(wanted[0])?));
             for &at in &wanted[1..] {
                 match self.try_lock_next(at)? {
                     Some(data) => guards.push((at, data)),
@@ -451,8 +446,8 @@ impl Shards {
         }
     }
 
-    /// Locks a shard while holding none, lent or not.
-    fn try_lock_first(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
+    /// Locks a shard, lent or not, while holding none; gives up when a script keeps it for long.
+    pub(crate) fn try_lock_lent(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
         ledger::waits();
         if let Some(data) = self.lock_lent_now(at) {
             return Ok(data);

@@ -25,32 +25,29 @@ pub(super) fn geoadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     }
     let score_of =
         |args: Args<'_>, at: usize| parse_position(&args[at], &args[at + 1]).map(|position| position.score());
-    let score = |at| score_of(given, at);
+    let all_scores = move |args: Args<'_>| {
+        let given = args.from(first);
+        (0..given.len()).step_by(3).map(|at| score_of(given, at)).collect::<CommandResult<Vec<f64>>>()
+    };
     let key = context.key(args.at(1));
     let dirty = context.worker.stats.dirty.get();
-    if context.makes_apart(given.len() as u64 / 3) {
-        let parse = move |args: Args<'_>| {
-            let given = args.from(first);
-            (0..given.len()).step_by(3).map(|at| score_of(given, at)).collect()
-        };
-        let scores =
-            add_apart(context, &key, args, options, parse, move |args, i| args.at(first + 3 * i + 2))?;
-        if context.logs() && context.worker.stats.dirty.get() != dirty {
-            log(context, args, first, &scores);
-        }
-        return Ok(());
-    }
-    let member = |i| given.at(3 * i + 2);
-    // Most often there is one, which needs no list.
-    let one = [score(0)?];
-    let many: Vec<f64>;
-    let scores: &[f64] = if given.len() == 3 {
-        &one
-    } else {
-        many = (0..given.len()).step_by(3).map(score).collect::<CommandResult<_>>()?;
+    let (one, many);
+    let scores: &[f64] = if context.makes_apart(given.len() as u64 / 3) {
+        let member = first + 2;
+        many = add_apart(context, &key, args, options, all_scores, move |args, i| args.at(member + 3 * i))?;
         &many
+    } else {
+        // Most often there is one, which needs no list.
+        let scores = if given.len() == 3 {
+            one = [score_of(given, 0)?];
+            &one[..]
+        } else {
+            many = all_scores(args)?;
+            &many
+        };
+        add_all(context, &key, &options, scores, |i| given.at(3 * i + 2))?;
+        scores
     };
-    add_all(context, &key, &options, scores, member)?;
     if context.logs() && context.worker.stats.dirty.get() != dirty {
         log(context, args, first, scores);
     }

@@ -27,7 +27,7 @@ impl Shards {
         match self.lock_lent_now(at) {
             Some(data) => Ok(data),
             None if puts_aside => self.lock_shortly(at),
-            None => Ok(self.try_lock_first(at)?),
+            None => Ok(self.try_lock_lent(at)?),
         }
     }
 

@@ -156,10 +156,10 @@ impl<'e> Lending<'e> {
         }
     }
 
-    /// Locks shards again that were let go in the middle of a command.
-    pub(crate) fn lock_again(&self, wanted: Vec<usize>) -> Held<'e> {
+    /// Locks shards again, in ascending order, that were let go in the middle of a command.
+    pub(crate) fn lock_again(&self, wanted: &[usize]) -> Held<'e> {
         ledger::waits();
-        self.lock_in_order(&in_order(wanted))
+        self.lock_in_order(wanted)
     }
 
     /// Locks all shards with reserved keys and those that were held at first, or `all` there are, which from then on are held and no more lent. All are locked too if somebody waits
