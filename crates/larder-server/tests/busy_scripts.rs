@@ -4,28 +4,21 @@
 //! command does wait for the shards, and must give up when it is. With one thread, it arrives in the rounds that the script's
 //! thread makes for others. Afterwards connections of all threads must be told that the server is busy, and SCRIPT KILL must work.
 
+#[path = "common/calls.rs"]
+mod every_call;
+
 use larder_testkit::{Client, Server, Value, full_run, wait_until, words};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const COMMANDS: &str = include_str!("common/commands.txt");
-
-/// What every step finds. None of it fails.
-const DATA: &str = r##"
+/// What every step begins with, before the data of the calls.
+const BEFORE: &str = "
     CLIENT UNPAUSE
     CONFIG SET appendonly no
-    FLUSHALL
-    SET s v
-    SET n 1
-    RPUSH l a b c
-    HSET h f v c 1
-    SADD t a b
-    SADD t2 b c
-    ZADD z 1 a 2 b
-    ZADD z2 1 b
-    XADD x 1-1 f v
-    XGROUP CREATE x g 0
-    PFADD hll a
+";
+
+/// And after it.
+const AFTER: &str = r##"
     SCRIPT LOAD "return 1"
     FUNCTION LOAD REPLACE "#!lua name=lib\nredis.register_function{function_name='f', callback=function() return 1 end, flags={'no-writes'}}"
 "##;
@@ -48,13 +41,12 @@ struct Sample {
 }
 
 fn samples() -> Vec<Sample> {
-    let lines = COMMANDS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let sample = |line: &'static str| match line.split_once(" | ") {
         Some((before, call)) => Sample { line, before: before.split(" ; ").map(str::trim).collect(), call },
         None => Sample { line, before: Vec::new(), call: line },
     };
     // Every round ends with this one.
-    lines.filter(|line| *line != "script kill").map(sample).collect()
+    every_call::lines().filter(|line| *line != "script kill").map(sample).collect()
 }
 
 /// A server, and connections to known workers: they are dealt out in turns.
@@ -136,11 +128,9 @@ fn send_line(client: &mut Client, line: &str) {
 fn run_beside(stage: &mut Stage, group: &[Sample], round: usize) {
     let what = group.iter().map(|sample| sample.line).collect::<Vec<_>>().join(" and ");
     let mut probes: Vec<Client> = (0..stage.threads).map(|worker| stage.client_of(worker)).collect();
-    for line in DATA.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        send_line(&mut probes[0], line);
-        let reply = probes[0].read().expect("data is prepared");
-        assert!(!reply.is_error(), "{line}: {reply}");
-    }
+    every_call::ask_all(&mut probes[0], BEFORE);
+    every_call::fill(&mut probes[0]);
+    every_call::ask_all(&mut probes[0], AFTER);
     let mut clients: Vec<Client> = (0..group.len()).map(|at| stage.client_of(at + 1)).collect();
     for (client, sample) in clients.iter_mut().zip(group) {
         for line in &sample.before {

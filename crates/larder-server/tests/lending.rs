@@ -1,26 +1,12 @@
 //! A script that runs for a while lends its shards: those who want its keys wait for its end, and see all of it or nothing; those who want
 //! others are answered meanwhile, wherever these lie.
 
+#[path = "common/calls.rs"]
+mod every_call;
+
+use every_call::fill;
 use larder_testkit::{Client, Server, Value, seed, wait_until, words};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-const COMMANDS: &str = include_str!("common/commands.txt");
-
-/// What the commands of the list work on.
-const DATA: &str = r"
-    FLUSHALL
-    SET s v
-    SET n 1
-    RPUSH l a b c
-    HSET h f v c 1
-    SADD t a b
-    SADD t2 b c
-    ZADD z 1 a 2 b
-    ZADD z2 1 b
-    XADD x 1-1 f v
-    XGROUP CREATE x g 0
-    PFADD hll a
-";
 
 /// Takes several milliseconds, so the script lends its shards by then.
 const SPIN: &str = "for i = 1, 20000 do redis.call('exists', 'mine:1') end ";
@@ -56,17 +42,9 @@ impl Script {
     }
 }
 
-fn fill(client: &mut Client) {
-    for line in DATA.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let reply = client.cmd(&words(line));
-        assert!(!reply.is_error(), "{line}: {reply}");
-    }
-}
-
 /// The calls of the list that need nothing before them.
 fn calls() -> impl Iterator<Item = &'static str> {
-    let lines = COMMANDS.lines().map(str::trim);
-    lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !line.contains(" | "))
+    every_call::lines().filter(|line| !line.contains(" | "))
 }
 
 /// Their outcome is a matter of luck, or of the time.
@@ -363,6 +341,38 @@ fn what_a_script_reads_for_a_caching_client_is_noted() {
     assert!(matches!(&told, Value::Push(items) if items[0].text() == "invalidate"), "{told}");
 }
 
+/// A server with a log and a replica.
+struct Logged {
+    server: Server,
+    replica: Server,
+    args: Vec<String>,
+}
+
+impl Logged {
+    fn new(args: &[&str]) -> Logged {
+        let own = ["--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"];
+        let args = [&own[..], args].concat();
+        let server = Server::larder(&args);
+        let replica = Server::larder(&["--replicaof", &format!("127.0.0.1 {}", server.port())]);
+        let mut client = server.client();
+        wait_until("the replica is there", || client.ask("INFO replication").text().contains("state=online"));
+        Logged { server, replica, args: args.into_iter().map(str::to_owned).collect() }
+    }
+
+    /// The replica gets the same data, and so does the server when it reads its log again.
+    fn is_the_same_everywhere(mut self) {
+        let mut client = self.server.client();
+        let digest = client.ask("DEBUG DIGEST").text();
+        let at_replica = || self.replica.client().ask("DEBUG DIGEST").text();
+        wait_until("the replica has the same", || at_replica() == digest);
+        client.send(&["SHUTDOWN"]);
+        assert!(self.server.wait().success());
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        assert!(self.server.start_again(&args));
+        assert_eq!(self.server.client().ask("DEBUG DIGEST").text(), digest);
+    }
+}
+
 /// Reads all accounts.
 type Watch = fn(&mut Client, &[String]) -> Vec<Value>;
 
@@ -371,28 +381,14 @@ type Watch = fn(&mut Client, &[String]) -> Vec<Value>;
 #[test]
 fn nobody_sees_half_of_a_script() {
     let seed = seed(2_811);
-    let args = [
-        "--threads",
-        "3",
-        "--appendonly",
-        "yes",
-        "--repl-diskless-sync-delay",
-        "0",
-        "--busy-reply-threshold",
-        "600000",
-        "--enable-debug-command",
-        "yes",
-    ];
-    let mut server = Server::larder(&args);
-    let port = server.port().to_string();
-    let replica = Server::larder(&["--replicaof", &format!("127.0.0.1 {port}")]);
+    let logged = Logged::new(&["--threads", "3", "--busy-reply-threshold", "600000"]);
+    let server = &logged.server;
     let mut client = server.client();
-    wait_until("the replica is there", || client.ask("INFO replication").text().contains("state=online"));
     let accounts: Vec<String> = (0..8).map(|n| format!("a:{n}")).collect();
     for account in &accounts {
         client.cmd(&["SET", account, "100"]);
     }
-    // Declared, found in the middle, or both; and by lists, which are made apart.
+    // Their keys are declared, found in the middle, or both.
     let move_one = |how: &str| {
         let [from, to] = match how {
             "declared" => ["KEYS[1]", "KEYS[2]"],
@@ -432,7 +428,7 @@ fn nobody_sees_half_of_a_script() {
             },
         ];
         for watch in watchers {
-            let (server, accounts, done) = (&server, &accounts, &done);
+            let (accounts, done) = (&accounts, &done);
             scope.spawn(move || {
                 let mut client = server.client();
                 while !done.load(Relaxed) {
@@ -445,7 +441,7 @@ fn nobody_sees_half_of_a_script() {
         }
         // In a transaction a script keeps its shards: what comes after it belongs to the same moment.
         {
-            let (server, accounts, done) = (&server, &accounts, &done);
+            let (accounts, done) = (&accounts, &done);
             scope.spawn(move || {
                 let mut client = server.client();
                 while !done.load(Relaxed) {
@@ -458,7 +454,7 @@ fn nobody_sees_half_of_a_script() {
             });
         }
         for how in ["declared", "found", "both"] {
-            let (server, accounts, done) = (&server, &accounts, &done);
+            let (accounts, done) = (&accounts, &done);
             let body = move_one(how);
             scope.spawn(move || {
                 let mut rng = fastrand::Rng::with_seed(seed + how.len() as u64);
@@ -475,35 +471,16 @@ fn nobody_sees_half_of_a_script() {
             });
         }
     });
-    let digest = client.ask("DEBUG DIGEST").text();
-    wait_until("the replica has the same", || replica.client().ask("DEBUG DIGEST").text() == digest);
-    client.send(&["SHUTDOWN"]);
-    assert!(server.wait().success());
-    assert!(server.start_again(&args));
-    assert_eq!(server.client().ask("DEBUG DIGEST").text(), digest);
+    logged.is_the_same_everywhere();
 }
 
 /// A command of very many keys goes by parts, and yet sees and changes all of them at one moment: those who read them beside those who change them find
 /// one value everywhere, or no key at all. Those who want other keys go on.
 #[test]
 fn commands_of_very_many_keys_have_one_moment() {
-    let args = [
-        "--threads",
-        "2",
-        "--appendonly",
-        "yes",
-        "--repl-diskless-sync-delay",
-        "0",
-        "--enable-debug-command",
-        "yes",
-        "--notify-keyspace-events",
-        "KEA",
-    ];
-    let mut server = Server::larder(&args);
-    let port = server.port().to_string();
-    let replica = Server::larder(&["--replicaof", &format!("127.0.0.1 {port}")]);
+    let logged = Logged::new(&["--threads", "2", "--notify-keyspace-events", "KEA"]);
+    let server = &logged.server;
     let mut client = server.client();
-    wait_until("the replica is there", || client.ask("INFO replication").text().contains("state=online"));
     let keys: Vec<String> = (0..12_000).map(|n| format!("many:{n}")).collect();
     let with = |name: &str, value: Option<&str>| -> Vec<String> {
         let each = keys.iter().flat_map(|key| [Some(key.clone()), value.map(str::to_owned)]);
@@ -511,7 +488,7 @@ fn commands_of_very_many_keys_have_one_moment() {
     };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (server, done, with) = (&server, &done, &with);
+        let (done, with) = (&done, &with);
         scope.spawn(move || {
             let mut client = server.client();
             for round in 0..12 {
@@ -572,10 +549,5 @@ fn commands_of_very_many_keys_have_one_moment() {
         });
     });
     assert!(client.cmd(&with("MGET", None)).items().iter().all(|value| value.text() == "x"));
-    let digest = client.ask("DEBUG DIGEST").text();
-    wait_until("the replica has the same", || replica.client().ask("DEBUG DIGEST").text() == digest);
-    client.send(&["SHUTDOWN"]);
-    assert!(server.wait().success());
-    assert!(server.start_again(&args));
-    assert_eq!(server.client().ask("DEBUG DIGEST").text(), digest);
+    logged.is_the_same_everywhere();
 }
