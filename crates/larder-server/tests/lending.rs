@@ -360,7 +360,7 @@ impl Logged {
     }
 
     /// The replica gets the same data, and so does the server when it reads its log again.
-    fn is_the_same_everywhere(mut self) {
+    fn ends_the_same_everywhere(mut self) {
         let mut client = self.server.client();
         let digest = client.ask("DEBUG DIGEST").text();
         let at_replica = || self.replica.client().ask("DEBUG DIGEST").text();
@@ -471,7 +471,7 @@ fn nobody_sees_half_of_a_script() {
             });
         }
     });
-    logged.is_the_same_everywhere();
+    logged.ends_the_same_everywhere();
 }
 
 /// A command of very many keys goes by parts, and yet sees and changes all of them at one moment: those who read them beside those who change them find
@@ -549,5 +549,5 @@ fn commands_of_very_many_keys_have_one_moment() {
         });
     });
     assert!(client.cmd(&with("MGET", None)).items().iter().all(|value| value.text() == "x"));
-    logged.is_the_same_everywhere();
+    logged.ends_the_same_everywhere();
 }
