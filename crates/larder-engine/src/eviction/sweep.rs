@@ -4,7 +4,7 @@
 //! `maxmemory-samples`, the worst. That is one fetch of the segment, one look at each key and one copy of those that stay for
 //! a dozen evictions. Every segment has its turn in each round, and its keys are a random choice: so the keys that go are
 //! those that should, but for how much chance gives one segment more of them than another. The threads share the rounds: each
-//! takes the next shard that nobody has taken ([`Rounds`](crate::stats::eviction::Rounds)). If each made its own, some segments would have a second turn before
+//! takes the next shard that nobody has taken ([`Rounds`]). If each made its own, some segments would have a second turn before
 //! others had a first, and keys would go that are better than many that stay.
 //!
 //! Keys of slots that are on their way here stay: their source goes on to change them, and it is their owner who says which of them go. Where a
