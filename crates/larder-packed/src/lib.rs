@@ -13,4 +13,5 @@ pub mod leaf;
 pub mod listpack;
 pub mod lzf;
 pub mod segment;
+mod short;
 pub mod stream_node;

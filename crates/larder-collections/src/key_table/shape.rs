@@ -7,8 +7,9 @@ use larder_packed::segment::{IntoRaw, NewValue, Page, Records};
 /// Buddies are merged when they fill at most this share of a full segment together. With less, sparse
 /// segments stay after a mass deletion; with more, the next insert splits them again.
 const MERGE_PERCENT: usize = 85;
-/// Content below this share of a full segment makes a change look at the buddy, which costs a cache miss.
-const LOOK_PERCENT: usize = 40;
+/// Content below this share of a full segment makes a change look at the buddy, which costs a cache miss. Of two that could be merged one is below
+/// half of [`MERGE_PERCENT`].
+const LOOK_PERCENT: usize = MERGE_PERCENT.div_ceil(2);
 /// The directory is halved when it has this many slots per segment, or more.
 const SLOTS_PER_SEGMENT_MAX: usize = 4;
 /// No directory has more than 2^28 slots.
@@ -104,7 +105,7 @@ impl<V: IntoRaw + Clone, H: KeyHash> KeyTable<V, H> {
     fn merges(&self, position: u32) -> bool {
         let slot = self.directory.slot(position);
         let page = self.directory.segment(slot).page();
-        if page.content_bytes() * 100 > SEGMENT_BYTES_MAX * LOOK_PERCENT && !page.is_sparse() {
+        if page.content_bytes() * 100 > SEGMENT_BYTES_MAX * LOOK_PERCENT {
             return false;
         }
         let Some((_, buddy)) = self.directory.buddy(slot) else { return false };

@@ -126,6 +126,19 @@ impl Block {
         Iter { block: self, phys, left, offset, up }
     }
 
+    /// Calls `f` with every element of a plain block of byte strings, from the front on: the data from there on, and the element's length.
+    pub(crate) fn for_each_text(&self, mut f: impl FnMut(&[u8], usize)) {
+        assert!(self.kind() == Kind::Str, "the elements are byte strings");
+        let h = self.header();
+        let (start, end) = (h.start as usize, h.end as usize);
+        let data = self.bytes(start, end - start);
+        let mut elements = self.iter(0, Direction::Forward);
+        while elements.left > 0 {
+            let (at, len) = elements.next_place();
+            f(&data[at - start..], len);
+        }
+    }
+
     /// Physical position of the logical position `index`.
     #[inline]
     pub(super) fn physical(&self, index: usize) -> usize {
@@ -239,13 +252,16 @@ impl<'a> Iterator for Iter<'a> {
         if self.left == 0 {
             return None;
         }
-        let element = match self.block.kind() {
-            Kind::Int => Element::Int(self.block.int_at(self.phys)),
-            _ => Element::Bytes(self.next_bytes()),
-        };
-        self.left -= 1;
-        self.phys = if self.up { self.phys + 1 } else { self.phys.wrapping_sub(1) };
-        Some(element)
+        Some(match self.block.kind() {
+            Kind::Int => {
+                let phys = self.step();
+                Element::Int(self.block.int_at(phys))
+            }
+            _ => {
+                let (at, len) = self.next_place();
+                Element::Bytes(self.block.bytes(at, len))
+            }
+        })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -255,12 +271,23 @@ impl<'a> Iterator for Iter<'a> {
 
 impl ExactSizeIterator for Iter<'_> {}
 
-impl<'a> Iter<'a> {
+impl Iter<'_> {
+    /// Goes on to the next element, of which there is one; returns the place of this one.
     #[inline]
-    fn next_bytes(&mut self) -> &'a [u8] {
-        let len = self.block.str_len(self.phys);
+    fn step(&mut self) -> usize {
+        self.left -= 1;
+        let phys = self.phys;
+        self.phys = if self.up { phys + 1 } else { phys.wrapping_sub(1) };
+        phys
+    }
+
+    /// Where the next element of a block of byte strings, of which there is one, lies in the block, and its length.
+    #[inline]
+    fn next_place(&mut self) -> (usize, usize) {
+        let phys = self.step();
+        let len = self.block.str_len(phys);
         let at = if self.up { self.offset } else { self.offset - len };
         self.offset = if self.up { at + len } else { at };
-        self.block.bytes(at, len)
+        (at, len)
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::{Form, HEADER, LEN_MAX, Leaf, PREFIX_LEN_MAX};
 use crate::buffer::Buffer;
+use crate::short::{self, WINDOW};
 
 /// Entries laid open: what a leaf is decoded to and encoded from.
 #[derive(Default)]
@@ -54,10 +55,11 @@ impl Draft {
     }
 
     /// Appends an entry, which is not less than the last.
+    #[inline]
     pub fn push(&mut self, key: u64, tag: u8, member: &[u8]) {
         self.keys.push(key);
         self.tags.push(tag);
-        self.bytes.extend_from_slice(member);
+        short::extend(&mut self.bytes, member);
         self.ends.push(self.bytes.len());
     }
 
@@ -102,28 +104,26 @@ impl Draft {
         form.write(body);
         body[HEADER..form.deltas_at()].copy_from_slice(&self.tags[range.clone()]);
         // Whole words are written, of which what comes next covers what is too much: all deltas, all lengths, the prefix, the members.
-        for (i, j) in range.clone().enumerate() {
-            let delta = form.delta_of(self.keys[j]).expect("the form fits all keys");
-            put_word(body, form.deltas_at() + i * form.sw, delta, form.sw);
+        let mut at = form.deltas_at();
+        for &key in &self.keys[range.clone()] {
+            put_word(body, at, form.delta_of(key).expect("the form fits all keys"), form.sw);
+            at += form.sw;
         }
-        let first = range.start;
         if form.lw > 0 {
-            for (i, j) in range.clone().enumerate() {
-                let len = self.ends[j] - self.start(j) - form.prefix_len;
-                put_word(body, form.lengths_at() + i * form.lw, len as u64, form.lw);
+            let mut at = form.lengths_at();
+            for member in self.places(range.clone()) {
+                put_word(body, at, (member.len() - form.prefix_len) as u64, form.lw);
+                at += form.lw;
             }
         }
         if form.n > 0 {
-            body[form.prefix_at()..form.heap_at()].copy_from_slice(&self.member(first)[..form.prefix_len]);
+            let prefix = &self.member(range.start)[..form.prefix_len];
+            body[form.prefix_at()..form.heap_at()].copy_from_slice(prefix);
         }
         let mut at = form.heap_at();
-        for j in range {
-            let from = self.start(j) + form.prefix_len;
-            let len = self.ends[j] - from;
-            match (body.get_mut(at..at + 16), self.bytes.get(from..from + 16)) {
-                (Some(to), Some(suffix)) if len <= 16 => to.copy_from_slice(suffix),
-                _ => body[at..at + len].copy_from_slice(&self.bytes[from..from + len]),
-            }
+        for member in self.places(range) {
+            let len = member.len() - form.prefix_len;
+            short::copy_from(&mut body[at..], &self.bytes, member.start + form.prefix_len, len);
             at += len;
         }
         leaf
@@ -138,6 +138,14 @@ impl Draft {
         at.clamp(range.start + 1, range.end - 1)
     }
 
+    /// Where the members of these entries lie in `bytes`.
+    #[inline]
+    fn places(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let mut start = self.start(range.start);
+        self.ends[range].iter().map(move |&end| std::mem::replace(&mut start, end)..end)
+    }
+
+    #[inline]
     fn start(&self, i: usize) -> usize {
         i.checked_sub(1).map_or(0, |before| self.ends[before])
     }
@@ -150,8 +158,8 @@ impl Draft {
         let total: usize =
             range.end.checked_sub(1).map_or(0, |last| self.ends[last]) - self.start(range.start);
         let (mut least, mut most) = (usize::MAX, 0);
-        for i in range {
-            let len = self.ends[i] - self.start(i) - prefix_len;
+        for member in self.places(range) {
+            let len = member.len() - prefix_len;
             (least, most) = (least.min(len), most.max(len));
         }
         let lw = match most {
@@ -164,16 +172,29 @@ impl Draft {
         Form { base, fixed, heap_len: total - n * prefix_len, n, prefix_len, sw, shift, lw }
     }
 
-    fn common_prefix(&self, mut range: Range<usize>) -> usize {
-        let first = range.next().map_or(&[][..], |i| self.member(i));
+    fn common_prefix(&self, range: Range<usize>) -> usize {
+        let mut places = self.places(range);
+        let Some(first) = places.next() else { return 0 };
         let mut len = first.len().min(PREFIX_LEN_MAX);
-        for i in range {
-            let member = self.member(i);
-            if !member.starts_with(&first[..len]) {
-                len = first[..len].iter().zip(member).take_while(|(a, b)| a == b).count();
+        let head = self.window(first.start);
+        for member in places {
+            len = len.min(member.len());
+            if let (Some(head), Some(window), 0..=WINDOW) = (head, self.window(member.start), len) {
+                len = len.min((head ^ window).trailing_zeros() as usize / 8);
+                continue;
+            }
+            let (first, member) = (&self.bytes[first.start..][..len], &self.bytes[member]);
+            if !member.starts_with(first) {
+                len = first.iter().zip(member).take_while(|(a, b)| a == b).count();
             }
         }
         len
+    }
+
+    /// The bytes from here on, the first one lowest, if there are as many.
+    #[inline]
+    fn window(&self, at: usize) -> Option<u128> {
+        self.bytes[at..].first_chunk::<WINDOW>().map(|bytes| u128::from_le_bytes(*bytes))
     }
 }
 

@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 use super::{Form, HEADER, Leaf, Target};
 use crate::segment::LANES;
 use crate::segment::probe;
+use crate::short;
 
 /// A member in its two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +143,9 @@ impl Leaf {
         form.start_scratch(body, scratch);
         let mut start = form.heap_at() + form.offset(body, range.start);
         for i in range {
-            let end = start + form.len_of(body, i);
-            f(form.key(body, i), form.whole(&body[start..end], scratch))?;
-            start = end;
+            let len = form.len_of(body, i);
+            f(form.key(body, i), form.whole(body, start, len, scratch))?;
+            start += len;
         }
         ControlFlow::Continue(())
     }
@@ -161,15 +162,15 @@ impl Leaf {
         form.start_scratch(body, scratch);
         let mut end = form.heap_at() + form.offset(body, range.end);
         for i in range.rev() {
-            let start = end - form.len_of(body, i);
-            f(form.key(body, i), form.whole(&body[start..end], scratch))?;
-            end = start;
+            let len = form.len_of(body, i);
+            end -= len;
+            f(form.key(body, i), form.whole(body, end, len, scratch))?;
         }
         ControlFlow::Continue(())
     }
 }
 
-/// Most suffixes are not longer.
+/// Most suffixes are not longer: there is room for them from the start.
 const USUAL_SUFFIX: usize = 48;
 
 impl Form {
@@ -240,7 +241,7 @@ impl Form {
     }
 
     /// Length of suffix `i`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn len_of(&self, body: &[u8], i: usize) -> usize {
         let at = self.lengths_at() + i * self.lw;
         match self.lw {
@@ -298,21 +299,23 @@ impl Form {
     fn start_scratch(&self, body: &[u8], scratch: &mut Vec<u8>) {
         scratch.clear();
         if self.prefix_len > 0 {
-            // Room for most members at once: to make more of it costs more than to visit one.
-            scratch.reserve(self.prefix_len + USUAL_SUFFIX);
             scratch.extend_from_slice(self.prefix(body));
+            scratch.resize(self.prefix_len + USUAL_SUFFIX, 0);
         }
     }
 
-    /// The member with this suffix, put together in `scratch`, which begins with the prefix, unless that is empty.
-    #[inline]
-    fn whole<'a>(&self, suffix: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    /// The member whose suffix begins at `start`. Unless the prefix is empty it is put together in `scratch`, which begins with that.
+    #[inline(always)]
+    fn whole<'a>(&self, body: &'a [u8], start: usize, len: usize, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         if self.prefix_len == 0 {
-            return suffix;
+            return &body[start..start + len];
         }
-        scratch.truncate(self.prefix_len);
-        scratch.extend_from_slice(suffix);
-        scratch
+        let end = self.prefix_len + len;
+        if end > scratch.len() {
+            scratch.resize(end, 0);
+        }
+        short::copy_from(&mut scratch[self.prefix_len..], body, start, len);
+        &scratch[..end]
     }
 }
 

@@ -40,7 +40,10 @@ pub fn elements(bytes: &[u8]) -> Result<Vec<Element<'_>>, Damaged> {
             0..=0x7f => (Element::Int(i64::from(first)), 1),
             0x80..=0xbf => string(&rest[at..], 1, first as usize & 0x3f)?,
             END => break,
-            _ => decode(&rest[at..])?,
+            _ => match rest[at..].first_chunk().and_then(integer_of) {
+                Some((value, len)) => (Element::Int(value), len),
+                None => decode(&rest[at..])?,
+            },
         };
         if len >= 128 {
             break;
@@ -93,21 +96,12 @@ fn integers(bytes: &[u8]) -> Result<Option<Vec<i64>>, Damaged> {
     let mut values = Vec::with_capacity(reader.promised.unwrap_or(0).min(reader.rest.len() / 2));
     let mut at = 0;
     // Entries that have many bytes after them are read as words.
-    while let Some(window) = reader.rest.get(at..).and_then(|rest| rest.first_chunk::<WINDOW>()) {
-        let word = u64::from_le_bytes([
-            window[0], window[1], window[2], window[3], window[4], window[5], window[6], window[7],
-        ]) as i64;
-        let (value, len) = match window[0] {
-            // Two to four bytes after the first one: the top ones of the word when it is shifted, and then sign-extended.
-            first @ 0xf1..=0xf3 => {
-                let len = usize::from(first - 0xf1) + 3;
-                (word << (64 - 8 * len) >> (72 - 8 * len), len)
+    while let Some(window) = reader.rest[at..].first_chunk() {
+        let Some((value, len)) = integer_of(window) else {
+            if window[0] == END {
+                break;
             }
-            small @ 0..=0x7f => (i64::from(small), 1),
-            0xc0..=0xdf => (i64::from((i16::from(window[0]) << 8 | i16::from(window[1])) << 3 >> 3), 2),
-            0xf4 => ((word as u64 >> 8 | u64::from(window[8]) << 56) as i64, 9),
-            END => break,
-            _ => return Ok(None),
+            return Ok(None);
         };
         if usize::from(window[len]) != len {
             return Err(Damaged);
@@ -218,6 +212,25 @@ fn string(bytes: &[u8], header: usize, len: usize) -> Result<(Element<'_>, usize
     let end = header.checked_add(len).ok_or(Damaged)?;
     let text = bytes.get(header..end).ok_or(Damaged)?;
     Ok((Element::Bytes(text), end))
+}
+
+/// The integer at the start of this window, if there is one, and the length of encoding and data.
+#[inline]
+fn integer_of(window: &[u8; WINDOW]) -> Option<(i64, usize)> {
+    let word = u64::from_le_bytes([
+        window[0], window[1], window[2], window[3], window[4], window[5], window[6], window[7],
+    ]) as i64;
+    Some(match window[0] {
+        // Two to four bytes after the first one: the top ones of the word when it is shifted, and then sign-extended.
+        first @ 0xf1..=0xf3 => {
+            let len = usize::from(first - 0xf1) + 3;
+            (word << (64 - 8 * len) >> (72 - 8 * len), len)
+        }
+        small @ 0..=0x7f => (i64::from(small), 1),
+        0xc0..=0xdf => (i64::from((i16::from(window[0]) << 8 | i16::from(window[1])) << 3 >> 3), 2),
+        0xf4 => ((word as u64 >> 8 | u64::from(window[8]) << 56) as i64, 9),
+        _ => return None,
+    })
 }
 
 fn integer(bytes: &[u8], len: usize) -> Result<(Element<'_>, usize), Damaged> {

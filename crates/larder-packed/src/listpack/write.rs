@@ -1,13 +1,15 @@
 //! Writing listpacks.
 
 use super::{COUNT_UNKNOWN, END, HEADER, backlen};
-use crate::block::{Block, Direction, Element};
-use crate::int;
+use crate::block::{Block, Element};
+use crate::{int, short};
 
 /// Builds one listpack entry by entry.
 #[derive(Clone, Debug)]
 pub struct Writer {
+    /// What is written, and zeros after it.
     bytes: Vec<u8>,
+    at: usize,
     entries: usize,
 }
 
@@ -18,7 +20,7 @@ pub fn from_block(block: &Block) -> Vec<u8> {
     if block.integers_into(&mut integers) {
         writer.push_integers(&integers);
     } else {
-        block.iter(0, Direction::Forward).for_each(|element| writer.push(element));
+        block.for_each_text(|data, len| writer.push_first(data, len));
     }
     writer.finish()
 }
@@ -32,49 +34,83 @@ impl Default for Writer {
 impl Writer {
     /// A writer with room for about `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Writer {
-        let mut buffer = Vec::with_capacity(bytes + HEADER + 1);
-        buffer.extend_from_slice(&[0; HEADER]);
-        Writer { bytes: buffer, entries: 0 }
+        Writer { bytes: vec![0; HEADER + bytes + ENTRY_ROOM], at: HEADER, entries: 0 }
     }
 
     /// Adds an entry; text that is a canonical integer is stored as one, as Redis does.
+    #[inline]
     pub fn push(&mut self, element: Element<'_>) {
-        push_element(&mut self.bytes, element);
-        self.entries += 1;
+        match element {
+            Element::Int(value) => self.push_int(value),
+            Element::Bytes(text) => match int::parse(text) {
+                Some(value) => self.push_int(value),
+                None => self.push_text(text),
+            },
+        }
     }
 
     /// Adds text that is no canonical integer.
+    #[inline]
     pub fn push_text(&mut self, text: &[u8]) {
         debug_assert!(int::parse(text).is_none());
-        push_str(&mut self.bytes, text);
+        let len = text_entry(self.room(text.len()), text);
+        self.close(len);
+    }
+
+    /// Adds the first `len` bytes of `data` as an entry.
+    #[inline]
+    fn push_first(&mut self, data: &[u8], len: usize) {
+        let text = &data[..len];
+        match (int::parse(text), data.first_chunk::<TEXT_WINDOW>()) {
+            (Some(value), _) => self.push_int(value),
+            (None, Some(window)) if len <= TEXT_WINDOW => {
+                // All of the window is written, of which the back length and what comes next cover what is too much.
+                let room = self.room(0);
+                room[0] = SHORT_TEXT | len as u8;
+                room[1..=TEXT_WINDOW].copy_from_slice(window);
+                room[1 + len] = len as u8 + 1;
+                self.close(len + 2);
+            }
+            (None, _) => self.push_text(text),
+        }
+    }
+
+    #[inline]
+    fn push_int(&mut self, value: i64) {
+        let len = int_entry(self.room(0), value);
+        self.close(len);
+    }
+
+    /// Where the next entry goes: room for a text of this length, and for any integer.
+    #[inline]
+    fn room(&mut self, text_len: usize) -> &mut [u8] {
+        let end = self.at + text_len + ENTRY_ROOM;
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        &mut self.bytes[self.at..]
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.bytes.resize(end.max(2 * self.bytes.len()), 0);
+    }
+
+    /// Counts an entry of `len` bytes that has been written.
+    #[inline]
+    fn close(&mut self, len: usize) {
+        self.at += len;
         self.entries += 1;
     }
 
     /// Adds integers, each as an entry.
     pub fn push_integers(&mut self, values: &[i64]) {
-        let mut room = [0; INTS_AT_ONCE * INT_ENTRY_MAX + size_of::<u64>()];
-        for run in values.chunks(INTS_AT_ONCE) {
-            let mut len = 0;
-            for &value in run {
-                // Whole words are written, of which the next one covers what is too much.
-                let to = &mut room[len..];
-                if let Some((word, bytes)) = int_word(value) {
-                    *to.first_chunk_mut().expect("there is room for each") = word.to_le_bytes();
-                    len += bytes;
-                } else {
-                    to[0] = 0xf4;
-                    to[1..9].copy_from_slice(&value.to_le_bytes());
-                    to[9] = 9;
-                    len += INT_ENTRY_MAX;
-                }
-            }
-            self.bytes.extend_from_slice(&room[..len]);
-        }
-        self.entries += values.len();
+        values.iter().for_each(|&value| self.push_int(value));
     }
 
     /// The listpack's bytes.
     pub fn finish(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.at);
         self.bytes.push(END);
         let total = u32::try_from(self.bytes.len()).expect("a listpack is smaller than 4 GB");
         let entries = u16::try_from(self.entries).unwrap_or(COUNT_UNKNOWN);
@@ -84,10 +120,16 @@ impl Writer {
     }
 }
 
-/// Integers that are written at once.
-const INTS_AT_ONCE: usize = 64;
 /// The longest entry of an integer.
 const INT_ENTRY_MAX: usize = 10;
+/// The first byte of a text of less than [`SHORT_TEXT_END`] bytes, which are added to it.
+const SHORT_TEXT: u8 = 0x80;
+const SHORT_TEXT_END: usize = 64;
+/// Text that is copied in one piece of fixed size where there is as much after it.
+const TEXT_WINDOW: usize = 32;
+/// Room for what an entry has beside its text, for an integer, and for a window.
+const ENTRY_ROOM: usize = TEXT_WINDOW + 2;
+const _: () = assert!(ENTRY_ROOM >= INT_ENTRY_MAX);
 
 /// An entry of up to 6 bytes, the first one lowest, and how many they are; None for an integer that takes more.
 #[inline]
@@ -118,50 +160,68 @@ pub fn push_element(out: &mut Vec<u8>, element: Element<'_>) {
 #[inline]
 pub fn push_int(out: &mut Vec<u8>, value: i64) {
     let start = out.len();
-    match int_word(value) {
-        // A whole word is written, of which only the entry stays.
-        Some((word, len)) => {
-            out.extend_from_slice(&word.to_le_bytes());
-            out.truncate(start + len);
-        }
-        None => {
-            out.push(0xf4);
-            out.extend_from_slice(&value.to_le_bytes());
-            out.push(9);
-        }
-    }
+    out.extend_from_slice(&[0; INT_ENTRY_MAX]);
+    let len = int_entry(&mut out[start..], value);
+    out.truncate(start + len);
 }
 
 fn push_str(out: &mut Vec<u8>, text: &[u8]) {
     let start = out.len();
-    match text.len() {
-        len @ 0..64 => {
-            // Room is made once, and the back length is known: most entries are short.
-            out.reserve(len + 2);
-            out.push(0x80 | len as u8);
-            out.extend_from_slice(text);
-            return out.push(len as u8 + 1);
-        }
-        len @ 64..4096 => out.extend_from_slice(&[0xe0 | (len >> 8) as u8, len as u8]),
-        len => put(out, 0xf0, &(len as u32).to_le_bytes()),
+    if text.len() <= TEXT_WINDOW {
+        out.extend_from_slice(&[0; ENTRY_ROOM]);
+    } else {
+        out.resize(start + text.len() + ENTRY_ROOM, 0);
     }
-    out.extend_from_slice(text);
-    push_backlen(out, start);
+    let len = text_entry(&mut out[start..], text);
+    out.truncate(start + len);
 }
 
-/// Closes the entry that begins at `start`.
+/// Writes the entry of an integer, of [`INT_ENTRY_MAX`] bytes at most, and says how long it is. There may be any bytes after it.
 #[inline]
-fn push_backlen(out: &mut Vec<u8>, start: usize) {
-    match out.len() - start {
-        len @ 0..128 => out.push(len as u8),
-        len => {
-            let (back, count) = backlen(len);
-            out.extend_from_slice(&back[..count]);
+fn int_entry(room: &mut [u8], value: i64) -> usize {
+    let room: &mut [u8; INT_ENTRY_MAX] = room.first_chunk_mut().expect("there is room for any integer");
+    match int_word(value) {
+        Some((word, len)) => {
+            room[..8].copy_from_slice(&word.to_le_bytes());
+            len
+        }
+        None => {
+            room[0] = 0xf4;
+            room[1..9].copy_from_slice(&value.to_le_bytes());
+            room[9] = 9;
+            INT_ENTRY_MAX
         }
     }
 }
 
-fn put(out: &mut Vec<u8>, encoding: u8, data: &[u8]) {
-    out.push(encoding);
-    out.extend_from_slice(data);
+/// Writes the entry of a text, for which there is room, and says how long it is.
+#[inline(always)]
+fn text_entry(room: &mut [u8], text: &[u8]) -> usize {
+    let len = text.len();
+    if len >= SHORT_TEXT_END {
+        return long_text_entry(room, text);
+    }
+    room[0] = SHORT_TEXT | len as u8;
+    short::copy(&mut room[1..=len], text);
+    room[1 + len] = len as u8 + 1;
+    len + 2
+}
+
+fn long_text_entry(room: &mut [u8], text: &[u8]) -> usize {
+    let at = match text.len() {
+        len @ 0..4096 => {
+            room[..2].copy_from_slice(&[0xe0 | (len >> 8) as u8, len as u8]);
+            2
+        }
+        len => {
+            room[0] = 0xf0;
+            room[1..5].copy_from_slice(&(len as u32).to_le_bytes());
+            5
+        }
+    };
+    let end = at + text.len();
+    room[at..end].copy_from_slice(text);
+    let (back, count) = backlen(end);
+    room[end..end + count].copy_from_slice(&back[..count]);
+    end + count
 }

@@ -175,7 +175,7 @@ impl Segment {
     /// Asks the processor to load the first lines, those that a probe reads.
     #[inline]
     pub fn prefetch(&self) {
-        for line in 0..4 {
+        for line in 0..3 {
             prefetch(self.ptr.as_ptr().wrapping_add(line * 64));
         }
     }
