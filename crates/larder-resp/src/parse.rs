@@ -187,7 +187,6 @@ impl Parser {
 
     /// Looks for one command at the start of `buf`, unless [`Parser::look_ahead`] has found it. After [`Parsed::Command`] or an error the parser is between
     /// commands again.
-    #[inline]
     pub fn next<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, ProtocolError> {
         if !limits.authenticated {
             self.forget_ahead();
@@ -233,6 +232,14 @@ impl Parser {
             is_last = self.spans.len() - before > ARGUMENTS_AHEAD_MAX;
             rest = &rest[bytes..];
         }
+    }
+
+    /// The next command, at the start of `buf`, and its bytes, if [`Parser::look_ahead`] has found it and the client may still send such: what
+    /// [`Parser::next`] would return. Inlined, as what a function has written in two pieces is slow to be read in one soon afterwards.
+    #[inline(always)]
+    pub fn next_ahead<'a>(&'a mut self, buf: &'a [u8], limits: &Limits) -> Option<(Args<'a>, usize)> {
+        let (spans, consumed) = if limits.authenticated { self.ahead.take() } else { None }?;
+        Some((Args::new(buf, &self.spans[spans]), consumed))
     }
 
     /// Whether [`Parser::next`] has the next command already.

@@ -352,6 +352,8 @@ pub struct Entry {
     pub parent: Option<&'static Command>,
     /// The position of the key of a command that has exactly one.
     pub single_key: Option<u8>,
+    /// The position of the first key of a command whose keys go on to the end, and the distance between them.
+    key_run: Option<(u8, u8)>,
 }
 
 /// A command found in the table, where it stays as long as the process.
@@ -376,7 +378,25 @@ impl Found {
             }
             _ => None,
         };
-        Found(Box::leak(Box::new(Entry { id, command, parent, single_key })))
+        let key_run = match command.keys {
+            [KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step, limit: 0 | 1 }, .. }] => {
+                u8::try_from(*at).ok().zip(u8::try_from(*step).ok())
+            }
+            _ => None,
+        };
+        Found(Box::leak(Box::new(Entry { id, command, parent, single_key, key_run })))
+    }
+
+    /// The position of the key of a command of so many arguments if it has exactly one: always, or this time.
+    #[inline]
+    pub(crate) fn only_key(self, args_len: usize) -> Option<usize> {
+        match (self.single_key, self.key_run) {
+            (Some(at), _) => Some(usize::from(at)),
+            (None, Some((at, step))) => {
+                (args_len == usize::from(at) + usize::from(step)).then_some(usize::from(at))
+            }
+            (None, None) => None,
+        }
     }
 
     /// `name` or `container|name`, as statistics, logs and error texts write it.

@@ -15,7 +15,7 @@ use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
-use crate::execution::locking::{acquire, runs_scripts, take_turn};
+use crate::execution::locking::{acquire, runs_scripts};
 use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::parts::{self, ARGUMENTS_MOMENT};
 use crate::execution::{admission, authorization, redirection, slot_stats};
@@ -24,7 +24,7 @@ use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::{Lends, Unlocked};
+use crate::keyspace::locks::{Held, Lends, Unlocked};
 use crate::scripts::declared::flags_of;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
@@ -88,14 +88,14 @@ fn execute_with(
             return Flow::Script;
         }
         Ok(found) if confirms(found.command) => {
-            let flow = run(engine, worker, session, found, args, out, rounds);
+            let flow = run(engine, worker, session, found, &args, out, rounds);
             if flow != Flow::Retry {
                 silence(engine, worker, session, out.len(), out);
             }
             return flow;
         }
         // What holds for one command goes on to hold for one that is tried again.
-        Ok(found) => match run(engine, worker, session, found, args, out, rounds) {
+        Ok(found) => match run(engine, worker, session, found, &args, out, rounds) {
             flow @ (Flow::Apart | Flow::Long | Flow::Retry) => return flow,
             flow => flow,
         },
@@ -357,12 +357,15 @@ pub(crate) fn count_refusal(
 }
 
 /// Locks, runs, serves those who waited, counts.
+///
+/// The arguments come by reference, here and below: a copy that is made shortly after they were put together waits until the processor has
+/// written them.
 fn run(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
     found: Found,
-    args: Args<'_>,
+    args: &Args<'_>,
     out: &mut Vec<u8>,
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
@@ -371,91 +374,29 @@ fn run(
     }
     note(session, worker, found);
     if !engine.config.hot.hide_user_data_from_log.load(Relaxed) {
-        worker.stats.current.keep(crate::execution::monitor::arguments(found.command, args));
+        worker.stats.current.keep(crate::execution::monitor::arguments(found.command, *args));
     }
     let start = out.len();
     let checked_hash = worker.checked_hash.take();
-    let key = found.single_key.map(|at| {
-        let bytes = &args[usize::from(at)];
+    let key = found.only_key(args.len()).map(|at| {
+        let bytes = args.at(at);
         checked_hash.map_or_else(|| worker.known_hashes.key(bytes), |hash| Key { bytes, hash })
     });
     debug_assert!(key.as_ref().is_none_or(|key| key.hash == engine.key(key.bytes).hash), "it is of this key");
-    let mut several = match found.single_key {
-        Some(_) => KnownHashes::default(),
-        None => std::mem::take(&mut worker.command_hashes),
-    };
-    let puts_aside = worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
-    let who = (&*session, puts_aside);
-    let acquired = match parts::acquire_first(engine, worker, session, found, &mut several, args) {
-        Some(part) => Ok(part),
-        None => take_turn(engine, who, found.command).and_then(|turn| {
-            let held = acquire(engine, who, found, (key.as_ref(), &mut several), args)?;
-            Ok((turn, Lends::Never, held))
-        }),
-    };
-    if found.single_key.is_none() {
-        worker.had_several = !several.is_single();
-    }
-    // The shards are let go before it is forgotten which keys are reserved, and the turn last.
-    let (turn, lends, mut held) = match acquired {
-        Ok(acquired) => acquired,
-        Err(Unlocked::Later) => return Flow::Retry,
-        Err(Unlocked::Busy) if found.command.has(flags::ALLOW_BUSY) || session.replays => return Flow::Retry,
-        Err(Unlocked::Busy) => {
-            let error = engine.scripts.running.busy_error();
-            return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
-        }
-    };
-    // Looked at while the shards are held: the thread that closes the gate holds all of them. A batch has begun before.
-    if engine.gate.is_closing()
-        && !session.in_batch
-        && pause::may_write(&engine.scripts, session, found.command, args)
-    {
-        return Flow::Retry;
-    }
-    if admission::waits_for_departures(engine, session, found.command, args) {
-        return Flow::Retry;
-    }
-    // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
-    if engine.gate.is_loading_for(found.command) && !session.replays {
-        return Flow::Retry;
-    }
-    // Rule R1 of `redirection.rs`.
-    if engine.cluster.is_on() {
-        let slot = key.as_ref().map(|key| slot_of(key.hash));
-        if engine.pause.is_for_failover_of(slot)
-            && session.import.is_none()
-            && pause::may_write(&engine.scripts, session, found.command, args)
-        {
-            return Flow::Retry;
-        }
-        if !slot.is_some_and(|slot| redirection::serves_plainly(engine, worker, slot))
-            && let Err(error) = redirection::check(engine, worker, session, (found, args), Some(&mut held))
-        {
-            drop(held);
-            drop(lends);
-            drop(turn);
-            return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
-        }
-    }
-    // The thread that changes the role holds all shards.
-    if worker.unit.as_ref().is_some_and(|unit| unit.epoch != engine.replication.epoch()) {
-        return Flow::CloseNow;
-    }
-    worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
-    let counted =
-        if slot_stats::is_on(engine) { slot_stats::begin(worker, session, found, args) } else { None };
-    // The shards are let go at the end of this block.
-    let (flow, mut several) = {
+    let has_several = key.is_none();
+    let several = if has_several { std::mem::take(&mut worker.command_hashes) } else { KnownHashes::default() };
+    // The shards are let go at the end of this block, or before a refusal.
+    let (flow, mut several, counted) = {
+        // Made before the locks, which go where they stay: a lock that is copied costs as much as one that is taken.
         let mut context = Context {
             engine,
             db: session.db,
             reply: Reply::new(out, session.protocol),
             worker,
             session,
-            held,
-            lends,
-            turn,
+            held: Held::None,
+            lends: Lends::Never,
+            turn: None,
             found,
             hashed: key,
             several,
@@ -469,6 +410,44 @@ fn run(
                 None => None,
             },
         };
+        match lock(&mut context, args) {
+            Ok(()) => {}
+            Err(Unlocked::Busy) if !found.command.has(flags::ALLOW_BUSY) && !context.session.replays => {
+                let error = engine.scripts.running.busy_error();
+                drop(context);
+                return refuse(engine, worker, session, &Refusal::Error { error, found: Some(found) }, out);
+            }
+            Err(Unlocked::Busy | Unlocked::Later) => return Flow::Retry,
+        }
+        if is_to_be_tried_again(&context, args) {
+            return Flow::Retry;
+        }
+        if engine.cluster.is_on() {
+            match check_slot(&mut context, args) {
+                Ok(true) => {}
+                Ok(false) => return Flow::Retry,
+                Err(error) => {
+                    drop(context);
+                    return refuse(
+                        engine,
+                        worker,
+                        session,
+                        &Refusal::Error { error, found: Some(found) },
+                        out,
+                    );
+                }
+            }
+        }
+        // The thread that changes the role holds all shards.
+        if context.worker.unit.as_ref().is_some_and(|unit| unit.epoch != engine.replication.epoch()) {
+            return Flow::CloseNow;
+        }
+        context.worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
+        let counted = if slot_stats::is_on(engine) {
+            slot_stats::begin(context.worker, context.session, found, *args)
+        } else {
+            None
+        };
         context.prefetch_several();
         call(&mut context, args);
         context.end_parts(!context.ready.is_empty() || !context.worker.effects.is_empty());
@@ -478,7 +457,7 @@ fn run(
         if !context.worker.effects.is_empty()
             || context.worker.unit.as_ref().is_some_and(|unit| !unit.is_passed_on)
         {
-            if let Some(counted) = counted.filter(|_| engine.append_log.streams()) {
+            if let Some(counted) = counted.as_ref().filter(|_| engine.append_log.streams()) {
                 counted.note_sent_to_replicas(engine, context.worker);
             }
             context.append_effects();
@@ -486,10 +465,10 @@ fn run(
         if context.worker.long.late_reply.is_some() {
             context.reply_late();
         }
-        (context.flow, std::mem::take(&mut context.several))
+        (context.flow, std::mem::take(&mut context.several), counted)
     };
     engine.retry_put_aside();
-    if found.single_key.is_none() {
+    if has_several {
         several.forget();
         worker.command_hashes = several;
     }
@@ -506,14 +485,66 @@ fn run(
     crate::clients::tracking::end_caching(session, found);
     // One that waits is logged when its wait is over.
     if session.suspended.is_none() {
-        Executed { engine, worker, session, command: found.command, args }.consider_sizes(out.len() - start);
+        Executed { engine, worker, session, command: found.command, args: *args }.consider_sizes(out.len() - start);
     }
     flow
 }
 
+/// Locks what the command needs, and takes the turn of the scripts before that if it runs any.
+#[inline]
+fn lock(context: &mut Context<'_>, args: &Args<'_>) -> Result<(), Unlocked> {
+    let (engine, found, session) = (context.engine, context.found, &*context.session);
+    let puts_aside =
+        context.worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
+    let who = (session, puts_aside);
+    match parts::acquire_first(engine, context.worker, session, found, &mut context.several, *args) {
+        Some((turn, lends, held)) => {
+            (context.turn, context.lends, context.held) = (turn, lends, held);
+        }
+        None => {
+            if runs_scripts(session, found.command) {
+                context.turn = Some(engine.shards.take_turn_or_later(puts_aside)?);
+            }
+            let keys = (context.hashed.as_ref(), &mut context.several);
+            acquire(engine, who, found, keys, *args, &mut context.held)?;
+        }
+    }
+    if context.hashed.is_none() {
+        context.worker.had_several = !context.several.is_single();
+    }
+    Ok(())
+}
+
+/// Whether something has begun that the command must wait for. Looked at while the shards are held.
+#[inline]
+fn is_to_be_tried_again(context: &Context<'_>, args: &Args<'_>) -> bool {
+    let (engine, session, command) = (context.engine, &*context.session, context.found.command);
+    // The thread that closes the gate holds all shards. A batch has begun before.
+    (engine.gate.is_closing() && !session.in_batch && pause::may_write(&engine.scripts, session, command, *args))
+        || admission::waits_for_departures(engine, session, command, *args)
+        // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
+        || (engine.gate.is_loading_for(command) && !session.replays)
+}
+
+/// Whether a node of a cluster executes the command now: rule R1 of `redirection.rs`. False: it is to be tried again.
+fn check_slot(context: &mut Context<'_>, args: &Args<'_>) -> CommandResult<bool> {
+    let (engine, session, found) = (context.engine, &*context.session, context.found);
+    let slot = context.hashed.as_ref().map(|key| slot_of(key.hash));
+    if engine.pause.is_for_failover_of(slot)
+        && session.import.is_none()
+        && pause::may_write(&engine.scripts, session, found.command, *args)
+    {
+        return Ok(false);
+    }
+    if !slot.is_some_and(|slot| redirection::serves_plainly(engine, context.worker, slot)) {
+        redirection::check(engine, context.worker, session, (found, *args), Some(&mut context.held))?;
+    }
+    Ok(true)
+}
+
 /// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.
 /// False: the command has failed. A command whose client waits from now on has not.
-pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
+pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
     let mark = context.reply.mark();
     let stats = &context.worker.stats;
     let (dirty, hits, misses) = (stats.dirty.get(), stats.hits.get(), stats.misses.get());
@@ -521,9 +552,9 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     // Scripts are shown before what they call, and once.
     let is_shown = context.found.command.scope == Scope::Script && context.engine.clients.has_monitors();
     if is_shown && !std::mem::take(&mut context.session.is_shown) {
-        monitor::show(context, args);
+        monitor::show(context, *args);
     }
-    let result = (context.worker.handlers[usize::from(context.found.id)])(context, args);
+    let result = (context.worker.handlers[usize::from(context.found.id)])(context, *args);
     if result.is_err() {
         context.worker.long.late_reply = None;
     }
@@ -539,14 +570,14 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
         return false;
     }
     if context.session.tracking.is_some() && context.found.command.has(flags::READONLY) {
-        super::tracking::remember(context, args);
+        super::tracking::remember(context, *args);
     }
     // What EXEC runs has been noted by itself.
     if context.worker.effects.as_given()
         && context.worker.stats.dirty.get() != dirty
         && context.found.command.has(flags::WRITE)
     {
-        context.propagate_as_given(args);
+        context.propagate_as_given(*args);
     }
     let took = context.worker.clock.advance();
     if let Err(error) = &result {
@@ -560,7 +591,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
             context.worker.stats.errors.add(1);
         }
     }
-    monitor::feed(context, args);
+    monitor::feed(context, *args);
     context.worker.stats.processed.add(1);
     if matches!(context.flow, Flow::Blocked { .. }) {
         // It is counted and logged when its wait is over.
@@ -570,7 +601,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: Args<'_>) -> bool {
     }
     let has_failed = context.worker.returned_errors.take() || result.is_err();
     let outcome = if has_failed { Outcome::Failed } else { Outcome::Done };
-    record(context.engine, context.worker, context.session, context.found, args, took, outcome);
+    record(context.engine, context.worker, context.session, context.found, *args, took, outcome);
     result.is_ok()
 }
 

@@ -7,11 +7,12 @@ use crate::command::spec::{Command, Found, Scope, flags};
 use crate::engine::Engine;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::{COMMAND_MAX, KnownHashes};
-use crate::keyspace::locks::{Held, ScriptTurn, Unlocked};
+use crate::keyspace::locks::{Held, Unlocked};
 use crate::keyspace::shard::ShardData;
 use larder_resp::Args;
+use std::mem::{forget, replace};
 
-/// Locks what the command needs. While clients wait to move elements from one of its keys to another list, all
+/// Locks what the command needs, and says so in `to`. While clients wait to move elements from one of its keys to another list, all
 /// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so; else the hashes
 /// of the keys are noted in `several`. `puts_aside`: the command can be tried again, so nobody need wait for a shard for long.
 #[inline]
@@ -21,20 +22,23 @@ pub(super) fn acquire<'e>(
     found: Found,
     (key, several): (Option<&Key<'_>>, &mut KnownHashes),
     args: Args<'_>,
-) -> Result<Held<'e>, Unlocked> {
+    to: &mut Held<'e>,
+) -> Result<(), Unlocked> {
+    debug_assert!(matches!(to, Held::None), "nothing is held yet");
     loop {
-        let held = acquire_shards(engine, who, found, (key, several), args)?;
-        if !held.any(ShardData::needs_care) {
-            return Ok(held);
+        acquire_shards(engine, who, found, (key, several), args, to)?;
+        if !to.any(ShardData::needs_care) {
+            return Ok(());
         }
-        if let Some(held) = with_care(engine, who, found, key, args, held)? {
-            return Ok(held);
+        if let Some(held) = with_care(engine, who, found, key, args, replace(to, Held::None))? {
+            *to = held;
+            return Ok(());
         }
         several.forget();
     }
 }
 
-/// Locks the shards, whatever the state of their keys.
+/// Locks the shards, whatever the state of their keys. Nothing is held before.
 #[inline]
 fn acquire_shards<'e>(
     engine: &'e Engine,
@@ -42,18 +46,25 @@ fn acquire_shards<'e>(
     found: Found,
     (key, several): (Option<&Key<'_>>, &mut KnownHashes),
     args: Args<'_>,
-) -> Result<Held<'e>, Unlocked> {
+    to: &mut Held<'e>,
+) -> Result<(), Unlocked> {
     let (shards, command) = (&engine.shards, found.command);
-    match command.scope {
-        Scope::None | Scope::Walk => Ok(Held::None),
-        Scope::All => shards.lock_all_or_later(puts_aside),
-        Scope::Sort if sorts_by_other_keys(args) => shards.lock_all_or_later(puts_aside),
+    *to = match command.scope {
+        Scope::None | Scope::Walk => return Ok(()),
+        Scope::All => shards.lock_all_or_later(puts_aside)?,
+        Scope::Sort if sorts_by_other_keys(args) => shards.lock_all_or_later(puts_aside)?,
         Scope::Keys | Scope::Script | Scope::Sort => match key {
-            Some(key) => Ok(Held::One(key.shard(), shards.lock_one_or_later(key.shard(), puts_aside)?)),
-            None => acquire_several(engine, command, args, several, puts_aside),
+            Some(key) => {
+                let held = Held::One(key.shard(), shards.lock_one_or_later(key.shard(), puts_aside)?);
+                // What it takes the place of holds nothing, so there is nothing to be dropped.
+                forget(replace(to, held));
+                return Ok(());
+            }
+            None => acquire_several(engine, command, args, several, puts_aside)?,
         },
-        Scope::Exec => acquire_queued(engine, session, puts_aside),
-    }
+        Scope::Exec => acquire_queued(engine, session, puts_aside)?,
+    };
+    Ok(())
 }
 
 /// Looks whether a key is reserved, and whether all shards are needed to serve those who wait for one. `None`: the shards are to be locked once more.
@@ -177,20 +188,8 @@ pub(crate) fn needs_all(command: &Command, args: Args<'_>) -> bool {
     }
 }
 
-/// Scripts run one at a time: only so may each of them lock shards that it did not ask for at first.
-#[inline]
-pub(super) fn take_turn<'e>(
-    engine: &'e Engine,
-    (session, puts_aside): (&Session, bool),
-    command: &Command,
-) -> Result<Option<ScriptTurn<'e>>, Unlocked> {
-    if !runs_scripts(session, command) {
-        return Ok(None);
-    }
-    engine.shards.take_turn_or_later(puts_aside).map(Some)
-}
-
-/// Whether a command runs scripts, or a transaction with such.
+/// Whether a command runs scripts, or a transaction with such. Scripts run one at a time: only so may each of them lock shards that it did not ask
+/// for at first.
 #[inline]
 pub(super) fn runs_scripts(session: &Session, command: &Command) -> bool {
     match command.scope {

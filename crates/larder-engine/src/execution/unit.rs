@@ -114,7 +114,7 @@ fn run<'c, 'a: 'c>(context: &mut Context<'c>, command: Planned<'a>) {
     (context.found, context.hashed) = (command.found, command.key);
     let mark = context.reply.mark();
     dispatch::note(context.session, context.worker, command.found);
-    dispatch::call(context, command.args);
+    dispatch::call(context, &command.args);
     let reply_bytes = context.reply.mark() - mark;
     Executed::of(context, command.args).consider_sizes(reply_bytes);
 }

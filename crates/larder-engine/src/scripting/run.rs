@@ -276,7 +276,7 @@ impl Run<'_, '_> {
         context.db = context.session.db;
         context.reply.set_protocol(self.protocol);
         let mark = context.reply.mark();
-        dispatch::call(context, args);
+        dispatch::call(context, &args);
         Executed::of(context, args).consider_reply(context.reply.mark() - mark);
         Ok(mark)
     }

@@ -50,7 +50,7 @@ impl Queue {
     }
 
     /// The next command has its turn: where its arguments are, and its bytes.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self) -> Option<(Range<usize>, usize)> {
         let Whole { spans_end, bytes } = *self.wholes.get(self.taken)?;
         let spans = self.spans_start()..spans_end;

@@ -198,14 +198,18 @@ impl EventLoop {
                 parser.look_ahead(&bytes[at..], &limits, PREFETCH_MAX);
                 self.worker.prepare(&connection.session, parser.ahead(&bytes[at..]));
             }
-            let (args, consumed) = match parser.next(&bytes[at..], &limits) {
-                Ok(Parsed::Command { args, consumed }) => (args, consumed),
-                Ok(Parsed::Incomplete) => return Ok((at, Stop::Starved)),
-                Err(error) => {
-                    self.worker.protocol_error(&mut connection.session, &error.text());
-                    error.write(&mut connection.output.tail);
-                    return Ok((at, Stop::Closing));
-                }
+            let rest = &bytes[at..];
+            let (args, consumed) = match parser.next_ahead(rest, &limits) {
+                Some(command) => command,
+                None => match parser.next(rest, &limits) {
+                    Ok(Parsed::Command { args, consumed }) => (args, consumed),
+                    Ok(Parsed::Incomplete) => return Ok((at, Stop::Starved)),
+                    Err(error) => {
+                        self.worker.protocol_error(&mut connection.session, &error.text());
+                        error.write(&mut connection.output.tail);
+                        return Ok((at, Stop::Closing));
+                    }
+                },
             };
             if args.is_empty() {
                 at += consumed;

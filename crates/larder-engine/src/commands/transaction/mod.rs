@@ -90,7 +90,7 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
             authorization::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
         match allowed {
             Ok(()) => {
-                dispatch::call(context, args.as_args());
+                dispatch::call(context, &args.as_args());
                 Executed::of(context, args.as_args()).consider_sent(context.reply.mark() - start);
             }
             Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),

@@ -3,8 +3,10 @@
 use crate::keyspace::key::SHARDS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Why a command did not get its shards.
+/// Why a command did not get its shards. As wide as a part of the locks that it comes in the place of: with one byte, these are copied in pieces of
+/// one and of seven bytes, which the processor does not forward from writes to reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub(crate) enum Unlocked {
     /// A script keeps one for too long.
     Busy,

@@ -5,35 +5,44 @@ use super::group::{GROUP_BYTES, anchor_of, lengths, tags};
 use super::{HEADER_BYTES, LONG, Page, Slot};
 
 /// Groups whose tags are compared at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 4;
+/// Groups of a segment of usual size, at most.
+const USUAL: usize = 2 * AT_ONCE;
 
 impl Page {
     /// The first entry with this tag that `is` accepts.
     ///
-    /// All tags of a segment of usual size are compared at once, whether used or not, as the number of groups that a
-    /// loop would visit is a branch that the processor cannot guess.
+    /// The tags of four groups of a segment of usual size are compared at once, whether used or not, as the number of groups that a
+    /// loop would visit is a branch that the processor cannot guess. Most entries are among these; eight groups are a line or two more, and
+    /// these may have to come from memory.
     #[inline]
     pub fn find(&self, tag: u8, mut is: impl FnMut(&[u8]) -> bool) -> Option<Slot> {
         debug_assert!(tag != 0, "tag 0 marks empty slots");
         let slots = self.slots();
-        let front = self.0[HEADER_BYTES..].first_chunk::<{ AT_ONCE * GROUP_BYTES }>();
-        let usual = slots <= AT_ONCE * LANES && self.0.len() <= 1 << 16;
+        let front = self.0[HEADER_BYTES..].first_chunk::<{ USUAL * GROUP_BYTES }>();
+        let usual = slots <= USUAL * LANES && self.0.len() <= 1 << 16;
         let (Some(front), true) = (front, usual) else {
             return self.find_by_group(tag, is);
         };
-        let (groups, _) = front.as_chunks::<GROUP_BYTES>();
-        let mut hits = groups.iter().enumerate().fold(0_u128, |hits, (g, group)| {
-            hits | u128::from(probe::matches(tags(group), tag)) << (g * LANES)
-        });
-        hits &= u128::MAX.checked_shr(128 - slots as u32).unwrap_or(0);
-        while hits != 0 {
-            let index = hits.trailing_zeros() as usize;
-            let (group, lane) = (&groups[index / LANES % AT_ONCE], index % LANES);
-            let slot = self.locate_in(group, usize::from(anchor_of(group)), index / LANES, lane);
-            if is(self.entry(slot)) {
-                return Some(slot);
+        let (fours, _) = front.as_chunks::<GROUP_BYTES>().0.as_chunks::<AT_ONCE>();
+        for (first, groups) in (0..).step_by(AT_ONCE).zip(fours) {
+            let mut hits = groups.iter().enumerate().fold(0_u64, |hits, (g, group)| {
+                hits | u64::from(probe::matches(tags(group), tag)) << (g * LANES)
+            });
+            let left = slots.saturating_sub(first * LANES);
+            hits &= u64::MAX.checked_shr(u64::BITS.saturating_sub(left as u32)).unwrap_or(0);
+            while hits != 0 {
+                let index = hits.trailing_zeros() as usize;
+                let (group, lane) = (&groups[index / LANES], index % LANES);
+                let slot = self.locate_in(group, usize::from(anchor_of(group)), first + index / LANES, lane);
+                if is(self.entry(slot)) {
+                    return Some(slot);
+                }
+                hits &= hits - 1;
             }
-            hits &= hits - 1;
+            if left <= AT_ONCE * LANES {
+                break;
+            }
         }
         None
     }
