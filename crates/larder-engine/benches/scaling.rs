@@ -43,7 +43,7 @@ fn run(clients: &mut [Client], work: &[Vec<OwnedArgs>], rounds: u64) -> Duration
                         out.clear();
                         for args in batch {
                             let args: Args<'_> = args.as_args();
-                            client.worker.execute(&mut client.session, args, &mut out);
+                            client.worker.execute(&mut client.session, &args, &mut out);
                         }
                     }
                 }

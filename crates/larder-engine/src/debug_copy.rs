@@ -99,7 +99,7 @@ impl Copy {
         session.debugging = Mode::InPlace;
         let mut reply = Vec::new();
         let args = twin.args.as_args();
-        if worker.execute(&mut session, args, &mut reply) == Flow::Script {
+        if worker.execute(&mut session, &args, &mut reply) == Flow::Script {
             worker.execute_script(&mut session, args, &mut reply, beside);
         }
         worker.disconnect(session);

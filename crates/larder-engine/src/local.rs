@@ -238,7 +238,7 @@ impl LocalWorker {
         let mark = out.len();
         let mut begun = None;
         loop {
-            let mut flow = self.worker.execute(session, args, out);
+            let mut flow = self.worker.execute(session, &args, out);
             if flow == Flow::Script {
                 flow = self.worker.execute_script(session, args, out, &mut ());
             }

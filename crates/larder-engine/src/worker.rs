@@ -188,7 +188,7 @@ impl Worker {
 
     /// Executes one command and appends its reply to `out`.
     #[inline]
-    pub fn execute(&mut self, session: &mut Session, args: Args<'_>, out: &mut Vec<u8>) -> Flow {
+    pub fn execute(&mut self, session: &mut Session, args: &Args<'_>, out: &mut Vec<u8>) -> Flow {
         dispatch::execute(&self.engine, &mut self.state, session, args, out)
     }
 
@@ -202,7 +202,7 @@ impl Worker {
         out: &mut Vec<u8>,
         beside: &mut dyn Beside,
     ) -> Flow {
-        dispatch::execute_script(&self.engine, &mut self.state, session, args, out, beside)
+        dispatch::execute_script(&self.engine, &mut self.state, session, &args, out, beside)
     }
 
     /// Executes a command that another worker has answered with [`Flow::Long`], on a thread that serves no clients. The session is that of its
@@ -211,7 +211,7 @@ impl Worker {
         self.state.clock.tick();
         self.state.read_options(&self.engine);
         let flow = loop {
-            let mut flow = self.execute(session, args, out);
+            let mut flow = self.execute(session, &args, out);
             if flow == Flow::Script {
                 flow = self.execute_script(session, args, out, &mut ());
             }
@@ -241,7 +241,7 @@ impl Worker {
     ) -> bool {
         loop {
             out.clear();
-            let mut flow = self.execute(session, args, out);
+            let mut flow = self.execute(session, &args, out);
             if flow == Flow::Script {
                 flow = self.execute_script(session, args, out, &mut ());
             }

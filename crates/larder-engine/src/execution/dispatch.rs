@@ -31,12 +31,15 @@ use larder_resp::{Args, Reply, Span};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes one command and appends its reply to `out`.
+///
+/// The arguments come by reference, here and below: a copy that is made shortly after they were put together waits until the processor has
+/// written them.
 #[inline]
 pub(crate) fn execute(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
-    args: Args<'_>,
+    args: &Args<'_>,
     out: &mut Vec<u8>,
 ) -> Flow {
     execute_with(engine, worker, session, args, out, None)
@@ -47,7 +50,7 @@ pub(crate) fn execute_script(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
-    args: Args<'_>,
+    args: &Args<'_>,
     out: &mut Vec<u8>,
     beside: &mut dyn Beside,
 ) -> Flow {
@@ -59,7 +62,7 @@ fn execute_with(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
-    args: Args<'_>,
+    args: &Args<'_>,
     out: &mut Vec<u8>,
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
@@ -68,17 +71,17 @@ fn execute_with(
     worker.checked_hash = None;
     let admitted = match worker.admitted.take().filter(|_| rounds.is_some() || session.in_batch) {
         Some(found) => Ok(found),
-        None => admit(engine, worker, session, args),
+        None => admit(engine, worker, session, *args),
     };
     let flow = match admitted {
-        Ok(found) if engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, args) => {
+        Ok(found) if engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, *args) => {
             return admission::wait_for_pause(session, found);
         }
         Ok(found) if transaction::queues(session, found) => {
-            transaction::queue(session, found, args, flags_of(&engine.scripts, found.command, args));
+            transaction::queue(session, found, *args, flags_of(&engine.scripts, found.command, *args));
             out.extend_from_slice(b"+QUEUED\r\n");
             if slot_stats::is_on(engine) {
-                slot_stats::note_queued(worker, found, args);
+                slot_stats::note_queued(worker, found, *args);
             }
             Flow::Next
         }
@@ -88,14 +91,14 @@ fn execute_with(
             return Flow::Script;
         }
         Ok(found) if confirms(found.command) => {
-            let flow = run(engine, worker, session, found, &args, out, rounds);
+            let flow = run(engine, worker, session, found, args, out, rounds);
             if flow != Flow::Retry {
                 silence(engine, worker, session, out.len(), out);
             }
             return flow;
         }
         // What holds for one command goes on to hold for one that is tried again.
-        Ok(found) => match run(engine, worker, session, found, &args, out, rounds) {
+        Ok(found) => match run(engine, worker, session, found, args, out, rounds) {
             flow @ (Flow::Apart | Flow::Long | Flow::Retry) => return flow,
             flow => flow,
         },
@@ -103,7 +106,7 @@ fn execute_with(
     };
     worker.stats.current.end();
     if session.asking {
-        end_asking(session, args);
+        end_asking(session, *args);
     }
     silence(engine, worker, session, mark, out);
     if worker.invalidations.has_direct() || session.tracking.is_some() {
@@ -357,9 +360,6 @@ pub(crate) fn count_refusal(
 }
 
 /// Locks, runs, serves those who waited, counts.
-///
-/// The arguments come by reference, here and below: a copy that is made shortly after they were put together waits until the processor has
-/// written them.
 fn run(
     engine: &Engine,
     worker: &mut WorkerState,

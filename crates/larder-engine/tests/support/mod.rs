@@ -103,7 +103,7 @@ impl Client {
         let args: OwnedArgs = words.iter().copied().collect();
         let mut out = Vec::new();
         self.worker.tick();
-        self.flow = self.worker.execute(&mut self.session, args.as_args(), &mut out);
+        self.flow = self.worker.execute(&mut self.session, &args.as_args(), &mut out);
         out
     }
 

@@ -215,7 +215,7 @@ impl EventLoop {
                 at += consumed;
                 continue;
             }
-            let mut flow = self.worker.execute(&mut connection.session, args, &mut connection.output.tail);
+            let mut flow = self.worker.execute(&mut connection.session, &args, &mut connection.output.tail);
             if matches!(flow, Flow::Debug | Flow::Script) {
                 flow =
                     self.run_script(connection, args, bytes.get(at + consumed..).unwrap_or_default(), flow);
