@@ -170,7 +170,7 @@ impl Leaf {
     }
 }
 
-/// Most suffixes are not longer: there is room for them from the start.
+/// Most suffixes are not longer.
 const USUAL_SUFFIX: usize = 48;
 
 impl Form {
@@ -299,6 +299,8 @@ impl Form {
     fn start_scratch(&self, body: &[u8], scratch: &mut Vec<u8>) {
         scratch.clear();
         if self.prefix_len > 0 {
+            // Room for most members at once: to make more of it costs more than to visit one.
+            scratch.reserve(self.prefix_len + USUAL_SUFFIX);
             scratch.extend_from_slice(self.prefix(body));
             scratch.resize(self.prefix_len + USUAL_SUFFIX, 0);
         }
