@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn what_comes_after_a_window_stays() {
         let from: Vec<u8> = (1..=40).collect();
-        for (len, room, at) in
-            (0..30).flat_map(|len| (len..36).flat_map(move |room| (0..=40 - len).map(move |at| (len, room, at))))
+        for (len, room, at) in (0..30)
+            .flat_map(|len| (len..36).flat_map(move |room| (0..=40 - len).map(move |at| (len, room, at))))
         {
             let mut to = vec![0xA5; room];
             copy_from(&mut to, &from, at, len);

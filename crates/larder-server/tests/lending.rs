@@ -551,3 +551,63 @@ fn commands_of_very_many_keys_have_one_moment() {
     assert!(client.cmd(&with("MGET", None)).items().iter().all(|value| value.text() == "x"));
     logged.ends_the_same_everywhere();
 }
+
+/// A client that lacks the rights to one of very many keys changes nothing and learns nothing, whether they are arguments, made by SORT, or used by
+/// a script that lends; and no key stays reserved.
+#[test]
+fn clients_without_rights_are_refused_and_nothing_stays_reserved() {
+    for threads in ["1", "2", "4"] {
+        let server = Server::larder(&["--threads", threads, "--busy-reply-threshold", "600000"]);
+        let (mut admin, mut client) = (server.client(), server.client());
+        admin.ask("ACL SETUSER u on >p ~own:* %R~read:* +@all -flushall -getdel");
+        let own: Vec<String> = (0..6_000).map(|n| format!("own:{n}")).collect();
+        let numbers: Vec<String> = (0..6_000).map(|n| n.to_string()).collect();
+        let with = |words: &[&str], more: &[String]| -> Vec<String> {
+            words.iter().map(|word| (*word).to_owned()).chain(more.iter().cloned()).collect()
+        };
+        let pairs =
+            |value: &str| own.iter().flat_map(|key| [key.clone(), value.to_owned()]).collect::<Vec<_>>();
+        admin.cmd(&with(&["MSET", "secret:1", "hidden", "read:1", "shown"], &pairs("1")));
+        admin.cmd(&with(&["RPUSH", "own:list"], &numbers));
+        let digest = admin.ask("DEBUG DIGEST").text();
+        assert_eq!(client.ask("AUTH u p").text(), "OK");
+        let lent = |body: &str| {
+            vec!["EVAL".to_owned(), format!("{}{body}", SPIN.replace("mine:", "own:")), "0".to_owned()]
+        };
+        let refused = [
+            with(&["EXISTS", "secret:1"], &own),
+            with(&["MGET"], &with(&[], &[&own[..], &["secret:1".to_owned()]].concat())),
+            with(&["DEL", "secret:1"], &own),
+            with(&["UNLINK"], &[&own[..], &["read:1".to_owned()]].concat()),
+            with(&["MSET", "secret:1", "2"], &pairs("2")),
+            with(&["MSETNX", "read:1", "2"], &pairs("2")),
+            words_of("SORT own:list BY nosort GET secret:*"),
+            words_of("SORT own:list BY secret:* STORE own:sorted"),
+            words_of("SORT own:list BY nosort GET own:* STORE read:sorted"),
+            lent("return redis.call('get', 'secret:1')"),
+            lent("return redis.call('set', 'read:1', '2')"),
+            lent("return redis.call('getdel', 'own:1')"),
+            lent("return redis.call('flushall')"),
+        ];
+        for call in refused {
+            let reply = client.cmd(&call);
+            let shown = &call[..call.len().min(3)];
+            assert!(reply.is_error(), "{shown:?} with {threads} threads: {reply}");
+            let text = reply.to_string();
+            assert!(text.contains("NOPERM") || text.contains("ACL"), "{shown:?}: {text}");
+            assert!(!text.contains("hidden"), "{shown:?} tells: {text}");
+            assert_eq!(admin.ask("DEBUG DIGEST").text(), digest, "{shown:?} has changed something");
+            // Each of these keys would be waited for if it were reserved.
+            assert_eq!(admin.cmd(&with(&["EXISTS", "secret:1", "read:1"], &own)).int(), 6_002);
+        }
+        // What it has the rights to works.
+        assert_eq!(client.cmd(&with(&["EXISTS", "read:1"], &own)).int(), 6_001);
+        assert_eq!(client.cmd(&lent("return redis.call('get', 'read:1')")).text(), "shown");
+        assert_eq!(client.cmd(&with(&["DEL"], &own)).int(), 6_000);
+        assert_eq!(admin.ask("DBSIZE").int(), 3);
+    }
+}
+
+fn words_of(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}

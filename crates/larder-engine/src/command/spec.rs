@@ -379,9 +379,11 @@ impl Found {
             _ => None,
         };
         let key_run = match command.keys {
-            [KeySpec { begin: Begin::Index(at), find: Find::Range { last: -1, step, limit: 0 | 1 }, .. }] => {
-                u8::try_from(*at).ok().zip(u8::try_from(*step).ok())
-            }
+            [
+                KeySpec {
+                    begin: Begin::Index(at), find: Find::Range { last: -1, step, limit: 0 | 1 }, ..
+                },
+            ] => u8::try_from(*at).ok().zip(u8::try_from(*step).ok()),
             _ => None,
         };
         Found(Box::leak(Box::new(Entry { id, command, parent, single_key, key_run })))

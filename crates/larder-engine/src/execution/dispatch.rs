@@ -384,7 +384,8 @@ fn run(
     });
     debug_assert!(key.as_ref().is_none_or(|key| key.hash == engine.key(key.bytes).hash), "it is of this key");
     let has_several = key.is_none();
-    let several = if has_several { std::mem::take(&mut worker.command_hashes) } else { KnownHashes::default() };
+    let several =
+        if has_several { std::mem::take(&mut worker.command_hashes) } else { KnownHashes::default() };
     // The shards are let go at the end of this block, or before a refusal.
     let (flow, mut several, counted) = {
         // Made before the locks, which go where they stay: a lock that is copied costs as much as one that is taken.
@@ -485,7 +486,8 @@ fn run(
     crate::clients::tracking::end_caching(session, found);
     // One that waits is logged when its wait is over.
     if session.suspended.is_none() {
-        Executed { engine, worker, session, command: found.command, args: *args }.consider_sizes(out.len() - start);
+        Executed { engine, worker, session, command: found.command, args: *args }
+            .consider_sizes(out.len() - start);
     }
     flow
 }
