@@ -6,7 +6,7 @@ mod every_call;
 
 use every_call::fill;
 use larder_testkit::{Client, Server, Value, seed, wait_until, words};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Takes several milliseconds, so the script lends its shards by then.
 const SPIN: &str = "for i = 1, 20000 do redis.call('exists', 'mine:1') end ";
@@ -550,6 +550,102 @@ fn commands_of_very_many_keys_have_one_moment() {
     });
     assert!(client.cmd(&with("MGET", None)).items().iter().all(|value| value.text() == "x"));
     logged.ends_the_same_everywhere();
+}
+
+/// Tells the other threads of a test, however the one that has it ends.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A transaction that takes long lends its shards: those who want other keys are answered meanwhile, wherever these lie, and nobody sees half of it. Scripts
+/// wait for one command of it at most.
+#[test]
+fn a_long_transaction_lends_its_shards_and_has_one_moment() {
+    for threads in ["1", "2"] {
+        let logged = Logged::new(&["--threads", threads, "--busy-reply-threshold", "600000"]);
+        let server = &logged.server;
+        let mut client = server.client();
+        let fill = "for i = 1, 50000 do redis.call('zadd', KEYS[1], i, 'm' .. i * ARGV[1]) end return 'OK'";
+        for (key, factor) in [("in:1", "1"), ("in:2", "2")] {
+            assert_eq!(client.cmd(&["EVAL", fill, "1", key, factor]).text(), "OK");
+        }
+        // A script of which nothing is known waits for a thread for long commands, of which there may be one.
+        let script = "EVAL return{1,2} 0";
+        assert_eq!(client.ask(script).items().len(), 2);
+        let (passes, scripts) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (has_scripts, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let (passes, scripts, has_scripts, done) = (&passes, &scripts, &has_scripts, &done);
+            scope.spawn(move || {
+                let _done = Done(done);
+                let mut client = server.client();
+                for round in 1..=4 {
+                    has_scripts.store(round > 2, Relaxed);
+                    client.ask("MULTI");
+                    client.ask("INCR done:1");
+                    for out in 1..=4 {
+                        client.ask(&format!("ZUNIONSTORE out:{out} 2 in:1 in:2 WEIGHTS 1 {round}"));
+                    }
+                    client.ask("INCR done:2");
+                    let count = if round > 2 { scripts } else { passes };
+                    let before = count.load(Relaxed);
+                    let reply = client.ask("EXEC");
+                    let others = count.load(Relaxed) - before;
+                    assert_eq!(reply.items().len(), 6, "{reply}");
+                    // One may have begun before the transaction.
+                    assert!(others > 1, "{others} others in round {round} with {threads} threads");
+                }
+            });
+            // Keys in all shards, all of them once in a pass.
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !done.load(Relaxed) {
+                    for n in 0..2_000 {
+                        client.send(&["SET", &format!("other:{n}"), "1"]);
+                    }
+                    for _ in 0..2_000 {
+                        assert_eq!(client.read().expect("an answer").text(), "OK");
+                    }
+                    passes.fetch_add(1, Relaxed);
+                }
+            });
+            for reads in [
+                ["GET done:1", "GET done:2", "ZSCORE out:1 m2", "ZSCORE out:4 m2"],
+                ["ZCARD out:2", "ZCARD out:3", "ZSCORE out:4 m2", "ZSCORE out:1 m2"],
+            ] {
+                scope.spawn(move || {
+                    let mut client = server.client();
+                    while !done.load(Relaxed) {
+                        client.ask("MULTI");
+                        reads.iter().for_each(|line| assert_eq!(client.ask(line).text(), "QUEUED"));
+                        let seen = client.ask("EXEC");
+                        let [a, b, c, d] = seen.items() else { panic!("{seen}") };
+                        assert!(a == b && c == d, "half of a transaction: {seen}");
+                    }
+                });
+            }
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !done.load(Relaxed) {
+                    if has_scripts.load(Relaxed) {
+                        assert_eq!(client.ask(script).items().len(), 2);
+                        scripts.fetch_add(1, Relaxed);
+                    } else {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        });
+        assert_eq!(
+            client.ask("MGET done:1 done:2").items(),
+            [Value::Bulk(b"4".to_vec()), Value::Bulk(b"4".to_vec())]
+        );
+        logged.ends_the_same_everywhere();
+    }
 }
 
 /// A client that lacks the rights to one of very many keys changes nothing and learns nothing, whether they are arguments, made by SORT, or used by

@@ -7,8 +7,13 @@
 //!
 //! A script lends nothing if it is part of a transaction or debugged, if it has called a command that needs all shards, or if it
 //! uses more than a million keys.
+//!
+//! A transaction does the same on a thread for long commands, if no script runs when it begins. It has the turn meanwhile, and gives it up as soon as a script
+//! wants it: then it holds its shards to its end. So it does if it runs scripts or needs all shards, or if another transaction lends.
 
 use super::Context;
+use super::postponed::Place;
+use crate::clients::queue::Queue;
 use crate::command::keys;
 use crate::command::spec::Found;
 use crate::keyspace::hash::{hash, shard_of};
@@ -28,6 +33,28 @@ impl Context<'_> {
         self.worker.script_keys.clear();
         self.worker.script_keys.extend(declared.map(hash));
         self.lends = Lends::After(self.worker.clock.mono_ns() + HOLDS_FOR.as_nanos() as u64);
+    }
+
+    /// A transaction begins, which holds the shards of its keys: it may lend them, if it takes long and no script runs.
+    pub(crate) fn begin_lending_of(&mut self, queue: &Queue) {
+        if self.place() != Place::Long || self.turn.is_some() || self.held.is_all() {
+            return;
+        }
+        self.turn = self.engine.shards.take_turn_now();
+        if self.turn.is_some() {
+            self.begin_lending(
+                queue.commands.iter().flat_map(|(found, args)| keys::collect(found.command, args.as_args())),
+            );
+        }
+    }
+
+    /// Between two commands of a transaction: if a script wants the turn it gets it, and the transaction holds its shards from now on.
+    pub(crate) fn end_lending_if_turn_is_wanted(&mut self) {
+        if self.may_lend() && self.engine.shards.is_turn_awaited() {
+            self.take_back();
+            self.turn = None;
+            self.engine.retry_put_aside();
+        }
     }
 
     /// Whether the script that runs lends its shards, now or later.

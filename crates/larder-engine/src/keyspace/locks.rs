@@ -2,7 +2,7 @@
 //!
 //! - L1: a thread that locks several shards locks them in ascending order, but for those that it need not wait for.
 //! - L2: one script at a time may *widen*: lock shards that it does not hold yet, in any order. It holds the [`ScriptTurn`], which is
-//!   taken before any shard. A thread that waits for a shard while it holds others gives way to it: it lets everything go, waits until
+//!   taken before any shard, but by those who need not wait for it. A thread that waits for a shard while it holds others gives way to it: it lets everything go, waits until
 //!   the widening is over, and starts again. Nothing has been done yet when that happens, because handlers run only once all
 //!   locks are there (or walk: they hold one shard at a time).
 //! - L3: a script that runs for too long makes the shards *busy* ([`Shards::set_busy`]). Threads that serve clients give up then:
@@ -32,6 +32,7 @@ mod later;
 mod ledger;
 mod lending;
 
+use awaited::TURN;
 pub(crate) use awaited::Unlocked;
 pub use ledger::assert_no_shard_is_held;
 pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
@@ -241,6 +242,11 @@ impl Shards {
     /// Takes the turn. Without the proof that it may wait, the caller gives up when a script runs for too long.
     pub(crate) fn take_turn(&self, may_wait: Option<&MayWait>) -> Result<ScriptTurn<'_>, Busy> {
         ledger::waits();
+        if let Some(turn) = self.take_turn_now() {
+            return Ok(turn);
+        }
+        // A transaction that has it gives it up when it is awaited.
+        self.awaited.add(TURN);
         let guard = match may_wait {
             Some(MayWait(())) => self.turn.lock(),
             None => self.wait_for(&self.turn)?,

@@ -82,7 +82,8 @@ impl Worker {
         else {
             return;
         };
-        if value.elements() < LARGE {
+        let has_members = matches!(&*value, Value::Hash(_) | Value::Set(_) | Value::SortedSet(_));
+        if !has_members || value.elements() < LARGE {
             return;
         }
         let is_sorted = matches!(&*value, Value::SortedSet(_));

@@ -82,6 +82,7 @@ fn estimate(context: &mut Context<'_>) -> u64 {
 /// Executes the commands of a transaction, whose reply begins at `start`. As a reply, each of them counts with all that has been replied until then.
 fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
     let exec = context.found;
+    context.begin_lending_of(queue);
     context.in_exec = true;
     let frozen = context.worker.clock.set_frozen(true);
     for (found, args) in &queue.commands {
@@ -90,12 +91,18 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
             authorization::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
         match allowed {
             Ok(()) => {
+                context.end_lending_if_turn_is_wanted();
+                if context.may_lend() {
+                    context.lock_for_call(*found, args.as_args(), false);
+                }
                 dispatch::call(context, &args.as_args());
                 Executed::of(context, args.as_args()).consider_sent(context.reply.mark() - start);
+                context.end_call();
             }
             Err(denial) => dispatch::refuse_queued(context, &denial.late_refusal()),
         }
     }
+    context.take_back();
     context.worker.clock.set_frozen(frozen);
     context.in_exec = false;
     context.found = exec;

@@ -80,6 +80,11 @@ impl Shards {
         Ok(ScriptTurn::of(self.shortly(&self.turn, TURN)?))
     }
 
+    /// Whether a script waits for the turn, or was put aside for it.
+    pub(crate) fn is_turn_awaited(&self) -> bool {
+        self.awaited.has(TURN)
+    }
+
     /// Whether something that commands were put aside for has been let go since this was last asked.
     #[inline]
     pub(crate) fn has_let_go(&self) -> bool {

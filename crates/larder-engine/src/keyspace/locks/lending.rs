@@ -5,7 +5,7 @@
 //! waits until the script has ended ([`Shards::wait_for_reserved`]). For whoever locks a shard for more than that, a
 //! shard with reserved keys is one that is held: all other methods see to that.
 //!
-//! A command of very many keys does the same with the shards of its keys, some keys at a time, if no script runs.
+//! A command of very many keys does the same with the shards of its keys, some keys at a time, if no script runs; and so does a transaction that takes long.
 //!
 //! One script at a time lends, since it has the turn. A key is reserved if the script declares it, or else when it is first used, under the lock of
 //! its shard, and until the script has ended; the script waits for shards only while it holds none or lower ones. That is two-phase locking of keys by one owner: nobody
@@ -117,10 +117,15 @@ impl Shards {
         }
     }
 
+    /// Takes the turn, if nobody has it. It waits for nobody, so shards may be held.
+    pub(crate) fn take_turn_now(&self) -> Option<ScriptTurn<'_>> {
+        self.turn.try_lock().map(ScriptTurn::of)
+    }
+
     /// Takes the turn, if nobody has it, and lends with it: no shards at first.
     pub(crate) fn lend_nothing(&self) -> Option<(ScriptTurn<'_>, Lending<'_>)> {
         ledger::waits();
-        let turn = ScriptTurn::of(self.turn.try_lock()?);
+        let turn = self.take_turn_now()?;
         let lending = self.lend(Held::None, std::iter::empty(), &turn);
         Some((turn, lending))
     }
