@@ -573,7 +573,8 @@ fn a_long_transaction_lends_its_shards_and_has_one_moment() {
         for (key, factor) in [("in:1", "1"), ("in:2", "2")] {
             assert_eq!(client.cmd(&["EVAL", fill, "1", key, factor]).text(), "OK");
         }
-        // A script of which nothing is known waits for a thread for long commands, of which there may be one.
+        // A script of which nothing is known, or that took long once, waits for a thread for long commands, of which there is one for each worker.
+        let rounds = if threads == "1" { 2 } else { 4 };
         let script = "EVAL return{1,2} 0";
         assert_eq!(client.ask(script).items().len(), 2);
         let (passes, scripts) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -583,7 +584,7 @@ fn a_long_transaction_lends_its_shards_and_has_one_moment() {
             scope.spawn(move || {
                 let _done = Done(done);
                 let mut client = server.client();
-                for round in 1..=4 {
+                for round in 1..=rounds {
                     has_scripts.store(round > 2, Relaxed);
                     client.ask("MULTI");
                     client.ask("INCR done:1");
@@ -640,10 +641,8 @@ fn a_long_transaction_lends_its_shards_and_has_one_moment() {
                 }
             });
         });
-        assert_eq!(
-            client.ask("MGET done:1 done:2").items(),
-            [Value::Bulk(b"4".to_vec()), Value::Bulk(b"4".to_vec())]
-        );
+        let ran = Value::Bulk(rounds.to_string().into_bytes());
+        assert_eq!(client.ask("MGET done:1 done:2").items(), [ran.clone(), ran]);
         logged.ends_the_same_everywhere();
     }
 }
