@@ -15,7 +15,7 @@ use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
-use crate::execution::locking::{acquire, runs_scripts};
+use crate::execution::locking::{lock, runs_scripts};
 use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::parts::{self, ARGUMENTS_MOMENT};
 use crate::execution::{admission, authorization, redirection, slot_stats};
@@ -490,31 +490,6 @@ fn run(
             .consider_sizes(out.len() - start);
     }
     flow
-}
-
-/// Locks what the command needs, and takes the turn of the scripts before that if it runs any.
-#[inline]
-fn lock(context: &mut Context<'_>, args: &Args<'_>) -> Result<(), Unlocked> {
-    let (engine, found, session) = (context.engine, context.found, &*context.session);
-    let puts_aside =
-        context.worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
-    let who = (session, puts_aside);
-    match parts::acquire_first(engine, context.worker, session, found, &mut context.several, *args) {
-        Some((turn, lends, held)) => {
-            (context.turn, context.lends, context.held) = (turn, lends, held);
-        }
-        None => {
-            if runs_scripts(session, found.command) {
-                context.turn = Some(engine.shards.take_turn_or_later(puts_aside)?);
-            }
-            let keys = (context.hashed.as_ref(), &mut context.several);
-            acquire(engine, who, found, keys, *args, &mut context.held)?;
-        }
-    }
-    if context.hashed.is_none() {
-        context.worker.had_several = !context.several.is_single();
-    }
-    Ok(())
 }
 
 /// Whether something has begun that the command must wait for. Looked at while the shards are held.

@@ -4,7 +4,9 @@ use crate::clients::session::Session;
 use crate::command::key_finders::sorts_by_other_keys;
 use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
+use crate::context::Context;
 use crate::engine::Engine;
+use crate::execution::parts;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::{COMMAND_MAX, KnownHashes};
 use crate::keyspace::locks::{Held, Unlocked};
@@ -12,11 +14,36 @@ use crate::keyspace::shard::ShardData;
 use larder_resp::Args;
 use std::mem::{forget, replace};
 
+/// Locks what the command needs, and takes the turn of the scripts before that if it runs any.
+#[inline]
+pub(super) fn lock(context: &mut Context<'_>, args: &Args<'_>) -> Result<(), Unlocked> {
+    let (engine, found, session) = (context.engine, context.found, &*context.session);
+    let puts_aside =
+        context.worker.puts_aside && !session.replays && !session.in_batch && session.import.is_none();
+    let who = (session, puts_aside);
+    match parts::acquire_first(engine, context.worker, session, found, &mut context.several, *args) {
+        Some((turn, lends, held)) => {
+            (context.turn, context.lends, context.held) = (turn, lends, held);
+        }
+        None => {
+            if runs_scripts(session, found.command) {
+                context.turn = Some(engine.shards.take_turn_or_later(puts_aside)?);
+            }
+            let keys = (context.hashed.as_ref(), &mut context.several);
+            acquire(engine, who, found, keys, *args, &mut context.held)?;
+        }
+    }
+    if context.hashed.is_none() {
+        context.worker.had_several = !context.several.is_single();
+    }
+    Ok(())
+}
+
 /// Locks what the command needs, and says so in `to`. While clients wait to move elements from one of its keys to another list, all
 /// shards are locked, since serving them needs the other list's shard. `key` is the only one, where the table says so; else the hashes
 /// of the keys are noted in `several`. `puts_aside`: the command can be tried again, so nobody need wait for a shard for long.
 #[inline]
-pub(super) fn acquire<'e>(
+fn acquire<'e>(
     engine: &'e Engine,
     who: (&Session, bool),
     found: Found,
