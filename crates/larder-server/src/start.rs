@@ -300,7 +300,7 @@ fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()
 }
 
 /// Does what is due `hz` times a second, until the server stops.
-fn cron(shared: &Shared, engine: &Arc<Engine>, persist: &Persist) {
+fn cron(shared: &Arc<Shared>, engine: &Arc<Engine>, persist: &Persist) {
     let mut cron = Cron::new(engine);
     loop {
         let hz = shared.config.hot.hz.load(Relaxed).max(1) as u64;
@@ -309,6 +309,7 @@ fn cron(shared: &Shared, engine: &Arc<Engine>, persist: &Persist) {
         }
         larder_engine::panic_if_armed();
         engine.sleep_along();
+        long::add_threads(shared, engine);
         cron.tick();
         persist.cron();
         shared.peers.close_idle();

@@ -55,6 +55,7 @@ const BY_CHANCE: &[&str] = &[
     "lastsave",
     "lolwut",
     "memory doctor",
+    "object idletime",
     "randomkey",
     "spop",
     "srandmember",

@@ -24,9 +24,23 @@ pub fn start(shared: &Arc<Shared>, engine: &Arc<Engine>) -> io::Result<()> {
 /// Has a command executed; the connection comes back by the post of its worker.
 pub fn give(shared: &Arc<Shared>, engine: &Arc<Engine>, job: Job) {
     let start = |number| start_thread(shared, engine, number);
+    warn(shared, shared.long.push(job, threads_max(shared, engine), start));
+}
+
+/// Starts a thread for commands that wait, if those that there are wait by now for a script or for all shards. To be called every now and then: when a command
+/// was given, the thread that it counted on may just have been about to wait.
+pub fn add_threads(shared: &Arc<Shared>, engine: &Arc<Engine>) {
+    let start = |number| start_thread(shared, engine, number);
+    warn(shared, shared.long.add_threads(threads_max(shared, engine), start));
+}
+
+fn threads_max(shared: &Shared, engine: &Engine) -> usize {
     let workers = shared.posts().len();
-    let threads_max = workers + engine.waiting_threads().min(workers + 1);
-    if let Err(error) = shared.long.push(job, threads_max, start) {
+    workers + engine.waiting_threads().min(workers + 1)
+}
+
+fn warn(shared: &Shared, started: io::Result<()>) {
+    if let Err(error) = started {
         shared.log.warning(&format!("No further thread starts for commands that take long: {error}"));
     }
 }

@@ -57,9 +57,21 @@ impl LongQueue {
         threads_max: usize,
         start: impl FnOnce(usize) -> io::Result<JoinHandle<()>>,
     ) -> io::Result<()> {
-        let mut state = self.state.lock();
-        state.jobs.push_back(job);
+        self.state.lock().jobs.push_back(job);
         self.filled.notify_one();
+        self.add_threads(threads_max, start)
+    }
+
+    /// Starts another thread in the same way, if there may be one more than when the commands that wait were added.
+    ///
+    /// # Errors
+    /// It could not be started.
+    pub fn add_threads(
+        &self,
+        threads_max: usize,
+        start: impl FnOnce(usize) -> io::Result<JoinHandle<()>>,
+    ) -> io::Result<()> {
+        let mut state = self.state.lock();
         let number = state.threads.len();
         if state.jobs.len() > state.idle && number < threads_max && !state.has_ended {
             state.threads.push(start(number)?);
