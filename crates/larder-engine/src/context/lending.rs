@@ -48,12 +48,18 @@ impl Context<'_> {
         }
     }
 
-    /// Between two commands of a transaction: if a script wants the turn it gets it, and the transaction holds its shards from now on.
-    pub(crate) fn end_lending_if_turn_is_wanted(&mut self) {
-        if self.may_lend() && self.engine.shards.is_turn_awaited() {
+    /// Locks the shards of a command that a transaction is about to execute, if it lends them. If a script wants the turn it gets it, and the transaction holds
+    /// its shards from now on.
+    pub(crate) fn lock_for_queued(&mut self, found: Found, args: Args<'_>) {
+        if !self.may_lend() {
+            return;
+        }
+        if self.engine.shards.is_turn_awaited() {
             self.take_back();
             self.turn = None;
             self.engine.retry_put_aside();
+        } else {
+            self.lock_for_call(found, args, false);
         }
     }
 

@@ -65,11 +65,9 @@ impl Writer {
             (Some(value), _) => self.push_int(value),
             (None, Some(window)) if len <= TEXT_WINDOW => {
                 // All of the window is written, of which the back length and what comes next cover what is too much.
-                let room = self.room(0);
-                room[0] = SHORT_TEXT | len as u8;
-                room[1..=TEXT_WINDOW].copy_from_slice(window);
-                room[1 + len] = len as u8 + 1;
-                self.close(len + 2);
+                let copy = |room: &mut [u8]| room[..TEXT_WINDOW].copy_from_slice(window);
+                let len = short_text_entry(self.room(0), len, copy);
+                self.close(len);
             }
             (None, _) => self.push_text(text),
         }
@@ -201,8 +199,14 @@ fn text_entry(room: &mut [u8], text: &[u8]) -> usize {
     if len >= SHORT_TEXT_END {
         return long_text_entry(room, text);
     }
+    short_text_entry(room, len, |room| short::copy(&mut room[..len], text))
+}
+
+/// The same for a text of less than [`SHORT_TEXT_END`] bytes, which `copy` puts in its place; it may write more after it.
+#[inline(always)]
+fn short_text_entry(room: &mut [u8], len: usize, copy: impl FnOnce(&mut [u8])) -> usize {
     room[0] = SHORT_TEXT | len as u8;
-    short::copy(&mut room[1..=len], text);
+    copy(&mut room[1..]);
     room[1 + len] = len as u8 + 1;
     len + 2
 }

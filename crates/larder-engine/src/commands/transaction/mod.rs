@@ -91,10 +91,7 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
             authorization::check(context.engine, context.session, *found, args.as_args(), Origin::Multi);
         match allowed {
             Ok(()) => {
-                context.end_lending_if_turn_is_wanted();
-                if context.may_lend() {
-                    context.lock_for_call(*found, args.as_args(), false);
-                }
+                context.lock_for_queued(*found, args.as_args());
                 dispatch::call(context, &args.as_args());
                 Executed::of(context, args.as_args()).consider_sent(context.reply.mark() - start);
                 context.end_call();
