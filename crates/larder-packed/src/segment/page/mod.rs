@@ -140,8 +140,8 @@ impl Page {
     pub fn is_sparse(&self) -> bool {
         let content = self.content_bytes();
         let needed = content + content / SHRINK_SPARE;
-        // To save less than an eighth is not worth a copy. Tested first, as it mostly says no.
-        needed <= self.capacity_bytes() / 8 * 7 && capacity_for(needed) < self.capacity_bytes()
+        // To save less than a quarter is not worth a copy. Tested first, as it mostly says no.
+        needed <= self.capacity_bytes() / 4 * 3 && capacity_for(needed) < self.capacity_bytes()
     }
 
     /// The entry of a slot by its number; None for a hole or a number beyond the last.
