@@ -206,8 +206,8 @@ impl Plan {
         self.spans.extend(args.spans().iter().map(moved));
         let spans = begin..self.spans.len();
         let first = self.shards.len();
-        let hash = match found.single_key {
-            Some(at) => self.add_key(engine.key(&args[usize::from(at)])),
+        let hash = match found.only_key(args.len()) {
+            Some(at) => self.add_key(engine.key(&args[at])),
             None => {
                 let keys = keys::collect(found.command, args).into_iter();
                 let hashes = keys.map(|key| self.add_key(engine.key(key)));
@@ -249,9 +249,9 @@ impl Plan {
     ) -> (impl Iterator<Item = Planned<'a>>, &'a [u8], Option<Frame>) {
         let commands = self.commands[unit.commands.clone()].iter().map(move |command| {
             let args = Args::new(bytes, &self.spans[command.spans.clone()]);
-            let key =
-                command.found.single_key.map(|at| Key { bytes: args.at(at.into()), hash: command.hash });
-            Planned { found: command.found, args, key }
+            let found = command.found;
+            let key = found.only_key(args.len()).map(|at| Key { bytes: args.at(at), hash: command.hash });
+            Planned { found, args, key }
         });
         (commands, &self.shards[unit.shards.clone()], unit.frame)
     }

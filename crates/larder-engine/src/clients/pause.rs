@@ -112,7 +112,7 @@ impl Pause {
         if is_clients && self.all.load(Relaxed) {
             return true;
         }
-        let slot = || found.single_key.and_then(|at| args.get(usize::from(at))).map(key_slot);
+        let slot = || found.only_key(args.len()).and_then(|at| args.get(at)).map(key_slot);
         (is_clients || self.is_for_failover_of(slot())) && may_write(scripts, session, found.command, args)
     }
 }

@@ -351,7 +351,7 @@ pub struct Entry {
     /// The container, if this is a subcommand.
     pub parent: Option<&'static Command>,
     /// The position of the key of a command that has exactly one.
-    pub single_key: Option<u8>,
+    single_key: Option<u8>,
     /// The position of the first key of a command whose keys go on to the end, and the distance between them.
     key_run: Option<(u8, u8)>,
 }

@@ -215,7 +215,7 @@ fn is_plainly_here(engine: &Engine, worker: &mut WorkerState, found: Found, args
     if !engine.gate.is_shut_by_cluster_alone() {
         return false;
     }
-    let Some(key) = found.single_key.and_then(|at| args.get(usize::from(at))) else { return false };
+    let Some(key) = found.only_key(args.len()).and_then(|at| args.get(at)) else { return false };
     let hash = worker.known_hashes.key(key).hash;
     worker.checked_hash = Some(hash);
     redirection::serves_plainly(engine, worker, slot_of(hash))

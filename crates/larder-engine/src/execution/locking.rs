@@ -153,8 +153,8 @@ fn each_queued_key(session: &Session, mut each: impl FnMut(&[u8])) {
     let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
     for (found, args) in queued {
         let args = args.as_args();
-        match found.single_key {
-            Some(at) => each(&args[usize::from(at)]),
+        match found.only_key(args.len()) {
+            Some(at) => each(&args[at]),
             None => keys::each(found.command, args, &mut each),
         }
     }

@@ -302,7 +302,7 @@ fn judge(
 
 /// The keys of a command. Most have one at a known place.
 fn keys_of<'k>(found: Found, args: Args<'k>) -> impl Iterator<Item = &'k [u8]> {
-    let single = found.single_key.map(|at| args.at(usize::from(at)));
+    let single = found.only_key(args.len()).map(|at| args.at(at));
     let several = if single.is_some() { Vec::new() } else { keys::collect(found.command, args) };
     single.into_iter().chain(several)
 }

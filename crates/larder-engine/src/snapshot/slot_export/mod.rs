@@ -276,8 +276,8 @@ impl SlotExport {
     /// Whether a command at a position of the stream is about keys that were read before.
     fn concern<'a>(&self, found: Found, args: Args<'a>, position: u64) -> Concern<'a> {
         let is_known = |key: &[u8]| position >= self.since_of(key);
-        if let Some(at) = found.single_key {
-            return match args.get(usize::from(at)).is_some_and(is_known) {
+        if let Some(at) = found.only_key(args.len()) {
+            return match args.get(at).is_some_and(is_known) {
                 true => Concern::All,
                 false => Concern::None,
             };
