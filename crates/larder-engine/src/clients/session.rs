@@ -298,6 +298,8 @@ pub struct Session {
     pub(crate) was_in: bool,
     /// Who it is and what that allows.
     pub(crate) access: Access,
+    /// A transaction or a script runs, to its end with the rights with which it has begun.
+    pub(crate) keeps_rights: bool,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_touch: bool,
     /// ASKING came: the next command may use a slot that is on its way here.
@@ -353,6 +355,7 @@ impl Session {
             authenticated: access.is_in(acl),
             was_in: access.is_in(acl),
             access,
+            keeps_rights: false,
             reply_mode: ReplyMode::On,
             no_touch: false,
             asking: false,

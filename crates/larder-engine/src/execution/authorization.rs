@@ -14,14 +14,16 @@ pub(super) fn origin_of(session: &Session) -> Origin {
     if session.multi.is_some() { Origin::Multi } else { Origin::TopLevel }
 }
 
-/// Whether the connection may do everything. Takes its rights again if they may have changed.
+/// Whether the connection is known to be allowed everything. Takes its rights again if they may have changed.
 #[inline]
 pub(crate) fn is_unrestricted(engine: &Engine, session: &mut Session) -> bool {
     session.access.is_unrestricted(&engine.acl) || look_closer(engine, session)
 }
 
 fn look_closer(engine: &Engine, session: &mut Session) -> bool {
-    refresh(&engine.acl, session);
+    if !session.keeps_rights {
+        refresh(&engine.acl, session);
+    }
     session.access.is_unrestricted(&engine.acl)
 }
 

@@ -23,6 +23,7 @@ use crate::scripts::header::ScriptFlags;
 use larder_lua::gateway::{Exchange, Refusal, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
 use mlua::{Result, Value};
+use std::mem::replace;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -141,6 +142,7 @@ struct Outer {
     db: usize,
     in_exec: bool,
     in_script: bool,
+    keeps_rights: bool,
     protocol: Protocol,
     frozen: bool,
 }
@@ -152,6 +154,7 @@ impl Outer {
             db: context.db,
             in_exec: context.in_exec,
             in_script: context.in_script,
+            keeps_rights: replace(&mut context.session.keeps_rights, true),
             protocol: context.reply.protocol(),
             frozen: context.worker.clock.set_frozen(true),
         };
@@ -164,6 +167,7 @@ impl Outer {
         context.found = self.found;
         context.in_exec = self.in_exec;
         context.in_script = self.in_script;
+        context.session.keeps_rights = self.keeps_rights;
         context.reply.set_protocol(self.protocol);
         if context.session.db != self.db {
             context.select(self.db);

@@ -45,6 +45,8 @@ pub(super) fn setuser(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
 /// Other connections are told; this one is closed once it has its answer, if it may not stay.
 fn apply_change(context: &mut Context<'_>, aftermath: &AclChange) {
     context.engine.apply_change(aftermath, context.session.id());
+    // The rest of a transaction that changes rights sees them.
+    context.session.keeps_rights = false;
     if !login::may_stay(&context.engine.acl, context.session) {
         context.flow = Flow::CloseAfterFlush;
     }

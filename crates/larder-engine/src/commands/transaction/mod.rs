@@ -84,6 +84,7 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
     let exec = context.found;
     context.begin_lending_of(queue);
     context.in_exec = true;
+    context.session.keeps_rights = true;
     let frozen = context.worker.clock.set_frozen(true);
     for (found, args) in &queue.commands {
         context.found = *found;
@@ -101,6 +102,7 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
     }
     context.take_back();
     context.worker.clock.set_frozen(frozen);
+    context.session.keeps_rights = false;
     context.in_exec = false;
     context.found = exec;
 }
