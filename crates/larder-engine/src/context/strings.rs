@@ -5,6 +5,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::string_bytes;
+use crate::text::number::parse_i64;
 use larder_collections::key_table::{ExpireChange, INLINE_MAX, InlineBytes, NewValue, ValueRef};
 use larder_collections::value::Value;
 use larder_packed::bytes::SharedBytes;
@@ -74,6 +75,25 @@ impl<'a> Context<'a> {
         let grows = bytes.len() < len_min;
         bytes.pad(len_min);
         Ok(f(bytes.make_mut(), grows))
+    }
+
+    /// Adds to the number in a short string where it is, and marks it as used; the sum. `None`, and nothing is done, unless there is one, which is no `raw` one, and the sum
+    /// is as long as it.
+    #[inline]
+    pub(crate) fn add_in_place(&mut self, key: &Key<'_>, amount: i64) -> Option<i64> {
+        let (db, due_ms, touch) = (self.db, self.due_ms(), self.touch());
+        let mut entry = self.held.shard_of(key).table_mut(db).entry_mut(key.hash, key.bytes)?;
+        let record = entry.record();
+        let ValueRef::Inline { kind: inline::STRING, bytes } = record.value() else { return None };
+        let sum = parse_i64(bytes)?.checked_add(amount)?;
+        let mut text = itoa::Buffer::new();
+        let text = text.format(sum);
+        if text.len() != bytes.len() || is_due(&record, due_ms) {
+            return None;
+        }
+        entry.set_access(touch.after(record.access()));
+        entry.into_inline()?.copy_from_slice(text.as_bytes());
+        Some(sum)
     }
 
     /// Works on the string of a key as a value of its own; `None` if there is no such key. `f` tells beside its result

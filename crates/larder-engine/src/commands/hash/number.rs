@@ -17,13 +17,14 @@ const AMOUNT_NOT_FINITE: CommandError = CommandError::Fixed("ERR value is NaN or
 pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let amount = number::integer(&args[3])?;
     let due_ms = context.due_ms();
-    let (sum, was_volatile) = change(context, args, "hincrby", |hash| {
+    let (sum, was_volatile) = change(context, args, "hincrby", |hash, set| {
         let old = match hash.get(args.at(2), due_ms) {
             Some(text) => number::parse_i64(text).ok_or(VALUE_NOT_INTEGER)?,
             None => 0,
         };
         let sum = old.checked_add(amount).ok_or(CommandError::OVERFLOW)?;
-        Ok((sum, itoa::Buffer::new().format(sum).to_owned()))
+        set(hash, itoa::Buffer::new().format(sum).as_bytes());
+        Ok(sum)
     })?;
     if was_volatile {
         // Whether there was a number to add to depended on the time.
@@ -39,13 +40,14 @@ pub(super) fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Command
         return Err(AMOUNT_NOT_FINITE);
     }
     let due_ms = context.due_ms();
-    let (text, _) = change(context, args, "hincrbyfloat", |hash| {
+    let (text, _) = change(context, args, "hincrbyfloat", |hash, set| {
         let old = match hash.get(args.at(2), due_ms) {
             Some(text) => LongDouble::parse(text).ok_or(VALUE_NOT_FLOAT)?,
             None => LongDouble::ZERO,
         };
         let text = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?.to_string();
-        Ok((text.clone(), text))
+        set(hash, text.as_bytes());
+        Ok(text)
     })?;
     // The digits of a sum may differ from one machine to another.
     log_value(context, args, text.as_bytes());
@@ -76,19 +78,20 @@ fn field_expiry(value: &ValueRef<'_, Value>, name: &[u8], due_ms: u64) -> Option
     hash.field(name, due_ms)?.expire_at_ms
 }
 
-/// Sets a field to what `compute` makes of the hash; its expiry stays. Tells beside the result whether any field had an expiry.
+/// Has `compute` set a field, with what it is given for that, to what it makes of the hash; the expiry stays. Tells beside the result whether any field had an expiry.
 /// An error leaves everything as it is.
-fn change<R, T: AsRef<[u8]>>(
+fn change<R>(
     context: &mut Context<'_>,
     args: Args<'_>,
     event: &str,
-    compute: impl Fn(&Hash) -> CommandResult<(R, T)>,
+    compute: impl Fn(&mut Hash, &dyn Fn(&mut Hash, &[u8])) -> CommandResult<R>,
 ) -> CommandResult<(R, bool)> {
     let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
     let result = context.with_hash_or_new(&key, super::set::room(args.from(2)), |hash, _| {
         let was_volatile = hash.expiring() > 0;
-        let (result, value) = compute(hash)?;
-        hash.set(args.at(2), value.as_ref(), FieldExpiry::Keep, limits, due_ms);
+        let result = compute(hash, &|hash, value| {
+            hash.set(args.at(2), value, FieldExpiry::Keep, limits, due_ms);
+        })?;
         Ok((result, was_volatile))
     })?;
     context.modified(&key);

@@ -30,21 +30,31 @@ pub(super) fn decrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 fn add(context: &mut Context<'_>, args: Args<'_>, amount: i64) -> CommandResult {
     let key = context.key(args.at(1));
-    let old = context.peek(&key, |entry| match entry {
+    let new = match context.add_in_place(&key, amount) {
+        Some(new) => new,
+        None => add_and_put(context, &key, amount)?,
+    };
+    note(context, &key, "incrby");
+    context.reply.int(new);
+    Ok(())
+}
+
+/// The same for any value, or none.
+#[inline(never)]
+fn add_and_put(context: &mut Context<'_>, key: &Key<'_>, amount: i64) -> CommandResult<i64> {
+    let old = context.peek(key, |entry| match entry {
         None => Ok(0),
         Some(entry) => number::integer(string_bytes(&entry.value())?),
     });
     let sum = old.and_then(|old| old.checked_add(amount).ok_or(CommandError::OVERFLOW));
     // What is not changed is marked as used all the same.
-    let new = sum.inspect_err(|_| _ = context.exists(&key))?;
-    store(context, &key, itoa::Buffer::new().format(new).as_bytes(), inline::STRING, "incrby");
-    context.reply.int(new);
-    Ok(())
+    let new = sum.inspect_err(|_| _ = context.exists(key))?;
+    context.put_string(key, itoa::Buffer::new().format(new).as_bytes(), ExpireChange::Keep);
+    Ok(new)
 }
 
-/// Puts the new number; the time to live stays.
-fn store(context: &mut Context<'_>, key: &Key<'_>, text: &[u8], kind: u8, event: &str) {
-    context.put_string_as(key, text, kind, ExpireChange::Keep);
+/// There is a new number.
+fn note(context: &mut Context<'_>, key: &Key<'_>, event: &str) {
     context.modified(key);
     context.notify(class::STRING, event, key);
 }
@@ -61,7 +71,8 @@ pub(super) fn incrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     });
     let new = sum.inspect_err(|_| _ = context.exists(&key))?;
     let text = new.to_string();
-    store(context, &key, text.as_bytes(), inline::FLOAT, "incrbyfloat");
+    context.put_string_as(&key, text.as_bytes(), inline::FLOAT, ExpireChange::Keep);
+    note(context, &key, "incrbyfloat");
     context.propagate_instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
     context.reply.bulk(text.as_bytes());
     Ok(())
