@@ -27,6 +27,13 @@ fn look_closer(engine: &Engine, session: &mut Session) -> bool {
     session.access.is_unrestricted(&engine.acl)
 }
 
+/// A transaction or a script begins: the rights stay as they are now, until what is returned is put back into `keeps_rights`. It may have waited for its shards
+/// since it was let in.
+pub(crate) fn keep_rights(engine: &Engine, session: &mut Session) -> bool {
+    is_unrestricted(engine, session);
+    std::mem::replace(&mut session.keeps_rights, true)
+}
+
 /// Whether the connection may run a command now; if not, ACL LOG notes it. To be called for every command: those of
 /// clients, those of a transaction when it runs, those of scripts.
 pub(crate) fn check(

@@ -23,7 +23,6 @@ use crate::scripts::header::ScriptFlags;
 use larder_lua::gateway::{Exchange, Refusal, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
 use mlua::{Result, Value};
-use std::mem::replace;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -154,7 +153,7 @@ impl Outer {
             db: context.db,
             in_exec: context.in_exec,
             in_script: context.in_script,
-            keeps_rights: replace(&mut context.session.keeps_rights, true),
+            keeps_rights: authorization::keep_rights(context.engine, context.session),
             protocol: context.reply.protocol(),
             frozen: context.worker.clock.set_frozen(true),
         };

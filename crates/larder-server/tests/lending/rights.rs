@@ -96,6 +96,20 @@ fn rights_do_not_change_in_the_middle() {
         assert_eq!(reply.items().last().expect("all replies").int(), 4, "half of it was refused: {reply}");
         assert!(refuses_incr(&mut client));
 
+        // What waits for its keys has not begun.
+        admin.ask("ACL SETUSER u +incr");
+        let before = Script::start(&server, &format!("redis.call('get', KEYS[1]) {SPIN}{WAIT}"), &["mine:1"]);
+        let mut other = server.client();
+        log_in(&mut other);
+        queue(&mut client, &["INCR mine:1"]);
+        client.send(&["EXEC"]);
+        other.send(&["EVAL", "return redis.call('incr', KEYS[1])", "1", "mine:1"]);
+        assert_eq!(admin.ask("ACL SETUSER u -incr").text(), "OK");
+        before.end(&server);
+        let reply = client.read().expect("the transaction ends");
+        assert!(reply.items()[0].is_error(), "{reply}");
+        assert!(other.read().expect("the script ends").is_error());
+
         // What has been queued with other rights is refused, and what a transaction itself changes is for the rest of it.
         admin.ask("ACL SETUSER u +incr");
         queue(&mut client, &["INCR mine:1", "GET mine:1"]);

@@ -84,7 +84,7 @@ fn run_all(context: &mut Context<'_>, queue: &Queue, start: usize) {
     let exec = context.found;
     context.begin_lending_of(queue);
     context.in_exec = true;
-    context.session.keeps_rights = true;
+    authorization::keep_rights(context.engine, context.session);
     let frozen = context.worker.clock.set_frozen(true);
     for (found, args) in &queue.commands {
         context.found = *found;
