@@ -25,7 +25,9 @@ fn every_row_runs_on_every_server() {
     for row in rows {
         for server in &servers {
             let value = row["values"][server]["median"].as_f64();
-            assert!(value.is_some_and(|nanos| nanos > 0.0), "{server} has no figure: {row}");
+            // A few calls of the server that does next to nothing may be too short for the kernel's count of processor time.
+            let least = if *server == "floor" { 0.0 } else { f64::MIN_POSITIVE };
+            assert!(value.is_some_and(|nanos| nanos >= least), "{server} has no figure: {row}");
         }
         let best = row["best"].as_str().expect("a row has a best peer");
         assert!(["redis-server", "redis8", "valkey"].contains(&best), "{row}");
