@@ -206,14 +206,8 @@ impl Plan {
         self.spans.extend(args.spans().iter().map(moved));
         let spans = begin..self.spans.len();
         let first = self.shards.len();
-        let hash = match found.only_key(args.len()) {
-            Some(at) => self.add_key(engine.key(&args[at])),
-            None => {
-                let keys = keys::collect(found.command, args).into_iter();
-                let hashes = keys.map(|key| self.add_key(engine.key(key)));
-                hashes.reduce(|first, _| first).unwrap_or_default()
-            }
-        };
+        let hashes = keys::of(found, args).map(|key| self.add_key(engine.key(key)));
+        let hash = hashes.reduce(|first, _| first).unwrap_or_default();
         self.commands.push(PlannedCommand { found, spans, hash });
         self.shards.len() > first
     }

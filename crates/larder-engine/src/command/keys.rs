@@ -1,7 +1,7 @@
 //! Finds the keys among the arguments of a command, and what is done with them: by its key specifications, and for the few
 //! commands that those cannot describe, by a function of its own.
 
-use crate::command::spec::{Begin, Command, Find, KeySpec};
+use crate::command::spec::{Begin, Command, Find, Found, KeySpec};
 use larder_resp::Args;
 
 /// Calls `each` with the position of every key and what is done with it, in the words of COMMAND INFO. `Err` when the
@@ -42,6 +42,13 @@ pub fn collect<'a>(command: &Command, args: Args<'a>) -> Vec<&'a [u8]> {
         Ok(()) => keys,
         Err(InvalidKeys) => Vec::new(),
     }
+}
+
+/// The same of a command that was found. Most have one key at a known place: nothing is allocated for these.
+pub(crate) fn of<'a>(found: Found, args: Args<'a>) -> impl Iterator<Item = &'a [u8]> {
+    let only = found.only_key(args.len()).map(|at| args.at(at));
+    let several = if only.is_some() { Vec::new() } else { collect(found.command, args) };
+    only.into_iter().chain(several)
 }
 
 fn begin(spec: &KeySpec, args: Args<'_>) -> Option<usize> {

@@ -43,7 +43,7 @@ impl Context<'_> {
         self.turn = self.engine.shards.take_turn_now();
         if self.turn.is_some() {
             self.begin_lending(
-                queue.commands.iter().flat_map(|(found, args)| keys::collect(found.command, args.as_args())),
+                queue.commands.iter().flat_map(|(found, args)| keys::of(*found, args.as_args())),
             );
         }
     }

@@ -152,11 +152,7 @@ fn each_queued_key(session: &Session, mut each: impl FnMut(&[u8])) {
     session.watched.iter().for_each(|watched| each(&watched.key));
     let queued = session.multi.as_ref().map_or(&[][..], |queue| &queue.commands);
     for (found, args) in queued {
-        let args = args.as_args();
-        match found.only_key(args.len()) {
-            Some(at) => each(&args[at]),
-            None => keys::each(found.command, args, &mut each),
-        }
+        keys::of(*found, args.as_args()).for_each(&mut each);
     }
 }
 

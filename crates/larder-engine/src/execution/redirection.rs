@@ -87,7 +87,7 @@ pub(crate) fn check(
 
 /// Checks that a command of the source of a migration is about its slots, and comes while they do.
 fn check_import(import: &Migration, found: Found, args: Args<'_>) -> CommandResult {
-    let mut keys = keys_of(found, args).peekable();
+    let mut keys = keys::of(found, args).peekable();
     if keys.peek().is_some() && !import.state().is_under_way() {
         return Err(CommandError::Fixed("ERR The migration is over"));
     }
@@ -131,7 +131,7 @@ pub(crate) const CROSS_SLOT_CALL: CommandError =
 
 /// The slot of the keys that a command declares.
 pub(crate) fn declared_slot(found: Found, args: Args<'_>) -> Option<u16> {
-    keys_of(found, args).next().map(key_slot)
+    keys::of(found, args).next().map(key_slot)
 }
 
 /// Whether keys can be among the arguments.
@@ -214,7 +214,7 @@ impl<'r> Request<'r> {
     fn slot(&self, engine: &Engine) -> Result<Option<u16>, Refusal> {
         let mut slot = None;
         self.each(engine, |found, args, _| {
-            keys_of(found, args).map(key_slot).try_for_each(|other| match slot.replace(other) {
+            keys::of(found, args).map(key_slot).try_for_each(|other| match slot.replace(other) {
                 Some(first) if first != other => Err(Refusal::CrossSlot),
                 _ => Ok(()),
             })
@@ -249,7 +249,7 @@ impl<'k> Keys<'k> {
         // What is there when the command is queued says nothing.
         let counts = !request.is_queued && !request.is_for_subscribers();
         request.each(presence.engine, |found, args, db| {
-            for key in keys_of(found, args) {
+            for key in keys::of(found, args) {
                 keys.has_several |= *keys.first.get_or_insert(key) != key;
                 if leaves_database(found.command, args, db) {
                     return Err(Refusal::TryAgain);
@@ -298,13 +298,6 @@ fn judge(
     let reads_here = request.reads_replica || request.is_for_subscribers();
     let is_served = owner == map.myself || reads_here && map.is_my_primarys(slot) && !request.writes(engine);
     if is_served { Ok(Some(slot)) } else { Err(Refusal::Moved(slot, owner)) }
-}
-
-/// The keys of a command. Most have one at a known place.
-fn keys_of<'k>(found: Found, args: Args<'k>) -> impl Iterator<Item = &'k [u8]> {
-    let single = found.only_key(args.len()).map(|at| args.at(at));
-    let several = if single.is_some() { Vec::new() } else { keys::collect(found.command, args) };
-    single.into_iter().chain(several)
 }
 
 /// Whether it is about channels of the shard.
