@@ -8,7 +8,8 @@
 //! which is certain under the lock alone.
 //!
 //! The commands of a primary, and those of a file, are never redirected. A script is judged by its declared keys; what it calls is judged again
-//! by the keys of that.
+//! by the keys of that: those of a slot that it has had to do with by the map of that time, which it has a right to, as it holds the slot's
+//! shard, or keys of it are reserved for it ([`JudgedBy`]). So it is not cut off in the middle when a slot goes.
 //!
 //! Tested by `tests/cluster/redirects.rs` of the server: commands times states of a slot, beside Valkey.
 
@@ -28,6 +29,7 @@ use crate::text::number;
 use crate::text::word::is_word;
 use larder_cluster::{MapNode, SlotMap, Viewer, key_slot};
 use larder_resp::Args;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Why a command is not executed here.
@@ -97,6 +99,17 @@ fn check_import(import: &Migration, found: Found, args: Args<'_>) -> CommandResu
     Err(CommandError::Fixed("ERR A key is in none of the slots that are imported"))
 }
 
+/// The slots that a script has had to do with, and the map by which each of them was judged first.
+#[derive(Default)]
+pub(crate) struct JudgedBy(BTreeMap<u16, Arc<SlotMap>>);
+
+impl JudgedBy {
+    /// A script begins, whose declared keys are of this slot: this thread has just judged it.
+    pub(crate) fn declared(worker: &WorkerState, slot: Option<u16>) -> JudgedBy {
+        JudgedBy(slot.zip(worker.slot_map.clone()).into_iter().collect())
+    }
+}
+
 /// The same for a command that a script calls, whose shards are held: the slot of its keys, if it has any.
 pub(crate) fn check_call(
     engine: &Engine,
@@ -104,13 +117,19 @@ pub(crate) fn check_call(
     session: &Session,
     (found, args): (Found, Args<'_>),
     held: &mut Held<'_>,
+    judged: &mut JudgedBy,
 ) -> CommandResult<Option<u16>> {
     let due_ms = due_at(worker.clock.wall_ms());
     let presence = Presence { engine, held: Some(held), due_ms };
-    let outcome = match engine.cluster.newest(&mut worker.slot_map) {
+    let first = declared_slot(found, args);
+    let before = first.and_then(|slot| judged.0.get(&slot));
+    let outcome = match before.or_else(|| engine.cluster.newest(&mut worker.slot_map)) {
         Some(map) => judge(map, presence, &Request { is_queued: false, ..Request::of(session, found, args) }),
         None => Err(Refusal::Down),
     };
+    if let (None, Ok(Some(slot)), Some(map)) = (before, &outcome, &worker.slot_map) {
+        judged.0.insert(*slot, Arc::clone(map));
+    }
     let name = || found.full_name();
     outcome.map_err(|refusal| match refusal {
         Refusal::Down => CommandError::text(format!(

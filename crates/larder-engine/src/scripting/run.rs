@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::command_log::Executed;
 use crate::execution::memory::OUT_OF_MEMORY;
+use crate::execution::redirection::JudgedBy;
 use crate::execution::{admission, authorization, dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
 use crate::keyspace::locks::aside;
@@ -74,6 +75,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     if debugger.is_none() && !outer.in_exec && !context.session.is_bound() {
         context.begin_lending(invocation.args.from(3).iter().take(invocation.key_count));
     }
+    let declared = redirection::declared_slot(context.found, invocation.args);
     let mut run = Run {
         interpreter: Rc::clone(&interpreter),
         debugger,
@@ -81,7 +83,8 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
         read_only,
         logs: context.worker.effects.wanted(),
         has_written: false,
-        slot: redirection::declared_slot(context.found, invocation.args),
+        slot: declared,
+        judged: JudgedBy::declared(context.worker, declared),
         started: crate::clock::instant(),
         is_long: false,
         killed: false,
@@ -191,6 +194,7 @@ struct Run<'r, 'c> {
     has_written: bool,
     /// The slot of its keys, on a node of a cluster.
     slot: Option<u16>,
+    judged: JudgedBy,
     started: Instant,
     /// It takes longer than others are made to wait without a word.
     is_long: bool,
@@ -334,9 +338,14 @@ impl Run<'_, '_> {
         if context.session.replays {
             return Ok(());
         }
-        let held = &mut context.held;
-        let slot =
-            redirection::check_call(context.engine, context.worker, context.session, (found, args), held)?;
+        let slot = redirection::check_call(
+            context.engine,
+            context.worker,
+            context.session,
+            (found, args),
+            &mut context.held,
+            &mut self.judged,
+        )?;
         let may_cross =
             self.invocation.program.flags().is_none_or(|flags| flags.has(ScriptFlags::CROSS_SLOT));
         let Some(slot) = slot.filter(|_| !may_cross) else { return Ok(()) };

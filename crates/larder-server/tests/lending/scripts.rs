@@ -161,6 +161,43 @@ fn who_waits_for_a_key_is_not_served_from_the_middle_of_a_script() {
     assert_eq!(third.read().expect("it is served").text(), "element");
 }
 
+/// A slot that goes to nobody meanwhile, or to another node, goes when the script has ended: it is not cut off in the middle. A slot that it has not
+/// used is gone at once, for it as for others.
+#[test]
+fn a_slot_that_goes_meanwhile_goes_when_the_script_has_ended() {
+    for threads in ["1", "2", "4"] {
+        let args = ["--threads", threads, "--cluster-enabled", "yes", "--busy-reply-threshold", "600000"];
+        // A node that was down comes back after this time.
+        let server = Server::larder(&[&args[..], &["--cluster-node-timeout", "500"]].concat());
+        let (mut client, mut admin) = (server.client(), server.client());
+        assert_eq!(client.ask("CLUSTER ADDSLOTSRANGE 0 16383").text(), "OK");
+        wait_until("the cluster serves its slots", || !client.ask("GET {t}x").is_error());
+        let spin = SPIN.replace("mine:1", "{t}mine");
+        for (keys, name) in [(&["{t}mine"][..], "KEYS[1]"), (&[], "'{t}mine'")] {
+            let body = format!(
+                "redis.call('incr', {name}) {spin}{WAIT} \
+                 local other = redis.pcall('incr', '{{u}}mine') \
+                 return {{redis.call('incr', {name}), other['err']}}"
+            );
+            let script = Script::start(&server, &body, keys);
+            admin.send(&words("CLUSTER DELSLOTSRANGE 0 16383"));
+            wait_until("the slots are gone", || client.ask("GET {v}x").is_error());
+            let refused = client.ask("GET {t}mine").to_string();
+            assert!(refused.contains("CLUSTERDOWN"), "{refused}");
+            let reply = script.end(&server);
+            let reply = reply.items();
+            assert_eq!(reply[0].int(), 2, "with {threads} threads, {keys:?}");
+            assert!(reply[1].text().contains("non local key"), "{}", reply[1]);
+            assert_eq!(admin.read().expect("an answer").text(), "OK");
+            assert!(client.ask("GET {t}mine").is_error());
+
+            assert_eq!(client.ask("CLUSTER ADDSLOTSRANGE 0 16383").text(), "OK");
+            wait_until("the cluster serves its slots", || !client.ask("GET {t}x").is_error());
+            assert_eq!(client.ask("GETDEL {t}mine").text(), "2");
+        }
+    }
+}
+
 /// Who waits to move an element is served by a script that pushes it, whatever key the script has declared: one of 256 lies where the list does, so that its
 /// shard is held.
 #[test]
