@@ -238,6 +238,9 @@ impl Persist {
     ) -> Result<(R, Vec<u8>), LoadError> {
         let checks = load::checks(&self.engine);
         let file = load::open_snapshot(&self.engine, source).map_err(LoadError::Snapshot)?;
+        if placing == Placing::Instead {
+            self.wait_for_script(may_wait);
+        }
         let serves = placing == Placing::Beside { serves: true };
         self.quiesce(serves, || Ok(())).map_err(|_| LoadError::Stopping)?;
         // The append-only file begins again, with the new data as its base, when loading ends.
@@ -285,6 +288,17 @@ impl Persist {
         self.notice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
         engine.take_data(&beside, &turn);
         Ok(loaded)
+    }
+
+    /// Waits for the end of a script that runs: what has come of the primary would have to be thrown away, and sent again, if the
+    /// script turned out to run for long only when clients have been told that the data is being loaded. Then nobody could end it, either.
+    fn wait_for_script(&self, may_wait: &MayWait) {
+        if self.engine.take_turn(None).is_err() {
+            self.notice(
+                "PRIMARY <-> REPLICA sync: The snapshot is loaded when the script that runs has ended",
+            );
+            drop(self.engine.take_turn(Some(may_wait)));
+        }
     }
 
     /// Empties the keyspace; the memory is freed in the background if `lazily` says so.

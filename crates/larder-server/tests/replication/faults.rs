@@ -1,7 +1,7 @@
 //! Links that break anywhere, servers that are killed, primaries that lie.
 
 use crate::proxy::Proxy;
-use crate::{StopAtEnd, info, start, wait_for_link, wait_for_same_data, wait_until, write_until};
+use crate::{StopAtEnd, follow, info, start, wait_for_link, wait_for_same_data, wait_until, write_until};
 use larder_testkit::{Kind, Value, full_run, seed};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -51,6 +51,37 @@ fn cut_links_lose_nothing() {
         });
         let what = format!("SEED={seed} {} follows {}, {compression}", other.name(), kind.name());
         wait_for_same_data(&what, &primary, &replica);
+    }
+}
+
+/// A snapshot that comes while a script runs for too long is loaded when that has ended, and is not thrown away to be sent again. Meanwhile the old
+/// data is there, and the script can be ended.
+#[test]
+fn a_snapshot_waits_for_the_end_of_a_script() {
+    for load in ["disabled", "flush-before-load"] {
+        let mut primary = start(Kind::Larder, &[]);
+        primary.client().ask("SET before 1");
+        let replica = start(
+            Kind::Larder,
+            &["--repl-diskless-load", load, "--busy-reply-threshold", "50", "--threads", "2"],
+        );
+        let (mut theirs, mut runs) = (replica.client(), replica.client());
+        follow(&mut theirs, &primary);
+        wait_for_same_data("before", &primary, &replica);
+        runs.send(&["EVAL_RO", "while true do end", "0"]);
+        wait_until("the replica is busy", || theirs.ask("GET before").text().starts_with("BUSY"));
+        primary.client().send(&["SHUTDOWN", "NOSAVE"]);
+        primary.wait();
+        assert!(primary.start_again(&["--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"]));
+        let mut ours = primary.client();
+        ours.ask("SET after 1");
+        replica.wait_for_log("loaded when the script that runs has ended");
+        assert!(theirs.ask("GET before").text().starts_with("BUSY"), "it is not being loaded yet");
+        assert_eq!(theirs.ask("SCRIPT KILL").text(), "OK");
+        assert!(runs.read().expect("an answer").text().contains("killed"));
+        wait_for_same_data("after", &primary, &replica);
+        assert_eq!(theirs.ask("GET after").text(), "1");
+        assert_eq!(info(&mut ours, "stats", "sync_full"), "1", "{load}: it was sent again");
     }
 }
 
