@@ -102,6 +102,7 @@ fixed! {
     TIMEOUT_NOT_INTEGER = "ERR timeout is not an integer or out of range";
     TIMEOUT_OUT_OF_RANGE = "ERR timeout is out of range";
     NO_AUTH = "NOAUTH Authentication required.";
+    IN_TRANSACTION = "ERR Command not allowed inside a transaction";
     EXEC_ABORT = "EXECABORT Transaction discarded because of previous errors.";
     BUSY_KEY = "BUSYKEY Target key name already exists.";
     BAD_PAYLOAD = "ERR DUMP payload version or checksum are wrong";

@@ -1,6 +1,9 @@
 //! DEBUG subcommands that other test files do not use.
 
-use larder_testkit::{Client, Kind, Server};
+#[path = "common/calls.rs"]
+mod every_call;
+
+use larder_testkit::{Client, Kind, Server, words};
 use std::time::{Duration, Instant};
 
 /// The whole server sleeps, whatever thread a client has.
@@ -128,4 +131,30 @@ fn what_does_damage_is_refused() {
         assert!(answer.starts_with(&format!("ERR DEBUG {name} is not done here")), "{answer}");
     }
     assert_eq!(client.ask("PING").text(), "PONG");
+}
+
+/// Where scripts may call what they else may not, each command is answered, or refused, and the server goes on.
+#[test]
+fn no_command_hangs_in_a_script_that_may_call_all() {
+    const ENDS_OR_CHANGES_ROLE: &[&str] = &["failover", "psync", "replicaof", "shutdown", "slaveof", "sync"];
+    for threads in ["1", "2"] {
+        let server = Server::larder(&["--threads", threads, "--enable-debug-command", "yes"]);
+        let mut admin = server.client();
+        let body = "return redis.pcall(unpack(ARGV))";
+        let calls = every_call::lines().filter(|line| !line.contains(" | "));
+        for line in calls.filter(|line| !ENDS_OR_CHANGES_ROLE.iter().any(|word| line.starts_with(word))) {
+            assert_eq!(admin.ask("DEBUG SET-DISABLE-DENY-SCRIPTS 1").text(), "OK", "before {line}");
+            every_call::fill(&mut admin);
+            let mut client = server.client();
+            client.set_timeout(Duration::from_secs(1));
+            let call = words(line);
+            let args: Vec<&[u8]> = call.iter().map(Vec::as_slice).collect();
+            client.send(&[&[b"EVAL".as_slice(), body.as_bytes(), b"0"], &args[..]].concat());
+            // One that silences its client, or closes its connection, has no answer. One that hangs keeps the turn of the scripts.
+            drop(client.read());
+            assert_eq!(server.client().ask("PING").text(), "PONG", "after {line}");
+            let turn = admin.cmd(&["EVAL", "return redis.call('dbsize')", "0"]);
+            assert!(!turn.is_error(), "{line} with {threads} threads: {turn}");
+        }
+    }
 }

@@ -610,29 +610,32 @@ impl<'a> Context<'a> {
         if let Some(data) = self.held.shard_mut(at) {
             return Ok(f(data));
         }
+        let mut data = self.lock_by(at, soon, wait)?;
+        Ok(f(&mut data))
+    }
+
+    fn lock_by(
+        &mut self,
+        at: usize,
+        soon: impl FnOnce(&'a Shards, usize) -> Option<ShardGuard<'a>>,
+        wait: impl FnOnce(&'a Shards, usize) -> Result<ShardGuard<'a>, Busy>,
+    ) -> CommandResult<ShardGuard<'a>> {
         assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
         let shards = &self.engine.shards;
         if self.place() == Place::Serving {
-            return match soon(shards, at) {
-                Some(mut data) => Ok(f(&mut data)),
-                None => self.give_away(),
-            };
+            return soon(shards, at).map_or_else(|| self.give_away(), Ok);
         }
-        match wait(shards, at) {
-            Ok(mut data) => Ok(f(&mut data)),
-            Err(Busy) => Err(self.busy_error()),
-        }
+        wait(shards, at).map_err(|Busy| self.busy_error())
     }
 
     /// Calls `f` while a shard is held, whether it was before or is locked for the call; what `f` does to keys of the shard is
-    /// logged before it is let go. The error is that a script keeps it for too long.
+    /// logged before it is let go. The errors are those of [`with_shard`](Self::with_shard).
     pub(crate) fn with_shard_held(&mut self, at: usize, f: impl FnOnce(&mut Self)) -> CommandResult {
         if self.held.shard_mut(at).is_some() {
             f(self);
             return Ok(());
         }
-        assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
-        let Ok(data) = self.engine.shards.try_lock_one(at) else { return Err(self.busy_error()) };
+        let data = self.lock_by(at, Shards::lock_soon, Shards::try_lock_one)?;
         self.held = Held::One(at, data);
         self.append_effects_after(f);
         self.held = Held::None;
@@ -659,7 +662,7 @@ impl<'a> Context<'a> {
     /// script runs for too long, or that a transaction or a script runs this command.
     pub(crate) fn take_turn(&self) -> CommandResult<ScriptTurn<'a>> {
         if self.in_exec {
-            return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
+            return Err(CommandError::IN_TRANSACTION);
         }
         self.engine.take_turn(None).map_err(|Busy| self.busy_error())
     }

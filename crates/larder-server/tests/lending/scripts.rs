@@ -198,6 +198,38 @@ fn a_slot_that_goes_meanwhile_goes_when_the_script_has_ended() {
     }
 }
 
+/// Commands that want a shard as a whole, of which the script has reserved a key, wait for its end, and nobody waits with them.
+#[test]
+fn who_waits_for_a_whole_shard_keeps_nobody() {
+    for threads in ["1", "2"] {
+        let args = ["--threads", threads, "--cluster-enabled", "yes", "--busy-reply-threshold", "600000"];
+        let server = Server::larder(&[&args[..], &["--enable-debug-command", "yes"]].concat());
+        let mut client = server.client();
+        assert_eq!(client.ask("CLUSTER ADDSLOTSRANGE 0 16383").text(), "OK");
+        wait_until("the cluster serves its slots", || !client.ask("GET {t}x").is_error());
+        let spin = SPIN.replace("mine:1", "{t}mine");
+        let body = format!("redis.call('set', KEYS[1], 1) {spin}{WAIT} return redis.call('incr', KEYS[1])");
+        let script = Script::start(&server, &body, &["{t}mine"]);
+        let slot = client.ask("CLUSTER KEYSLOT {t}mine").int();
+        let mut waiting = [format!("CLUSTER FLUSHSLOT {slot}"), "DEBUG REPLICATE SET {t}mine 1".to_owned()]
+            .map(|line| {
+                let mut waits = server.client();
+                waits.send(&words(&line));
+                waits
+            });
+        // There are more of them than threads, so each thread has had one of those that wait.
+        for mut other in (0..8).map(|_| server.client()) {
+            assert_eq!(other.ask("SET {u}free 1").text(), "OK");
+        }
+        assert!(waiting.iter_mut().all(|waits| !waits.has_reply()));
+        assert_eq!(script.end(&server).int(), 2);
+        for mut waits in waiting {
+            assert_eq!(waits.read().expect("an answer").text(), "OK");
+        }
+        assert_eq!(client.ask("EXISTS {t}mine").int(), 0);
+    }
+}
+
 /// Who waits to move an element is served by a script that pushes it, whatever key the script has declared: one of 256 lies where the list does, so that its
 /// shard is held.
 #[test]

@@ -126,7 +126,7 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 /// A transaction holds shards, which loading needs.
 fn refuse_in_transaction(context: &Context<'_>) -> CommandResult {
     if context.in_exec {
-        return Err(CommandError::Fixed("ERR Command not allowed inside a transaction"));
+        return Err(CommandError::IN_TRANSACTION);
     }
     Ok(())
 }

@@ -291,9 +291,10 @@ pub(super) fn out_of_memory(_context: &mut Context<'_>, _args: Args<'_>) -> Comm
     Ok(())
 }
 
-/// `REPLICATE command`: replicas are sent what nobody has executed here.
+/// `REPLICATE command`: replicas are sent what nobody has executed here, in the order of what else is done with the shard of its first key.
 pub(super) fn replicate(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    context.propagate_to_replicas(args.from(2));
+    let shard = context.engine.key(args.get(3).unwrap_or_default()).shard();
+    context.with_shard_held(shard, |context| context.propagate_to_replicas(args.from(2)))?;
     context.reply.ok();
     Ok(())
 }

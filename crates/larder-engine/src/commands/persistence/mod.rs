@@ -17,6 +17,10 @@ use larder_resp::Args;
 const SAVING: CommandError = CommandError::Fixed("ERR Background save already in progress");
 
 fn save(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    // A script that may call it all the same has the turn that a snapshot takes.
+    if context.in_exec {
+        return Err(CommandError::IN_TRANSACTION);
+    }
     {
         let mut state = context.engine.persistence.save.lock();
         if state.running_since_s.is_some() {
