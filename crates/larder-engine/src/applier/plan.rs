@@ -240,7 +240,7 @@ impl Plan {
         &'a self,
         unit: &PlannedUnit,
         bytes: &'a [u8],
-    ) -> (impl Iterator<Item = Planned<'a>>, &'a [u8], Option<Frame>) {
+    ) -> (impl Iterator<Item = Planned<'a>> + Clone, &'a [u8], Option<Frame>) {
         let commands = self.commands[unit.commands.clone()].iter().map(move |command| {
             let args = Args::new(bytes, &self.spans[command.spans.clone()]);
             let found = command.found;

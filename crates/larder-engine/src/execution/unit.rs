@@ -7,6 +7,7 @@
 //! A unit costs the locks of its shards and, for each command, what [`dispatch::call`] does.
 
 use crate::clients::session::Session;
+use crate::command::keys;
 use crate::command::spec::Found;
 use crate::context::flow::Flow;
 use crate::context::{Context, WorkerState};
@@ -15,7 +16,8 @@ use crate::execution::command_log::Executed;
 use crate::execution::{blocking, dispatch, monitor};
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::{Busy, Held, Lends, Shards};
+use crate::keyspace::locks::{Busy, Held, Lends};
+use crate::keyspace::shard::ShardData;
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -42,18 +44,18 @@ pub(crate) struct Frame {
 /// Executes the commands of a unit. `shards` are those of all keys, `frame` is that of a transaction.
 ///
 /// # Errors
-/// A script keeps one of the shards for long: nothing was executed.
+/// A script keeps one of the shards, or of the keys, for long: nothing was executed.
 pub(crate) fn execute<'a>(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
-    mut commands: impl Iterator<Item = Planned<'a>>,
+    mut commands: impl Iterator<Item = Planned<'a>> + Clone,
     (shards, frame): (&[u8], Option<Frame>),
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     debug_assert!(session.in_batch, "units are executed in batches");
+    let held = acquire(engine, shards, &commands)?;
     let first = commands.next().expect("a unit has commands");
-    let held = acquire(&engine.shards, shards)?;
     worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
     worker.stats.current.begin(session.id(), first.args.len());
     let mut context = Context {
@@ -92,18 +94,36 @@ pub(crate) fn execute<'a>(
     Ok(())
 }
 
-/// Locks shards, which need be neither sorted nor unique. Serving clients that wait to move elements to other lists needs all.
-fn acquire<'e>(shards: &'e Shards, wanted: &[u8]) -> Result<Held<'e>, Busy> {
-    let held = match *wanted {
-        [] => return Ok(Held::None),
-        [at] => Held::One(at.into(), shards.try_lock_one(at.into())?),
-        _ => shards.try_lock_many(wanted.iter().map(|&at| at.into()).collect())?,
-    };
-    if held.any(|data| data.waiting.has_movers()) && !held.is_all() {
+/// Locks shards, which need be neither sorted nor unique, when a script has reserved none of the keys. Serving clients that wait to move
+/// elements to other lists needs all.
+fn acquire<'e, 'a>(
+    engine: &'e Engine,
+    wanted: &[u8],
+    commands: &(impl Iterator<Item = Planned<'a>> + Clone),
+) -> Result<Held<'e>, Busy> {
+    let shards = &engine.shards;
+    loop {
+        let mut held = match *wanted {
+            [at] => Held::One(at.into(), shards.try_lock_lent(at.into())?),
+            _ => shards.try_lock_many_lent(wanted.iter().map(|&at| at.into()).collect())?,
+        };
+        if !held.any(ShardData::needs_care) {
+            return Ok(held);
+        }
+        let mut keys = commands.clone().flat_map(|command| keys::of(command.found, command.args));
+        let is_reserved = keys.any(|name| {
+            let key = engine.key(name);
+            held.shard_of(&key).reserved.has(key.hash)
+        });
+        if !is_reserved && (held.is_all() || !held.any(|data| data.waiting.has_movers())) {
+            return Ok(held);
+        }
         drop(held);
-        return shards.try_lock_all_in_batch();
+        if !is_reserved {
+            return shards.try_lock_all_in_batch();
+        }
+        shards.wait_for_lender()?;
     }
-    Ok(held)
 }
 
 fn run<'c, 'a: 'c>(context: &mut Context<'c>, command: Planned<'a>) {

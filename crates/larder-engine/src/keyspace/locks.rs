@@ -321,13 +321,13 @@ impl Shards {
         }
     }
 
-    /// Locks the shards in `wanted`, which need be neither sorted nor unique; gives up when a script keeps one for long.
-    pub(crate) fn try_lock_many(&self, wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
+    /// Locks the shards in `wanted`, which need be neither sorted nor unique, lent or not; gives up when a script keeps one for long.
+    pub(crate) fn try_lock_many_lent(&self, wanted: Vec<usize>) -> Result<Held<'_>, Busy> {
         let wanted = in_order(wanted);
         match wanted[..] {
             [] => Ok(Held::None),
-            [at] => Ok(Held::One(at, self.try_lock_one(at)?)),
-            _ => Ok(Held::many(self.try_lock_unlent(&wanted)?)),
+            [at] => Ok(Held::One(at, self.try_lock_lent(at)?)),
+            _ => Ok(Held::many(self.try_lock_in_order(&wanted)?)),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod every_command;
 mod moments;
+mod replicas;
 mod rights;
 mod scripts;
 

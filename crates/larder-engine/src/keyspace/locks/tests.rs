@@ -11,14 +11,14 @@ fn turn(shards: &Shards) -> ScriptTurn<'_> {
 #[test]
 fn held_shards_are_found_and_others_are_not() {
     let shards = Shards::default();
-    let mut held = shards.try_lock_many(vec![9, 3, 9, 200]).unwrap();
+    let mut held = shards.try_lock_many_lent(vec![9, 3, 9, 200]).unwrap();
     for at in 0..SHARDS {
         assert_eq!(held.shard_mut(at).is_some(), [3, 9, 200].contains(&at));
         assert_eq!(held.holds(at), [3, 9, 200].contains(&at));
     }
     drop(held);
-    assert!(matches!(shards.try_lock_many(vec![5, 5]), Ok(Held::One(5, _))));
-    assert!(shards.try_lock_many(vec![]).is_ok_and(|held| held.is_none()));
+    assert!(matches!(shards.try_lock_many_lent(vec![5, 5]), Ok(Held::One(5, _))));
+    assert!(shards.try_lock_many_lent(vec![]).is_ok_and(|held| held.is_none()));
     let mut all = shards.lock_all(&turn(&shards));
     assert!(all.is_all() && (0..SHARDS).all(|at| all.shard_mut(at).is_some() && all.holds(at)));
 }
@@ -46,11 +46,11 @@ fn those_who_serve_clients_give_up_when_a_script_takes_too_long() {
             let wanted = || vec![1, 7, 9];
             // Before the script is called busy, one waits, and gives up when it is.
             started.send(()).unwrap();
-            assert!(shards.try_lock_many(wanted()).is_err());
-            assert!(shards.try_lock_one(7).is_err() && shards.try_lock_many(wanted()).is_err());
+            assert!(shards.try_lock_many_lent(wanted()).is_err());
+            assert!(shards.try_lock_one(7).is_err() && shards.try_lock_many_lent(wanted()).is_err());
             assert!(shards.try_lock_all().is_err() && shards.take_turn(None).is_err());
             assert!(shards.lock_now(7).is_none() && shards.lock_soon(7).is_none());
-            assert!(shards.try_lock_many(vec![1, 9]).is_ok(), "what is free is given in any case");
+            assert!(shards.try_lock_many_lent(vec![1, 9]).is_ok(), "what is free is given in any case");
         })
     };
     has_started.recv().unwrap();
@@ -93,7 +93,7 @@ mod checked {
         let shards = Shards::default();
         let turn = turn(&shards);
         let held = shards.try_lock_one(7).unwrap();
-        assert!(fails(|| drop(shards.try_lock_many(vec![9, 12]))), "L5: commands lock once");
+        assert!(fails(|| drop(shards.try_lock_many_lent(vec![9, 12]))), "L5: commands lock once");
         assert!(fails(|| drop(shards.lock_one(9, turn.may_wait()))), "L5");
         assert!(fails(|| drop(shards.lock_all(&turn))), "L5");
         assert!(fails(|| drop(shards.take_turn(None))), "L2: the turn comes first");
@@ -101,7 +101,7 @@ mod checked {
         assert!(shards.lock_now(3).is_some(), "no wait, no rule");
         assert!(aside(|| shards.try_lock_one(3).is_ok()), "what is done aside is another's work");
         drop(held);
-        assert!(shards.try_lock_many(vec![9, 12]).is_ok());
+        assert!(shards.try_lock_many_lent(vec![9, 12]).is_ok());
     }
 }
 
@@ -129,15 +129,15 @@ fn widening_goes_through_among_others() {
                     let turn = (number == 0 || round % 50 == 0).then(|| turn(&shards));
                     let held = match (&turn, round % 50) {
                         (Some(turn), 0) if number == 0 => {
-                            shards.widen(shards.try_lock_many(wanted).unwrap(), turn)
+                            shards.widen(shards.try_lock_many_lent(wanted).unwrap(), turn)
                         }
                         (Some(turn), 0) => shards.lock_all(turn),
                         (Some(turn), _) => {
-                            let first = shards.try_lock_many(vec![wanted[0]]).unwrap();
+                            let first = shards.try_lock_many_lent(vec![wanted[0]]).unwrap();
                             shards.widen_to(first, &wanted[1..], turn)
                         }
                         (None, 25) => shards.try_lock_all().unwrap(),
-                        (None, _) => shards.try_lock_many(wanted).unwrap(),
+                        (None, _) => shards.try_lock_many_lent(wanted).unwrap(),
                     };
                     enter(&inside, &held);
                 }
