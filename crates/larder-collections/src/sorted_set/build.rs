@@ -6,7 +6,7 @@ use super::score::key_of;
 use super::zeros::is_negative_zero;
 use super::{Form, SortedSet};
 use crate::key_table::KeyHash;
-use larder_packed::leaf::Draft;
+use larder_packed::leaf::Leaf;
 
 /// More bytes than this are put in entry by entry.
 const BYTES_MAX: usize = 4 * PACKED_BYTES_MAX;
@@ -33,10 +33,7 @@ impl<H: KeyHash> SortedSet<H> {
             return None;
         }
         sorted.sort_unstable();
-        let mut leaf = Draft::with(|draft| {
-            sorted.iter().for_each(|&(key, member, hash)| draft.push(key, tag_of(hash), member));
-            draft.encode(0..draft.len())
-        });
+        let mut leaf = Leaf::of_sorted(&sorted, tag_of);
         let longest = entries.iter().map(|(_, member)| member.len()).max().unwrap_or(0);
         assert!(longest <= MEMBER_LEN_MAX, "the caller checks the length");
         if entries.len() as u64 > limits.entries || longest > limits.member_len {

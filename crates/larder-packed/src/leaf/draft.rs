@@ -140,7 +140,7 @@ impl Draft {
 
     /// Where the members of these entries lie in `bytes`.
     #[inline]
-    fn places(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    fn places(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> {
         let mut start = self.start(range.start);
         self.ends[range].iter().map(move |&end| std::mem::replace(&mut start, end)..end)
     }
@@ -153,23 +153,9 @@ impl Draft {
     /// The narrowest form for the entries of `range`.
     pub(super) fn form_of(&self, range: Range<usize>) -> Form {
         let n = range.len();
-        let (base, shift, sw) = score_form(&self.keys[range.clone()]);
         let prefix_len = if n < 2 { 0 } else { self.common_prefix(range.clone()) };
-        let total: usize =
-            range.end.checked_sub(1).map_or(0, |last| self.ends[last]) - self.start(range.start);
-        let (mut least, mut most) = (usize::MAX, 0);
-        for member in self.places(range) {
-            let len = member.len() - prefix_len;
-            (least, most) = (least.min(len), most.max(len));
-        }
-        let lw = match most {
-            _ if least >= most => 0,
-            ..=0xFF => 1,
-            0x100..=0xFFFF => 2,
-            _ => 4,
-        };
-        let fixed = if lw == 0 { most } else { 0 };
-        Form { base, fixed, heap_len: total - n * prefix_len, n, prefix_len, sw, shift, lw }
+        let keys = self.keys[range.clone()].iter().copied();
+        Form::narrowest(keys, self.places(range).map(|place| place.len()), prefix_len)
     }
 
     fn common_prefix(&self, range: Range<usize>) -> usize {
@@ -200,7 +186,7 @@ impl Draft {
 
 /// Writes the low bytes of a value, and others after them where there is room.
 #[inline]
-fn put_word(body: &mut [u8], at: usize, value: u64, width: usize) {
+pub(super) fn put_word(body: &mut [u8], at: usize, value: u64, width: usize) {
     let bytes = value.to_le_bytes();
     match body.get_mut(at..at + 8) {
         Some(to) => to.copy_from_slice(&bytes),
@@ -208,13 +194,14 @@ fn put_word(body: &mut [u8], at: usize, value: u64, width: usize) {
     }
 }
 
-/// Base, shift and width of a set of keys, with room on both sides.
-fn score_form(keys: &[u64]) -> (u64, u32, usize) {
-    let Some((&least, &most)) = keys.first().zip(keys.last()) else { return (0, 0, 0) };
+/// Base, shift and width of ascending keys, with room on both sides.
+fn score_form(mut keys: impl DoubleEndedIterator<Item = u64> + Clone) -> (u64, u32, usize) {
+    let Some(least) = keys.next() else { return (0, 0, 0) };
+    let most = keys.clone().next_back().unwrap_or(least);
     if least == most {
         return (least, 0, 0);
     }
-    let shift = keys.iter().fold(0, |bits, key| bits | (key - least)).trailing_zeros();
+    let shift = keys.fold(0, |bits, key| bits | (key - least)).trailing_zeros();
     let range = (most - least) >> shift;
     let sw = (64 - range.leading_zeros()).div_ceil(8) as usize;
     if sw == 8 {
@@ -226,6 +213,28 @@ fn score_form(keys: &[u64]) -> (u64, u32, usize) {
 }
 
 impl Form {
+    /// The narrowest form for entries with these keys, which ascend, and members of these lengths, which begin with the same `prefix_len` bytes.
+    pub(super) fn narrowest(
+        keys: impl DoubleEndedIterator<Item = u64> + Clone,
+        lens: impl ExactSizeIterator<Item = usize>,
+        prefix_len: usize,
+    ) -> Form {
+        let (base, shift, sw) = score_form(keys);
+        let n = lens.len();
+        let (mut least, mut most, mut heap_len) = (usize::MAX, 0, 0);
+        for len in lens.map(|len| len - prefix_len) {
+            (least, most, heap_len) = (least.min(len), most.max(len), heap_len + len);
+        }
+        let lw = match most {
+            _ if least >= most => 0,
+            ..=0xFF => 1,
+            0x100..=0xFFFF => 2,
+            _ => 4,
+        };
+        let fixed = if lw == 0 { most } else { 0 };
+        Form { base, fixed, heap_len, n, prefix_len, sw, shift, lw }
+    }
+
     /// The delta of a key, if it fits this form.
     #[inline]
     pub(super) fn delta_of(&self, key: u64) -> Option<u64> {

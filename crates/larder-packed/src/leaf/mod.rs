@@ -45,6 +45,7 @@
 mod draft;
 mod edit;
 mod image;
+mod in_order;
 mod read;
 #[cfg(test)]
 mod tests;

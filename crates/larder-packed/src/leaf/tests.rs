@@ -1,6 +1,6 @@
 //! Model test: a leaf beside a sorted vector, with scores and members of many kinds.
 
-use super::{Leaf, Target};
+use super::{Draft, Leaf, Target};
 use larder_testkit::seeds;
 use std::ops::ControlFlow;
 
@@ -132,6 +132,35 @@ fn divide(leaf: &mut Leaf, rng: &mut fastrand::Rng) {
 fn a_leaf_is_like_a_sorted_vector() {
     for seed in seeds(600, 50_000) {
         run(seed);
+    }
+}
+
+/// A leaf of entries that are all at hand is the one that a draft of them encodes, to the byte.
+#[test]
+fn a_leaf_made_at_once_is_the_one_that_a_draft_encodes() {
+    for seed in seeds(2_000, 200_000) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (keys, members, count) = (rng.usize(..6), rng.usize(..4), rng.usize(..40));
+        // Prefixes of every length, shorter and longer than a word.
+        let start: Vec<u8> = (0..rng.usize(..20)).map(|_| rng.u8(b'a'..b'c')).collect();
+        let mut model: Vec<Entry> = (0..count)
+            .map(|_| {
+                let cut = if rng.usize(..50) == 0 { rng.usize(..=start.len()) } else { start.len() };
+                (random_key(&mut rng, keys), [&start[..cut], &random_member(&mut rng, members)].concat())
+            })
+            .collect();
+        model.sort_by(|a, b| a.1.cmp(&b.1));
+        model.dedup_by(|a, b| a.1 == b.1);
+        model.sort();
+        let entries: Vec<_> =
+            model.iter().map(|(key, member)| (*key, &member[..], u64::from(tag(member)))).collect();
+        let leaf = Leaf::of_sorted(&entries, |tag| tag as u8);
+        let drafted = Draft::with(|draft| {
+            model.iter().for_each(|(key, member)| draft.push(*key, tag(member), member));
+            draft.encode(0..draft.len())
+        });
+        assert_eq!(leaf.0[..], drafted.0[..]);
+        leaf.check_invariants();
     }
 }
 

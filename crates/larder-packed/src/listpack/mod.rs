@@ -30,7 +30,9 @@ mod read;
 mod tests;
 mod write;
 
-pub use read::{Damaged, Reader, elements, entry_at, start_of_entry_before, to_block, validate};
+pub use read::{
+    Damaged, Reader, elements, entry_at, for_each, promised, start_of_entry_before, to_block, validate,
+};
 pub use write::{Writer, from_block, push_element, push_int};
 
 /// Bytes before the first entry.

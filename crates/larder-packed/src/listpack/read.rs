@@ -31,9 +31,21 @@ pub fn validate(bytes: &[u8]) -> Result<usize, Damaged> {
 
 /// The entries, after every byte has been checked.
 pub fn elements(bytes: &[u8]) -> Result<Vec<Element<'_>>, Damaged> {
+    let mut elements = Vec::with_capacity(promised(bytes));
+    for_each(bytes, |element| elements.push(element))?;
+    Ok(elements)
+}
+
+/// How many entries the header promises, if there is room for so many; else a number that is not larger.
+pub fn promised(bytes: &[u8]) -> usize {
+    Reader::new(bytes).map_or(0, |reader| reader.promised.unwrap_or(0).min(reader.rest.len() / 2))
+}
+
+/// Calls `f` with the entries in order, and checks every byte. After an error what `f` has been given is worth nothing.
+#[inline]
+pub fn for_each<'a>(bytes: &'a [u8], mut f: impl FnMut(Element<'a>)) -> Result<(), Damaged> {
     let mut reader = Reader::new(bytes)?;
-    let mut elements = Vec::with_capacity(reader.promised.unwrap_or(0).min(reader.rest.len() / 2));
-    let (rest, mut at) = (reader.rest, 0);
+    let (rest, mut at, mut count) = (reader.rest, 0, 0);
     // Small integers and short strings, which most entries are, have a back length of one byte.
     while let Some(&first) = rest.get(at) {
         let (element, len) = match first {
@@ -51,18 +63,19 @@ pub fn elements(bytes: &[u8]) -> Result<Vec<Element<'_>>, Damaged> {
         if rest.get(at + len).is_none_or(|&back| usize::from(back) != len) {
             return Err(Damaged);
         }
-        elements.push(element);
+        f(element);
+        count += 1;
         at += len + 1;
     }
     // What is left is long, or the end.
     reader.rest = &rest[at..];
     if let Some(promised) = &mut reader.promised {
-        *promised = promised.checked_sub(elements.len()).ok_or(Damaged)?;
+        *promised = promised.checked_sub(count).ok_or(Damaged)?;
     }
     for element in reader {
-        elements.push(element?);
+        f(element?);
     }
-    Ok(elements)
+    Ok(())
 }
 
 /// The entries as one block, however big that is, in the least memory.

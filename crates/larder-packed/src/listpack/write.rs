@@ -10,7 +10,8 @@ pub struct Writer {
     /// What is written, and zeros after it.
     bytes: Vec<u8>,
     at: usize,
-    entries: usize,
+    /// Narrower than `at`: two of one width become a vector that is read, added to and stored, for which the next entry then waits.
+    entries: u32,
 }
 
 /// The elements of a plain block as a listpack.
@@ -42,11 +43,31 @@ impl Writer {
     pub fn push(&mut self, element: Element<'_>) {
         match element {
             Element::Int(value) => self.push_int(value),
-            Element::Bytes(text) => match int::parse(text) {
-                Some(value) => self.push_int(value),
-                None => self.push_text(text),
-            },
+            Element::Bytes(text) => self.push_bytes(text),
         }
+    }
+
+    /// Adds text, as [`push`](Self::push) does.
+    #[inline]
+    pub fn push_bytes(&mut self, text: &[u8]) {
+        match int::parse(text) {
+            Some(value) => self.push_int(value),
+            None => self.push_text(text),
+        }
+    }
+
+    /// Adds text, as [`push`](Self::push) does, and then an integer.
+    #[inline]
+    pub fn push_pair(&mut self, text: &[u8], value: i64) {
+        if text.len() >= SHORT_TEXT_END || int::parse(text).is_some() {
+            self.push_bytes(text);
+            return self.push_int(value);
+        }
+        let room = self.room(text.len() + INT_ENTRY_MAX);
+        let at = short_text_entry(room, text.len(), |room| short::copy(&mut room[..text.len()], text));
+        let len = at + int_entry(&mut room[at..], value);
+        self.at += len;
+        self.entries += 2;
     }
 
     /// Adds text that is no canonical integer.
@@ -73,8 +94,9 @@ impl Writer {
         }
     }
 
+    /// Adds an integer.
     #[inline]
-    fn push_int(&mut self, value: i64) {
+    pub fn push_int(&mut self, value: i64) {
         let len = int_entry(self.room(0), value);
         self.close(len);
     }

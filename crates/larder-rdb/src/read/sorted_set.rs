@@ -12,6 +12,7 @@ use super::{listpack_elements, texts, ziplist};
 use crate::error::{Error, Result};
 use larder_collections::sorted_set::{Limits, SortedSet, SortedSetEncoding};
 use larder_packed::block::Element;
+use larder_packed::listpack;
 use std::io::BufRead;
 
 const NO_NUMBER: Error = Error::Damaged("a score that is no number");
@@ -37,6 +38,20 @@ pub fn of_ziplist(bytes: &[u8], limits: &Limits) -> Result<SortedSet> {
 
 /// A sorted set that is one listpack.
 pub fn of_listpack(bytes: &[u8], limits: &Limits) -> Result<SortedSet> {
+    let mut entries = Vec::with_capacity(listpack::promised(bytes) / 2);
+    let (mut member, mut is_usual) = (None, true);
+    listpack::for_each(bytes, |element| match (member.take(), element) {
+        (None, Element::Bytes(text)) => member = Some(text),
+        (Some(member), score) => match score_of(&score) {
+            Ok(score) => entries.push((score, member)),
+            Err(_) => is_usual = false,
+        },
+        // A member that is an integer: what follows is taken for another than it is.
+        (None, Element::Int(_)) => is_usual = false,
+    })?;
+    if is_usual && member.is_none() {
+        return build(&entries, limits);
+    }
     of_elements(&listpack_elements(bytes)?, limits)
 }
 

@@ -3,7 +3,6 @@
 use super::output::Output;
 use crate::format::kind;
 use larder_collections::sorted_set::{SortedSet, SortedSetEncoding};
-use larder_packed::block::Element;
 use larder_packed::listpack;
 use std::io::{self, Write};
 
@@ -38,11 +37,11 @@ fn listpack_of(set: &SortedSet) -> Vec<u8> {
     let room = set.memory_bytes(0) + 4 * set.len();
     let mut writer = listpack::Writer::with_capacity(room as usize);
     set.for_each(|score, member| {
-        writer.push(Element::Bytes(member));
         let whole = score as i64;
         if whole as f64 == score && score.abs() <= EXACT_MAX {
-            writer.push(Element::Int(whole));
+            writer.push_pair(member, whole);
         } else {
+            writer.push_bytes(member);
             // The shortest text that reads back as the same score.
             writer.push_text(zmij::Buffer::new().format(score).as_bytes());
         }
