@@ -96,7 +96,7 @@ impl Writer {
 
     /// Adds an integer.
     #[inline]
-    pub fn push_int(&mut self, value: i64) {
+    fn push_int(&mut self, value: i64) {
         let len = int_entry(self.room(0), value);
         self.close(len);
     }

@@ -98,15 +98,6 @@ fn of_elements(elements: &[Element<'_>], limits: &Limits) -> Result<SortedSet> {
     if !rest.is_empty() {
         return Err(Error::Damaged("a member without a score"));
     }
-    let mut entries = Vec::with_capacity(pairs.len());
-    for [member, score] in pairs {
-        let Element::Bytes(member) = *member else { break };
-        entries.push((score_of(score)?, member));
-    }
-    if entries.len() == pairs.len() {
-        return build(&entries, limits);
-    }
-    // There are members that are integers.
     let members: Vec<Element<'_>> = pairs.iter().map(|[member, _]| *member).collect();
     let mut digits = Vec::new();
     let members = texts(&members, &mut digits);
