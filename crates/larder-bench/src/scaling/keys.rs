@@ -1,4 +1,4 @@
-//! Which keys threads ask for: each as likely as any other, or few of them often and most of them seldom.
+//! Which keys threads ask for: each as likely as any other, few of them often and most of them seldom, or all the same one.
 
 use fastrand::Rng;
 
@@ -16,6 +16,8 @@ pub enum Distribution {
     Uniform,
     /// The key of rank r is as likely as 1 / r ^ 0.99.
     Zipf,
+    /// One key is asked for always.
+    One,
 }
 
 /// Draws keys below a number.
@@ -29,6 +31,7 @@ impl Keys {
     /// Takes O(count) memory and time for Zipf's law.
     pub fn new(distribution: Distribution, count: u64) -> Self {
         assert!(count > 0 && count < SCATTER, "{count} keys");
+        let count = if distribution == Distribution::One { 1 } else { count };
         let mut sums = Vec::new();
         if distribution == Distribution::Zipf {
             let mut sum = 0.0;
@@ -41,9 +44,15 @@ impl Keys {
         Keys { count, sums }
     }
 
+    /// How many keys may be drawn.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The number of a key.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         if self.sums.is_empty() {
+            // One key is a uniform draw from one.
             return rng.u64(..self.count);
         }
         let at = rng.f64();
@@ -99,6 +108,11 @@ mod tests {
         let ratio = counts[0] as f64 / counts[1] as f64;
         assert!((1.8..2.2).contains(&ratio), "{ratio}");
         assert!(counts.len() > 900, "{}", counts.len());
+    }
+
+    #[test]
+    fn one_key_is_always_the_same() {
+        assert_eq!(counts(Distribution::One, 1000, 10), [10]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `larder-bench scaling`: how many operations a second threads do together on one keyspace, by the number of threads.
 //!
 //! Without sockets: the engine is a library here (`larder-embed`), and threads call it, so that no loader and no kernel limits them. A
-//! store with a million keys is made for each command; then all threads execute it on keys that have been drawn before, either uniformly or
-//! by Zipf's law. Numbers of threads take turns, and the best of three turns counts, as neighbours on the machine only ever slow one down.
+//! store with a million keys is made for each command; then all threads execute it on keys that have been drawn before, uniformly, by Zipf's
+//! law, or on one key, the hottest that there can be. Numbers of threads take turns, and the best of three turns counts, as neighbours on the machine only ever slow one down.
 
 mod commands;
 mod keys;
@@ -25,6 +25,7 @@ pub const HELP: &str = "\
 usage: larder-bench scaling [OPTION...]
   --threads A..B        numbers of threads, both counted (default: 1 to what the machine has); also one number
   --only NAME,...       of GET, SET, INCR, LPUSH, HSET, ZADD (default all)
+  --keys NAME,...       of uniform, Zipf, one (default all)
   --scale F             keys (a million) and operations by this factor (default 1)
   --json FILE           write the figures there: scaling.json is what --charts draws the curve from
 ";
@@ -35,15 +36,16 @@ const OPERATIONS: f64 = 1_000_000.0;
 const TURNS: usize = 3;
 /// More threads than this are a mistake.
 const THREADS_MAX: usize = 1024;
-/// What the report calls the two kinds of keys.
-const DISTRIBUTIONS: [(&str, Distribution); 2] =
-    [("uniform", Distribution::Uniform), ("Zipf", Distribution::Zipf)];
+/// What the report calls the kinds of keys.
+const DISTRIBUTIONS: [(&str, Distribution); 3] =
+    [("uniform", Distribution::Uniform), ("Zipf", Distribution::Zipf), ("one", Distribution::One)];
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
 struct Options {
     threads: Vec<usize>,
     only: Vec<String>,
+    keys: Vec<String>,
     scale: f64,
     json: Option<PathBuf>,
     help: bool,
@@ -58,12 +60,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<(), Box<dyn std:
     }
     let machine = Machine::describe(&Pinning::none());
     let parameters = vec![("scale", options.scale.to_string())];
-    let servers = DISTRIBUTIONS.map(|(name, _)| (name, "keys"));
+    let wanted = || DISTRIBUTIONS.iter().filter(|(name, _)| is_wanted(&options.keys, name));
+    let servers: Vec<_> = wanted().map(|(name, _)| (*name, "keys")).collect();
     let mut report = Report::of(machine, parameters, &servers);
     print!("{}", report.heading());
     let mut group = Group::new("scaling");
-    for command in COMMANDS.iter().filter(|command| options.wants(command)) {
-        for (name, distribution) in DISTRIBUTIONS {
+    for command in COMMANDS.iter().filter(|command| is_wanted(&options.only, command.name)) {
+        for &(name, distribution) in wanted() {
             let rates = measure(command, distribution, &options)?;
             println!("{}", line(command.name, name, &options.threads, &rates));
             for (threads, rate) in options.threads.iter().zip(rates) {
@@ -79,41 +82,56 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> Result<(), Box<dyn std:
 }
 
 impl Options {
-    fn wants(&self, command: &Command) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name.eq_ignore_ascii_case(command.name))
-    }
-
     fn scaled(&self, full: f64) -> u64 {
         ((full * self.scale) as u64).max(100)
     }
 }
 
+/// Whether something is among what is asked for: all is, where nothing is named.
+fn is_wanted(asked: &[String], name: &str) -> bool {
+    asked.is_empty() || asked.iter().any(|asked| asked.eq_ignore_ascii_case(name))
+}
+
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, Error> {
     let most = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options =
-        Options { threads: (1..=most).collect(), only: Vec::new(), scale: 1.0, json: None, help: false };
+    let mut options = Options {
+        threads: (1..=most).collect(),
+        only: Vec::new(),
+        keys: Vec::new(),
+        scale: 1.0,
+        json: None,
+        help: false,
+    };
     let mut parser = Parser::from_args(args);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("help") | Arg::Short('h') => options.help = true,
             Arg::Long("threads") => options.threads = threads(&parser.value()?.string()?)?,
             Arg::Long("only") => {
-                options.only.extend(parser.value()?.string()?.split(',').map(str::to_owned));
+                options.only = names(&parser.value()?.string()?, COMMANDS.map(|one| one.name))?
+            }
+            Arg::Long("keys") => {
+                options.keys = names(&parser.value()?.string()?, DISTRIBUTIONS.map(|one| one.0))?
             }
             Arg::Long("scale") => options.scale = parser.value()?.parse()?,
             Arg::Long("json") => options.json = Some(parser.value()?.into()),
             unknown => return Err(unknown.unexpected()),
         }
     }
-    let unknown = |name: &&String| !COMMANDS.iter().any(|one| one.name.eq_ignore_ascii_case(name));
-    if let Some(name) = options.only.iter().find(unknown) {
-        return Err(format!("{name} is none of the commands that are measured").into());
-    }
     // Keys have eight digits.
     if !(options.scale > 0.0 && options.scale <= 100.0) {
         return Err("--scale takes a number above 0, up to 100".into());
     }
     Ok(options)
+}
+
+/// Names, separated by commas, of those that there are.
+fn names<const N: usize>(text: &str, known: [&str; N]) -> Result<Vec<String>, Error> {
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match names.iter().find(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name))) {
+        Some(name) => Err(format!("{name} is none of {}", known.join(", ")).into()),
+        None => Ok(names),
+    }
 }
 
 /// `4`, or `1..4` with both ends.
@@ -135,8 +153,8 @@ fn measure(
 ) -> Result<Vec<f64>, Box<dyn std::error::Error>> {
     let (count, operations) = (options.scaled(KEYS), options.scaled(OPERATIONS));
     let store = Store::in_memory()?;
-    (0..count).try_for_each(|number| (command.load)(&store, &keys::key(number)))?;
     let keys = Keys::new(distribution, count);
+    (0..keys.count()).try_for_each(|number| (command.load)(&store, &keys::key(number)))?;
     let most = options.threads.iter().copied().max().unwrap_or(1) as u64;
     let least = options.threads.iter().copied().min().unwrap_or(1) as u64;
     let work: Vec<_> =
@@ -217,10 +235,18 @@ mod tests {
     fn options_are_read() {
         let options = read("--threads 2..4 --only get,ZADD --scale 0.5").expect("it is right");
         assert_eq!((options.threads.as_slice(), options.scale), (&[2, 3, 4][..], 0.5));
-        assert!(options.wants(&COMMANDS[0]) && !options.wants(&COMMANDS[1]));
+        assert!(is_wanted(&options.only, "GET") && !is_wanted(&options.only, "SET"));
+        assert_eq!(read("--keys one,zipf").expect("it is right").keys, ["one", "zipf"]);
         assert_eq!(read("--threads 3").expect("it is right").threads, [3]);
-        for line in ["--threads 0", "--threads 4..2", "--threads x", "--only DEL", "--scale 0", "--scale nan"]
-        {
+        for line in [
+            "--threads 0",
+            "--threads 4..2",
+            "--threads x",
+            "--only DEL",
+            "--keys two",
+            "--scale 0",
+            "--scale nan",
+        ] {
             assert!(read(line).is_err(), "{line}");
         }
     }

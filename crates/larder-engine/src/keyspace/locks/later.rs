@@ -9,7 +9,8 @@
 
 use super::awaited::{BATCH, LENDING, TURN, Unlocked};
 use super::{
-    ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, is_unlent, ledger, note,
+    ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, is_unlent, ledger,
+    note, spin,
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -117,7 +118,8 @@ impl Shards {
         if let Some(guard) = mutex.try_lock() {
             return Ok(guard);
         }
-        let waited = if self.awaited.has(at) { None } else { self.waits.note(|| mutex.try_lock_for(SOON)) };
+        let wait = || spin(mutex).or_else(|| self.waits.note(|| mutex.try_lock_for(SOON)));
+        let waited = if self.awaited.has(at) { None } else { wait() };
         if let Some(guard) = waited {
             return Ok(guard);
         }
