@@ -108,10 +108,10 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, Error> {
             Arg::Long("help") | Arg::Short('h') => options.help = true,
             Arg::Long("threads") => options.threads = threads(&parser.value()?.string()?)?,
             Arg::Long("only") => {
-                options.only = names(&parser.value()?.string()?, COMMANDS.map(|one| one.name))?
+                options.only = names(&parser.value()?.string()?, COMMANDS.map(|one| one.name))?;
             }
             Arg::Long("keys") => {
-                options.keys = names(&parser.value()?.string()?, DISTRIBUTIONS.map(|one| one.0))?
+                options.keys = names(&parser.value()?.string()?, DISTRIBUTIONS.map(|one| one.0))?;
             }
             Arg::Long("scale") => options.scale = parser.value()?.parse()?,
             Arg::Long("json") => options.json = Some(parser.value()?.into()),

@@ -46,8 +46,10 @@ impl<T> Default for HotChoice<T> {
 
 macro_rules! hot {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
-        /// Hot options. A field is named like its option, with the unit after it where the option has one.
+        /// Hot options. A field is named like its option, with the unit after it where the option has one. They are on cache lines of
+        /// their own, which are only read, mostly.
         #[derive(Debug, Default)]
+        #[repr(align(128))]
         pub struct Hot {
             $($(#[$doc])* pub $name: $kind,)*
         }

@@ -75,7 +75,7 @@ const RANGES: [(usize, usize); 5] =
     [(8704, 64), (16 << 10, 128), (32 << 10, 256), (64 << 10, 512), (LARGE_MIN, 1024)];
 const CLASS_COUNT: usize = class_count();
 
-static CLASSES: [Mutex<Class>; CLASS_COUNT] = [const { Mutex::new(Class::new()) }; CLASS_COUNT];
+static CLASSES: [OwnLine; CLASS_COUNT] = [const { OwnLine(Mutex::new(Class::new())) }; CLASS_COUNT];
 static SPARE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -185,6 +185,12 @@ pub fn thread_growth() -> i64 {
 fn grow(bytes: i64) {
     GROWTH.set(GROWTH.get() + bytes);
 }
+
+/// A class, on a cache line that no other class is on: threads that grow blocks of different sizes do not take it from each other.
+#[repr(align(64))]
+struct OwnLine(Mutex<Class>);
+
+const _: () = assert!(size_of::<OwnLine>() == 64);
 
 /// One size: the slabs that have room, and how many slabs and blocks there are.
 struct Class {
@@ -376,7 +382,7 @@ pub fn trim() {
 }
 
 fn lock(index: usize) -> MutexGuard<'static, Class> {
-    CLASSES[index].lock().unwrap_or_else(PoisonError::into_inner)
+    CLASSES[index].0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn plain_layout(size: usize) -> Layout {

@@ -22,6 +22,9 @@ const SHARED_BYTES_MIN: usize = 4 * 1024;
 const SLICES_MAX: usize = 64;
 /// Buffers above this capacity are not kept for reuse.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
+/// What a new buffer has room for: two cache lines, which are its own then. Smaller ones of two threads could share one, and each reply would
+/// take it away from the other thread.
+const NEW_BYTES: usize = 128;
 /// Buffers kept for reuse.
 const KEPT_MAX: usize = 64;
 
@@ -55,11 +58,11 @@ pub struct Pool {
 
 impl Pool {
     fn get(&mut self) -> Vec<u8> {
-        self.buffers.pop().unwrap_or_default()
+        self.buffers.pop().unwrap_or_else(|| Vec::with_capacity(NEW_BYTES))
     }
 
     fn put(&mut self, mut buffer: Vec<u8>) {
-        if (1..=KEPT_BYTES_MAX).contains(&buffer.capacity()) && self.buffers.len() < KEPT_MAX {
+        if (NEW_BYTES..=KEPT_BYTES_MAX).contains(&buffer.capacity()) && self.buffers.len() < KEPT_MAX {
             buffer.clear();
             self.buffers.push(buffer);
         }
