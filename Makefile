@@ -9,7 +9,7 @@ export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
 .PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-tests \
   beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
-  python-bench fmt pages bench charts book deb musl deps fuzz
+  python-bench fmt pages bench charts book deb musl deps qemu fuzz
 
 run:
 	$(CARGO) run --release
@@ -30,6 +30,12 @@ deps:
 	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
 	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq python3-venv; }
 	@tests/peers.sh
+
+# Counts what threads pass to one another (crates/larder-server/tests/sharing.rs).
+qemu:
+	@command -v qemu-x86_64 >/dev/null || { \
+	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq qemu-user; }
 
 lint: lint-code lint-documents
 
@@ -100,7 +106,7 @@ test-checked: deps
 	LARDER_SERVER=$(CURDIR)/target/debug/larder-server RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
 
 # The same with every model test at full length, and the slow tests: some hours.
-test-full: deps build test-checked
+test-full: deps qemu build test-checked
 	LARDER_TEST_FULL=1 RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py --profile full --include-ignored
 	LARDER_TEST_FULL=1 $(MAKE) test-parquet
 
