@@ -24,9 +24,14 @@ thread_local! {
     static NUMBER: usize = THREADS.fetch_add(1, Relaxed);
 }
 
+/// Where a seat is, once it is made: on a cache line of its own, as its thread locks it for every call.
+#[repr(align(64))]
+#[derive(Default)]
+struct Place(Mutex<Option<Box<Seat>>>);
+
 /// All seats of a store.
 pub struct Seats {
-    list: Box<[Mutex<Option<Box<Seat>>>]>,
+    list: Box<[Place]>,
     /// What may be called.
     permit: Permit,
 }
@@ -36,7 +41,7 @@ impl Seats {
     pub fn new(permit: Permit) -> Seats {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let count = (SEATS_PER_PROCESSOR * processors).min(SEATS_MAX);
-        Seats { list: (0..count).map(|_| Mutex::new(None)).collect(), permit }
+        Seats { list: (0..count).map(|_| Place::default()).collect(), permit }
     }
 
     /// Does something with a seat. Returns what that gives, and up to where the log is to be kept then, if more was added to it: the seat is free by
@@ -45,8 +50,8 @@ impl Seats {
         // A thread that is ending has no number any more.
         let list = &self.list;
         let own = NUMBER.try_with(|number| *number).unwrap_or(0) % list.len();
-        let free = (0..list.len()).find_map(|step| list[(own + step) % list.len()].try_lock());
-        let mut slot = free.unwrap_or_else(|| list[own].lock());
+        let free = (0..list.len()).find_map(|step| list[(own + step) % list.len()].0.try_lock());
+        let mut slot = free.unwrap_or_else(|| list[own].0.lock());
         let seat = slot.get_or_insert_with(|| Box::new(Seat::new(engine, self.permit)));
         let outcome = work(seat);
         (outcome, seat.unkept())
