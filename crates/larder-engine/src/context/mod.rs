@@ -14,6 +14,7 @@ mod notify;
 pub(crate) mod postponed;
 pub(crate) mod replies;
 mod several;
+mod shards;
 pub(crate) mod stream_effects;
 pub(crate) mod stream_reads;
 pub(crate) mod stream_replies;
@@ -30,7 +31,7 @@ use crate::command::lookup_cache::Recent;
 use crate::command::spec::Found;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
-use crate::context::postponed::{LongState, Place};
+use crate::context::postponed::LongState;
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
@@ -43,10 +44,10 @@ use crate::keyspace::deadlines::{NOTHING_IS_DUE, is_due};
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::field_expiry::NEVER;
 use crate::keyspace::field_expiry::earliest_field_expiry;
-use crate::keyspace::key::{Key, SHARDS};
+use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
 use crate::keyspace::known_hashes::KnownHashes;
-use crate::keyspace::locks::{Busy, Held, Lends, ScriptTurn, ShardGuard, Shards};
+use crate::keyspace::locks::{Busy, Held, Lends, ScriptTurn};
 use crate::keyspace::shard::{ShardData, Table};
 use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
@@ -588,74 +589,6 @@ impl<'a> Context<'a> {
         let done = f(&mut list, &self.worker.list_options, &mut self.reply)?;
         self.put(key, NewValue::Out(Value::List(list)), ExpireChange::Clear);
         Ok(done)
-    }
-
-    /// Calls `f` with a shard: the one held, or locked for the call. A command that others wait for is given away if somebody keeps the shard for longer
-    /// than a moment: it has changed nothing yet. The error is that, or that a script keeps it for too long.
-    pub(crate) fn with_shard<R>(
-        &mut self,
-        at: usize,
-        f: impl FnOnce(&mut ShardData) -> R,
-    ) -> CommandResult<R> {
-        self.with_shard_by(at, Shards::lock_soon, Shards::try_lock_one, f)
-    }
-
-    fn with_shard_by<R>(
-        &mut self,
-        at: usize,
-        soon: impl FnOnce(&'a Shards, usize) -> Option<ShardGuard<'a>>,
-        wait: impl FnOnce(&'a Shards, usize) -> Result<ShardGuard<'a>, Busy>,
-        f: impl FnOnce(&mut ShardData) -> R,
-    ) -> CommandResult<R> {
-        if let Some(data) = self.held.shard_mut(at) {
-            return Ok(f(data));
-        }
-        let mut data = self.lock_by(at, soon, wait)?;
-        Ok(f(&mut data))
-    }
-
-    fn lock_by(
-        &mut self,
-        at: usize,
-        soon: impl FnOnce(&'a Shards, usize) -> Option<ShardGuard<'a>>,
-        wait: impl FnOnce(&'a Shards, usize) -> Result<ShardGuard<'a>, Busy>,
-    ) -> CommandResult<ShardGuard<'a>> {
-        assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
-        let shards = &self.engine.shards;
-        if self.place() == Place::Serving {
-            return soon(shards, at).map_or_else(|| self.give_away(), Ok);
-        }
-        wait(shards, at).map_err(|Busy| self.busy_error())
-    }
-
-    /// Calls `f` while a shard is held, whether it was before or is locked for the call; what `f` does to keys of the shard is
-    /// logged before it is let go. The errors are those of [`with_shard`](Self::with_shard).
-    pub(crate) fn with_shard_held(&mut self, at: usize, f: impl FnOnce(&mut Self)) -> CommandResult {
-        if self.held.shard_mut(at).is_some() {
-            f(self);
-            return Ok(());
-        }
-        let data = self.lock_by(at, Shards::lock_soon, Shards::try_lock_one)?;
-        self.held = Held::One(at, data);
-        self.append_effects_after(f);
-        self.held = Held::None;
-        Ok(())
-    }
-
-    /// Calls `f` with one shard after the other, each held or locked for the call.
-    pub(crate) fn each_shard(&mut self, mut f: impl FnMut(&mut ShardData)) -> CommandResult {
-        (0..SHARDS).try_for_each(|at| self.with_shard(at, &mut f))
-    }
-
-    /// The same for figures of all keys and their clients, which are about no single moment: also of shards that a script lends.
-    pub(crate) fn each_lent_shard(&mut self, mut f: impl FnMut(&mut ShardData)) -> CommandResult {
-        let (soon, wait) = (Shards::lock_lent_soon, Shards::try_lock_lent);
-        (0..SHARDS).try_for_each(|at| self.with_shard_by(at, soon, wait, &mut f))
-    }
-
-    /// A shard of a command that holds all of them.
-    pub(crate) fn shard_of_all(&mut self, at: usize) -> &mut ShardData {
-        self.held.shard_mut(at).expect("the command holds all shards")
     }
 
     /// Keeps scripts from running until the turn is dropped, for a command that waits for shards later. The error is that a
