@@ -17,25 +17,21 @@ run:
 build:
 	$(CARGO) build --release
 
+# Installs packages of Debian, by sudo where it is needed.
+APT_INSTALL = SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq
+
 # The servers that the tests compare with: Debian's redis-server is installed when it is missing, Valkey and Redis 8 are
 # unpacked into target/peers.
 deps:
-	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || { \
-	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
-	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq redis-server redis-tools; }
-	@command -v openssl >/dev/null || { \
-	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
-	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq openssl; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
-	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq python3-venv; }
+	@command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || { $(APT_INSTALL) redis-server redis-tools; }
+	@command -v openssl >/dev/null || { $(APT_INSTALL) openssl; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { $(APT_INSTALL) python3-venv; }
 	@tests/peers.sh
 
 # Counts what threads pass to one another (crates/larder-server/tests/sharing.rs).
 qemu:
-	@command -v qemu-x86_64 >/dev/null || { \
-	  SUDO=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
-	  $$SUDO apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$SUDO apt-get install -y -qq qemu-user; }
+	@command -v qemu-x86_64 >/dev/null || { $(APT_INSTALL) qemu-user; }
 
 lint: lint-code lint-documents
 
