@@ -1,8 +1,9 @@
 //! `larder-bench scaling`: how many operations a second threads do together on one keyspace, by the number of threads.
 //!
 //! Without sockets: the engine is a library here (`larder-embed`), and threads call it, so that no loader and no kernel limits them. A
-//! store with a million keys is made for each command; then all threads execute it on keys that have been drawn before, uniformly, by Zipf's
-//! law, or on one key, the hottest that there can be. Numbers of threads take turns, and the best of three turns counts, as neighbours on the machine only ever slow one down.
+//! store with a million keys is made for each command; then all threads execute it on keys that have been drawn before, uniformly or by Zipf's
+//! law, or with one key, the hottest that there can be. Numbers of threads take turns, and the best of three turns counts, as neighbours on the
+//! machine only ever slow one down.
 
 mod commands;
 mod keys;
@@ -108,10 +109,10 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, Error> {
             Arg::Long("help") | Arg::Short('h') => options.help = true,
             Arg::Long("threads") => options.threads = threads(&parser.value()?.string()?)?,
             Arg::Long("only") => {
-                options.only = names(&parser.value()?.string()?, COMMANDS.map(|one| one.name))?;
+                options.only.extend(names(&parser.value()?.string()?, COMMANDS.map(|one| one.name))?);
             }
             Arg::Long("keys") => {
-                options.keys = names(&parser.value()?.string()?, DISTRIBUTIONS.map(|one| one.0))?;
+                options.keys.extend(names(&parser.value()?.string()?, DISTRIBUTIONS.map(|one| one.0))?);
             }
             Arg::Long("scale") => options.scale = parser.value()?.parse()?,
             Arg::Long("json") => options.json = Some(parser.value()?.into()),
