@@ -28,6 +28,7 @@ use crate::execution::{blocking, slot_stats, transaction};
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::encoding_limits::{Thresholds, list_options};
 use crate::keyspace::known_hashes::{KnownHashes, PIPELINE_MAX};
+use crate::keyspace::recent_keys::RecentKeys;
 use crate::keyspace::waiting::Waiter;
 use crate::stats::counters::ThreadStats;
 use larder_resp::{Args, Reply};
@@ -99,6 +100,7 @@ impl Worker {
             invalidations: Invalidations::default(),
             recent: Recent::default(),
             known_hashes: KnownHashes::default(),
+            recent_keys: RecentKeys::default(),
             command_hashes: KnownHashes::default(),
             had_several: false,
             absent: None,

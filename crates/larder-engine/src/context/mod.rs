@@ -48,6 +48,7 @@ use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
 use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, Lends, ScriptTurn};
+use crate::keyspace::recent_keys::RecentKeys;
 use crate::keyspace::shard::{ShardData, Table};
 use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
@@ -89,6 +90,8 @@ pub(crate) struct WorkerState {
     pub recent: Recent,
     /// Keys of the commands that come next.
     pub known_hashes: KnownHashes,
+    /// Keys that were prefetched shortly before.
+    pub recent_keys: RecentKeys,
     /// Room for those of a command of several keys.
     pub command_hashes: KnownHashes,
     /// The last command that had not one key was one of several, and the next ones have not been looked at since.

@@ -13,6 +13,7 @@ pub(crate) mod kind;
 pub(crate) mod known_hashes;
 pub(crate) mod locks;
 pub(crate) mod readers;
+pub(crate) mod recent_keys;
 pub(crate) mod reserved;
 pub(crate) mod shard;
 pub(crate) mod waiting;

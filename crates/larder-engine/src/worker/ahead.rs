@@ -2,8 +2,12 @@
 
 use super::{PREFETCH_MAX, Worker};
 use crate::clients::session::Session;
+use crate::engine::Engine;
+use crate::keyspace::hash::shard_of;
 use crate::keyspace::key::Key;
-use crate::keyspace::shard::Table;
+use crate::keyspace::locks::ShardGuard;
+use crate::keyspace::recent_keys::RecentKeys;
+use crate::keyspace::shard::{ShardData, Table};
 use larder_collections::key_table::ValueRef;
 use larder_collections::member_hash;
 use larder_collections::value::Value;
@@ -14,9 +18,9 @@ const LARGE: u64 = 10_000;
 
 impl Worker {
     /// Has the processor load what lookups of these keys will read, while it is still busy with something else. Worth
-    /// it for several keys of a keyspace that does not fit the cache; does nothing for a small one.
-    pub fn prefetch<'k>(&self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
-        self.prefetch_hashes(keys.map(|key| (session.db, self.engine.key(key).hash)));
+    /// it for several keys of a keyspace that does not fit the cache; does nothing for a small one, and for keys that are in the cache.
+    pub fn prefetch<'k>(&mut self, session: &Session, keys: impl Iterator<Item = &'k [u8]>) {
+        self.prefetch_hashes(keys.map(|key| (session.db, Key::of(key).hash)));
     }
 
     /// The same for the keys of commands that are executed next, which most have as first argument; the hashes are kept for them. The buffer of the
@@ -30,7 +34,8 @@ impl Worker {
         }
         if self.engine.is_beyond_cache() {
             known.fill(commands.clone().filter_map(|args| args.get(1)));
-            self.prefetch_hashes(self.state.known_hashes.hashes().map(|hash| (session.db, hash)));
+            let keys = known.hashes().map(|hash| (session.db, hash));
+            prefetch_hashes(&self.engine, &mut self.state.recent_keys, keys);
         }
         self.prefetch_members(session.db, commands);
     }
@@ -41,28 +46,9 @@ impl Worker {
     }
 
     /// As [`Worker::prefetch`], for keys of which the databases and the hashes are known.
-    pub(crate) fn prefetch_hashes(&self, keys: impl Iterator<Item = (usize, u64)>) {
-        if !self.engine.is_beyond_cache() {
-            return;
-        }
-        let mut known = [(0, 0); PREFETCH_MAX];
-        let mut count = 0;
-        for (slot, key) in known.iter_mut().zip(keys) {
-            *slot = key;
-            count += 1;
-        }
-        if count < 2 {
-            return;
-        }
-        // First the segments, all at once; when they have arrived, the entries in them.
-        for step in [Table::prefetch, Table::prefetch_entry] {
-            for &(db, hash) in &known[..count] {
-                let shard = Key { bytes: b"", hash }.shard();
-                let data = self.engine.shards.lock_lent_now(shard);
-                if let Some(table) = data.as_ref().and_then(|data| data.table(db)) {
-                    step(table, hash);
-                }
-            }
+    pub(crate) fn prefetch_hashes(&mut self, keys: impl Iterator<Item = (usize, u64)>) {
+        if self.engine.is_beyond_cache() {
+            prefetch_hashes(&self.engine, &mut self.state.recent_keys, keys);
         }
     }
 
@@ -95,6 +81,54 @@ impl Worker {
             count += 1;
         }
         value.prefetch_members(&hashes[..count]);
+    }
+}
+
+fn prefetch_hashes(engine: &Engine, recent: &mut RecentKeys, keys: impl Iterator<Item = (usize, u64)>) {
+    let mut wanted = [(0, 0); PREFETCH_MAX];
+    let (mut all, mut count) = (0, 0);
+    for (db, hash) in keys.take(PREFETCH_MAX) {
+        all += 1;
+        if !recent.note(db, hash) {
+            wanted[count] = (db, hash);
+            count += 1;
+        }
+    }
+    // One alone is looked up at once.
+    if all < 2 {
+        return;
+    }
+    let wanted = &wanted[..count];
+    let mut kept: [Option<ShardGuard<'_>>; PREFETCH_MAX] = [const { None }; PREFETCH_MAX];
+    // A thread that serves all clients takes no shard from anybody: it keeps them between the steps. Of several, none keeps what it does not work on.
+    let keeps = engine.threads == 1;
+    // First the segments, all at once; when they have arrived, the entries in them.
+    for (at, &(db, hash)) in wanted.iter().enumerate() {
+        let shard = shard_of(hash);
+        let guard = engine.shards.lock_lent_now(shard);
+        match &guard {
+            Some(data) => prefetch(data, db, |table| table.prefetch(hash)),
+            // An earlier key is in the same one.
+            None => {
+                let same = wanted[..at].iter().position(|&(_, earlier)| shard_of(earlier) == shard);
+                if let Some(data) = same.and_then(|same| kept[same].as_ref()) {
+                    prefetch(data, db, |table| table.prefetch(hash));
+                }
+            }
+        }
+        kept[at] = guard.filter(|_| keeps);
+    }
+    for (at, &(db, hash)) in wanted.iter().enumerate() {
+        if let Some(data) = kept[at].take().or_else(|| engine.shards.lock_lent_now(shard_of(hash))) {
+            prefetch(&data, db, |table| table.prefetch_entry(hash));
+        }
+    }
+}
+
+#[inline]
+fn prefetch(data: &ShardData, db: usize, step: impl FnOnce(&Table) -> bool) {
+    if let Some(table) = data.table(db) {
+        step(table);
     }
 }
 
