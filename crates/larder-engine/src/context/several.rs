@@ -84,7 +84,15 @@ impl Context<'_> {
     }
 
     /// A command that went by parts is over: all of its shards are held if something is left to be done that needs them.
+    #[inline]
     pub(crate) fn end_parts(&mut self, needs_shards: bool) {
+        if matches!(self.lends, Lends::ByParts(_)) {
+            self.end_last_part(needs_shards);
+        }
+    }
+
+    #[cold]
+    fn end_last_part(&mut self, needs_shards: bool) {
         if let Lends::ByParts(lending) = replace(&mut self.lends, Lends::Never) {
             replace(&mut self.held, Held::None).hand_over();
             if needs_shards {

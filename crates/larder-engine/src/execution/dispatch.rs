@@ -14,11 +14,10 @@ use crate::context::{Context, Rounds, WorkerState};
 use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::command_log::Executed;
 use crate::execution::locking::{lock, runs_scripts};
 use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::parts::{self, ARGUMENTS_MOMENT};
-use crate::execution::{admission, authorization, redirection, slot_stats};
+use crate::execution::{admission, authorization, command_log, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
@@ -74,28 +73,11 @@ fn execute_with(
         None => admit(engine, worker, session, *args),
     };
     let flow = match admitted {
-        Ok(found) if engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, *args) => {
-            return admission::wait_for_pause(session, found);
-        }
-        Ok(found) if transaction::queues(session, found) => {
-            transaction::queue(session, found, *args, flags_of(&engine.scripts, found.command, *args));
-            out.extend_from_slice(b"+QUEUED\r\n");
-            if slot_stats::is_on(engine) {
-                slot_stats::note_queued(worker, found, *args);
+        Ok(found) if !is_plain(engine, worker, session, found) => {
+            match begin_closely(engine, worker, session, found, args, out, rounds) {
+                Begun::Ended(flow) => flow,
+                Begun::Left(flow) => return flow,
             }
-            Flow::Next
-        }
-        Ok(found) if rounds.is_none() && wants_copy(session, found.command) => return Flow::Debug,
-        Ok(found) if rounds.is_none() && runs_scripts(session, found.command) => {
-            worker.admitted = Some(found);
-            return Flow::Script;
-        }
-        Ok(found) if confirms(found.command) => {
-            let flow = run(engine, worker, session, found, args, out, rounds);
-            if flow != Flow::Retry {
-                silence(engine, worker, session, out.len(), out);
-            }
-            return flow;
         }
         // What holds for one command goes on to hold for one that is tried again.
         Ok(found) => match run(engine, worker, session, found, args, out, rounds) {
@@ -113,6 +95,67 @@ fn execute_with(
         super::tracking::finish_command(engine, worker, session, out);
     }
     flow
+}
+
+/// Whether a command is executed at once by this thread, and its reply is one like others: most are.
+#[inline]
+fn is_plain(engine: &Engine, worker: &WorkerState, session: &Session, found: Found) -> bool {
+    !engine.pause.in_force(worker.clock.wall_ms())
+        && session.multi.is_none()
+        && session.debugging != Mode::Copy
+        && !matches!(found.command.scope, Scope::Script | Scope::Exec)
+        && !confirms(found.command)
+}
+
+/// What has become of a command that is not plain.
+enum Begun {
+    /// As of any other.
+    Ended(Flow),
+    /// Nothing more is to be done for now.
+    Left(Flow),
+}
+
+/// Begins a command of which [`is_plain`] does not hold: it waits, is queued, runs scripts or answers with confirmations, or it is plain after all.
+#[inline(never)]
+fn begin_closely(
+    engine: &Engine,
+    worker: &mut WorkerState,
+    session: &mut Session,
+    found: Found,
+    args: &Args<'_>,
+    out: &mut Vec<u8>,
+    rounds: Option<Rounds<'_>>,
+) -> Begun {
+    if engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, *args) {
+        return Begun::Left(admission::wait_for_pause(session, found));
+    }
+    if transaction::queues(session, found) {
+        transaction::queue(session, found, *args, flags_of(&engine.scripts, found.command, *args));
+        out.extend_from_slice(b"+QUEUED\r\n");
+        if slot_stats::is_on(engine) {
+            slot_stats::note_queued(worker, found, *args);
+        }
+        return Begun::Ended(Flow::Next);
+    }
+    if rounds.is_none() && wants_copy(session, found.command) {
+        return Begun::Left(Flow::Debug);
+    }
+    if rounds.is_none() && runs_scripts(session, found.command) {
+        worker.admitted = Some(found);
+        return Begun::Left(Flow::Script);
+    }
+    let flow = run(engine, worker, session, found, args, out, rounds);
+    if confirms(found.command) {
+        if flow != Flow::Retry {
+            silence(engine, worker, session, out.len(), out);
+        }
+        return Begun::Left(flow);
+    }
+    match flow {
+        // What holds for one command goes on to hold for one that is tried again.
+        Flow::Apart | Flow::Long | Flow::Retry => Begun::Left(flow),
+        flow => Begun::Ended(flow),
+    }
 }
 
 /// ASKING is for one command, or for one transaction.
@@ -486,8 +529,7 @@ fn run(
     crate::clients::tracking::end_caching(session, found);
     // One that waits is logged when its wait is over.
     if session.suspended.is_none() {
-        Executed { engine, worker, session, command: found.command, args: *args }
-            .consider_sizes(out.len() - start);
+        command_log::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
     }
     flow
 }
@@ -578,7 +620,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
     }
     let has_failed = context.worker.returned_errors.take() || result.is_err();
     let outcome = if has_failed { Outcome::Failed } else { Outcome::Done };
-    record(context.engine, context.worker, context.session, context.found, *args, took, outcome);
+    record(context.engine, context.worker, context.session, context.found, args, took, outcome);
     result.is_ok()
 }
 
@@ -602,8 +644,8 @@ pub(crate) fn record_suspended(
 ) {
     let Suspended { found, args, took_ns } = suspended;
     let args = args.as_args();
-    record(engine, worker, session, *found, args, *took_ns, outcome);
-    Executed { engine, worker, session, command: found.command, args }.consider_sizes(reply_bytes);
+    record(engine, worker, session, *found, &args, *took_ns, outcome);
+    command_log::consider_sizes(engine, worker, session, found.command, &args, reply_bytes);
 }
 
 /// Counts a command that was called without its handler, by its name alone.
@@ -612,16 +654,17 @@ pub(crate) fn count_call(context: &Context<'_>, found: Found, took_ns: u64) {
     let name = found.command.name.as_bytes();
     let spans = [Span { start: 0, end: name.len() }];
     let args = Args::new(name, &spans);
-    record(context.engine, context.worker, context.session, found, args, took_ns, Outcome::Done);
+    record(context.engine, context.worker, context.session, found, &args, took_ns, Outcome::Done);
 }
 
 /// Counts a command that was called, and logs it if it took long.
+#[inline]
 fn record(
     engine: &Engine,
     worker: &WorkerState,
     session: &Session,
     found: Found,
-    args: Args<'_>,
+    args: &Args<'_>,
     took_ns: u64,
     outcome: Outcome,
 ) {
@@ -632,7 +675,7 @@ fn record(
         Outcome::Failed => command.failed.add(1),
         Outcome::Rejected => command.rejected.add(1),
     }
-    Executed { engine, worker, session, command: found.command, args }.consider_time(took_ns);
+    command_log::consider_time(engine, worker, session, found.command, args, took_ns);
 }
 
 /// A client's command is executed once more.

@@ -8,6 +8,9 @@ use larder_resp::{Limits, Parsed, Parser};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Bytes of commands after which a connection's turn is over.
+const TURN_BYTES: usize = 4 * READ_BYTES;
+
 /// Why the execution of a buffer ended.
 #[derive(Clone, Copy)]
 pub(super) enum Stop {
@@ -216,6 +219,10 @@ impl EventLoop {
                 continue;
             }
             let mut flow = self.worker.execute(&mut connection.session, &args, &mut connection.output.tail);
+            if matches!(flow, Flow::Next) && is_short(connection) && at + consumed <= TURN_BYTES {
+                at += consumed;
+                continue;
+            }
             if matches!(flow, Flow::Debug | Flow::Script) {
                 flow =
                     self.run_script(connection, args, bytes.get(at + consumed..).unwrap_or_default(), flow);
@@ -230,7 +237,7 @@ impl EventLoop {
             if let Some(stop) = self.follow(slot, connection, flow)? {
                 return Ok((at, stop));
             }
-            if at > 4 * READ_BYTES {
+            if at > TURN_BYTES {
                 return Ok((at, Stop::Paused));
             }
         }
@@ -245,11 +252,7 @@ impl EventLoop {
         flow: Flow,
     ) -> Result<Option<Stop>, Hangup> {
         match flow {
-            Flow::Next
-                if connection.output.tail.len() < OUTPUT_LOOK_BYTES && connection.output.chain_len() == 0 =>
-            {
-                Ok(None)
-            }
+            Flow::Next if is_short(connection) => Ok(None),
             Flow::Next => self.check_output(connection),
             Flow::Replica => {
                 self.begin_stream(slot, connection)?;
@@ -311,4 +314,10 @@ impl EventLoop {
         }
         Hangup
     }
+}
+
+/// Whether so little waits to be sent that nobody need look at the limits.
+#[inline]
+fn is_short(connection: &Connection) -> bool {
+    connection.output.tail.len() < OUTPUT_LOOK_BYTES && connection.output.chain_len() == 0
 }
