@@ -274,13 +274,13 @@ impl Parser {
     fn add_arguments(&mut self, buf: &[u8], limits: &Limits) -> Option<usize> {
         let (count, mut at) = number::short_header(b'*', buf)?;
         for _ in 0..count {
-            let (len, header) = number::short_header(b'$', &buf[at..])?;
-            let (start, end) = (at + header, at + header + len);
-            if len as u64 > limits.bulk_bytes_max || buf.get(end..)?.first_chunk()? != LINE_END {
+            let rest = &buf[at..];
+            let (len, header) = number::short_header(b'$', rest)?;
+            if len as u64 > limits.bulk_bytes_max || rest.get(header + len..header + len + 2)? != LINE_END {
                 return None;
             }
-            self.spans.push(Span { start, end });
-            at = end + LINE_END.len();
+            self.spans.push(Span { start: at + header, end: at + header + len });
+            at += header + len + 2;
         }
         Some(at)
     }
