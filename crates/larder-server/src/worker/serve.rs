@@ -8,9 +8,6 @@ use larder_resp::{Limits, Parsed, Parser};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes of commands after which a connection's turn is over.
-const TURN_BYTES: usize = 4 * READ_BYTES;
-
 /// Why the execution of a buffer ended.
 #[derive(Clone, Copy)]
 pub(super) enum Stop {
@@ -219,10 +216,6 @@ impl EventLoop {
                 continue;
             }
             let mut flow = self.worker.execute(&mut connection.session, &args, &mut connection.output.tail);
-            if matches!(flow, Flow::Next) && is_short(connection) && at + consumed <= TURN_BYTES {
-                at += consumed;
-                continue;
-            }
             if matches!(flow, Flow::Debug | Flow::Script) {
                 flow =
                     self.run_script(connection, args, bytes.get(at + consumed..).unwrap_or_default(), flow);
@@ -237,22 +230,35 @@ impl EventLoop {
             if let Some(stop) = self.follow(slot, connection, flow)? {
                 return Ok((at, stop));
             }
-            if at > TURN_BYTES {
+            if at > 4 * READ_BYTES {
                 return Ok((at, Stop::Paused));
             }
         }
     }
 
-    /// What a command's outcome means for the connection; `None`: the next command.
-    #[inline]
+    /// What a command's outcome means for the connection; `None`: the next command. Most often that is known without a call.
+    #[inline(always)]
     pub(super) fn follow(
         &mut self,
         slot: usize,
         connection: &mut Connection,
         flow: Flow,
     ) -> Result<Option<Stop>, Hangup> {
+        let is_short = connection.output.tail.len() < OUTPUT_LOOK_BYTES && connection.output.chain_len() == 0;
+        if matches!(flow, Flow::Next) && is_short {
+            return Ok(None);
+        }
+        self.follow_closely(slot, connection, flow)
+    }
+
+    #[inline(never)]
+    fn follow_closely(
+        &mut self,
+        slot: usize,
+        connection: &mut Connection,
+        flow: Flow,
+    ) -> Result<Option<Stop>, Hangup> {
         match flow {
-            Flow::Next if is_short(connection) => Ok(None),
             Flow::Next => self.check_output(connection),
             Flow::Replica => {
                 self.begin_stream(slot, connection)?;
@@ -314,10 +320,4 @@ impl EventLoop {
         }
         Hangup
     }
-}
-
-/// Whether so little waits to be sent that nobody need look at the limits.
-#[inline]
-fn is_short(connection: &Connection) -> bool {
-    connection.output.tail.len() < OUTPUT_LOOK_BYTES && connection.output.chain_len() == 0
 }
