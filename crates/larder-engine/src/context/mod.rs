@@ -90,7 +90,7 @@ pub(crate) struct WorkerState {
     pub recent: Recent,
     /// Keys of the commands that come next.
     pub known_hashes: KnownHashes,
-    /// Keys that were prefetched shortly before.
+    /// Keys that it has looked up shortly before.
     pub recent_keys: RecentKeys,
     /// Room for those of a command of several keys.
     pub command_hashes: KnownHashes,

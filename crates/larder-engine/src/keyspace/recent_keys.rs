@@ -1,4 +1,4 @@
-//! Keys that a thread has had prefetched shortly before: most likely, the cache still has what a lookup of them reads, and to load it once more
+//! Keys that a thread has looked up shortly before: most likely, the cache still has what a lookup of them reads, and to have it loaded once more
 //! costs two locks for nothing.
 //!
 //! A table of [`PLACES`] words of 4 bytes, half of a key's hash each; the other half says which place. O(1), without probing: a key takes the
