@@ -35,7 +35,18 @@ impl<'e> Executed<'e> {
         Executed { engine, worker, session, command: found.command, args }
     }
 
-    /// Logs the command if it took long, and notes an event for LATENCY.
+    /// Logs the command if it took long, and notes an event for LATENCY. Inlined, like what follows: the two comparisons that suffice for
+    /// nearly all cost less than what they compare costs to be put together.
+    #[inline(always)]
+    pub(crate) fn consider_time(self, took_ns: u64) {
+        let hot = &self.engine.config.hot;
+        if exceeds(took_ns / 1000, &hot.slowlog_log_slower_than)
+            || hot.latency_monitor_threshold.load(Relaxed) > 0
+        {
+            self.look_at_time(took_ns);
+        }
+    }
+
     #[cold]
     fn look_at_time(self, took_ns: u64) {
         let micros = took_ns / 1000;
@@ -50,7 +61,18 @@ impl<'e> Executed<'e> {
         }
     }
 
-    /// Logs the command if its request or its reply was large.
+    /// Logs the command if its request or its reply was large. Hardly any request needs to be added up.
+    #[inline(always)]
+    pub(crate) fn consider_sizes(self, reply_bytes: usize) {
+        let (args, hot) = (self.args, &self.engine.config.hot);
+        let most = (args.extent_bytes() + args.len() * WORD_FRAME_BYTES_MAX) as u64;
+        if exceeds(most, &hot.commandlog_request_larger_than)
+            || exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than)
+        {
+            self.look_at_sizes(reply_bytes);
+        }
+    }
+
     #[cold]
     fn look_at_sizes(self, reply_bytes: usize) {
         self.consider_sent(reply_bytes);
@@ -96,42 +118,6 @@ impl<'e> Executed<'e> {
             client_name: shared.names.lock().name.clone(),
         };
         self.engine.logs.add(kind, len_max.load(Relaxed).max(0) as usize, entry);
-    }
-}
-
-/// Logs a command if it took long, and notes an event for LATENCY. Nearly all are known by two comparisons to be no such.
-#[inline(always)]
-pub(super) fn consider_time(
-    engine: &Engine,
-    worker: &WorkerState,
-    session: &Session,
-    command: &Command,
-    args: &Args<'_>,
-    took_ns: u64,
-) {
-    let (micros, hot) = (took_ns / 1000, &engine.config.hot);
-    if exceeds(micros, &hot.slowlog_log_slower_than) || hot.latency_monitor_threshold.load(Relaxed) > 0 {
-        Executed { engine, worker, session, command, args: *args }.look_at_time(took_ns);
-    }
-}
-
-/// Logs a command if its request or its reply was large. Nearly all are known by two comparisons to be no such: hardly any request needs to be
-/// added up.
-#[inline(always)]
-pub(super) fn consider_sizes(
-    engine: &Engine,
-    worker: &WorkerState,
-    session: &Session,
-    command: &Command,
-    args: &Args<'_>,
-    reply_bytes: usize,
-) {
-    let hot = &engine.config.hot;
-    let most = (args.extent_bytes() + args.len() * WORD_FRAME_BYTES_MAX) as u64;
-    if exceeds(most, &hot.commandlog_request_larger_than)
-        || exceeds(reply_bytes as u64, &hot.commandlog_reply_larger_than)
-    {
-        Executed { engine, worker, session, command, args: *args }.look_at_sizes(reply_bytes);
     }
 }
 

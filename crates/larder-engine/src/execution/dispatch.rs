@@ -2,22 +2,22 @@
 
 use super::monitor;
 use crate::clients::session::Mode;
+use crate::clients::session::Session;
 use crate::clients::session::Suspended;
-use crate::clients::session::{ReplyMode, Session, client_flags};
 use crate::clients::{login, pause};
-use crate::cluster::migration::MigrationState;
 use crate::command::spec::{Command, Found, Scope, flags};
-use crate::config::Permission;
 use crate::context::beside::Beside;
 use crate::context::flow::Flow;
 use crate::context::{Context, Rounds, WorkerState};
-use crate::delivery::mailbox::Mail;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::checks::{check, confirms};
+use crate::execution::command_log::Executed;
 use crate::execution::locking::{lock, runs_scripts};
 use crate::execution::lookup::{find, subcommand, unknown_command};
 use crate::execution::parts::{self, ARGUMENTS_MOMENT};
-use crate::execution::{admission, authorization, command_log, redirection, slot_stats};
+use crate::execution::silence::silence;
+use crate::execution::{admission, redirection, slot_stats};
 use crate::execution::{blocking, transaction};
 use crate::host::LogLevel;
 use crate::keyspace::hash::slot_of;
@@ -73,17 +73,26 @@ fn execute_with(
         None => admit(engine, worker, session, *args),
     };
     let flow = match admitted {
-        Ok(found) if !is_plain(engine, worker, session, found) => {
-            match begin_closely(engine, worker, session, found, args, out, rounds) {
-                Begun::Ended(flow) => flow,
-                Begun::Left(flow) => return flow,
+        Ok(found) => {
+            let is_plain = is_plain(engine, worker, session, found);
+            let put_off = match is_plain {
+                true => None,
+                false => put_off(engine, worker, session, found, args, out, rounds.is_some()),
+            };
+            match put_off {
+                Some(Flow::Next) => Flow::Next,
+                Some(flow) => return flow,
+                None => match run(engine, worker, session, found, args, out, rounds) {
+                    // What holds for one command goes on to hold for one that is tried again.
+                    flow @ (Flow::Apart | Flow::Long | Flow::Retry) => return flow,
+                    flow if !is_plain && confirms(found.command) => {
+                        silence(engine, worker, session, out.len(), out);
+                        return flow;
+                    }
+                    flow => flow,
+                },
             }
         }
-        // What holds for one command goes on to hold for one that is tried again.
-        Ok(found) => match run(engine, worker, session, found, args, out, rounds) {
-            flow @ (Flow::Apart | Flow::Long | Flow::Retry) => return flow,
-            flow => flow,
-        },
         Err(refusal) => refuse(engine, worker, session, &refusal, out),
     };
     worker.stats.current.end();
@@ -107,27 +116,19 @@ fn is_plain(engine: &Engine, worker: &WorkerState, session: &Session, found: Fou
         && !confirms(found.command)
 }
 
-/// What has become of a command that is not plain.
-enum Begun {
-    /// As of any other.
-    Ended(Flow),
-    /// Nothing more is to be done for now.
-    Left(Flow),
-}
-
-/// Begins a command of which [`is_plain`] does not hold: it waits, is queued, runs scripts or answers with confirmations, or it is plain after all.
+/// What becomes of a command that is not to be executed now, or not by this call; `Next`: MULTI has queued it. `None`: it is to be executed.
 #[inline(never)]
-fn begin_closely(
+fn put_off(
     engine: &Engine,
     worker: &mut WorkerState,
     session: &mut Session,
     found: Found,
     args: &Args<'_>,
     out: &mut Vec<u8>,
-    rounds: Option<Rounds<'_>>,
-) -> Begun {
+    may_run_scripts: bool,
+) -> Option<Flow> {
     if engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, *args) {
-        return Begun::Left(admission::wait_for_pause(session, found));
+        return Some(admission::wait_for_pause(session, found));
     }
     if transaction::queues(session, found) {
         transaction::queue(session, found, *args, flags_of(&engine.scripts, found.command, *args));
@@ -135,27 +136,16 @@ fn begin_closely(
         if slot_stats::is_on(engine) {
             slot_stats::note_queued(worker, found, *args);
         }
-        return Begun::Ended(Flow::Next);
+        return Some(Flow::Next);
     }
-    if rounds.is_none() && wants_copy(session, found.command) {
-        return Begun::Left(Flow::Debug);
+    if !may_run_scripts && wants_copy(session, found.command) {
+        return Some(Flow::Debug);
     }
-    if rounds.is_none() && runs_scripts(session, found.command) {
+    if !may_run_scripts && runs_scripts(session, found.command) {
         worker.admitted = Some(found);
-        return Begun::Left(Flow::Script);
+        return Some(Flow::Script);
     }
-    let flow = run(engine, worker, session, found, args, out, rounds);
-    if confirms(found.command) {
-        if flow != Flow::Retry {
-            silence(engine, worker, session, out.len(), out);
-        }
-        return Begun::Left(flow);
-    }
-    match flow {
-        // What holds for one command goes on to hold for one that is tried again.
-        Flow::Apart | Flow::Long | Flow::Retry => Begun::Left(flow),
-        flow => Begun::Ended(flow),
-    }
+    None
 }
 
 /// ASKING is for one command, or for one transaction.
@@ -230,125 +220,6 @@ fn refuse_unknown(engine: &Engine, worker: &WorkerState, session: &Session, args
 /// been chosen by a stranger, so none of it is executed.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
-}
-
-/// What must hold for a command to run or to be queued. Most pass at a glance.
-#[inline]
-fn check(
-    engine: &Engine,
-    worker: &mut WorkerState,
-    session: &mut Session,
-    found: Found,
-    args: Args<'_>,
-) -> CommandResult {
-    let command = found.command;
-    let free = authorization::is_unrestricted(engine, session);
-    let is_plain = command.accepts(args.len())
-        && !command.has_any(flags::PROTECTED | flags::NO_MULTI)
-        && free
-        && session.authenticated
-        && !session.only_listens()
-        && (!engine.gate.is_shut() || is_plainly_here(engine, worker, found, args));
-    if is_plain { Ok(()) } else { check_closely(engine, worker, session, found, args, free) }
-}
-
-/// Whether the only question left is which node executes a command, and that is this one, as for most commands on one key.
-#[inline]
-fn is_plainly_here(engine: &Engine, worker: &mut WorkerState, found: Found, args: Args<'_>) -> bool {
-    if !engine.gate.is_shut_by_cluster_alone() {
-        return false;
-    }
-    let Some(key) = found.only_key(args.len()).and_then(|at| args.get(at)) else { return false };
-    let hash = worker.known_hashes.key(key).hash;
-    worker.checked_hash = Some(hash);
-    redirection::serves_plainly(engine, worker, slot_of(hash))
-}
-
-/// The questions one by one, in the order in which their errors take precedence.
-#[cold]
-fn check_closely(
-    engine: &Engine,
-    worker: &mut WorkerState,
-    session: &mut Session,
-    found: Found,
-    args: Args<'_>,
-    free: bool,
-) -> CommandResult {
-    let command = found.command;
-    if !session.authenticated && !command.has(flags::NO_AUTH) {
-        return Err(CommandError::NO_AUTH);
-    }
-    if !command.accepts(args.len()) {
-        return Err(CommandError::arity(&found.full_name()));
-    }
-    if command.has(flags::PROTECTED) && !is_local_option_allowed(engine, session, protecting_option(found)) {
-        return Err(protected_refused(found));
-    }
-    if !free {
-        session.shared.last_command.store(found.id + 1, Relaxed);
-        let origin = authorization::origin_of(session);
-        authorization::check_restricted(engine, session, found, args, origin)
-            .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
-    }
-    if engine.cluster.is_on() {
-        redirection::check(engine, worker, session, (found, args), None)?;
-    }
-    if engine.gate.is_shut() {
-        if engine.gate.is_busy() && !command.has(flags::ALLOW_BUSY) && !session.replays {
-            return Err(engine.scripts.running.busy_error());
-        }
-        admission::check(engine, session, command, flags_of(&engine.scripts, command, args))?;
-    }
-    if command.has(flags::NO_MULTI) && transaction::queues(session, found) {
-        return Err(CommandError::text(format!(
-            "ERR Command '{}' not allowed inside a transaction",
-            found.full_name()
-        )));
-    }
-    if session.only_listens() && !is_for_listeners(found) {
-        return Err(CommandError::text(format!(
-            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
-            found.full_name()
-        )));
-    }
-    Ok(())
-}
-
-/// Whether a client that speaks RESP2 and has subscriptions may call it.
-fn is_for_listeners(found: Found) -> bool {
-    found.parent.is_none()
-        && (confirms(found.command) || matches!(found.command.name, "ping" | "quit" | "reset"))
-}
-
-/// Whether the command answers with confirmations of subscriptions, which CLIENT REPLY does not silence.
-fn confirms(command: &Command) -> bool {
-    command.has(flags::PUBSUB | flags::NOSCRIPT)
-}
-
-/// Whether an option that says `no`, `yes` or `local` allows something to this connection.
-pub(crate) fn is_local_option_allowed(engine: &Engine, session: &Session, option: &str) -> bool {
-    match engine.config.choice(option) {
-        Permission::No => false,
-        Permission::Yes => true,
-        Permission::Local => {
-            let addr = &session.shared.addr;
-            session.shared.has(client_flags::UNIX) || addr.starts_with("127.") || addr.starts_with("[::1]")
-        }
-    }
-}
-
-/// The option that allows a protected command.
-fn protecting_option(found: Found) -> &'static str {
-    if found.parent.is_some() { "enable-module-command" } else { "enable-debug-command" }
-}
-
-fn protected_refused(found: Found) -> CommandError {
-    let name = found.parent.unwrap_or(found.command).name.to_ascii_uppercase();
-    CommandError::text(format!(
-        "ERR {name} command not allowed. If the {} option is set to \"local\", you can run it from a local connection, \
-         otherwise you need to set this option in the configuration file, and then restart the server.",
-        protecting_option(found)
-    ))
 }
 
 fn refuse(
@@ -529,7 +400,8 @@ fn run(
     crate::clients::tracking::end_caching(session, found);
     // One that waits is logged when its wait is over.
     if session.suspended.is_none() {
-        command_log::consider_sizes(engine, worker, session, found.command, args, out.len() - start);
+        Executed { engine, worker, session, command: found.command, args: *args }
+            .consider_sizes(out.len() - start);
     }
     flow
 }
@@ -645,7 +517,7 @@ pub(crate) fn record_suspended(
     let Suspended { found, args, took_ns } = suspended;
     let args = args.as_args();
     record(engine, worker, session, *found, &args, *took_ns, outcome);
-    command_log::consider_sizes(engine, worker, session, found.command, &args, reply_bytes);
+    Executed { engine, worker, session, command: found.command, args }.consider_sizes(reply_bytes);
 }
 
 /// Counts a command that was called without its handler, by its name alone.
@@ -675,7 +547,7 @@ fn record(
         Outcome::Failed => command.failed.add(1),
         Outcome::Rejected => command.rejected.add(1),
     }
-    command_log::consider_time(engine, worker, session, found.command, args, took_ns);
+    Executed { engine, worker, session, command: found.command, args: *args }.consider_time(took_ns);
 }
 
 /// A client's command is executed once more.
@@ -690,52 +562,4 @@ pub(crate) fn note(session: &Session, worker: &WorkerState, found: Found) {
     shared.last_active_ms.store(worker.clock.wall_ms(), Relaxed);
     shared.last_command.store(found.id + 1, Relaxed);
     shared.commands.store(shared.commands.load(Relaxed) + 1, Relaxed);
-}
-
-/// Takes the reply back where CLIENT REPLY asked for silence.
-#[inline]
-fn silence(engine: &Engine, worker: &WorkerState, session: &mut Session, mark: usize, out: &mut Vec<u8>) {
-    match session.reply_mode {
-        ReplyMode::On => {}
-        ReplyMode::Import => silence_import(engine, worker, session, mark, out),
-        ReplyMode::Replica => forbid_reply(engine, worker, session, mark, out),
-        ReplyMode::Off => out.truncate(mark),
-        ReplyMode::SkipNext => {
-            out.truncate(mark);
-            session.reply_mode = ReplyMode::Skip;
-        }
-        ReplyMode::Skip => {
-            out.truncate(mark);
-            session.reply_mode = ReplyMode::On;
-        }
-    }
-}
-
-/// The source of a migration has sent a command: an error ends the migration.
-#[cold]
-fn silence_import(
-    engine: &Engine,
-    worker: &WorkerState,
-    session: &mut Session,
-    mark: usize,
-    out: &mut Vec<u8>,
-) {
-    if std::mem::take(&mut session.speaks_to_source) {
-        return;
-    }
-    out.truncate(mark);
-    if session.import.as_ref().is_some_and(|import| import.state() == MigrationState::CleaningUp) {
-        engine.cluster.wake();
-        worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
-    }
-}
-
-/// A replica has sent a command with an answer: its connection is closed.
-#[cold]
-fn forbid_reply(engine: &Engine, worker: &WorkerState, session: &Session, mark: usize, out: &mut Vec<u8>) {
-    if out.len() > mark {
-        out.truncate(mark);
-        engine.log_warning("Replica generated a reply to a command, disconnecting it");
-        worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
-    }
 }

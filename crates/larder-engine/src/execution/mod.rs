@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod authorization;
 pub(crate) mod blocking;
+pub(crate) mod checks;
 pub(crate) mod command_log;
 pub(crate) mod dispatch;
 pub(crate) mod locking;
@@ -12,6 +13,7 @@ pub(crate) mod monitor;
 mod parts;
 pub(crate) mod redirection;
 pub(crate) mod replay;
+mod silence;
 pub(crate) mod slot_stats;
 pub(crate) mod tracking;
 pub(crate) mod transaction;

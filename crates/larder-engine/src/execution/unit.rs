@@ -12,7 +12,7 @@ use crate::command::spec::Found;
 use crate::context::flow::Flow;
 use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
-use crate::execution::command_log;
+use crate::execution::command_log::Executed;
 use crate::execution::{blocking, dispatch, monitor};
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
@@ -136,8 +136,7 @@ fn run<'c, 'a: 'c>(context: &mut Context<'c>, command: Planned<'a>) {
     dispatch::note(context.session, context.worker, command.found);
     dispatch::call(context, &command.args);
     let reply_bytes = context.reply.mark() - mark;
-    let (worker, session) = (&*context.worker, &*context.session);
-    command_log::consider_sizes(engine, worker, session, command.found.command, &command.args, reply_bytes);
+    Executed::of(context, command.args).consider_sizes(reply_bytes);
 }
 
 /// Runs the commands of a transaction, which see one moment.

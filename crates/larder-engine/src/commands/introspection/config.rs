@@ -32,7 +32,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Err(LOADING_ERROR);
     }
     let host = &context.engine.host;
-    let open = crate::execution::dispatch::is_local_option_allowed(
+    let open = crate::execution::checks::is_local_option_allowed(
         context.engine,
         context.session,
         "enable-protected-configs",

@@ -1,0 +1,61 @@
+//! Replies that are not sent: to a client that has said CLIENT REPLY OFF or SKIP, to the source of a migration, to a replica.
+
+use crate::clients::session::{ReplyMode, Session};
+use crate::cluster::migration::MigrationState;
+use crate::context::WorkerState;
+use crate::delivery::mailbox::Mail;
+use crate::engine::Engine;
+
+/// Takes the reply back where CLIENT REPLY asked for silence.
+#[inline]
+pub(super) fn silence(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &mut Session,
+    mark: usize,
+    out: &mut Vec<u8>,
+) {
+    match session.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::Import => silence_import(engine, worker, session, mark, out),
+        ReplyMode::Replica => forbid_reply(engine, worker, session, mark, out),
+        ReplyMode::Off => out.truncate(mark),
+        ReplyMode::SkipNext => {
+            out.truncate(mark);
+            session.reply_mode = ReplyMode::Skip;
+        }
+        ReplyMode::Skip => {
+            out.truncate(mark);
+            session.reply_mode = ReplyMode::On;
+        }
+    }
+}
+
+/// The source of a migration has sent a command: an error ends the migration.
+#[cold]
+fn silence_import(
+    engine: &Engine,
+    worker: &WorkerState,
+    session: &mut Session,
+    mark: usize,
+    out: &mut Vec<u8>,
+) {
+    if std::mem::take(&mut session.speaks_to_source) {
+        return;
+    }
+    out.truncate(mark);
+    if session.import.as_ref().is_some_and(|import| import.state() == MigrationState::CleaningUp) {
+        engine.cluster.wake();
+        worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
+    }
+}
+
+/// A replica has sent a command with an answer: its connection is closed.
+#[cold]
+fn forbid_reply(engine: &Engine, worker: &WorkerState, session: &Session, mark: usize, out: &mut Vec<u8>) {
+    if out.len() > mark {
+        out.truncate(mark);
+        engine.log_warning("Replica generated a reply to a command, disconnecting it");
+        worker.mailbox.leave(Mail::Kill { client: session.id(), after_flush: false });
+    }
+}
