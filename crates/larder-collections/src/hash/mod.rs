@@ -69,6 +69,25 @@ pub enum FieldExpiry {
     At(u64),
 }
 
+/// What a field can be changed to.
+pub trait ToText {
+    /// Calls `f` with the value that the field gets. (Not returned: a text that is moved around shortly after it was written waits for that.)
+    fn with_text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
+}
+
+impl ToText for i64 {
+    #[inline]
+    fn with_text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(itoa::Buffer::new().format(*self).as_bytes())
+    }
+}
+
+impl ToText for String {
+    fn with_text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(self.as_bytes())
+    }
+}
+
 /// A field as a reader sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
@@ -185,6 +204,28 @@ impl Hash {
         let added = self.table.put(FieldValueNew { field: name, value, expire_at_ms });
         self.note_size(name.len().max(value.len()), expire_at_ms.is_some(), limits);
         is_new.unwrap_or(added)
+    }
+
+    /// Sets a field to what `compute` makes of its value, None if it has none; its expiry stays. An error changes nothing. The field is sought
+    /// once.
+    pub fn change<V: ToText, E>(
+        &mut self,
+        name: &[u8],
+        limits: HashLimits,
+        now_ms: u64,
+        compute: impl FnOnce(Option<&[u8]>) -> Result<V, E>,
+    ) -> Result<V, E> {
+        let hash = Table::<FieldValue>::hash_of(name);
+        let row = self.table.get_hashed(hash, name);
+        let field = row.map(Field::of).filter(|field| field.is_live(now_ms));
+        let (slot, expire_at_ms) =
+            (row.map(|row| row.slot().index()), field.and_then(|field| field.expire_at_ms));
+        let value = compute(field.map(|field| field.value))?;
+        value.with_text(|text| {
+            self.table.put_found(hash, slot, FieldValueNew { field: name, value: text, expire_at_ms });
+            self.note_size(name.len().max(text.len()), expire_at_ms.is_some(), limits);
+        });
+        Ok(value)
     }
 
     /// Sets the value of a field unless it is there; true if it was not.

@@ -30,7 +30,7 @@ fn check(hash: &Hash, known: &Known, now: u64) {
 fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, universe: u64) {
     let name = name(rng.u64(..universe));
     let value = vec![b'v'; if rng.u32(..10) == 0 { rng.usize(..400) } else { rng.usize(..20) }];
-    match rng.u32(..12) {
+    match rng.u32(..14) {
         0..4 => {
             let expiry = match rng.u32(..4) {
                 0 => FieldExpiry::Keep,
@@ -59,6 +59,18 @@ fn step(hash: &mut Hash, known: &mut Known, rng: &mut fastrand::Rng, now: u64, u
             assert_eq!(hash.set_expiry(&name, at, now), known.contains_key(&name));
             if let Some((_, expire)) = known.get_mut(&name) {
                 *expire = at;
+            }
+        }
+        12..14 => {
+            let (old, fails) = (known.get(&name).cloned(), rng.u32(..7) == 0);
+            let new = String::from_utf8(value.clone()).unwrap();
+            let changed = hash.change(&name, LIMITS, now, |found| {
+                assert_eq!(found, old.as_ref().map(|(value, _)| &value[..]));
+                if fails { Err(()) } else { Ok(new.clone()) }
+            });
+            assert_eq!(changed, if fails { Err(()) } else { Ok(new) });
+            if changed.is_ok() {
+                known.insert(name, (value, old.and_then(|(_, expire)| expire)));
             }
         }
         8 => {

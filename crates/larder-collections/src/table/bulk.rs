@@ -6,7 +6,7 @@
 //! the table is made.
 
 use super::node::{Child, LEVEL_BITS, Leaf, POSITION_BITS};
-use super::place::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
+use super::place::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Sought};
 use super::tree::{DEPTH_MAX, NEVER, Tree, bits_for, soonest_of};
 use super::{Shape, Table};
 use crate::key_table::{KeyHash, position};
@@ -197,7 +197,7 @@ impl<F> Bulk<F> {
             mark: false,
         };
         for entry in rest {
-            tree.put::<H>(Place::of(entry.hash), entry_of(entry.id), false);
+            tree.put::<H>(Place::of(entry.hash), entry_of(entry.id), false, Sought::Unknown);
         }
         Some(Table::of(Shape::Tree(Arc::new(tree))))
     }

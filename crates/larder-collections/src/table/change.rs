@@ -1,5 +1,6 @@
 //! Changes: put, insert, remove, and the way between the two shapes.
 
+use super::place::Sought;
 use super::tree::Tree;
 use super::{Place, Row, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Shape, Table};
 use crate::key_table::KeyHash;
@@ -11,13 +12,21 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
     /// in the order of a small table.
     #[inline]
     pub fn put(&mut self, new: L::New<'_>) -> bool {
-        self.add(H::hash(L::new_key(new)), new, true)
+        self.add(H::hash(L::new_key(new)), new, true, Sought::Unknown)
+    }
+
+    /// As [`put`](Self::put), after [`get_hashed`](Self::get_hashed) of this hash has found the key in this slot, or nowhere, and nothing was
+    /// changed since: the key is hashed and sought once.
+    #[inline]
+    pub fn put_found(&mut self, hash: u64, slot: Option<usize>, new: L::New<'_>) -> bool {
+        debug_assert_eq!(slot, self.get_hashed(hash, L::new_key(new)).map(|row| row.slot().index()));
+        self.add(hash, new, true, slot.map_or(Sought::Absent, Sought::In))
     }
 
     /// Adds an entry unless its key is there; true if it was not.
     #[inline]
     pub fn insert(&mut self, new: L::New<'_>) -> bool {
-        self.add(H::hash(L::new_key(new)), new, false)
+        self.add(H::hash(L::new_key(new)), new, false, Sought::Unknown)
     }
 
     /// Removes a key; true if it was there.
@@ -45,15 +54,15 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
         }
     }
 
-    fn add(&mut self, hash: u64, new: L::New<'_>, replaces: bool) -> bool {
+    fn add(&mut self, hash: u64, new: L::New<'_>, replaces: bool, sought: Sought) -> bool {
         let place = Place::of(hash);
         if let Shape::Small { rows, .. } = &mut self.shape {
-            if let Some(added) = add_small(rows, place, new, replaces) {
+            if let Some(added) = add_small(rows, place, new, replaces, sought) {
                 return added;
             }
             self.become_tree();
         }
-        let added = self.tree_mut().put::<H>(place, new, replaces);
+        let added = self.tree_mut().put::<H>(place, new, replaces, sought);
         if !added && replaces {
             self.become_small_if_it_can();
         }
@@ -98,8 +107,15 @@ impl<L: Layout, H: KeyHash> Table<L, H> {
 }
 
 /// Adds an entry to the segment of a small table; None if the table has to become a tree before.
-fn add_small<L: Layout>(rows: &mut Rows<L>, place: Place, new: L::New<'_>, replaces: bool) -> Option<bool> {
-    let found = rows.find(place.tag, L::new_key(new)).map(|row| (row.slot(), row.entry_bytes()));
+fn add_small<L: Layout>(
+    rows: &mut Rows<L>,
+    place: Place,
+    new: L::New<'_>,
+    replaces: bool,
+    sought: Sought,
+) -> Option<bool> {
+    let row = sought.row(rows, place, L::new_key(new));
+    let found = row.map(|row| (row.slot(), row.entry_bytes()));
     if found.is_some() && !replaces {
         return Some(false);
     }

@@ -1,7 +1,7 @@
 //! A table of more than one segment, or of entries that expire: the directory's root and its counts.
 
 use super::node::{Child, Leaf, POSITION_BITS};
-use super::place::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX};
+use super::place::{DEPTH_SLACK, Place, SEGMENT_BYTES_MAX, SEGMENT_SLOTS_MAX, Sought};
 use crate::key_table::{KeyHash, position};
 use larder_packed::segment::{Layout, Row, Rows};
 use std::cmp::Ordering;
@@ -50,13 +50,19 @@ impl<L: Layout> Tree<L> {
     }
 
     /// Puts an entry, unless one with its key is there and `replaces` is false. Returns whether the key was not there.
-    pub(super) fn put<H: KeyHash>(&mut self, place: Place, new: L::New<'_>, replaces: bool) -> bool {
+    pub(super) fn put<H: KeyHash>(
+        &mut self,
+        place: Place,
+        new: L::New<'_>,
+        replaces: bool,
+        sought: Sought,
+    ) -> bool {
         loop {
             let depth_max = self.depth_max();
             let leaf = self.root.leaf_mut(place.position);
             let rows = leaf.rows_mut();
             let capacity = rows.page().capacity_bytes();
-            if let Some(row) = rows.find(place.tag, L::new_key(new)) {
+            if let Some(row) = sought.row(rows, place, L::new_key(new)) {
                 if replaces {
                     let old = Old::of(row, capacity);
                     rows.replace(row.slot(), new);

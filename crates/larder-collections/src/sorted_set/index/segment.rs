@@ -95,12 +95,15 @@ impl Segment {
     /// The first entry whose fragment is not below this one: a guess by proportion, then a walk.
     #[inline]
     pub(super) fn first(&self, fragment: u16) -> usize {
-        let n = self.len();
+        let (n, width) = (self.len(), 2 + self.iw());
+        let entries = &self.0[HEADER..HEADER + n * width];
+        let at =
+            |i: usize| u16::from_le_bytes(*entries[i * width..].first_chunk().expect("an entry's fragment"));
         let mut i = (usize::from(fragment) * n) >> 16;
-        while i > 0 && self.fragment(i - 1) >= fragment {
+        while i > 0 && at(i - 1) >= fragment {
             i -= 1;
         }
-        while i < n && self.fragment(i) < fragment {
+        while i < n && at(i) < fragment {
             i += 1;
         }
         i

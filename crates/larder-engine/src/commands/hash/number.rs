@@ -5,7 +5,7 @@ use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::text::long_double::LongDouble;
 use crate::text::number;
-use larder_collections::hash::{FieldExpiry, Hash};
+use larder_collections::hash::ToText;
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;
 use larder_resp::Args;
@@ -16,19 +16,16 @@ const AMOUNT_NOT_FINITE: CommandError = CommandError::Fixed("ERR value is NaN or
 
 pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let amount = number::integer(&args[3])?;
-    let due_ms = context.due_ms();
-    let (sum, was_volatile) = change(context, args, "hincrby", |hash, set| {
-        let old = match hash.get(args.at(2), due_ms) {
+    let (sum, was_volatile) = change(context, args, "hincrby", |old| {
+        let old = match old {
             Some(text) => number::parse_i64(text).ok_or(VALUE_NOT_INTEGER)?,
             None => 0,
         };
-        let sum = old.checked_add(amount).ok_or(CommandError::OVERFLOW)?;
-        set(hash, itoa::Buffer::new().format(sum).as_bytes());
-        Ok(sum)
+        old.checked_add(amount).ok_or(CommandError::OVERFLOW)
     })?;
     if was_volatile {
         // Whether there was a number to add to depended on the time.
-        log_value(context, args, itoa::Buffer::new().format(sum).as_bytes());
+        sum.with_text(|text| log_value(context, args, text));
     }
     context.reply.int(sum);
     Ok(())
@@ -39,15 +36,12 @@ pub(super) fn hincrbyfloat(context: &mut Context<'_>, args: Args<'_>) -> Command
     if matches!(amount, LongDouble::Infinite(_)) {
         return Err(AMOUNT_NOT_FINITE);
     }
-    let due_ms = context.due_ms();
-    let (text, _) = change(context, args, "hincrbyfloat", |hash, set| {
-        let old = match hash.get(args.at(2), due_ms) {
+    let (text, _) = change(context, args, "hincrbyfloat", |old| {
+        let old = match old {
             Some(text) => LongDouble::parse(text).ok_or(VALUE_NOT_FLOAT)?,
             None => LongDouble::ZERO,
         };
-        let text = old.add(&amount).ok_or(CommandError::NAN_OR_INFINITY)?.to_string();
-        set(hash, text.as_bytes());
-        Ok(text)
+        old.add(&amount).map(|sum| sum.to_string()).ok_or(CommandError::NAN_OR_INFINITY)
     })?;
     // The digits of a sum may differ from one machine to another.
     log_value(context, args, text.as_bytes());
@@ -78,21 +72,18 @@ fn field_expiry(value: &ValueRef<'_, Value>, name: &[u8], due_ms: u64) -> Option
     hash.field(name, due_ms)?.expire_at_ms
 }
 
-/// Has `compute` set a field, with what it is given for that, to what it makes of the hash; the expiry stays. Tells beside the result whether any field had an expiry.
-/// An error leaves everything as it is.
-fn change<R>(
+/// Sets a field to what `compute` makes of its value; the expiry stays. Tells beside the new value whether any field had an expiry. An error
+/// leaves everything as it is.
+fn change<V: ToText>(
     context: &mut Context<'_>,
     args: Args<'_>,
     event: &str,
-    compute: impl Fn(&mut Hash, &dyn Fn(&mut Hash, &[u8])) -> CommandResult<R>,
-) -> CommandResult<(R, bool)> {
+    compute: impl Fn(Option<&[u8]>) -> Result<V, CommandError>,
+) -> Result<(V, bool), CommandError> {
     let (key, limits, due_ms) = (context.key(args.at(1)), context.hash_limits(), context.due_ms());
     let result = context.with_hash_or_new(&key, super::set::room(args.from(2)), |hash, _| {
         let was_volatile = hash.expiring() > 0;
-        let result = compute(hash, &|hash, value| {
-            hash.set(args.at(2), value, FieldExpiry::Keep, limits, due_ms);
-        })?;
-        Ok((result, was_volatile))
+        Ok((hash.change(args.at(2), limits, due_ms, &compute)?, was_volatile))
     })?;
     context.modified(&key);
     context.notify(class::HASH, event, &key);
