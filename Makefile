@@ -144,7 +144,8 @@ LEAKS_cluster := 1
 LEAKS_commands := 0
 LEAKS_keys := 0
 
-fuzz:
+fuzz: deps
+	@rm -f target/fuzz-last
 	@test -n "$(FUZZ_$(TARGET))" || { echo "TARGET is payloads, scripts, cluster, commands or keys"; exit 1; }
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=$(LEAKS_$(TARGET)):max_allocation_size_mb=4096 \
 	  CFLAGS_$(subst -,_,$(FUZZ_TRIPLE))="-fsanitize=address -fno-omit-frame-pointer" \
