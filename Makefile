@@ -7,9 +7,9 @@ PYTHON ?= python3
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
-.PHONY: run build loader test test-full test-checked test-parquet test-ecosystem test-package unit tests-built unit-tests \
+.PHONY: run build loader test test-full test-checked test-pgo test-parquet test-ecosystem test-package unit tests-built unit-tests \
   beside-tests built-as-shipped clients lint lint-code lint-documents wheel wheel-installed python-test \
-  python-bench fmt pages bench charts book deb musl deps qemu fuzz
+  python-bench fmt pages bench charts book deb musl pgo deps qemu fuzz
 
 run:
 	$(CARGO) run --release
@@ -96,13 +96,17 @@ test: deps
 
 built-as-shipped: build $(VENV)/python-ready
 
+# The tests with the server as packages have it.
+test-pgo: deps pgo
+	LARDER_SERVER=$(PGO_SERVER) RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
+
 # The tests with a server built for development, which checks what threads do while they hold shards.
 test-checked: deps
 	$(CARGO) build
 	LARDER_SERVER=$(CURDIR)/target/debug/larder-server RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
 
 # The same with every model test at full length, and the slow tests: some hours.
-test-full: deps qemu build test-checked
+test-full: deps qemu build test-checked test-pgo
 	LARDER_TEST_FULL=1 RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py --profile full --include-ignored
 	LARDER_TEST_FULL=1 $(MAKE) test-parquet
 
@@ -130,7 +134,8 @@ test-package: build loader
 TARGET ?= payloads
 SECONDS ?= 600
 SEED ?= $(shell date +%s)000000
-FUZZ_TRIPLE ?= $(shell rustc -vV | sed -n 's/^host: //p')
+HOST_TARGET := $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_TRIPLE ?= $(HOST_TARGET)
 FUZZ_payloads := -p larder-rdb --test hostile
 FUZZ_scripts := -p larder-lua --test scripts --test corrections
 FUZZ_cluster := -p larder-cluster --test codec --test hostile --test nodes_conf
@@ -178,9 +183,14 @@ book: $(MDBOOK)
 $(CURDIR)/target/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root target/tools
 
+# A server built with a profile of its own work, as packages have it: takes a quarter of an hour on two cores.
+PGO_SERVER := $(CURDIR)/target/pgo/optimized/$(HOST_TARGET)/release/larder-server
+pgo:
+	$(ALONE) packaging/pgo.sh $(HOST_TARGET) target/pgo
+
 # The Debian package, in target/debian.
-deb: build loader
-	packaging/debian/build.sh $(LARDER_SERVER) target/release/larder-load target/debian
+deb: pgo loader
+	packaging/debian/build.sh $(PGO_SERVER) target/release/larder-load target/debian
 
 # With all inputs, as it is shipped.
 loader:
@@ -188,7 +198,7 @@ loader:
 
 # A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
 MUSL_TARGET := $(shell uname -m)-unknown-linux-musl
-MUSL_SERVER := $(CURDIR)/target/$(MUSL_TARGET)/release/larder-server
+MUSL_SERVER := $(CURDIR)/target/pgo/optimized/$(MUSL_TARGET)/release/larder-server
 musl:
 	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: install musl-tools"; exit 1; }
-	CC_$(subst -,_,$(MUSL_TARGET))=musl-gcc $(CARGO) build --release --target $(MUSL_TARGET) -p larder-server
+	CC_$(subst -,_,$(MUSL_TARGET))=musl-gcc $(ALONE) packaging/pgo.sh $(MUSL_TARGET) target/pgo

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Builds the server with a profile of its own work: pgo.sh TARGET FOLDER, TARGET as cargo names it. Prints the server's path.
+#
+# A server that counts which branches it takes is built, larder-bench makes it work, and the compiler lays out the final one by those counts: what is taken
+# often is inlined and stands together, the rest stands aside. The profile belongs to one version of the compiler, so none is kept.
+# Needs llvm-profdata of the same toolchain, which rustup adds. docs/design/dispatch.md has what is gained.
+set -eu
+
+target=$1
+mkdir -p "$2"
+folder=$(cd "$2" && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+host=$(rustc -vV | sed -n 's/^host: //p')
+tools=$(rustc --print sysroot)/lib/rustlib/$host/bin
+[ -x "$tools/llvm-profdata" ] || rustup component add llvm-tools >&2
+
+cargo build --release -p larder-bench >&2
+bench=${CARGO_TARGET_DIR:-target}/release/larder-bench
+
+# What takes twice as long to build, and without a profile makes commands slower: the whole program as one unit.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
+
+# Flags for --target alone: what the build itself runs is built without them.
+build() { cargo build --release --target "$target" --target-dir "$folder/$1" -p larder-server >&2; }
+
+# Both builds are alike but for these flags: names of functions in a profile depend on the target and on how the code is divided into units.
+RUSTFLAGS="-Cprofile-generate=$folder/counts" build counting
+
+# What servers counted is written when they end.
+rm -rf "$folder/counts"
+work() { "$bench" --larder "$folder/counting/$target/release/larder-server" --peers none "$@" >&2; }
+work --only 'rows/*' --scale 0.2
+work --only 'rows/*' --scale 0.1 --threads 2
+work --only 'bits/*,ends/*,geo/*,hash/*,load/*,persist/*,pf/*,pubsub/*,script/*,set/*,stream/*,tls/*,zset/*' --scale 0.05 --threads 2
+
+"$tools/llvm-profdata" merge -o "$folder/larder.profdata" "$folder/counts"
+# Cargo does not see that a profile has changed.
+rm -rf "$folder/optimized/$target"
+RUSTFLAGS="-Cprofile-use=$folder/larder.profdata" build optimized
+echo "$folder/optimized/$target/release/larder-server"
