@@ -4,6 +4,7 @@
 ALONE := env -u MAKEFLAGS -u MFLAGS
 CARGO ?= $(ALONE) cargo
 PYTHON ?= python3
+HOST_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
 VENV := target/venv
 export LARDER_SERVER := $(CURDIR)/target/release/larder-server
 
@@ -98,12 +99,12 @@ built-as-shipped: build $(VENV)/python-ready
 
 # The tests with the server as packages have it.
 test-pgo: deps pgo
-	LARDER_SERVER=$(PGO_SERVER) RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
+	$(MAKE) unit-tests LARDER_SERVER=$(PGO_SERVER)
 
 # The tests with a server built for development, which checks what threads do while they hold shards.
 test-checked: deps
 	$(CARGO) build
-	LARDER_SERVER=$(CURDIR)/target/debug/larder-server RUST_TEST_THREADS=$(TEST_THREADS) $(PYTHON) tests/run.py
+	$(MAKE) unit-tests LARDER_SERVER=$(CURDIR)/target/debug/larder-server
 
 # The same with every model test at full length, and the slow tests: some hours.
 test-full: deps qemu build test-checked test-pgo
@@ -124,8 +125,8 @@ test-ecosystem: build
 	$(MAKE) test-package
 
 # The Debian package on a Debian of its own: installed, started, upgraded, purged. Needs root.
-test-package: build loader
-	$(PYTHON) tests/packaging/run.py $(if $(wildcard $(MUSL_SERVER)),--static $(MUSL_SERVER))
+test-package: pgo loader
+	$(PYTHON) tests/packaging/run.py --server $(PGO_SERVER) $(if $(wildcard $(MUSL_SERVER)),--static $(MUSL_SERVER))
 
 # Fuzz tests for SECONDS under AddressSanitizer, C code included, with seeds that begin with SEED; a failure prints the seed
 # that replays it (SEED=n SECONDS=0). TARGET: payloads (damaged payloads and files for every decoder), scripts (random programs
@@ -134,7 +135,6 @@ test-package: build loader
 TARGET ?= payloads
 SECONDS ?= 600
 SEED ?= $(shell date +%s)000000
-HOST_TARGET := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TRIPLE ?= $(HOST_TARGET)
 FUZZ_payloads := -p larder-rdb --test hostile
 FUZZ_scripts := -p larder-lua --test scripts --test corrections
@@ -184,7 +184,8 @@ $(CURDIR)/target/tools/bin/mdbook:
 	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root target/tools
 
 # A server built with a profile of its own work, as packages have it: takes a quarter of an hour on two cores.
-PGO_SERVER := $(CURDIR)/target/pgo/optimized/$(HOST_TARGET)/release/larder-server
+pgo_server = $(CURDIR)/target/pgo/optimized/$(1)/release/larder-server
+PGO_SERVER = $(call pgo_server,$(HOST_TARGET))
 pgo:
 	$(ALONE) packaging/pgo.sh $(HOST_TARGET) target/pgo
 
@@ -198,7 +199,7 @@ loader:
 
 # A static binary, for containers and old systems. Needs musl-gcc (Debian: musl-tools) and the toolchain's target.
 MUSL_TARGET := $(shell uname -m)-unknown-linux-musl
-MUSL_SERVER := $(CURDIR)/target/pgo/optimized/$(MUSL_TARGET)/release/larder-server
+MUSL_SERVER = $(call pgo_server,$(MUSL_TARGET))
 musl:
 	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: install musl-tools"; exit 1; }
 	CC_$(subst -,_,$(MUSL_TARGET))=musl-gcc $(ALONE) packaging/pgo.sh $(MUSL_TARGET) target/pgo
