@@ -3,10 +3,12 @@
 //! An idle connection is this struct and nothing else: input and output borrow their buffers from the event loop while
 //! there is something in them.
 
+mod compressed;
 pub mod input;
 pub mod output;
 mod stream;
 
+pub use compressed::Compressed;
 pub use stream::Stream;
 
 use input::Input;
@@ -50,6 +52,8 @@ pub struct Connection {
     pub refusal: Option<&'static [u8]>,
     /// A command that another thread is to execute: the connection is about to leave.
     pub away: Option<Box<OwnedArgs>>,
+    /// What is sent in place of the stream's own bytes, if the connection is a replica's and its link is compressed.
+    pub compressed: Option<Box<Compressed>>,
 }
 
 /// What the event loop knows of a connection.

@@ -121,6 +121,7 @@ impl EventLoop {
             flags,
             refusal,
             away: None,
+            compressed: None,
         };
         self.by_id.insert(id, slot);
         self.slots.put(slot, Box::new(connection));

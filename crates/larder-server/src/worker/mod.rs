@@ -23,10 +23,10 @@ mod debugging;
 mod flush;
 mod greet;
 mod mail;
-mod sender;
 mod serve;
 mod slots;
 mod spin;
+mod streaming;
 mod streams;
 mod timers;
 mod yielding;
@@ -42,7 +42,6 @@ use larder_persist::Persist;
 use larder_resp::{Parser, Span};
 use mio::event::Event;
 use mio::{Events, Poll, Token};
-use sender::Sender;
 use slots::Slots;
 use spin::Spin;
 use std::collections::{BTreeSet, HashMap};
@@ -50,6 +49,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use streaming::Streaming;
 
 /// The waker's token.
 pub const WAKE: Token = Token(usize::MAX);
@@ -91,7 +91,7 @@ pub struct EventLoop {
     /// Connections whose output waits for the log.
     held: Vec<usize>,
     /// Connections of replicas.
-    replicas: Vec<Sender>,
+    replicas: Vec<Streaming>,
     /// The end of the stream when other workers were last told of it.
     streamed: u64,
     /// A part of the stream, on its way to a socket.
@@ -246,8 +246,9 @@ impl EventLoop {
         self.take_mail();
         self.write_log();
         self.has_more_to_stream = false;
-        self.flush_dirty();
+        // Before the replies: a client that reads from a replica after its write finds the write there most often.
         self.send_streams();
+        self.flush_dirty();
         if !self.held.is_empty() {
             self.look_after_held();
         }

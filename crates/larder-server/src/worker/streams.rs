@@ -4,10 +4,10 @@
 //! since, straight from the log: a replica has no output of its own. A worker that has appended something wakes the others whose
 //! replicas have not got it yet.
 
-use super::sender::{Compressed, Sender};
+use super::streaming::Streaming;
 use super::{EventLoop, Hangup};
-use crate::connection::Connection;
 use crate::connection::output::Unsent;
+use crate::connection::{Compressed, Connection};
 use crate::replication::syncs::Joiner;
 use larder_engine::{Cursor, Phase, Replica};
 use mio::Token;
@@ -27,7 +27,8 @@ impl EventLoop {
         if !std::mem::replace(&mut connection.flags.streams, true) {
             let delays = self.shared.config.is_yes("repl-disable-tcp-nodelay");
             connection.stream.set_nodelay(!delays).map_err(|_| Hangup)?;
-            self.replicas.push(Sender::new(slot, connection));
+            connection.compressed = Compressed::of(&connection.session);
+            self.replicas.push(Streaming { slot, client: connection.session.id() });
             let is_new =
                 connection.session.replica().is_some_and(|replica| replica.phase() == Phase::Waiting);
             connection.flags.joins = is_new;
@@ -58,14 +59,14 @@ impl EventLoop {
             engine.wake_senders(Some(self.index));
         }
         let mut replicas = std::mem::take(&mut self.replicas);
-        replicas.retain_mut(|sender| {
-            let slot = sender.slot;
+        replicas.retain(|&Streaming { slot, client }| {
             let Some(mut connection) = self.slots.take(slot) else { return false };
-            let Some(replica) = connection.session.replica().cloned() else {
+            let replica = connection.session.replica().filter(|replica| replica.client == client).cloned();
+            let Some(replica) = replica else {
                 self.slots.put(slot, connection);
                 return false;
             };
-            let sent = self.send_stream(sender, &mut connection, &replica);
+            let sent = self.send_stream(slot, &mut connection, &replica);
             if sent.is_ok() {
                 self.slots.put(slot, connection);
             } else {
@@ -78,7 +79,7 @@ impl EventLoop {
 
     fn send_stream(
         &mut self,
-        sender: &mut Sender,
+        slot: usize,
         connection: &mut Connection,
         replica: &Arc<Replica>,
     ) -> Result<(), Hangup> {
@@ -86,9 +87,14 @@ impl EventLoop {
         if replica.is_online() && connection.output.is_empty() && connection.flags.writable {
             let end = self.worker.engine().append_log().stream_end();
             let mut piece = std::mem::take(&mut self.piece);
-            let written = match &mut sender.compressed {
+            let written = match connection.compressed.take() {
                 None => self.write_stream(connection, &cursor, end, &mut piece),
-                Some(compressed) => self.write_compressed(connection, &cursor, end, &mut piece, compressed),
+                Some(mut compressed) => {
+                    let written =
+                        self.write_compressed(connection, &cursor, end, &mut piece, &mut compressed);
+                    connection.compressed = Some(compressed);
+                    written
+                }
             };
             self.piece = piece;
             written?;
@@ -96,7 +102,7 @@ impl EventLoop {
             if waits != std::mem::replace(&mut connection.flags.watches_writes, waits) {
                 connection
                     .stream
-                    .watch_writes(self.poll.registry(), Token(sender.slot), waits)
+                    .watch_writes(self.poll.registry(), Token(slot), waits)
                     .map_err(|_| Hangup)?;
             }
             self.has_more_to_stream |= !waits && cursor.position() < end;

@@ -132,3 +132,71 @@ fn what_is_no_message_is_refused() {
     }
     assert!(replica.log().contains("no compressed message"), "{}", replica.log());
 }
+
+/// Replicas of every kind come and go, and take the places of those that left: each gets the stream in the form that it asked
+/// for.
+#[test]
+fn replicas_of_every_kind_come_and_go() {
+    const KINDS: [(Kind, &[&str]); 5] = [
+        (Kind::Larder, &["--repl-compression", "zstd"]),
+        (Kind::Larder, &["--repl-compression", "lz4"]),
+        (Kind::Larder, &[]),
+        (Kind::Valkey, &[]),
+        (Kind::Redis, &[]),
+    ];
+    for seed in larder_testkit::seeds(1, 12) {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let threads = ["1", "3"][rng.usize(..2)];
+        let primary = start(Kind::Larder, &["--threads", threads]);
+        let mut client = primary.client();
+        let servers: Vec<Server> = KINDS.iter().map(|(kind, args)| start(*kind, args)).collect();
+        let mut following = [false; KINDS.len()];
+        let mut written = 0;
+        for step in 0..16 {
+            let at = rng.usize(..KINDS.len());
+            let mut replica = servers[at].client();
+            match (following[at], rng.u8(..3)) {
+                (false, _) => follow(&mut replica, &primary),
+                // It comes back by a partial resync.
+                (true, 0) => drop(client.ask("CLIENT KILL TYPE replica")),
+                (true, _) => {
+                    assert_eq!(replica.ask("REPLICAOF NO ONE").text(), "OK");
+                }
+            }
+            following[at] = if following[at] { rng.bool() && is_replica(&mut replica) } else { true };
+            if !following[at] {
+                replica.ask("REPLICAOF NO ONE");
+            }
+            // The one that left may not have been noticed yet.
+            fill(&mut client, written, written + 20);
+            written += 20;
+            for (at, (kind, args)) in KINDS.iter().enumerate().filter(|(at, _)| following[*at]) {
+                let what = format!("SEED={seed}, {threads} threads, step {step}, {kind:?} {args:?}");
+                wait_for_same_data(&what, &primary, &servers[at]);
+            }
+        }
+    }
+}
+
+fn is_replica(client: &mut Client) -> bool {
+    info(client, "replication", "role") == "slave"
+}
+
+/// A link that is cut goes on with one partial resync.
+#[test]
+fn a_compressed_link_that_is_cut_goes_on_at_once() {
+    let primary = start(Kind::Larder, &["--threads", "1"]);
+    let replica = start(Kind::Larder, &["--repl-compression", "zstd"]);
+    let mut client = primary.client();
+    follow(&mut replica.client(), &primary);
+    fill(&mut client, 0, 50);
+    wait_for_same_data("before", &primary, &replica);
+    for cut in 1..=3 {
+        assert_eq!(client.ask("CLIENT KILL TYPE replica").int(), 1);
+        wait_until("the link is cut", || info(&mut client, "stats", "sync_partial_ok") == cut.to_string());
+        fill(&mut client, cut * 50, cut * 50 + 50);
+        wait_for_same_data("after a cut", &primary, &replica);
+        assert_eq!(info(&mut client, "stats", "sync_partial_ok"), cut.to_string());
+        assert_eq!(info(&mut client, "stats", "sync_full"), "1");
+    }
+}
