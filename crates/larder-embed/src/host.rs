@@ -2,7 +2,7 @@
 
 use crate::store::options::{Listener, is_known};
 use larder_engine::{
-    ApplyError, ConfigHost, CpuTimes, HostMemory, LogHost, LogLevel, Logged, MemoryHost, PeerHost,
+    ApplyError, ConfigHost, CpuTimes, HostMemory, LogHost, LogLevel, Logged, MemoryHost, NoShards, PeerHost,
     ProcessHost, SavingHost, ShutdownFlags,
 };
 use larder_persist::Persist;
@@ -97,20 +97,20 @@ impl ProcessHost for EmbeddedHost {
 }
 
 impl SavingHost for EmbeddedHost {
-    fn save(&self) -> Result<(), Logged> {
+    fn save(&self, no_shards: NoShards<'_>) -> Result<(), Logged> {
         let persist = self.persist().ok_or(Logged)?;
-        persist.save_for_client().map_err(|_| Logged)
+        persist.save_for_client(no_shards).map_err(|_| Logged)
     }
 
-    fn save_in_background(&self, now: bool) {
+    fn save_in_background(&self, no_shards: Option<NoShards<'_>>) {
         if let Some(persist) = self.persist() {
-            persist.save_in_background(now);
+            persist.save_in_background(no_shards);
         }
     }
 
-    fn flushed(&self) {
+    fn flushed(&self, no_shards: NoShards<'_>) {
         if let Some(persist) = self.persist() {
-            persist.save_emptiness();
+            persist.save_emptiness(no_shards);
         }
     }
 
@@ -120,7 +120,7 @@ impl SavingHost for EmbeddedHost {
         }
     }
 
-    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
+    fn shutdown(&self, _flags: ShutdownFlags, _no_shards: NoShards<'_>) -> Result<(), Logged> {
         Err(Logged)
     }
 }

@@ -21,7 +21,7 @@ use crate::store::Store;
 use connection::Connection;
 use events::Events;
 use larder_engine::{
-    Engine, EngineOptions, LinkState, Names, Patterns, is_about_connection, spawn_background,
+    Engine, EngineOptions, LinkState, Names, NoShards, Patterns, is_about_connection, spawn_background,
 };
 use link::Around;
 use options::ReplicaOptions;
@@ -259,7 +259,9 @@ fn engine(address: &Address, options: &ReplicaOptions) -> Result<Arc<Engine>> {
         threads: 1,
         names: Names::default(),
     });
-    let turn = engine.take_turn(None).map_err(|_| Error::Timeout("no script runs yet"))?;
+    let turn = engine
+        .try_take_turn(NoShards::outside_commands())
+        .map_err(|_| Error::Timeout("no script runs yet"))?;
     engine.follow_configured(&turn);
     drop(turn);
     Ok(engine)

@@ -26,6 +26,7 @@ mod plan;
 mod selection;
 mod team;
 
+use crate::clients::session::Closing;
 use crate::clients::session::ConnInfo;
 use crate::command::spec::Found;
 use crate::engine::Engine;
@@ -136,7 +137,7 @@ impl Applier {
 
     /// Whether a client has asked that the link be closed (CLIENT KILL).
     pub fn is_killed(&self) -> bool {
-        self.own.session.shared.kill.load(Relaxed)
+        self.own.session.shared.closing() != Closing::No
     }
 
     /// Reads clocks and options: for every piece of the stream.

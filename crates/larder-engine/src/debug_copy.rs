@@ -55,7 +55,7 @@ impl Twin {
 
     /// Begins the snapshot that the copy is made from; `None` while another one is read.
     pub fn snapshot(&self, may_wait: &MayWait) -> Option<Snapshot> {
-        let turn = self.engine.take_turn(Some(may_wait)).ok()?;
+        let turn = self.engine.take_turn(may_wait);
         self.engine.snapshot(&turn, || ())
     }
 

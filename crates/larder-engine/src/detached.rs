@@ -3,8 +3,10 @@
 use crate::engine::{Engine, EngineOptions};
 use crate::host::{
     ApplyError, ConfigHost, CpuTimes, Host, HostMemory, LogHost, LogLevel, Logged, MemoryHost, PeerHost,
-    ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError, TlsCertificates,
+    ProcessHost, ReloadError, ReloadOptions, RewriteError, SavingHost, ShutdownFlags, SystemError,
+    TlsCertificates,
 };
+use crate::ledger::NoShards;
 use std::sync::Arc;
 
 impl Engine {
@@ -88,15 +90,15 @@ impl ProcessHost for CopyHost {
 }
 
 impl SavingHost for CopyHost {
-    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
+    fn reload(&self, _options: ReloadOptions, _no_shards: NoShards<'_>) -> Result<(), ReloadError> {
         Err(ReloadError::OnCopy)
     }
 
-    fn reload_log(&self) -> Result<(), ReloadError> {
+    fn reload_log(&self, _no_shards: NoShards<'_>) -> Result<(), ReloadError> {
         Err(ReloadError::OnCopy)
     }
 
-    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
+    fn shutdown(&self, _flags: ShutdownFlags, _no_shards: NoShards<'_>) -> Result<(), Logged> {
         Err(Logged)
     }
 }

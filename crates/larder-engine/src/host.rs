@@ -4,6 +4,7 @@ mod error;
 
 pub use error::{ApplyError, ExchangeError, Logged, ReloadError, RewriteError, SystemError};
 
+use crate::ledger::NoShards;
 use std::time::Duration;
 
 /// A level of the log.
@@ -47,6 +48,17 @@ pub struct CpuTimes {
     pub first_sys: f64,
     /// In the program.
     pub first_user: f64,
+}
+
+/// How DEBUG RELOAD loads the snapshot file again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReloadOptions {
+    /// Whether the keyspace is saved first.
+    pub save: bool,
+    /// Whether the keyspace is emptied before the file is loaded.
+    pub flush: bool,
+    /// Whether libraries of functions that are there already are replaced by those of the file.
+    pub merge: bool,
 }
 
 /// How to shut down.
@@ -192,30 +204,28 @@ pub trait ProcessHost: Send + Sync {
 /// The files that hold the data, and the end of the process. By default there are no files.
 pub trait SavingHost: Send + Sync {
     /// Saves the keyspace on this thread; the state says already that it is being saved.
-    fn save(&self) -> Result<(), Logged> {
+    fn save(&self, _no_shards: NoShards<'_>) -> Result<(), Logged> {
         Err(Logged)
     }
-    /// The same on another thread: the keyspace as it is now, if `now`, which takes that no shard is held; else, as it is
-    /// soon.
-    fn save_in_background(&self, _now: bool) {}
-    /// FLUSHALL was executed. No shard is held.
-    fn flushed(&self) {}
+    /// The same on another thread: the keyspace as it is now, if the caller holds no shard; else, as it is soon.
+    fn save_in_background(&self, _no_shards: Option<NoShards<'_>>) {}
+    /// FLUSHALL was executed.
+    fn flushed(&self, _no_shards: NoShards<'_>) {}
     /// Rewrites the append-only file on another thread; the state says already that it is being rewritten.
     fn rewrite_log_in_background(&self) {}
-    /// Saves if `save`, then empties the keyspace if `flush` and loads the file; its libraries of functions replace those that
-    /// are there if `merge`.
-    fn reload(&self, _save: bool, _flush: bool, _merge: bool) -> Result<(), ReloadError> {
+    /// Loads the snapshot file again.
+    fn reload(&self, _options: ReloadOptions, _no_shards: NoShards<'_>) -> Result<(), ReloadError> {
         Err(ReloadError::RdbFile)
     }
     /// Empties the keyspace and loads the append-only file.
-    fn reload_log(&self) -> Result<(), ReloadError> {
+    fn reload_log(&self, _no_shards: NoShards<'_>) -> Result<(), ReloadError> {
         Err(ReloadError::AppendOnlyFile)
     }
     /// Saves what must be saved and asks all loops to stop. After an error the server goes on.
-    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged>;
+    fn shutdown(&self, flags: ShutdownFlags, no_shards: NoShards<'_>) -> Result<(), Logged>;
     /// The same on another thread, after replicas have got what they lack, or `shutdown-timeout` is over. After an error,
     /// `Engine::shutdown_failed` is called.
     fn shutdown_in_background(&self, flags: ShutdownFlags) {
-        let _: Result<(), Logged> = self.shutdown(flags);
+        let _: Result<(), Logged> = self.shutdown(flags, NoShards::outside_commands());
     }
 }

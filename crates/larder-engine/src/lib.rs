@@ -30,6 +30,7 @@ mod eviction;
 mod execution;
 mod host;
 mod keyspace;
+mod ledger;
 mod local;
 mod maintenance;
 mod metrics;
@@ -45,11 +46,13 @@ mod text;
 mod threads;
 mod throttle;
 mod tracking;
+#[cfg(debug_assertions)]
+mod unit_check;
 mod version;
 mod worker;
 
 pub use acl::{UserLineError, UsersError};
-pub use aof::log::{AppendLog, Chunk, noted_place};
+pub use aof::log::{AppendLog, Chunk, Ends, noted_place};
 pub use aof::stream::Cursor;
 pub use applier::{Applied, Applier};
 pub use clients::session::{ClientClass, ClientShared, ConnInfo, ConnKind, Session};
@@ -67,14 +70,13 @@ pub use engine::{Engine, EngineOptions};
 pub use error::{CommandError, CommandResult};
 pub use host::{
     ApplyError, CertificateFacts, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost,
-    LogLevel, Logged, MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost,
-    ShutdownFlags, SystemError, TlsCertificates,
+    LogLevel, Logged, MemoryHost, PeerHost, ProcessHost, ReloadError, ReloadOptions, RewriteError,
+    SavingHost, ShutdownFlags, SystemError, TlsCertificates,
 };
 pub use keyspace::hash::{hash_by_slot, set_hash_seed};
-pub use keyspace::locks::{
-    Busy, MayWait, ScriptTurn, assert_no_shard_is_held, spawn_background, spawn_background_with_stack,
-};
+pub use keyspace::locks::{Busy, MayWait, ScriptTurn, spawn_background, spawn_background_with_stack};
 pub use larder_lua::STACK_BYTES_MIN;
+pub use ledger::{NoShards, assert_no_shard_is_held};
 pub use local::{LocalWorker, Permit, Ran, is_about_connection};
 pub use maintenance::cron::Cron;
 pub use maintenance::slot_keys::SlotKeys;

@@ -11,6 +11,7 @@ mod rules;
 pub use rules::{Permit, is_about_connection};
 
 use crate::acl::Origin;
+use crate::aof::log::Ends;
 use crate::clients::session::{ConnInfo, ConnKind, Session};
 use crate::command::spec::{Group, flags};
 use crate::context::flow::Flow;
@@ -264,10 +265,11 @@ impl LocalWorker {
             let is_it =
                 |mail: &Mail| matches!(mail, Mail::Unblocked { client, .. } if *client == session.id());
             if let Some(at) = self.kept.iter().position(is_it)
-                && let Mail::Unblocked { reply, .. } = self.kept.remove(at)
+                && let Mail::Unblocked { reply, ends, .. } = self.kept.remove(at)
             {
-                self.worker.resume(session, &reply);
-                out.extend_from_slice(&reply);
+                if self.worker.resume(session, &reply, ends) {
+                    out.extend_from_slice(&reply);
+                }
                 return Ran::Answered;
             }
             std::thread::sleep(BETWEEN_TRIES);
@@ -310,9 +312,10 @@ impl LocalWorker {
         Ok(())
     }
 
-    /// The reply to a command that waited has come: the client goes on.
-    pub fn resume(&mut self, session: &mut Session, reply: &[u8]) {
-        self.worker.resume(session, reply);
+    /// The reply to a command that waited has come, with the end of the effects that it shows: the client continues. Returns
+    /// whether the client is to get the reply.
+    pub fn resume(&mut self, session: &mut Session, reply: &[u8], ends: Ends) -> bool {
+        self.worker.resume(session, reply, ends)
     }
 
     /// Whether a client may go on after the rights of its user have changed.

@@ -3,6 +3,7 @@
 mod ahead;
 
 use crate::aof::effects::Effects;
+use crate::aof::log::Ends;
 use crate::clients::access::Access;
 use crate::clients::login;
 use crate::clients::registrations::Registration;
@@ -18,6 +19,7 @@ use crate::context::postponed::{LongState, Place};
 use crate::delivery::invalidation::Invalidation;
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::{Mail, Mailbox, Wake};
+use crate::delivery::unblock::Answers;
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::eviction::Evictor;
@@ -113,8 +115,8 @@ impl Worker {
             effects: Effects::default(),
             flushed: false,
             returned_errors: Cell::new(false),
-            log_end: 0,
-            stream_end: 0,
+            answers: Answers::default(),
+            written: Ends::NO_EFFECT,
             unit: None,
         };
         Worker { engine, state }
@@ -149,10 +151,10 @@ impl Worker {
         self.state.clock.wall_ms()
     }
 
-    /// Where in the log the effects of this thread's last write end.
+    /// Where in the log the effects end that this thread's replies show.
     #[inline]
     pub fn log_end(&self) -> u64 {
-        self.state.log_end
+        self.state.written.file()
     }
 
     /// The engine.
@@ -334,8 +336,11 @@ impl Worker {
         self.state.mailbox.has_mail()
     }
 
-    /// This reply to a blocking command has been appended: the connection goes on.
-    pub fn resume(&mut self, session: &mut Session, reply: &[u8]) {
+    /// The reply to a blocking command has come, with the end of the effects that it shows: the connection continues. Returns
+    /// whether the reply is to be sent to the client.
+    pub fn resume(&mut self, session: &mut Session, reply: &[u8], ends: Ends) -> bool {
+        self.state.written = self.state.written.and(ends);
+        session.written = session.written.and(ends);
         let failed = reply.first() == Some(&b'-');
         if failed {
             self.state.stats.errors.add(1);
@@ -354,6 +359,7 @@ impl Worker {
             }
             self.record_suspended(session, outcome, reply.len());
         }
+        !std::mem::take(&mut session.mutes_wait)
     }
 
     /// The deadline of a blocked connection has come. True: it gave up, and its reply was written. False: it has been
@@ -368,6 +374,9 @@ impl Worker {
         let start = out.len();
         blocking::write_timeout(&self.engine, &waiter, &mut Reply::new(out, waiter.protocol));
         self.record_suspended(session, Outcome::Done, out.len() - start);
+        if std::mem::take(&mut session.mutes_wait) {
+            out.truncate(start);
+        }
         true
     }
 
@@ -422,5 +431,6 @@ fn end_wait(session: &mut Session) -> Option<Arc<Waiter>> {
     let waiter = session.waiter.take()?;
     session.shared.set_flag(client_flags::BLOCKED, false);
     *session.shared.waiter.lock() = None;
+    *session.shared.suspended.lock() = None;
     Some(waiter)
 }

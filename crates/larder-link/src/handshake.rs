@@ -2,6 +2,7 @@
 
 use crate::attempt::{Link, LinkError};
 use crate::peer::{Peer, send};
+use larder_engine::NoShards;
 use larder_engine::config::LinkCompression;
 use larder_rdb::BLOCKS_TRAVEL;
 
@@ -111,7 +112,7 @@ pub fn ask_for_stream(link: &Link, peer: &mut Peer) -> Result<Answer, LinkError>
             Ok(Answer::Full { id, offset })
         }
         _ if takes_over => {
-            engine.abort_failover(&answer);
+            engine.abort_failover_soon(&answer, NoShards::outside_commands());
             Err(refused(&answer))
         }
         _ => Err(refused(&answer)),

@@ -2,7 +2,7 @@
 //! others make the values.
 
 use larder_engine::config::RdbVersionCheck;
-use larder_engine::{Busy, Engine, History, LoadProgress, Loader, Overdue, Patterns};
+use larder_engine::{Busy, Engine, History, LoadProgress, Loader, NoShards, Overdue, Patterns};
 pub use larder_rdb::read::Checks;
 use larder_rdb::read::{Event, FileReader, RawKeys, SlotImport};
 use larder_rdb::{Error, Result};
@@ -85,7 +85,9 @@ pub fn load_opened<R: Read>(
     rules: Rules<'_>,
 ) -> Result<Loaded<R>> {
     let Rules { overdue, merge, patterns, .. } = rules;
-    let turn = engine.take_turn(None).map_err(|Busy| io::Error::other("a script runs"))?;
+    let turn = engine
+        .try_take_turn(NoShards::outside_commands())
+        .map_err(|Busy| io::Error::other("a script runs"))?;
     let may_wait = turn.may_wait();
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (sender, receiver) = sync_channel::<Batch>(BATCHES_WAITING * threads);

@@ -2,14 +2,15 @@
 
 use crate::error::CloseError;
 use crate::state::Persist;
+use larder_engine::NoShards;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Persist {
     /// Before the server ends: keeps what `save` says is to be kept. Writes of clients are put off from before the snapshot
     /// on, so that none is answered and lost; an error lets them go on.
-    pub fn close(&self, save: bool, force: bool) -> Result<(), CloseError> {
-        self.engine.close_gate();
-        let outcome = self.finish(save, force);
+    pub fn close(&self, save: bool, force: bool, no_shards: NoShards<'_>) -> Result<(), CloseError> {
+        self.engine.close_gate(no_shards);
+        let outcome = self.finish(save, force, no_shards);
         if outcome.is_err() {
             self.engine.gate().set_closing(false);
             self.engine.retry_put_off();
@@ -17,7 +18,7 @@ impl Persist {
         outcome
     }
 
-    fn finish(&self, save: bool, force: bool) -> Result<(), CloseError> {
+    fn finish(&self, save: bool, force: bool, no_shards: NoShards<'_>) -> Result<(), CloseError> {
         if self.engine.persistence().log.lock().waits_for_base && !force {
             return Err(CloseError::InitialLog);
         }
@@ -31,7 +32,7 @@ impl Persist {
         }
         self.notice("Saving the final RDB snapshot before exiting.");
         self.claim_save_soon();
-        self.save_now().map_err(CloseError::Unsaved)
+        self.save_now(no_shards).map_err(CloseError::Unsaved)
     }
 
     /// Ends the threads, after [`Persist::close`] and whatever that has said. What they are writing is given up, as a

@@ -7,8 +7,8 @@ use crate::process::Process;
 use crate::snapshot;
 use crate::state::{Job, Persist, Purpose, RETRY_S};
 use crate::temporary::Temporaries;
-use crate::turn::turn_of;
-use larder_engine::{ApplyError, Busy, Engine, MayWait, Snapshot, spawn_background, wall_s};
+use crate::turn::{Waits, turn_of};
+use larder_engine::{ApplyError, Busy, Engine, MayWait, NoShards, Snapshot, spawn_background, wall_s};
 use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Persist {
             }
             match job {
                 Job::Save(snapshot) => {
-                    self.bound("bgsave-cpulist", || drop(self.save(snapshot, Some(may_wait))));
+                    self.bound("bgsave-cpulist", || drop(self.save(snapshot, Waits::InBackground(may_wait))));
                 }
                 Job::Rewrite => self.bound("aof-rewrite-cpulist", || self.log.rewrite(self, may_wait)),
                 Job::StopLog => self.log.stop(self, may_wait),
@@ -66,12 +66,12 @@ impl Persist {
         self.process.bound(option, &mut || work.take().into_iter().for_each(|work| work()));
     }
 
-    /// Has a snapshot written in the background. The state says already that it is. It shows this instant if `now`, which
-    /// takes that no shard is held; or else one soon.
-    pub fn save_in_background(&self, now: bool) {
+    /// Has a snapshot written in the background. The state says already that it is. It shows this instant if the caller holds
+    /// no shard, else one soon.
+    pub fn save_in_background(&self, no_shards: Option<NoShards<'_>>) {
         self.count_save();
         // While a script runs for long, it is a little later.
-        let turn = if now { self.engine.take_turn(None).ok() } else { None };
+        let turn = no_shards.and_then(|no_shards| self.engine.try_take_turn(no_shards).ok());
         let snapshot = turn.and_then(|turn| self.engine.snapshot(&turn, || ()));
         self.send(Job::Save(snapshot));
     }
@@ -82,9 +82,9 @@ impl Persist {
     }
 
     /// SAVE: as [`Persist::save_now`].
-    pub fn save_for_client(&self) -> Result<(), WriteError> {
+    pub fn save_for_client(&self, no_shards: NoShards<'_>) -> Result<(), WriteError> {
         self.count_save();
-        self.save_now()
+        self.save_now(no_shards)
     }
 
     /// Counts a snapshot that was asked for. Valkey counts those of SAVE and in the background, when they begin.
@@ -93,18 +93,18 @@ impl Persist {
     }
 
     /// Writes a snapshot on this thread and records the outcome; the state says already that one is being written.
-    pub fn save_now(&self) -> Result<(), WriteError> {
-        self.save(None, None)
+    pub fn save_now(&self, no_shards: NoShards<'_>) -> Result<(), WriteError> {
+        self.save(None, Waits::ForClients(no_shards))
     }
 
-    /// Without `may_wait` somebody waits for the file; scripts wait until it is written then.
-    fn save(&self, snapshot: Option<Snapshot>, may_wait: Option<&MayWait>) -> Result<(), WriteError> {
+    /// When clients wait for the file, scripts wait until it is written.
+    fn save(&self, snapshot: Option<Snapshot>, waits: Waits<'_>) -> Result<(), WriteError> {
         let started = Instant::now();
-        let in_background = may_wait.is_some();
+        let in_background = waits.in_background();
         if in_background {
             self.engine.persistence().save.lock().last_try_s = wall_s();
         }
-        let outcome = self.write_rdb(snapshot, may_wait, &self.rdb_path());
+        let outcome = self.write_rdb(snapshot, waits, &self.rdb_path());
         let mut state = self.engine.persistence().save.lock();
         state.running_since_s = None;
         let cancelled = self.engine.persistence().cancel_save.swap(false, Relaxed) && outcome.is_err();
@@ -139,17 +139,19 @@ impl Persist {
     fn write_rdb(
         &self,
         snapshot: Option<Snapshot>,
-        may_wait: Option<&MayWait>,
+        waits: Waits<'_>,
         path: &Path,
     ) -> Result<u64, WriteError> {
-        let urgent = may_wait.is_none();
-        let _reading = match may_wait {
-            Some(_) => self.snapshot_turn.lock(),
-            None => self.engine.wait_for(&self.snapshot_turn).map_err(|Busy| WriteError::ScriptBusy)?,
+        let urgent = !waits.in_background();
+        let _reading = match waits {
+            Waits::InBackground(_) => self.snapshot_turn.lock(),
+            Waits::ForClients(no_shards) => {
+                self.engine.wait_for(&self.snapshot_turn, no_shards).map_err(|Busy| WriteError::ScriptBusy)?
+            }
         };
         let mut turn = match &snapshot {
             Some(_) => None,
-            None => Some(turn_of(&self.engine, may_wait)?),
+            None => Some(turn_of(&self.engine, waits)?),
         };
         let snapshot = snapshot.or_else(|| self.engine.snapshot(turn.as_ref()?, || ()));
         let snapshot = snapshot.ok_or(WriteError::SnapshotTaken)?;
@@ -193,7 +195,7 @@ impl Persist {
             save.scheduled = false;
             save.running_since_s = Some(wall_s());
             drop((save, log));
-            self.save_in_background(false);
+            self.save_in_background(None);
         }
     }
 
@@ -221,7 +223,7 @@ impl Persist {
         self.notice(&format!("{least} changes in {seconds} seconds. Saving..."));
         save.running_since_s = Some(now);
         drop(save);
-        self.save_in_background(false);
+        self.save_in_background(None);
     }
 
     /// CONFIG SET appendonly. It is refused while data is loaded; one that was under way when that began is left to
@@ -263,7 +265,7 @@ impl Persist {
     }
 
     /// After FLUSHALL: with save points, the file must not bring back what was there before.
-    pub fn save_emptiness(&self) {
+    pub fn save_emptiness(&self, no_shards: NoShards<'_>) {
         // One under way shows what was there before.
         self.engine.persistence().cancel_save();
         if self.config().value("save").is_empty() || !self.is_loaded() {
@@ -271,7 +273,7 @@ impl Persist {
         }
         self.claim_save_soon();
         // A disk that fails is the business of the next snapshot, as with Valkey.
-        if matches!(self.save_now(), Err(WriteError::ScriptBusy)) {
+        if matches!(self.save_now(no_shards), Err(WriteError::ScriptBusy)) {
             self.engine.persistence().save.lock().scheduled = true;
         }
     }

@@ -4,7 +4,9 @@ use crate::aof;
 use crate::error::LoadError;
 use crate::state::Persist;
 use crate::temporary;
-use larder_engine::{ApplyError, Busy, History, MayWait, Overdue, ReloadError, wall_ms, wall_s};
+use larder_engine::{
+    ApplyError, Busy, History, MayWait, NoShards, Overdue, ReloadError, ReloadOptions, wall_ms, wall_s,
+};
 use larder_link::load;
 use larder_rdb::read::FileReader;
 use std::fs::File;
@@ -155,29 +157,33 @@ impl Persist {
 
     /// DEBUG RELOAD: saves unless told not to, empties the keyspace, and loads the file. Libraries of functions that are still
     /// there are an error unless both are to be merged.
-    pub fn reload(self: &Arc<Self>, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError> {
+    pub fn reload(
+        self: &Arc<Self>,
+        options: ReloadOptions,
+        no_shards: NoShards<'_>,
+    ) -> Result<(), ReloadError> {
         let prepare = || {
-            if save {
+            if options.save {
                 if !self.claim_save() {
                     return Err(ReloadError::Saving);
                 }
-                self.save_now().map_err(|_| ReloadError::Unsaved)?;
+                self.save_now(no_shards).map_err(|_| ReloadError::Unsaved)?;
             }
             self.must_be_there(self.rdb_path().exists(), ReloadError::RdbFile)
         };
-        self.quiesce(false, prepare)?;
+        self.quiesce(false, no_shards, prepare)?;
         self.replace_keyspace(|persist| {
-            if flush {
+            if options.flush {
                 persist.clear(false)?;
             }
-            persist.load_rdb(&persist.rdb_path(), merge).map(drop)
+            persist.load_rdb(&persist.rdb_path(), options.merge).map(drop)
         })
         .map_err(|_| ReloadError::RdbFile)
     }
 
     /// DEBUG LOADAOF: loads the append-only file again. Without one the data stays.
-    pub fn load_log_again(self: &Arc<Self>) -> Result<(), ReloadError> {
-        self.quiesce(false, || {
+    pub fn load_log_again(self: &Arc<Self>, no_shards: NoShards<'_>) -> Result<(), ReloadError> {
+        self.quiesce(false, no_shards, || {
             self.log.wait_until_written(&self.engine);
             self.must_be_there(aof::load::is_there(self), ReloadError::AppendOnlyFile)
         })?;
@@ -193,10 +199,11 @@ impl Persist {
     fn quiesce(
         &self,
         serves: bool,
+        no_shards: NoShards<'_>,
         prepare: impl FnOnce() -> Result<(), ReloadError>,
     ) -> Result<(), ReloadError> {
         let turn = self.process.keep_alive().ok_or(ReloadError::Stopping)?;
-        self.engine.close_gate();
+        self.engine.close_gate(no_shards);
         let prepared = prepare();
         if prepared.is_ok() {
             self.engine.gate().begin_loading(serves);
@@ -242,7 +249,7 @@ impl Persist {
             self.wait_for_script(may_wait);
         }
         let serves = placing == Placing::Beside { serves: true };
-        self.quiesce(serves, || Ok(())).map_err(|_| LoadError::Stopping)?;
+        self.quiesce(serves, NoShards::outside_commands(), || Ok(())).map_err(|_| LoadError::Stopping)?;
         // The append-only file begins again, with the new data as its base, when loading ends.
         self.log.suspend(self, may_wait);
         let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false, patterns: None };
@@ -284,7 +291,7 @@ impl Persist {
         let loaded = load::load_opened(&beside, &engine.persistence().load, file, rules);
         let loaded = loaded.map_err(LoadError::Snapshot)?;
         // Scripts of clients may run: this thread can wait for their end.
-        let turn = engine.take_turn(Some(may_wait)).map_err(|Busy| LoadError::ScriptBusy)?;
+        let turn = engine.take_turn(may_wait);
         self.notice("PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
         engine.take_data(&beside, &turn);
         Ok(loaded)
@@ -293,17 +300,18 @@ impl Persist {
     /// Waits for the end of a script that runs: what has come of the primary would have to be thrown away, and sent again, if the
     /// script turned out to run for long only when clients have been told that the data is being loaded. Then nobody could end it, either.
     fn wait_for_script(&self, may_wait: &MayWait) {
-        if self.engine.take_turn(None).is_err() {
+        if self.engine.try_take_turn(NoShards::outside_commands()).is_err() {
             self.notice(
                 "PRIMARY <-> REPLICA sync: The snapshot is loaded when the script that runs has ended",
             );
-            drop(self.engine.take_turn(Some(may_wait)));
+            drop(self.engine.take_turn(may_wait));
         }
     }
 
     /// Empties the keyspace; the memory is freed in the background if `lazily` says so.
     fn clear(&self, lazily: bool) -> Result<(), LoadError> {
-        let turn = self.engine.take_turn(None).map_err(|Busy| LoadError::ScriptBusy)?;
+        let turn = self.engine.try_take_turn(NoShards::outside_commands());
+        let turn = turn.map_err(|Busy| LoadError::ScriptBusy)?;
         self.engine.clear(turn.may_wait(), lazily);
         Ok(())
     }

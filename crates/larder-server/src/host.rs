@@ -10,8 +10,8 @@ use crate::tls::NotChanged;
 use crate::{memory, process, sys};
 use larder_engine::{
     ApplyError, ConfigHost, CpuTimes, Exchange, ExchangeError, HostMemory, LogHost, LogLevel, Logged,
-    MemoryHost, PeerHost, ProcessHost, ReloadError, RewriteError, SavingHost, ShutdownFlags, SystemError,
-    TlsCertificates,
+    MemoryHost, NoShards, PeerHost, ProcessHost, ReloadError, ReloadOptions, RewriteError, SavingHost,
+    ShutdownFlags, SystemError, TlsCertificates,
 };
 use larder_persist::Persist;
 use std::path::Path;
@@ -217,32 +217,32 @@ impl ProcessHost for ServerHost {
 }
 
 impl SavingHost for ServerHost {
-    fn save(&self) -> Result<(), Logged> {
-        self.persist().save_for_client().map_err(|_| Logged)
+    fn save(&self, no_shards: NoShards<'_>) -> Result<(), Logged> {
+        self.persist().save_for_client(no_shards).map_err(|_| Logged)
     }
 
-    fn save_in_background(&self, now: bool) {
-        self.persist().save_in_background(now);
+    fn save_in_background(&self, no_shards: Option<NoShards<'_>>) {
+        self.persist().save_in_background(no_shards);
     }
 
-    fn flushed(&self) {
-        self.persist().save_emptiness();
+    fn flushed(&self, no_shards: NoShards<'_>) {
+        self.persist().save_emptiness(no_shards);
     }
 
     fn rewrite_log_in_background(&self) {
         self.persist().rewrite_in_background();
     }
 
-    fn reload(&self, save: bool, flush: bool, merge: bool) -> Result<(), ReloadError> {
-        self.persist().reload(save, flush, merge)
+    fn reload(&self, options: ReloadOptions, no_shards: NoShards<'_>) -> Result<(), ReloadError> {
+        self.persist().reload(options, no_shards)
     }
 
-    fn reload_log(&self) -> Result<(), ReloadError> {
-        self.persist().load_log_again()
+    fn reload_log(&self, no_shards: NoShards<'_>) -> Result<(), ReloadError> {
+        self.persist().load_log_again(no_shards)
     }
 
-    fn shutdown(&self, flags: ShutdownFlags) -> Result<(), Logged> {
-        crate::shutdown::shut_down(&self.server, flags)
+    fn shutdown(&self, flags: ShutdownFlags, no_shards: NoShards<'_>) -> Result<(), Logged> {
+        crate::shutdown::shut_down(&self.server, flags, no_shards)
     }
 
     fn shutdown_in_background(&self, flags: ShutdownFlags) {

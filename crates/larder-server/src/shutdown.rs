@@ -7,7 +7,7 @@
 use crate::process;
 use crate::server::Server;
 use crate::shared::Shared;
-use larder_engine::{Logged, ShutdownFlags};
+use larder_engine::{Logged, NoShards, ShutdownFlags};
 use larder_persist::{CloseError, Persist};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,12 +21,17 @@ const HAND_OVER: Duration = Duration::from_secs(2);
 
 /// Saves what must be saved and has the server end. If that fails, and is not forced, the server goes on. While data is loaded
 /// there is nothing to save, and no time to lose: this does not return then.
-pub fn shut_down(server: &Server, flags: ShutdownFlags) -> Result<(), Logged> {
-    shut_down_after(server, flags, false)
+pub fn shut_down(server: &Server, flags: ShutdownFlags, no_shards: NoShards<'_>) -> Result<(), Logged> {
+    shut_down_after(server, flags, false, no_shards)
 }
 
 /// `waits`: for replicas that lack something.
-fn shut_down_after(server: &Server, flags: ShutdownFlags, waits: bool) -> Result<(), Logged> {
+fn shut_down_after(
+    server: &Server,
+    flags: ShutdownFlags,
+    waits: bool,
+    no_shards: NoShards<'_>,
+) -> Result<(), Logged> {
     let shared = &server.shared;
     let persist = server.persist().filter(|persist| persist.is_loaded());
     let Some(persist) = persist else {
@@ -46,14 +51,14 @@ fn shut_down_after(server: &Server, flags: ShutdownFlags, waits: bool) -> Result
             .warning("This is a voting primary. Shutting down may cause the cluster to go down. Can't exit.");
         return Err(could_not(shared));
     }
-    if waits && !flags.now && !wait_for_replicas(shared, persist) {
+    if waits && !flags.now && !wait_for_replicas(shared, persist, no_shards) {
         shared.log.warning("Shutdown manually aborted.");
         return Err(Logged);
     }
     if flags.failover {
-        hand_over(shared, persist, flags);
+        hand_over(shared, persist, flags, no_shards);
     }
-    if close(shared, persist, flags).is_err() && !flags.force {
+    if close(shared, persist, flags, no_shards).is_err() && !flags.force {
         let engine = persist.engine();
         // First those who wait in SHUTDOWN are told: a change of the role would end their waiting otherwise.
         if !engine.gate().is_busy() {
@@ -69,7 +74,7 @@ fn shut_down_after(server: &Server, flags: ShutdownFlags, waits: bool) -> Result
 
 /// Waits until replicas have acknowledged everything, while writes are put off; `shutdown-timeout` at most. False if the server is not to
 /// end any more.
-fn wait_for_replicas(shared: &Shared, persist: &Persist) -> bool {
+fn wait_for_replicas(shared: &Shared, persist: &Persist, no_shards: NoShards<'_>) -> bool {
     let engine = persist.engine();
     if !engine.replicas_lag() {
         return true;
@@ -78,7 +83,7 @@ fn wait_for_replicas(shared: &Shared, persist: &Persist) -> bool {
     let (begun, replication) = (Instant::now(), engine.replication());
     let timeout = Duration::from_secs(shared.config.number("shutdown-timeout").max(0) as u64);
     replication.set_ending(true);
-    engine.close_gate();
+    engine.close_gate(no_shards);
     engine.hurry_replicas();
     while engine.replicas_lag() && begun.elapsed() < timeout && replication.is_ending() {
         std::thread::sleep(LOOK);
@@ -99,12 +104,12 @@ fn could_not(shared: &Shared) -> Logged {
 
 /// Tells a replica to take the place of this node, if that is a primary of a cluster. Writes are put off from then on, so that none is
 /// acknowledged that it does not have.
-fn hand_over(shared: &Shared, persist: &Persist, flags: ShutdownFlags) {
+fn hand_over(shared: &Shared, persist: &Persist, flags: ShutdownFlags, no_shards: NoShards<'_>) {
     let engine = persist.engine();
     if !engine.is_cluster_node() || engine.replication().is_replica() {
         return;
     }
-    engine.close_gate();
+    engine.close_gate(no_shards);
     let begun = Instant::now();
     if engine.replicas_lag() && !flags.now {
         // Of what was written at the last moment.
@@ -132,8 +137,13 @@ fn wait_until(begun: Instant, holds: impl Fn() -> bool) {
     }
 }
 
-fn close(shared: &Shared, persist: &Persist, flags: ShutdownFlags) -> Result<(), CloseError> {
-    persist.close(saves_at_end(flags, shared), flags.force).inspect_err(|error| {
+fn close(
+    shared: &Shared,
+    persist: &Persist,
+    flags: ShutdownFlags,
+    no_shards: NoShards<'_>,
+) -> Result<(), CloseError> {
+    persist.close(saves_at_end(flags, shared), flags.force, no_shards).inspect_err(|error| {
         let consequence = if flags.force { "Exit anyway." } else { "can't exit." };
         shared.log.warning(&format!("{error}, {consequence}"));
     })
@@ -167,7 +177,7 @@ pub fn is_asked(shared: &Shared) -> bool {
 /// script, which may be killed.
 pub fn begin(server: &Arc<Server>, flags: ShutdownFlags) {
     if server.persist().is_none_or(|persist| !persist.is_loaded()) {
-        let _ = shut_down(server, flags);
+        let _ = shut_down(server, flags, NoShards::outside_commands());
         return;
     }
     let own = Arc::clone(server);
@@ -189,7 +199,7 @@ fn follow(server: &Server, persist: &Persist, flags: ShutdownFlags) {
         while is_busy() && !server.shared.is_stopping() {
             std::thread::sleep(LOOK);
         }
-        match shut_down_after(server, flags, true) {
+        match shut_down_after(server, flags, true, NoShards::outside_commands()) {
             // A script has come in between.
             Err(Logged) if is_busy() => {}
             Err(Logged) => {

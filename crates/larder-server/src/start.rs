@@ -16,7 +16,7 @@ use crate::supervise::{self, Supervisor};
 use crate::worker::{EventLoop, WAKE};
 use crate::{cpus, memory, process, replication, shutdown, signals, sys, tls, web};
 use larder_engine::config::{CommandLine, FatalConfig, LogThreshold};
-use larder_engine::{Cron, Engine, EngineOptions, Host, Names};
+use larder_engine::{Cron, Engine, EngineOptions, Host, Names, NoShards};
 use larder_persist::{Persist, Process};
 use mio::{Poll, Waker};
 use parking_lot::Mutex;
@@ -167,6 +167,10 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     let host: Arc<dyn Host> = Arc::new(ServerHost::new(Arc::clone(server)));
     let threads = shared.config.number("threads") as usize;
     let engine = Engine::new(EngineOptions { config: Arc::clone(&shared.config), host, threads, names });
+    #[cfg(debug_assertions)]
+    if std::env::var_os("LARDER_CHECK_UNITS").is_some() {
+        engine.check_units();
+    }
     engine.load_users(users).map_err(|error| {
         shared.log.warning(&error.to_string());
         Aborted
@@ -186,7 +190,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     introduce(shared, threads);
     // A node knows its role, and its clients which slots it has, before any is served.
     let bus = Bus::prepare(shared, &engine).map_err(|CannotStart| Aborted)?;
-    if let Ok(turn) = engine.take_turn(None) {
+    if let Ok(turn) = engine.try_take_turn(NoShards::outside_commands()) {
         engine.follow_configured(&turn);
     }
     let sites = web::Sites::listen(&shared.config).map_err(|error| no_pages(shared, &error))?;

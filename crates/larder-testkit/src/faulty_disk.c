@@ -2,10 +2,10 @@
  *
  * The file that DISK_FAULTS names says what fails, one fault a line, and may come and go while the server runs:
  *
- *     CALL PART ERRNO [short]
+ *     CALL PART ERRNO [short | hold]
  *
  * CALL on files whose path contains PART fails with this number. With `short`, every other call writes the half of its
- * bytes first. stdio does not call `write` through the library's table of symbols: `fwrite` is a call of its own here.
+ * bytes first. With `hold` the call does not fail: it waits for as long as the file says so. stdio does not call `write` through the library's table of symbols: `fwrite` is a call of its own here.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,10 +18,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { NONE, FAILS, SHORT };
+enum { NONE, FAILS, SHORT, HOLD };
 
-/* What happens to a call on a path; sets errno when it fails. */
-static int fault(const char *call, const char *path) {
+/* What happens to a call on a path at this moment; sets errno when it fails. */
+static int fault_now(const char *call, const char *path) {
     static unsigned calls;
     const char *name = getenv("DISK_FAULTS");
     int fd = name ? (int)syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC, 0) : -1;
@@ -36,11 +36,18 @@ static int fault(const char *call, const char *path) {
         int number;
         if (sscanf(line, "%31s %255s %d %15s", what, part, &number, mode) < 3) continue;
         if (strcmp(what, call) != 0 || !strstr(path, part)) continue;
+        if (strcmp(mode, "hold") == 0) return HOLD;
         if (*mode && __sync_fetch_and_add(&calls, 1) % 2 == 0) return SHORT;
         errno = number;
         return FAILS;
     }
     return NONE;
+}
+
+static int fault(const char *call, const char *path) {
+    int now;
+    while ((now = fault_now(call, path)) == HOLD) usleep(500);
+    return now;
 }
 
 static int fault_of(const char *call, int fd) {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 const ENGINE: &[&str] = &[
     "clock",
     "error",
+    "ledger",
     "host",
     "threads",
     "throttle",
@@ -46,6 +47,7 @@ const ENGINE: &[&str] = &[
     "detached",
     "debug_copy",
     "crash",
+    "unit_check",
     "documents",
 ];
 

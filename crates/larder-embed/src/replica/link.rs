@@ -5,7 +5,7 @@ use larder_engine::{Engine, LogLevel, MayWait, Overdue, Patterns};
 use larder_link::load::{self, Rules};
 use larder_link::{LinkError, Process, Synchronized, TakeSnapshot, Transfer, Wire};
 use parking_lot::{Condvar, Mutex};
-use std::io::{self, Read};
+use std::io::Read;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -148,7 +148,7 @@ impl Around {
         let patterns = self.patterns.as_deref();
         let rules = Rules { checks, overdue: Overdue::Keep, merge: false, patterns };
         let loaded = load::load_opened(&beside, &engine.persistence().load, file, rules)?;
-        let turn = engine.take_turn(Some(may_wait)).map_err(|_| io::Error::other("a script runs"))?;
+        let turn = engine.take_turn(may_wait);
         engine.take_data(&beside, &turn);
         on_loaded(loaded.history.map_or(0, |history| history.db));
         Ok(loaded.rest.1)

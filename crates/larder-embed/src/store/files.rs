@@ -8,8 +8,8 @@
 
 use crate::error::{Error, Result};
 use crate::host::EmbeddedHost;
-use larder_engine::Engine;
 use larder_engine::config::AppendFsync;
+use larder_engine::{Engine, NoShards};
 use larder_persist::temporary::Temporaries;
 use larder_persist::{DirLock, LoadError, Persist, Process};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -163,7 +163,7 @@ impl Files {
         }
         let config = self.persist.engine().config();
         let saves = self.saves_at_end || !config.value("save").is_empty();
-        self.persist.close(saves, at_any_cost).map_err(|error| match error {
+        self.persist.close(saves, at_any_cost, NoShards::outside_commands()).map_err(|error| match error {
             larder_persist::CloseError::Unsaved(error) => Error::Write(error.to_string()),
             error @ larder_persist::CloseError::InitialLog => Error::Write(error.to_string()),
         })

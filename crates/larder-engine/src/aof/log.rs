@@ -16,7 +16,7 @@
 
 use crate::aof::effects::Effects;
 use crate::aof::stream::{Backlog, Cursor, Stream};
-use crate::keyspace::locks::assert_no_shard_is_held;
+use crate::ledger::assert_no_shard_is_held;
 use larder_resp::encode_command;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub struct AppendLog {
     buffers: AtomicU64,
     /// Bytes of the stream beyond its backlog.
     beyond_backlog: AtomicU64,
+    /// Position up to which everything is in the hands of the kernel.
+    written: AtomicU64,
     synced: AtomicU64,
     wants_sync: AtomicBool,
 }
@@ -81,13 +83,34 @@ struct Inner {
     link: Option<u64>,
 }
 
-/// Where the effects of a command end.
+/// The positions at which effects end, in the log of the append-only file and in the stream for replicas.
+///
+/// A reply to a waiting client carries the positions of the effects that it shows. Only the log hands them out: a
+/// reply that shows effects cannot be sent before these are in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
-    /// In the log of the append-only file.
-    pub file: u64,
-    /// In the stream for replicas.
-    pub stream: u64,
+pub struct Ends {
+    file: u64,
+    stream: u64,
+}
+
+impl Ends {
+    /// For a reply that shows no effect: a timeout, a refusal, a figure.
+    pub(crate) const NO_EFFECT: Ends = Ends { file: 0, stream: 0 };
+
+    /// The position in the log of the append-only file.
+    pub fn file(self) -> u64 {
+        self.file
+    }
+
+    /// The position in the stream for replicas.
+    pub(crate) fn stream(self) -> u64 {
+        self.stream
+    }
+
+    /// The positions at which the effects of both end.
+    pub(crate) fn and(self, other: Ends) -> Ends {
+        Ends { file: self.file.max(other.file), stream: self.stream.max(other.stream) }
+    }
 }
 
 /// What the writer took.
@@ -121,6 +144,11 @@ impl AppendLog {
         self.end.load(Ordering::Acquire)
     }
 
+    /// The end of everything that has been appended so far.
+    pub(crate) fn ends(&self) -> Ends {
+        Ends { file: self.end(), stream: self.stream_end() }
+    }
+
     /// Bytes that the writer has not taken.
     pub(crate) fn pending(&self) -> usize {
         self.inner.lock().bytes.len()
@@ -139,6 +167,17 @@ impl AppendLog {
     fn note_buffers(&self, inner: &Inner) {
         self.buffers.store((inner.bytes.capacity() + inner.writing_bytes) as u64, Ordering::Relaxed);
         self.beyond_backlog.store(inner.stream.beyond_backlog(), Ordering::Relaxed);
+    }
+
+    /// Position up to which everything is in the hands of the kernel: it survives the end of the process.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::SeqCst)
+    }
+
+    /// Everything up to a position is in the hands of the kernel.
+    pub fn set_written(&self, position: u64) {
+        self.written.fetch_max(position, Ordering::SeqCst);
     }
 
     /// Position up to which everything is safe on the disk.
@@ -185,8 +224,8 @@ impl AppendLog {
         }
     }
 
-    /// Appends one command where effects are wanted.
-    pub(crate) fn append_one(&self, db: usize, words: &[&[u8]], timestamp: Option<u64>) {
+    /// Appends one command where effects are wanted; returns the positions of its end.
+    pub(crate) fn append_one(&self, db: usize, words: &[&[u8]], timestamp: Option<u64>) -> Ends {
         let mut inner = self.inner.lock();
         if self.is_on() {
             inner.note_time(timestamp);
@@ -196,7 +235,7 @@ impl AppendLog {
         if self.streams() {
             inner.stream.append_one(db, words);
         }
-        self.appended(&mut inner);
+        self.appended(&mut inner)
     }
 
     fn appended(&self, inner: &mut Inner) -> Ends {
@@ -447,7 +486,7 @@ impl Inner {
     }
 
     fn append_to_file(&mut self, effects: &Effects, timestamp: Option<u64>) {
-        let effects = || effects.iter_for_file();
+        let effects = || effects.for_file();
         let count = effects().take(2).count();
         if count == 0 {
             return;

@@ -100,11 +100,11 @@ impl Stream {
 
     /// Appends the effects of a command or a transaction.
     pub(super) fn append_unit(&mut self, effects: &Effects) {
-        let is_transaction = effects.len() > 1;
+        let is_transaction = effects.for_stream().take(2).count() > 1;
         if is_transaction {
             self.append(b"*1\r\n$5\r\nMULTI\r\n");
         }
-        for (db, command) in effects.iter() {
+        for (db, command) in effects.for_stream() {
             self.select(db);
             self.append(command);
         }

@@ -51,6 +51,11 @@ impl Access {
         self.proved || acl.default_user().rights().is_open()
     }
 
+    /// When the rights were taken.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     pub(crate) fn user(&self) -> &Arc<User> {
         &self.user
     }

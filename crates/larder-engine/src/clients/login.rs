@@ -73,7 +73,8 @@ pub(crate) fn may_stay(acl: &Acl, session: &mut Session) -> bool {
     }
     refresh(acl, session);
     let rights = &session.access.rights;
-    let Some(subscriptions) = &session.subscriptions else { return true };
+    let subscriptions = session.shared.subscriptions.lock();
+    let Some(subscriptions) = &*subscriptions else { return true };
     [Space::Channels, Space::Patterns, Space::ShardChannels].into_iter().all(|space| {
         subscriptions.names(space).all(|name| rights.allows_channel(name, space == Space::Patterns))
     })

@@ -1,6 +1,6 @@
 //! How much memory a connection takes: input, output, the queue of a transaction, subscriptions, prefixes, watched keys.
 
-use super::session::{ClientShared, Session, client_flags};
+use super::session::{ClientShared, Closing, Session, client_flags};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What a connection costs that has nothing waiting: what is kept of it here and in the event loop.
@@ -37,6 +37,6 @@ impl ClientShared {
     }
 
     pub(crate) fn may_be_evicted(&self) -> bool {
-        !self.kill.load(Relaxed) && !self.has(client_flags::NO_EVICT)
+        self.closing() == Closing::No && !self.has(client_flags::NO_EVICT)
     }
 }

@@ -9,5 +9,6 @@ pub(crate) mod queue;
 pub(crate) mod registrations;
 pub(crate) mod registry;
 pub(crate) mod session;
+pub(crate) mod subscriptions;
 pub(crate) mod sums;
 pub(crate) mod tracking;

@@ -20,10 +20,12 @@ impl Clients {
         self.count.fetch_add(1, Relaxed);
     }
 
+    /// Takes a connection out, if it is there.
     pub(crate) fn remove(&self, client: &ClientShared) {
         self.set_monitor(client, false);
-        self.all.lock().remove(&client.id);
-        self.count.fetch_sub(1, Relaxed);
+        if self.all.lock().remove(&client.id).is_some() {
+            self.count.fetch_sub(1, Relaxed);
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

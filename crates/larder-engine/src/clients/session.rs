@@ -1,6 +1,7 @@
 //! What the engine knows of one connection: the part its worker owns, and the part that others may look at.
 
 use crate::acl::{Acl, User};
+use crate::aof::log::Ends;
 use crate::clients::access::Access;
 use crate::clients::queue::{Queue, Watched};
 use crate::clients::sums::Counted;
@@ -17,7 +18,7 @@ use larder_resp::{OwnedArgs, Protocol};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+    AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst,
 };
 
 /// How a client is connected.
@@ -159,12 +160,28 @@ pub struct ClientShared {
     pub net_out: AtomicU64,
     /// Commands executed.
     pub commands: AtomicU64,
-    /// Set to ask the worker to close the connection.
-    pub kill: AtomicBool,
+    /// Whether the connection is to be closed, as a [`Closing`].
+    closing: AtomicU8,
     /// What the client calls itself.
     pub names: Mutex<ClientNames>,
     /// What the connection waits for, while it does.
     pub waiter: Mutex<Option<Arc<Waiter>>>,
+    /// The command that it waits in. Set while the shards of the command's keys are held.
+    pub(crate) suspended: Mutex<Option<Arc<Suspended>>>,
+    /// What it subscribes to.
+    pub(crate) subscriptions: Mutex<Option<Box<Subscriptions>>>,
+}
+
+/// Whether and how a connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Closing {
+    /// It stays open.
+    No,
+    /// When its output has been sent. It executes no further command.
+    AfterFlush,
+    /// At once. It executes no further command, and is served nothing.
+    Now,
 }
 
 /// What a client calls itself.
@@ -228,10 +245,27 @@ impl ClientShared {
             net_in: AtomicU64::new(0),
             net_out: AtomicU64::new(0),
             commands: AtomicU64::new(0),
-            kill: AtomicBool::new(false),
+            closing: AtomicU8::new(Closing::No as u8),
             names: Mutex::default(),
             waiter: Mutex::default(),
+            suspended: Mutex::default(),
+            subscriptions: Mutex::default(),
         }
+    }
+
+    /// Whether and how the connection is to be closed.
+    #[inline]
+    pub(crate) fn closing(&self) -> Closing {
+        match self.closing.load(SeqCst) {
+            0 => Closing::No,
+            1 => Closing::AfterFlush,
+            _ => Closing::Now,
+        }
+    }
+
+    /// Notes that the connection is to be closed. One that is to be closed at once stays so.
+    pub(crate) fn set_closing(&self, closing: Closing) {
+        self.closing.fetch_max(closing as u8, SeqCst);
     }
 
     /// Whether all bits of `flag` are set.
@@ -312,15 +346,16 @@ pub struct Session {
     pub(crate) transactions: UsualTime,
     pub(crate) waiter: Option<Arc<Waiter>>,
     /// The command that it waits in.
-    pub(crate) suspended: Option<Box<Suspended>>,
-    pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    pub(crate) suspended: Option<Arc<Suspended>>,
+    /// Whether the reply to that command is not sent, because of CLIENT REPLY.
+    pub(crate) mutes_wait: bool,
+    /// Whether the connection has subscriptions.
+    pub(crate) subscribes: bool,
     pub(crate) tracking: Option<Box<Tracking>>,
     /// Whether a subscription ever ended: messages to it may still be in the mail.
     pub(crate) has_left: bool,
-    /// Where in the log the effects of the connection's last write end.
-    pub(crate) log_end: u64,
-    /// And where in the stream for replicas.
-    pub(crate) stream_end: u64,
+    /// Where the effects of the connection's last write end, or those that the reply to its last blocking command shows.
+    pub(crate) written: Ends,
     /// What the client has said of itself as a replica.
     pub(crate) replica_info: Option<Box<ReplicaInfo>>,
     /// The replica that it is.
@@ -365,11 +400,11 @@ impl Session {
             transactions: UsualTime::default(),
             waiter: None,
             suspended: None,
-            subscriptions: None,
+            mutes_wait: false,
+            subscribes: false,
             tracking: None,
             has_left: false,
-            log_end: 0,
-            stream_end: 0,
+            written: Ends::NO_EFFECT,
             replica_info: None,
             replica: None,
             import: None,
@@ -448,7 +483,7 @@ impl Session {
     pub fn class(&self) -> ClientClass {
         if self.replica.is_some() || self.shared.has(client_flags::MONITOR) {
             ClientClass::Replica
-        } else if self.subscriptions.is_some() {
+        } else if self.subscribes {
             ClientClass::PubSub
         } else {
             ClientClass::Normal
@@ -458,20 +493,22 @@ impl Session {
     /// Whether the idle timeout passes it by.
     pub fn exempt_from_timeout(&self) -> bool {
         self.is_blocked()
-            || self.subscriptions.is_some()
+            || self.subscribes
             || self.replica.is_some()
             || self.shared.has(client_flags::MONITOR)
     }
 
     /// Whether only commands about subscriptions are allowed: messages could be mistaken for the replies of others.
     pub(crate) fn only_listens(&self) -> bool {
-        self.protocol == Protocol::Resp2 && self.subscriptions.is_some()
+        self.protocol == Protocol::Resp2 && self.subscribes
     }
 
     /// Whether the connection still subscribes to what the message was sent to.
     pub fn hears(&self, message: &Message) -> bool {
         let (space, name) = message.subscription();
-        !self.has_left || self.subscriptions.as_ref().is_some_and(|all| all.contains(space, name))
+        let still_subscribes =
+            || self.shared.subscriptions.lock().as_ref().is_some_and(|all| all.contains(space, name));
+        !self.has_left || still_subscribes()
     }
 }
 
@@ -480,6 +517,8 @@ pub(crate) struct Suspended {
     pub(crate) found: Found,
     pub(crate) args: OwnedArgs,
     pub(crate) took_ns: u64,
+    /// Whether the client wants to be notified of changes of the keys that the command reads.
+    pub(crate) tracks: bool,
 }
 
 /// How the scripts of a client are debugged.

@@ -2,7 +2,10 @@
 
 use crate::command::spec::Scope;
 use crate::context::Context;
-use crate::keyspace::locks::assert_a_shard_is_held;
+#[cfg(debug_assertions)]
+use crate::engine::unit_check::Checked;
+use crate::keyspace::locks::Held;
+use crate::ledger::assert_a_shard_is_held;
 use larder_resp::Args;
 
 impl Context<'_> {
@@ -28,10 +31,12 @@ impl Context<'_> {
 
     /// Notes something that happened beside what the command does.
     pub(crate) fn propagate_also(&mut self, words: &[&[u8]]) {
-        let effects = &mut self.worker.effects;
-        if effects.wanted() {
-            effects.push(self.db, words.iter().copied());
-        }
+        self.worker.effects.push(self.db, words.iter().copied());
+    }
+
+    /// Notes that something was deleted because its time is over.
+    pub(crate) fn propagate_expiry(&mut self, words: &[&[u8]]) {
+        self.worker.effects.push_expiry(self.db, words.iter().copied());
     }
 
     /// Sends replicas a command that changes nothing that files keep.
@@ -48,17 +53,52 @@ impl Context<'_> {
         }
     }
 
-    /// Runs a part of a command that holds shards of its own, and logs what it has done before they are let go.
-    pub(crate) fn append_effects_after(&mut self, part: impl FnOnce(&mut Self)) {
-        part(self);
-        if !self.worker.effects.is_empty() {
-            self.append_effects();
+    /// Releases all shards. What was done under them has been [settled](Self::settle).
+    pub(crate) fn release_shards(&mut self) {
+        debug_assert!(self.ready.is_empty(), "clients wait for what was done under the shards");
+        debug_assert!(self.worker.effects.is_empty(), "effects are appended while the shards are held");
+        debug_assert!(self.worker.answers.is_empty(), "replies are sent when the effects are in the log");
+        self.held = Held::None;
+    }
+
+    /// Sends the replies to clients that were served. The effects that they show are in the log.
+    pub(crate) fn send_answers(&mut self) {
+        let ends = self.engine.append_log.ends();
+        let (engine, worker) = (self.engine, &mut *self.worker);
+        // Clients learn that a key has changed before they are served what it has.
+        worker.invalidations.send_direct_to_others(engine.receivers(), Some(worker.index), self.session.id());
+        worker.answers.send(&engine.mailboxes, ends);
+    }
+
+    /// A unit begins, or has locked further shards: debug builds may check what it does.
+    #[inline]
+    pub(crate) fn begin_check(&mut self) {
+        #[cfg(debug_assertions)]
+        if let Some(check) = self.engine.unit_check.get() {
+            check.begin(&mut self.held);
         }
     }
 
-    /// Puts what was done into the log, while the locks are held.
+    /// A unit is over, and its effects are in the log.
+    #[inline]
+    pub(crate) fn end_check(&mut self) {
+        #[cfg(debug_assertions)]
+        if let Some(check) = self.engine.unit_check.get() {
+            let has_all = self.worker.effects.are_whole() && !self.held.is_none();
+            check.end(&mut self.held, if has_all { Checked::Yes } else { Checked::No });
+        }
+    }
+
+    /// Appends what was done to the log, while the locks are held.
     pub(crate) fn append_effects(&mut self) {
-        if self.found.command.scope != Scope::None {
+        #[cfg(debug_assertions)]
+        if let Some(check) = self.engine.unit_check.get() {
+            check.note(&self.worker.effects);
+        }
+        if cfg!(debug_assertions)
+            && self.found.command.scope != Scope::None
+            && self.worker.effects.has_changes()
+        {
             assert_a_shard_is_held("logs what a command has done");
         }
         let second = self.engine.log_second(self.now_ms());
@@ -71,9 +111,7 @@ impl Context<'_> {
             None => log.append(&self.worker.effects, second),
         };
         self.worker.effects.clear();
-        self.worker.log_end = ends.file;
-        self.worker.stream_end = ends.stream;
-        self.session.log_end = ends.file;
-        self.session.stream_end = ends.stream;
+        self.worker.written = ends;
+        self.session.written = ends;
     }
 }

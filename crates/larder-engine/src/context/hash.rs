@@ -41,6 +41,7 @@ impl<'a> Context<'a> {
         if !gone.is_empty() {
             self.note_expired_fields(key, &gone);
             if is_emptied {
+                self.keep_deadline_elsewhere(key);
                 self.notify_emptied(key);
             }
         }
@@ -52,13 +53,23 @@ impl<'a> Context<'a> {
     #[cold]
     pub(crate) fn note_expired_fields(&mut self, key: &Key<'_>, names: &[Box<[u8]>]) {
         self.worker.stats.expired_fields.add(names.len() as u64);
-        if self.logs() {
-            let words: Vec<&[u8]> =
-                [b"HDEL", key.bytes].into_iter().chain(names.iter().map(|name| &**name)).collect();
-            self.propagate_also(&words);
-        }
+        let words: Vec<&[u8]> =
+            [b"HDEL", key.bytes].into_iter().chain(names.iter().map(|name| &**name)).collect();
+        self.propagate_expiry(&words);
         self.note_changed(key, 0);
         self.notify(class::HASH, "hexpired", key);
+    }
+
+    /// All fields of a hash had expired, and the command may have set others. Those who read the log delete the key with the
+    /// fields, and make another one: it gets the deadline of this one.
+    #[cold]
+    fn keep_deadline_elsewhere(&mut self, key: &Key<'_>) {
+        let deadline = self.peek(key, |entry| entry.and_then(|entry| entry.expire_at_ms()));
+        if let Some(at) = deadline {
+            let at = itoa::Buffer::new().format(at).to_owned();
+            let words = [b"PEXPIREAT", key.bytes, at.as_bytes()];
+            self.worker.effects.push_trailing(self.db, words.into_iter());
+        }
     }
 
     /// Works on the hash of a key, which is created when there is none, with room for this many fields of this many bytes;

@@ -115,6 +115,7 @@ impl Context<'_> {
             held = shards.widen(held, turn);
         }
         self.held = held;
+        self.begin_check();
     }
 
     /// Holds all shards from now on.
@@ -124,6 +125,7 @@ impl Context<'_> {
             Lends::Now(lending) => lending.take_back(true),
             _ => self.engine.shards.widen(replace(&mut self.held, Held::None), turn),
         };
+        self.begin_check();
     }
 
     /// A command that the script has called is over: if the script lends its shards they are let go, and it does if it has held them for long enough.
@@ -141,6 +143,7 @@ impl Context<'_> {
         match self.lends {
             Lends::Never | Lends::ByParts(_) => return,
             Lends::After(_) => {
+                self.worker.effects.note_partial();
                 let turn = self.turn.as_ref().expect("a script has the turn");
                 let (held, noted) = (replace(&mut self.held, Held::None), &mut self.worker.script_keys);
                 let lending = self.engine.shards.lend(held, noted.drain(..), turn);

@@ -19,7 +19,6 @@ use crate::error::{CommandError, CommandResult};
 use crate::keyspace::deadlines::is_due;
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::string_bytes;
-use crate::keyspace::locks::Held;
 use crate::keyspace::watch::Touched;
 use larder_collections::key_table::ValueRef;
 use larder_collections::value::Value;
@@ -195,7 +194,7 @@ impl<'a> Context<'a> {
     #[cold]
     pub(crate) fn reply_late(&mut self) {
         let Some(bytes) = self.worker.long.late_reply.take() else { return };
-        self.held = Held::None;
+        self.release_shards();
         self.engine.retry_put_aside();
         self.reply.bulk(&bytes);
     }

@@ -25,6 +25,7 @@ pub(crate) use long::{MOMENT, bytes_as_elements};
 pub(crate) use typed::Typed;
 
 use crate::aof::effects::Effects;
+use crate::aof::log::Ends;
 use crate::clients::session::Session;
 use crate::clock::Clock;
 use crate::command::lookup_cache::Recent;
@@ -34,6 +35,7 @@ use crate::context::flow::Flow;
 use crate::context::postponed::LongState;
 use crate::delivery::invalidations::Invalidations;
 use crate::delivery::mailbox::Mailbox;
+use crate::delivery::unblock::Answers;
 use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::engine::removal::{Cause, Removal};
@@ -50,6 +52,7 @@ use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, Lends, ScriptTurn};
 use crate::keyspace::recent_keys::RecentKeys;
 use crate::keyspace::shard::{ShardData, Table};
+use crate::ledger::NoShards;
 use crate::replication::unit::Unit;
 use crate::stats::counters::ThreadStats;
 use larder_cluster::SlotMap;
@@ -116,10 +119,10 @@ pub(crate) struct WorkerState {
     pub flushed: bool,
     /// There are errors among what the script has returned: its call counts as one that failed.
     pub returned_errors: Cell<bool>,
-    /// Where in the log the effects of this thread's last write end.
-    pub log_end: u64,
-    /// And where in the stream for replicas.
-    pub stream_end: u64,
+    /// Replies to waiting clients that were served, until the effects of the unit are in the log.
+    pub answers: Answers,
+    /// Where the effects end that this thread's replies show.
+    pub written: Ends,
     /// What the primary has sent and is being executed.
     pub unit: Option<Box<Unit>>,
     /// A buffer for replies whose length is not known at first.
@@ -516,7 +519,7 @@ impl<'a> Context<'a> {
     pub(crate) fn expire(&mut self, key: &Key<'_>) {
         self.remove_entry(key, self.engine.expires_lazily());
         self.worker.stats.expired.add(1);
-        self.propagate_also(&[self.engine.removal_command(Cause::Expired), key.bytes]);
+        self.propagate_expiry(&[self.engine.removal_command(Cause::Expired), key.bytes]);
         let removal =
             Removal { cause: Cause::Expired, db: self.db, key: *key, from: Some(self.worker.index) };
         let shard = self.held.shard_of(key);
@@ -594,13 +597,23 @@ impl<'a> Context<'a> {
         Ok(done)
     }
 
-    /// Keeps scripts from running until the turn is dropped, for a command that waits for shards later. The error is that a
-    /// script runs for too long, or that a transaction or a script runs this command.
-    pub(crate) fn take_turn(&self) -> CommandResult<ScriptTurn<'a>> {
-        if self.in_exec {
+    /// The proof that the thread holds no shard, for a command that waits for some.
+    ///
+    /// # Errors
+    /// A transaction or a script runs the command: they hold shards.
+    pub(crate) fn no_shards(&self) -> CommandResult<NoShards<'_>> {
+        if self.in_exec || !self.held.is_none() {
             return Err(CommandError::IN_TRANSACTION);
         }
-        self.engine.take_turn(None).map_err(|Busy| self.busy_error())
+        Ok(NoShards::of_command())
+    }
+
+    /// Keeps scripts from running until the turn is dropped, for a command that waits for shards later.
+    ///
+    /// # Errors
+    /// A script runs for too long, or a transaction or a script runs this command.
+    pub(crate) fn take_turn(&self) -> CommandResult<ScriptTurn<'a>> {
+        self.engine.try_take_turn(self.no_shards()?).map_err(|Busy| self.busy_error())
     }
 
     /// Lets go of the shards, for a command that has read what it needs and only writes a long reply from it. They stay held
@@ -609,7 +622,7 @@ impl<'a> Context<'a> {
     pub(crate) fn let_go(&mut self) {
         let is_done = self.worker.effects.is_empty() && self.ready.is_empty();
         if is_done && !self.in_exec && self.session.tracking.is_none() {
-            self.held = Held::None;
+            self.release_shards();
             self.engine.retry_put_aside();
         }
     }

@@ -76,6 +76,7 @@ impl Context<'_> {
     fn lock_next(&mut self, hashes: &[u64]) {
         let Lends::ByParts(lending) = &mut self.lends else { return };
         replace(&mut self.held, Held::None).hand_over();
+        self.worker.effects.note_partial();
         if !lending.is_full() {
             self.held = lending.lock(hashes);
         } else if let Lends::ByParts(lending) = replace(&mut self.lends, Lends::Never) {

@@ -4,8 +4,9 @@ use super::Context;
 use crate::context::postponed::Place;
 use crate::error::CommandResult;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::locks::{Busy, Held, ShardGuard, Shards};
+use crate::keyspace::locks::{Busy, ShardGuard, Shards};
 use crate::keyspace::shard::ShardData;
+use crate::ledger::NoShards;
 
 impl<'a> Context<'a> {
     /// Calls `f` with a shard: the one held, or locked for the call. A command that others wait for is given away if somebody keeps the shard for longer
@@ -22,7 +23,7 @@ impl<'a> Context<'a> {
         &mut self,
         at: usize,
         soon: impl FnOnce(&'a Shards, usize) -> Option<ShardGuard<'a>>,
-        wait: impl FnOnce(&'a Shards, usize) -> Result<ShardGuard<'a>, Busy>,
+        wait: impl FnOnce(&'a Shards, usize, NoShards<'_>) -> Result<ShardGuard<'a>, Busy>,
         f: impl FnOnce(&mut ShardData) -> R,
     ) -> CommandResult<R> {
         if let Some(data) = self.held.shard_mut(at) {
@@ -32,32 +33,23 @@ impl<'a> Context<'a> {
         Ok(f(&mut data))
     }
 
+    /// Locks a shard for a command that holds none.
+    pub(crate) fn lock_for_walk(&mut self, at: usize) -> CommandResult<ShardGuard<'a>> {
+        self.lock_by(at, Shards::lock_soon, Shards::try_lock_one)
+    }
+
     fn lock_by(
         &mut self,
         at: usize,
         soon: impl FnOnce(&'a Shards, usize) -> Option<ShardGuard<'a>>,
-        wait: impl FnOnce(&'a Shards, usize) -> Result<ShardGuard<'a>, Busy>,
+        wait: impl FnOnce(&'a Shards, usize, NoShards<'_>) -> Result<ShardGuard<'a>, Busy>,
     ) -> CommandResult<ShardGuard<'a>> {
         assert!(self.held.is_none(), "a command that walks the shards holds none of them, or all");
         let shards = &self.engine.shards;
         if self.place() == Place::Serving {
             return soon(shards, at).map_or_else(|| self.give_away(), Ok);
         }
-        wait(shards, at).map_err(|Busy| self.busy_error())
-    }
-
-    /// Calls `f` while a shard is held, whether it was before or is locked for the call; what `f` does to keys of the shard is
-    /// logged before it is let go. The errors are those of [`with_shard`](Self::with_shard).
-    pub(crate) fn with_shard_held(&mut self, at: usize, f: impl FnOnce(&mut Self)) -> CommandResult {
-        if self.held.shard_mut(at).is_some() {
-            f(self);
-            return Ok(());
-        }
-        let data = self.lock_by(at, Shards::lock_soon, Shards::try_lock_one)?;
-        self.held = Held::One(at, data);
-        self.append_effects_after(f);
-        self.held = Held::None;
-        Ok(())
+        wait(shards, at, NoShards::of_command()).map_err(|Busy| self.busy_error())
     }
 
     /// Calls `f` with one shard after the other, each held or locked for the call.
@@ -67,8 +59,10 @@ impl<'a> Context<'a> {
 
     /// The same for figures of all keys and their clients, which are about no single moment: also of shards that a script lends.
     pub(crate) fn each_lent_shard(&mut self, mut f: impl FnMut(&mut ShardData)) -> CommandResult {
-        let (soon, wait) = (Shards::lock_lent_soon, Shards::try_lock_lent);
-        (0..SHARDS).try_for_each(|at| self.with_shard_by(at, soon, wait, &mut f))
+        (0..SHARDS).try_for_each(|at| {
+            let wait = |shards: &'a Shards, at, _: NoShards<'_>| shards.try_lock_lent(at);
+            self.with_shard_by(at, Shards::lock_lent_soon, wait, &mut f)
+        })
     }
 
     /// A shard of a command that holds all of them.

@@ -103,6 +103,23 @@ impl Invalidations {
         for_own
     }
 
+    /// Sends to the readers of keys what is sent at the end of a command, but for what concerns the client `own`.
+    pub(crate) fn send_direct_to_others(&mut self, receivers: Receivers<'_>, from: Option<usize>, own: u64) {
+        for (key, readers, writer) in &mut self.read {
+            let mut others = BTreeMap::new();
+            readers.retain(|reader| {
+                if reader.client != own {
+                    others.entry(reader.worker).or_insert_with(Vec::new).push(reader.client);
+                }
+                reader.client == own
+            });
+            if !others.is_empty() {
+                let what = Invalidation::of(Scope::Readers { writer: *writer }, std::iter::once(&**key));
+                mail(receivers, from, others, &what);
+            }
+        }
+    }
+
     /// Sends the changed keys to those who listen to their prefixes.
     pub(crate) fn send_broadcasts(&mut self, receivers: Receivers<'_>, from: Option<usize>) {
         if self.changed.is_empty() {

@@ -1,5 +1,6 @@
 //! Messages between workers: what one thread has for the clients of another.
 
+use crate::aof::log::Ends;
 use crate::delivery::invalidation::Invalidation;
 use crate::pubsub::Message;
 use parking_lot::{Mutex, RwLock};
@@ -37,12 +38,14 @@ pub enum Mail {
         /// The keys.
         what: Arc<Invalidation>,
     },
-    /// A blocked client has been served: append the reply, then call `Worker::resume`.
+    /// A blocked client has been served: call `Worker::resume` and append the reply.
     Unblocked {
         /// The client.
         client: u64,
         /// The whole reply.
         reply: Vec<u8>,
+        /// Where the effects end that the reply shows. They are in the log.
+        ends: Ends,
     },
     /// Close a connection.
     Kill {

@@ -1,6 +1,7 @@
 //! Who has what was written: this server's disk, and the replicas, as WAIT and WAITAOF ask.
 
-use crate::delivery::mailbox::Mail;
+use crate::aof::log::Ends;
+use crate::delivery::unblock::deliver;
 use crate::engine::Engine;
 use crate::keyspace::waiting::{BlockedOp, Waiter};
 use larder_resp::Reply;
@@ -67,7 +68,7 @@ impl Engine {
             if waiter.take() {
                 let mut reply = Vec::new();
                 self.write_acknowledged(&waiter.op, &mut Reply::new(&mut reply, waiter.protocol));
-                self.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+                deliver(&self.mailboxes, &waiter, reply, Ends::NO_EFFECT);
             }
         }
     }

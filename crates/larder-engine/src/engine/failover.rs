@@ -1,6 +1,8 @@
 //! FAILOVER: writes wait, a replica that has everything is asked to lead, and this server follows it.
 
 use crate::engine::Engine;
+use crate::keyspace::locks::AllShards;
+use crate::ledger::NoShards;
 use crate::replication::failover::{Failover, FailoverPhase};
 use crate::replication::replica::Replica;
 use std::sync::Arc;
@@ -29,7 +31,7 @@ impl Engine {
                     );
                     self.hand_over(host, port, false);
                 } else if is_late {
-                    self.abort_failover("the time is over");
+                    self.abort_failover_soon("the time is over", NoShards::outside_commands());
                 }
             }
             FailoverPhase::InProgress => {}
@@ -50,7 +52,7 @@ impl Engine {
     /// Follows a replica from now on, which is asked to lead. `complete`: only if nothing was written meanwhile.
     fn hand_over(&self, host: String, port: u16, complete: bool) {
         // A script runs for too long: the next look is soon.
-        let Ok(held) = self.shards.try_lock_all() else { return };
+        let Ok(held) = self.shards.try_lock_all(NoShards::outside_commands()) else { return };
         let mut failover = self.replication.failover.lock();
         let Some(current) = failover.as_mut().filter(|f| f.phase == FailoverPhase::WaitingForSync) else {
             return;
@@ -62,7 +64,7 @@ impl Engine {
         current.target = Some((host.clone(), port));
         drop(failover);
         self.log_warning(&format!("Failover: {host}:{port} is asked to lead"));
-        self.follow_with(host, port, true);
+        self.follow_with(host, port, true, held.all_shards());
         drop(held);
     }
 
@@ -75,15 +77,20 @@ impl Engine {
         }
     }
 
-    /// Ends a failover; this server leads, as before. False if there is none. No shard is held.
-    pub fn abort_failover(&self, reason: &str) -> bool {
+    /// Ends a failover, for a thread that executes no command. While a script runs for too long nothing is done: the thread
+    /// comes here again.
+    pub fn abort_failover_soon(&self, reason: &str, no_shards: NoShards<'_>) {
+        if let Ok(held) = self.shards.try_lock_all(no_shards) {
+            self.abort_failover(reason, held.all_shards());
+        }
+    }
+
+    /// Ends a failover; this server leads again. Returns false if there is none.
+    pub(crate) fn abort_failover(&self, reason: &str, all: AllShards<'_>) -> bool {
         let Some(failover) = self.replication.failover.lock().take() else { return false };
         self.log_warning(&format!("Failover aborted: {reason}"));
-        if failover.phase == FailoverPhase::InProgress
-            && let Ok(held) = self.shards.try_lock_all()
-        {
-            self.lead();
-            drop(held);
+        if failover.phase == FailoverPhase::InProgress {
+            self.lead(all);
         }
         self.pause.set_failover(false);
         self.retry_put_off();
@@ -91,13 +98,13 @@ impl Engine {
     }
 
     /// A primary asks this server to lead in its place, since it has everything of this history. False if it is another's.
-    pub(crate) fn take_over(&self, id: &[u8]) -> bool {
+    pub(crate) fn take_over(&self, id: &[u8], no_shards: NoShards<'_>) -> bool {
         // Fine while a script runs for too long: the primary tries again.
-        let Ok(held) = self.shards.try_lock_all() else { return false };
+        let Ok(held) = self.shards.try_lock_all(no_shards) else { return false };
         let is_own = self.replication.state().id.as_bytes().eq_ignore_ascii_case(id);
         if is_own {
             self.log_warning("Failover: the primary has asked this server to lead");
-            self.lead();
+            self.lead(held.all_shards());
         }
         drop(held);
         is_own

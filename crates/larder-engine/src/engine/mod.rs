@@ -1,15 +1,18 @@
 //! The engine: everything that the threads share.
 
 mod acks;
+mod closing;
 mod failover;
 mod imports;
 pub(crate) mod notify;
 pub(crate) mod removal;
 pub(crate) mod replication;
+#[cfg(debug_assertions)]
+pub(crate) mod unit_check;
 mod users;
 
 use crate::acl::Acl;
-use crate::aof::log::AppendLog;
+use crate::aof::log::{AppendLog, Ends};
 use crate::clients::pause::Pause;
 use crate::clients::registrations::StaleRegistrations;
 use crate::clients::registry::Clients;
@@ -19,11 +22,14 @@ use crate::command::names::Names;
 use crate::config::Config;
 use crate::delivery::invalidations::Receivers;
 use crate::delivery::mailbox::Mailboxes;
+use crate::delivery::unblock::deliver;
 use crate::host::{Host, LogLevel};
 use crate::keyspace::deferred::{Background, Work};
 use crate::keyspace::departures::Departures;
 use crate::keyspace::key::Key;
 use crate::keyspace::locks::{Busy, MayWait, ScriptTurn, Shards};
+use crate::keyspace::waiting::Waiter;
+use crate::ledger::NoShards;
 use crate::persistence::availability::Gate;
 use crate::persistence::state::Persistence;
 use crate::pubsub::PubSub;
@@ -106,8 +112,13 @@ pub struct Engine {
     /// Of MEMORY ANATOMY.
     pub(crate) anatomy: Arc<WalkProgress>,
     pub(crate) mailboxes: Mailboxes,
+    /// Clients that have killed the script which runs, and wait for its end.
+    pub(crate) script_killers: Mutex<Vec<Arc<Waiter>>>,
     pub(crate) stats: AllStats,
     next_client: AtomicU64,
+    /// What checks units, if they are checked.
+    #[cfg(debug_assertions)]
+    pub(crate) unit_check: std::sync::OnceLock<Box<dyn unit_check::UnitCheck>>,
     pub(crate) expired_actively: AtomicU64,
     /// Number of keys when it was last counted.
     pub(crate) key_count: AtomicU64,
@@ -175,7 +186,10 @@ impl Engine {
             rates: crate::stats::rates::Rates::default(),
             anatomy: Arc::default(),
             mailboxes: Mailboxes::default(),
+            script_killers: Mutex::default(),
             stats: AllStats::default(),
+            #[cfg(debug_assertions)]
+            unit_check: std::sync::OnceLock::new(),
             next_client: AtomicU64::new(1),
             expired_actively: AtomicU64::new(0),
             key_count: AtomicU64::new(0),
@@ -189,15 +203,29 @@ impl Engine {
         &self.config
     }
 
-    /// Keeps scripts from running until the turn is dropped. Without the proof that it may wait, the caller gives up when a
-    /// script runs for too long.
-    pub fn take_turn(&self, may_wait: Option<&MayWait>) -> Result<ScriptTurn<'_>, Busy> {
+    /// Keeps scripts from running until the turn is dropped. Waits for the one that runs, however long that takes.
+    pub fn take_turn(&self, may_wait: &MayWait) -> ScriptTurn<'_> {
         self.shards.take_turn(may_wait)
     }
 
-    /// Waits for a mutex that others hold while they wait for the turn or for shards; gives up when a script runs for too long.
-    pub fn wait_for<'t, T>(&self, mutex: &'t Mutex<T>) -> Result<MutexGuard<'t, T>, Busy> {
-        self.shards.wait_for(mutex)
+    /// Keeps scripts from running until the turn is dropped.
+    ///
+    /// # Errors
+    /// A script runs for too long.
+    pub fn try_take_turn(&self, no_shards: NoShards<'_>) -> Result<ScriptTurn<'_>, Busy> {
+        self.shards.try_take_turn(no_shards)
+    }
+
+    /// Waits for a mutex that others hold while they wait for the turn or for shards.
+    ///
+    /// # Errors
+    /// A script runs for too long.
+    pub fn wait_for<'t, T>(
+        &self,
+        mutex: &'t Mutex<T>,
+        no_shards: NoShards<'_>,
+    ) -> Result<MutexGuard<'t, T>, Busy> {
+        self.shards.wait_for(mutex, no_shards)
     }
 
     /// Whether large values whose time is over are freed in the background.
@@ -222,7 +250,9 @@ impl Engine {
 
     /// The log is not kept any more: no reply is held back for what of it is not on the disk.
     pub fn log_is_over(&self) {
-        self.append_log.set_synced(self.append_log.end());
+        let end = self.append_log.end();
+        self.append_log.set_written(end);
+        self.append_log.set_synced(end);
     }
 
     /// Everything in the log up to a position is on the disk: those who wait for that are told.
@@ -233,8 +263,8 @@ impl Engine {
 
     /// Puts writes off from now on; those that have begun are done when this returns. But for those of a script that runs
     /// for too long: then the server ends without saving, or the thread that saves waits for it.
-    pub fn close_gate(&self) {
-        let held = self.shards.try_lock_all();
+    pub fn close_gate(&self, no_shards: NoShards<'_>) {
+        let held = self.shards.try_lock_all(no_shards);
         self.gate.set_closing(true);
         drop(held);
     }
@@ -426,6 +456,15 @@ impl Engine {
         self.shards.set_busy(false);
         self.gate.set_busy(false);
         self.retry_put_off();
+    }
+
+    /// A script has ended: answers those who have killed it.
+    pub(crate) fn answer_script_killers(&self) {
+        for waiter in std::mem::take(&mut *self.script_killers.lock()) {
+            if waiter.take() {
+                deliver(&self.mailboxes, &waiter, b"+OK\r\n".to_vec(), Ends::NO_EFFECT);
+            }
+        }
     }
 
     /// How far MEMORY ANATOMY is: keys looked at, and keys in all; `None` when nobody has asked for it.

@@ -3,13 +3,14 @@
 //! The thread that finds one takes it out of its table. Everything else is the same for all of them and stands here: those who watch, read or
 //! wait for the key are told, an event is sent, and the log gets a deletion.
 
+use crate::aof::log::Ends;
 use crate::delivery::invalidations::Invalidations;
-use crate::delivery::unblock::stream_is_gone;
+use crate::delivery::unblock::{deliver, each_refused_reader, reply_of};
 use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::keyspace::key::Key;
-use crate::keyspace::locks::assert_shard_is_held;
 use crate::keyspace::shard::ShardData;
+use crate::ledger::assert_shard_is_held;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Why a key is removed.
@@ -59,11 +60,15 @@ impl Engine {
     ) {
         self.removed(data, removal, invalidations);
         let Removal { cause, db, key, .. } = removal;
-        stream_is_gone(&self.errors, &self.mailboxes, &data.waiting, *db, key.bytes);
+        let mut ends = Ends::NO_EFFECT;
         if self.append_log.wants_effects() {
             let words = [self.removal_command(*cause), key.bytes];
-            self.append_log.append_one(*db, &words, self.log_second(now_ms));
+            ends = self.append_log.append_one(*db, &words, self.log_second(now_ms));
         }
+        each_refused_reader(&data.waiting, (*db, key.bytes), None, |waiter, error| {
+            let reply = reply_of(&self.errors, waiter, Vec::new(), Err(error));
+            deliver(&self.mailboxes, waiter, reply, ends);
+        });
     }
 
     /// The command that the log deletes such a key with.

@@ -1,12 +1,14 @@
 //! Changes of the role, replicas that come and go, and the workers that send them the stream.
 
+use crate::aof::log::Ends;
 use crate::clients::describe::describe;
 use crate::clients::session::{ClientShared, client_flags};
 use crate::delivery::mailbox::Mail;
+use crate::delivery::unblock::deliver;
 use crate::engine::{Engine, random_id};
 use crate::error::CommandError;
 use crate::keyspace::key::SHARDS;
-use crate::keyspace::locks::{MayWait, ScriptTurn};
+use crate::keyspace::locks::{AllShards, MayWait, ScriptTurn};
 use crate::keyspace::shard::Table;
 use crate::keyspace::waiting::{BlockedOp, Waiter};
 use crate::replication::replica::{Phase, Replica};
@@ -186,13 +188,13 @@ impl Engine {
         self.gate.is_closing() || self.pause.is_for_failover()
     }
 
-    /// Follows another server from now on. All shards are held, so no write is under way.
-    pub(crate) fn follow(&self, host: String, port: u16) {
-        self.follow_with(host, port, false);
+    /// Follows another server from now on. No write is under way.
+    pub(crate) fn follow(&self, host: String, port: u16, all: AllShards<'_>) {
+        self.follow_with(host, port, false, all);
     }
 
     /// The same; `takes_over`: the other is asked to lead.
-    pub(crate) fn follow_with(&self, host: String, port: u16, takes_over: bool) {
+    pub(crate) fn follow_with(&self, host: String, port: u16, takes_over: bool, _: AllShards<'_>) {
         let was_primary = !self.replication.is_replica();
         let mut upstream = Upstream { host, port, takes_over, ..Upstream::default() };
         if let Some(former) = self.replication.state().upstream.as_ref().filter(|_| !was_primary) {
@@ -234,7 +236,7 @@ impl Engine {
             && let Ok(port) = port.parse()
         {
             let held = self.shards.lock_all(turn);
-            self.follow(host.to_owned(), port);
+            self.follow(host.to_owned(), port, held.all_shards());
             drop(held);
         }
     }
@@ -255,8 +257,8 @@ impl Engine {
         }
     }
 
-    /// Follows nobody from now on. All shards are held.
-    pub(crate) fn lead(&self) {
+    /// Follows nobody from now on. No write is under way.
+    pub(crate) fn lead(&self, _: AllShards<'_>) {
         let end = self.append_log.stream_end();
         let mut state = self.replication.state();
         state.branch_off(random_id(), end);
@@ -370,8 +372,8 @@ impl Engine {
             _ => true,
         };
         for client in self.clients.snapshot() {
-            if self.end_wait(&client, waits_in_vain, &UNBLOCKED) {
-                self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: true });
+            if let Some(waiter) = claim(&client, waits_in_vain) {
+                self.close_client_after(&client, || self.refuse_waiter(&waiter, &UNBLOCKED));
             }
         }
     }
@@ -383,13 +385,22 @@ impl Engine {
         concerns: impl FnOnce(&Waiter) -> bool,
         error: &CommandError,
     ) -> bool {
-        let Some(waiter) = client.waiter.lock().clone() else { return false };
-        let ends = concerns(&waiter) && waiter.take();
-        if ends {
-            let mut reply = Vec::new();
-            Reply::new(&mut reply, waiter.protocol).error(&error.wire());
-            self.mailboxes.send(client.worker, Mail::Unblocked { client: client.id, reply });
+        let waiter = claim(client, concerns);
+        if let Some(waiter) = &waiter {
+            self.refuse_waiter(waiter, error);
         }
-        ends
+        waiter.is_some()
     }
+
+    /// Answers a claimed waiter with an error.
+    fn refuse_waiter(&self, waiter: &Waiter, error: &CommandError) {
+        let mut reply = Vec::new();
+        Reply::new(&mut reply, waiter.protocol).error(&error.wire());
+        deliver(&self.mailboxes, waiter, reply, Ends::NO_EFFECT);
+    }
+}
+
+/// Claims what a client waits for, if it waits and for what `concerns` says.
+fn claim(client: &ClientShared, concerns: impl FnOnce(&Waiter) -> bool) -> Option<Arc<Waiter>> {
+    client.waiter.lock().clone().filter(|waiter| concerns(waiter) && waiter.take())
 }

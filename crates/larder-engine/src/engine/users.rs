@@ -66,7 +66,7 @@ impl Engine {
                 continue;
             }
             if aftermath.gone.iter().any(|user| self.is_of(&client, user)) {
-                self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
+                self.close_client(&client);
             } else if aftermath.changed.iter().any(|user| self.is_of(&client, user)) {
                 self.mailboxes.send(client.worker, Mail::Recheck { client: client.id });
             }

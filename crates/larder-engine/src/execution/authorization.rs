@@ -2,11 +2,14 @@
 
 use crate::acl::{Denial, LogEntry, Origin, Reason, allow_to_read_all_keys, decide};
 use crate::clients::login::{log_in, log_in_by_certificate, refresh};
-use crate::clients::session::Session;
+use crate::clients::session::{ClientShared, Session};
 use crate::clock::wall_ms;
 use crate::command::spec::Found;
 use crate::engine::Engine;
+use crate::error::CommandError;
+use crate::keyspace::waiting::Waiter;
 use larder_resp::Args;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where what a client sends comes from.
@@ -61,7 +64,39 @@ pub(crate) fn check_restricted(
     decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
         let object = denial.object(found, args);
         let user = session.access.user().name();
-        note(engine, session, denial.reason(), origin, &object, user);
+        note(engine, &session.shared, denial.reason(), origin, &object, user);
+    })
+}
+
+/// Why a waiting client is not served.
+pub(crate) enum WaiterRefusal {
+    /// Its user may not run the command any more.
+    Denied(CommandError),
+    /// Its user has been removed, or its connection is gone.
+    Gone,
+}
+
+/// Whether the user of a waiting client may still run the command that it waits in; if not, ACL LOG notes it. The
+/// users may have changed since the command was let in.
+#[inline]
+pub(crate) fn check_waiter(engine: &Engine, waiter: &Waiter) -> Result<(), WaiterRefusal> {
+    if waiter.rights_epoch == engine.acl.epoch() { Ok(()) } else { check_waiter_again(engine, waiter) }
+}
+
+#[cold]
+fn check_waiter_again(engine: &Engine, waiter: &Waiter) -> Result<(), WaiterRefusal> {
+    let client = engine.clients.find(waiter.client).ok_or(WaiterRefusal::Gone)?;
+    let user = client.names.lock().user.clone();
+    let user = user.unwrap_or_else(|| Arc::clone(engine.acl.default_user()));
+    if user.is_gone() {
+        return Err(WaiterRefusal::Gone);
+    }
+    let suspended = client.suspended.lock().clone().ok_or(WaiterRefusal::Gone)?;
+    let (found, args) = (suspended.found, suspended.args.as_args());
+    decide(&user.rights(), found, args, waiter.db, engine.database_count()).map_err(|denial| {
+        let object = denial.object(found, args);
+        note(engine, &client, denial.reason(), Origin::TopLevel, &object, user.name());
+        WaiterRefusal::Denied(denial.refusal(user.name(), found))
     })
 }
 
@@ -82,7 +117,7 @@ pub(crate) fn authenticate(
 ) -> bool {
     let admitted = log_in(&engine.acl, session, name, password);
     if !admitted {
-        note(engine, session, Reason::Auth, origin, object, name);
+        note(engine, &session.shared, Reason::Auth, origin, object, name);
     }
     admitted
 }
@@ -94,13 +129,13 @@ pub(crate) fn authenticate_by_certificate(engine: &Engine, session: &mut Session
         return true;
     }
     if let Some(last) = names.last() {
-        note(engine, session, Reason::TlsCertificate, Origin::TopLevel, b"", last);
+        note(engine, &session.shared, Reason::TlsCertificate, Origin::TopLevel, b"", last);
     }
     false
 }
 
 /// Notes a refusal.
-fn note(engine: &Engine, session: &Session, reason: Reason, origin: Origin, object: &[u8], user: &[u8]) {
+fn note(engine: &Engine, client: &ClientShared, reason: Reason, origin: Origin, object: &[u8], user: &[u8]) {
     // What is done to a copy of the data concerns nobody.
     if engine.is_copy {
         return;
@@ -113,7 +148,7 @@ fn note(engine: &Engine, session: &Session, reason: Reason, origin: Origin, obje
         origin: origin.name(),
         object: object.to_vec(),
         user: user.to_vec(),
-        client: engine.describe(&session.shared, now_ms),
+        client: engine.describe(client, now_ms),
         created_ms: now_ms,
         updated_ms: now_ms,
     };

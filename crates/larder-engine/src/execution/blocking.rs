@@ -1,14 +1,16 @@
 //! Serving the clients that wait for keys, while the command that made the keys ready still holds their shards.
 
-use crate::clients::session::{Session, client_flags};
+use crate::clients::session::{Closing, Session, client_flags};
 use crate::context::Context;
 use crate::context::flow::Flow;
 use crate::context::replies::{element_bytes, write_element};
 use crate::context::stream_reads::{has_entries_after, has_unread, serve_group_reader, serve_reader};
-use crate::delivery::unblock::{answer, refuse_group_readers};
+use crate::delivery::unblock::each_refused_reader;
 use crate::engine::Engine;
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::authorization::{self, WaiterRefusal};
+use crate::execution::tracking;
 use crate::keyspace::key::Key;
 use crate::keyspace::kind::Kind;
 use crate::keyspace::locks::Held;
@@ -19,14 +21,24 @@ use larder_collections::sorted_set::SortedSet;
 use larder_packed::block::End;
 use larder_resp::Reply;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Makes the client wait for `keys`, whose shards the command holds. The reply will come later.
 pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], op: BlockedOp, timeout_ms: u64) {
     let (db, now) = (context.db, context.worker.clock.mono_ms());
     let owned = keys.iter().map(|&key| key.into()).collect();
     let (session, worker) = (&mut *context.session, context.worker.index);
-    let (id, protocol, no_touch) = (session.shared.id, session.protocol, session.no_touch);
-    let waiter = Arc::new(Waiter::new(id, worker, protocol, no_touch, db, owned, op));
+    let waiter = Arc::new(Waiter {
+        client: session.shared.id,
+        worker,
+        protocol: session.protocol,
+        no_touch: session.no_touch,
+        rights_epoch: session.access.epoch(),
+        db,
+        keys: owned,
+        op,
+        taken: AtomicBool::new(false),
+    });
     register(session, &waiter);
     for bytes in keys {
         let key = context.key(bytes);
@@ -40,6 +52,10 @@ fn register(session: &mut Session, waiter: &Arc<Waiter>) {
     *session.shared.waiter.lock() = Some(Arc::clone(waiter));
     // The thread that sees that the client waits can end its wait.
     session.shared.set_flag(client_flags::BLOCKED, true);
+    // A thread that closes the connection claims the waiter, unless it looked before there was one.
+    if session.shared.closing() != Closing::No {
+        waiter.take();
+    }
 }
 
 /// Makes the client wait for the disk or for replicas.
@@ -90,16 +106,12 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
         if kind.is_none() && waiting.all(db, key.bytes, Kind::Stream).iter().any(is_group_reader) {
             context.peek_exists(key);
         }
-        let waiting = &context.shard(key).waiting;
         let of_another_type = kind.map(|_| CommandError::WRONG_TYPE);
-        return refuse_group_readers(
-            &engine.errors,
-            &engine.mailboxes,
-            waiting,
-            db,
-            key.bytes,
-            of_another_type.as_ref(),
-        );
+        let waiting = &context.held.shard_of(key).waiting;
+        let answers = &mut context.worker.answers;
+        return each_refused_reader(waiting, (db, key.bytes), of_another_type.as_ref(), |waiter, error| {
+            answers.add(&engine.errors, waiter, Vec::new(), Err(error));
+        });
     }
     for waiter in waiting.all(db, key.bytes, Kind::Stream) {
         let news = news_for(context, &waiter);
@@ -110,7 +122,9 @@ fn serve_readers(context: &mut Context<'_>, key: &Key<'_>) {
         answer_with(context, &waiter, |context, reply| match (&waiter.op, news?) {
             (BlockedOp::Read { after, count }, news) => {
                 let streams: Vec<_> = news.into_iter().map(|(at, key)| (key, after[at])).collect();
-                serve_reader(context, &streams, *count, reply)
+                serve_reader(context, &streams, *count, reply)?;
+                tracking::remember_for(context, &waiter);
+                Ok(())
             }
             (BlockedOp::ReadGroup(read), news) => {
                 let keys: Vec<_> = news.into_iter().map(|(_, key)| key).collect();
@@ -160,6 +174,7 @@ fn keys_of<'w>(context: &mut Context<'_>, waiter: &'w Waiter) -> Vec<Key<'w>> {
     if !keys.iter().all(|key| context.holds(key)) {
         let held = std::mem::replace(&mut context.held, Held::None);
         context.held = context.engine.shards.widen_now(held, keys.iter().map(Key::shard));
+        context.begin_check();
     }
     keys
 }
@@ -187,17 +202,27 @@ fn serve_one(context: &mut Context<'_>, waiter: &Arc<Waiter>) {
     });
 }
 
-/// Answers a waiter, who is claimed, with what is written for it, as if it executed its command itself.
+/// Answers a claimed waiter with what `write` writes, as if it executed its command itself: the rights of its user are
+/// checked again if they may have changed. The reply leaves when the effects of the unit are in the log.
 fn answer_with<'c>(
     context: &mut Context<'c>,
-    waiter: &Waiter,
+    waiter: &Arc<Waiter>,
     write: impl FnOnce(&mut Context<'c>, &mut Reply<'_>) -> CommandResult,
 ) {
+    let engine = context.engine;
     let mut bytes = Vec::new();
-    let no_touch = std::mem::replace(&mut context.session.no_touch, waiter.no_touch);
-    let result = write(context, &mut Reply::new(&mut bytes, waiter.protocol));
-    context.session.no_touch = no_touch;
-    answer(&context.engine.errors, &context.engine.mailboxes, waiter, bytes, result);
+    let result = match authorization::check_waiter(engine, waiter) {
+        Ok(()) => {
+            let no_touch = std::mem::replace(&mut context.session.no_touch, waiter.no_touch);
+            let result = write(context, &mut Reply::new(&mut bytes, waiter.protocol));
+            context.session.no_touch = no_touch;
+            result
+        }
+        Err(WaiterRefusal::Denied(error)) => Err(error),
+        // Its connection is about to be closed.
+        Err(WaiterRefusal::Gone) => return,
+    };
+    context.worker.answers.add(&engine.errors, waiter, bytes, result);
 }
 
 fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut Reply<'_>) -> CommandResult {
@@ -217,6 +242,7 @@ fn grant(context: &mut Context<'_>, key: &Key<'_>, waiter: &Waiter, reply: &mut 
         | BlockedOp::Cluster
         | BlockedOp::OnDisk { .. }
         | BlockedOp::Replicas { .. }
+        | BlockedOp::ScriptEnd
         | BlockedOp::Shutdown => Ok(()),
         BlockedOp::PopManyScored(extreme, count) => {
             pop_scored(context, key, *extreme, *count, PopForm::PairsWithKey, reply)

@@ -1,9 +1,7 @@
 //! From the bytes of a command to its handler: what is refused before, what is locked meanwhile, what is counted after.
 
 use super::monitor;
-use crate::clients::session::Mode;
-use crate::clients::session::Session;
-use crate::clients::session::Suspended;
+use crate::clients::session::{Closing, Mode, ReplyMode, Session, Suspended};
 use crate::clients::{login, pause};
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::context::beside::Beside;
@@ -24,9 +22,11 @@ use crate::keyspace::hash::slot_of;
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Held, Lends, Unlocked};
+use crate::ledger::NoShards;
 use crate::scripts::declared::flags_of;
 use crate::text::word::is_word;
 use larder_resp::{Args, Reply, Span};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Executes one command and appends its reply to `out`.
@@ -334,6 +334,9 @@ fn run(
             }
             Err(Unlocked::Busy | Unlocked::Later) => return Flow::Retry,
         }
+        if let Some(flow) = closes(context.session) {
+            return flow;
+        }
         if is_to_be_tried_again(&context, args) {
             return Flow::Retry;
         }
@@ -358,6 +361,7 @@ fn run(
             return Flow::CloseNow;
         }
         context.worker.effects.begin(engine.append_log.is_on(), engine.append_log.streams());
+        context.begin_check();
         let counted = if slot_stats::is_on(engine) {
             slot_stats::begin(context.worker, context.session, found, *args)
         } else {
@@ -377,6 +381,10 @@ fn run(
             }
             context.append_effects();
         }
+        if !context.worker.answers.is_empty() {
+            context.send_answers();
+        }
+        context.end_check();
         if context.worker.long.late_reply.is_some() {
             context.reply_late();
         }
@@ -388,7 +396,7 @@ fn run(
         worker.command_hashes = several;
     }
     if std::mem::take(&mut worker.flushed) {
-        engine.host.flushed();
+        engine.host.flushed(NoShards::of_command());
     }
     if matches!(flow, Flow::Apart | Flow::Long) {
         uncount(session);
@@ -404,6 +412,18 @@ fn run(
             .consider_sizes(out.len() - start);
     }
     flow
+}
+
+/// What becomes of a connection that another thread is closing: it executes no command any more. Looked at while the shards
+/// of the command are held, so what it does under them comes before the connection was closed, or not at all.
+#[inline]
+fn closes(session: &Session) -> Option<Flow> {
+    match session.shared.closing() {
+        Closing::No => None,
+        _ if session.replays => None,
+        Closing::AfterFlush => Some(Flow::CloseAfterFlush),
+        Closing::Now => Some(Flow::CloseNow),
+    }
 }
 
 /// Whether something has begun that the command must wait for. Looked at while the shards are held.
@@ -470,6 +490,7 @@ pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
     {
         context.propagate_as_given(*args);
     }
+    context.worker.effects.end_command();
     let took = context.worker.clock.advance();
     if let Err(error) = &result {
         context.reply.truncate(mark);
@@ -486,14 +507,25 @@ pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
     context.worker.stats.processed.add(1);
     if matches!(context.flow, Flow::Blocked { .. }) {
         // It is counted and logged when its wait is over.
-        let suspended = Suspended { found: context.found, args: args.to_owned(), took_ns: took };
-        context.session.suspended = Some(Box::new(suspended));
+        suspend(context, args, took);
         return true;
     }
     let has_failed = context.worker.returned_errors.take() || result.is_err();
     let outcome = if has_failed { Outcome::Failed } else { Outcome::Done };
     record(context.engine, context.worker, context.session, context.found, args, took, outcome);
     result.is_ok()
+}
+
+/// Keeps a command whose client waits from now on.
+#[cold]
+fn suspend(context: &mut Context<'_>, args: &Args<'_>, took_ns: u64) {
+    let tracks = context.found.command.has(flags::READONLY)
+        && context.session.tracking.as_ref().is_some_and(|tracking| tracking.remembers());
+    let suspended = Arc::new(Suspended { found: context.found, args: args.to_owned(), took_ns, tracks });
+    let session = &mut *context.session;
+    *session.shared.suspended.lock() = Some(Arc::clone(&suspended));
+    session.suspended = Some(suspended);
+    session.mutes_wait = matches!(session.reply_mode, ReplyMode::Off | ReplyMode::Skip);
 }
 
 /// What has become of a command, for its statistics.
@@ -514,7 +546,7 @@ pub(crate) fn record_suspended(
     outcome: Outcome,
     reply_bytes: usize,
 ) {
-    let Suspended { found, args, took_ns } = suspended;
+    let Suspended { found, args, took_ns, .. } = suspended;
     let args = args.as_args();
     record(engine, worker, session, *found, &args, *took_ns, outcome);
     Executed { engine, worker, session, command: found.command, args }.consider_sizes(reply_bytes);

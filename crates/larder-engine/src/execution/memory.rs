@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::eviction::{Outcome, Turn};
 use crate::host::LogLevel;
-use crate::keyspace::locks::assert_no_shard_is_held;
+use crate::ledger::assert_no_shard_is_held;
 use crate::scripts::declared::flags_of;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;

@@ -13,6 +13,7 @@ pub(crate) mod monitor;
 mod parts;
 pub(crate) mod redirection;
 pub(crate) mod replay;
+mod settling;
 mod silence;
 pub(crate) mod slot_stats;
 pub(crate) mod tracking;

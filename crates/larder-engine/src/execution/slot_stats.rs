@@ -57,7 +57,7 @@ impl Counted {
     /// What it has done is about to be sent to replicas.
     #[cold]
     pub(crate) fn note_sent_to_replicas(self, engine: &Engine, worker: &WorkerState) {
-        let bytes: usize = worker.effects.iter().map(|(_, command)| command.len()).sum();
+        let bytes: usize = worker.effects.for_stream().map(|(_, command)| command.len()).sum();
         let replicas = engine.replication.replicas.list().len();
         worker.stats.slots.of(self.slot).bytes_out.add((bytes * replicas) as u64);
     }

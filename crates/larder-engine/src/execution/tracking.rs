@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::keyspace::address::Address;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::readers::ReadKeys;
+use crate::keyspace::waiting::Waiter;
 use larder_resp::{Args, Reply};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -78,7 +79,7 @@ pub(crate) fn invalidate_for_other(session: &Session, what: &Invalidation, out: 
     let mut reply = Reply::new(out, session.protocol);
     if reply.is_resp3() {
         write_push(&mut reply, what);
-    } else if session.subscriptions.is_some() {
+    } else if session.subscribes {
         reply.array(3);
         reply.bulk(b"message");
         reply.bulk(CHANNEL);
@@ -104,6 +105,28 @@ pub(crate) fn remember(context: &mut Context<'_>, args: Args<'_>) {
         let Some(shard) = context.held.shard_mut(key.shard()) else { continue };
         if shard.read_keys.add(&key, reader) {
             context.engine.trackers.keys.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// A waiting client has been served what it reads: notes that it has read the keys, if it wanted that when it began to
+/// wait. Those whose shards are held.
+pub(crate) fn remember_for(context: &mut Context<'_>, waiter: &Waiter) {
+    let engine = context.engine;
+    if engine.trackers.clients.load(Relaxed) == 0 {
+        return;
+    }
+    let Some(client) = engine.clients.find(waiter.client) else { return };
+    let wants = client.suspended.lock().as_ref().is_some_and(|suspended| suspended.tracks);
+    if !wants || !client.has(client_flags::TRACKING) {
+        return;
+    }
+    let reader = Address { worker: waiter.worker, client: waiter.client };
+    for name in &waiter.keys {
+        let key = context.key(name);
+        let Some(shard) = context.held.shard_mut(key.shard()) else { continue };
+        if shard.read_keys.add(&key, reader) {
+            engine.trackers.keys.fetch_add(1, Relaxed);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::context::flow::Flow;
 use crate::context::{Context, WorkerState};
 use crate::engine::Engine;
 use crate::execution::command_log::Executed;
-use crate::execution::{blocking, dispatch, monitor};
+use crate::execution::{dispatch, monitor};
 use crate::keyspace::key::Key;
 use crate::keyspace::known_hashes::KnownHashes;
 use crate::keyspace::locks::{Busy, Held, Lends};
@@ -76,16 +76,12 @@ pub(crate) fn execute<'a>(
         worker,
         session,
     };
+    context.begin_check();
     match frame {
         None => run(&mut context, first),
         Some(frame) => run_transaction(&mut context, frame, first, commands),
     }
-    if !context.ready.is_empty() {
-        blocking::serve_ready(&mut context);
-    }
-    if !context.worker.effects.is_empty() {
-        context.append_effects();
-    }
+    context.settle();
     drop(context);
     worker.stats.current.end();
     if worker.invalidations.has_direct() {

@@ -22,6 +22,10 @@
 //!   reserved. Who locks shards for certain keys asks whether these are; for all others a shard with reserved keys is held. How:
 //!   `lending.rs`.
 //!
+//! - L8: who may lock is said by types. A method that waits asks for [`NoShards`] or for one of the proofs of L4: code that a
+//!   command can reach gets it from `Context::no_shards`, which refuses inside transactions and scripts. A function that needs
+//!   all shards locks nothing itself, and asks for [`AllShards`]: so a transaction that holds them can call it.
+//!
 //! There is no other way to a shard than the methods here. In debug builds every thread keeps a list of what it holds, and L1,
 //! L2 and L5 are checked.
 //!
@@ -29,21 +33,19 @@
 
 mod awaited;
 mod later;
-mod ledger;
 mod lending;
 
 use awaited::TURN;
 pub(crate) use awaited::Unlocked;
-pub use ledger::assert_no_shard_is_held;
-pub(crate) use ledger::{aside, assert_a_shard_is_held, assert_shard_is_held};
 pub(crate) use lending::Lends;
 
 use crate::keyspace::key::{Key, SHARDS};
 use crate::keyspace::shard::ShardData;
-use ledger::Entry;
+use crate::ledger::{self, Entry, NoShards};
 use parking_lot::{Mutex, MutexGuard};
 use std::hint;
 use std::io;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::mpsc::RecvError;
@@ -104,6 +106,11 @@ pub struct Busy;
 /// The proof that a thread serves no clients: it may wait for a shard however long a script keeps it.
 #[derive(Debug)]
 pub struct MayWait(());
+
+/// The proof that all shards are held: no command is under way. What every command goes by is changed only then: the role, and
+/// whether effects are logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AllShards<'h>(PhantomData<&'h ()>);
 
 /// Starts a thread that serves no clients, and so may wait for shards.
 ///
@@ -243,23 +250,36 @@ impl Shards {
         (self.waits.count.load(Relaxed), self.waits.nanos.load(Relaxed) as f64 / 1e9)
     }
 
-    /// Takes the turn. Without the proof that it may wait, the caller gives up when a script runs for too long.
-    pub(crate) fn take_turn(&self, may_wait: Option<&MayWait>) -> Result<ScriptTurn<'_>, Busy> {
+    /// Takes the turn, however long that takes.
+    pub(crate) fn take_turn(&self, MayWait(()): &MayWait) -> ScriptTurn<'_> {
+        ledger::waits();
+        self.take_turn_now().unwrap_or_else(|| {
+            // A transaction that has it gives it up when it is awaited.
+            self.awaited.add(TURN);
+            ScriptTurn::of(self.turn.lock())
+        })
+    }
+
+    /// Takes the turn; gives up when a script runs for too long.
+    pub(crate) fn try_take_turn(&self, _: NoShards<'_>) -> Result<ScriptTurn<'_>, Busy> {
         ledger::waits();
         if let Some(turn) = self.take_turn_now() {
             return Ok(turn);
         }
-        // A transaction that has it gives it up when it is awaited.
         self.awaited.add(TURN);
-        let guard = match may_wait {
-            Some(MayWait(())) => self.turn.lock(),
-            None => self.wait_for(&self.turn)?,
-        };
-        Ok(ScriptTurn::of(guard))
+        self.wait(&self.turn).map(ScriptTurn::of)
     }
 
     /// Waits for a mutex that others hold while they wait for the turn or for shards; gives up when a script runs for too long.
-    pub(crate) fn wait_for<'t, T>(&self, mutex: &'t Mutex<T>) -> Result<MutexGuard<'t, T>, Busy> {
+    pub(crate) fn wait_for<'t, T>(
+        &self,
+        mutex: &'t Mutex<T>,
+        _: NoShards<'_>,
+    ) -> Result<MutexGuard<'t, T>, Busy> {
+        self.wait(mutex)
+    }
+
+    fn wait<'t, T>(&self, mutex: &'t Mutex<T>) -> Result<MutexGuard<'t, T>, Busy> {
         self.unless_busy(|| mutex.try_lock(), || mutex.try_lock_for(LOOK_FOR_BUSY))
     }
 
@@ -307,7 +327,7 @@ impl Shards {
 
     /// Locks one shard; gives up when a script keeps it for long.
     #[inline]
-    pub(crate) fn try_lock_one(&self, at: usize) -> Result<ShardGuard<'_>, Busy> {
+    pub(crate) fn try_lock_one(&self, at: usize, _: NoShards<'_>) -> Result<ShardGuard<'_>, Busy> {
         match self.lock_now(at) {
             Some(data) => Ok(data),
             None => self.wait_for_unlent(at),
@@ -336,9 +356,9 @@ impl Shards {
     }
 
     /// Locks all shards; gives up when a script keeps one for long.
-    pub(crate) fn try_lock_all(&self) -> Result<Held<'_>, Busy> {
+    pub(crate) fn try_lock_all(&self, _: NoShards<'_>) -> Result<Held<'_>, Busy> {
         ledger::waits();
-        let batch = Batch { _guard: self.wait_for(&self.batch)? };
+        let batch = Batch { _guard: self.wait(&self.batch)? };
         Ok(Held::all(self.try_lock_unlent(&ALL)?, Some(batch)))
     }
 
@@ -648,6 +668,12 @@ impl<'e> Held<'e> {
     /// Whether all shards are held.
     pub(crate) fn is_all(&self) -> bool {
         matches!(self, Held::All { .. })
+    }
+
+    /// The proof that all shards are held. Panics if they are not.
+    pub(crate) fn all_shards(&self) -> AllShards<'_> {
+        assert!(self.is_all(), "all shards are held");
+        AllShards(PhantomData)
     }
 
     /// Whether any of the shards held satisfies `predicate`.

@@ -67,6 +67,8 @@ pub enum BlockedOp {
     Anatomy,
     /// CLUSTER: that the thread of the bus answers; no key.
     Cluster,
+    /// SCRIPT KILL, FUNCTION KILL: that the script ends; no key.
+    ScriptEnd,
     /// SHUTDOWN: that replicas have what was written; no key.
     Shutdown,
     /// BZMPOP: up to this many entries of a sorted set, with the key.
@@ -97,6 +99,7 @@ impl BlockedOp {
             | BlockedOp::Cluster
             | BlockedOp::OnDisk { .. }
             | BlockedOp::Replicas { .. }
+            | BlockedOp::ScriptEnd
             | BlockedOp::Shutdown => Kind::String,
             BlockedOp::PopScored(_) | BlockedOp::PopManyScored(..) => Kind::SortedSet,
             BlockedOp::Read { .. } | BlockedOp::ReadGroup(_) => Kind::Stream,
@@ -112,25 +115,15 @@ pub struct Waiter {
     pub(crate) protocol: Protocol,
     /// What serves it leaves the access times of keys as they are.
     pub(crate) no_touch: bool,
+    /// The epoch of the users in which the client's rights were checked.
+    pub(crate) rights_epoch: u64,
     pub(crate) db: usize,
     pub(crate) keys: Vec<Box<[u8]>>,
     pub(crate) op: BlockedOp,
-    taken: AtomicBool,
+    pub(crate) taken: AtomicBool,
 }
 
 impl Waiter {
-    pub(crate) fn new(
-        client: u64,
-        worker: usize,
-        protocol: Protocol,
-        no_touch: bool,
-        db: usize,
-        keys: Vec<Box<[u8]>>,
-        op: BlockedOp,
-    ) -> Self {
-        Waiter { client, worker, protocol, no_touch, db, keys, op, taken: AtomicBool::new(false) }
-    }
-
     /// Claims the waiter; true for the one caller that comes first.
     pub(crate) fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
@@ -269,7 +262,17 @@ mod tests {
     use super::*;
 
     fn waiter(client: u64, op: BlockedOp) -> Arc<Waiter> {
-        Arc::new(Waiter::new(client, 0, Protocol::Resp2, false, 0, vec![b"k".as_slice().into()], op))
+        Arc::new(Waiter {
+            client,
+            worker: 0,
+            protocol: Protocol::Resp2,
+            no_touch: false,
+            rights_epoch: 0,
+            db: 0,
+            keys: vec![b"k".as_slice().into()],
+            op,
+            taken: AtomicBool::new(false),
+        })
     }
 
     #[test]

@@ -7,8 +7,7 @@
 //! Connections make room before keys do: what is to be closed, or may yet go out, does not count against `maxmemory`, and a thread that finds
 //! too much in use waits until another one has chosen who is to be closed. Tested by `tests/client_eviction.rs`.
 
-use crate::clients::session::{ClientShared, Session};
-use crate::delivery::mailbox::Mail;
+use crate::clients::session::{ClientShared, Closing, Session};
 use crate::engine::Engine;
 use crate::host::LogLevel;
 use crate::worker::Worker;
@@ -85,7 +84,7 @@ impl Engine {
             self.client_memory.evicted.fetch_add(1, Relaxed);
             let line = format!("Evicting client: id={} addr={} tot-mem={bytes}", client.id, client.addr);
             self.host.log(LogLevel::Notice, &line);
-            self.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
+            self.close_client(&client);
         }
     }
 
@@ -110,7 +109,7 @@ impl Engine {
             }
             if let Some(bytes) = self.client_memory.let_go(&client.counted) {
                 left = left.saturating_sub(bytes);
-                client.kill.store(true, Relaxed);
+                client.set_closing(Closing::Now);
                 chosen.push((client, bytes));
             }
         }

@@ -3,12 +3,14 @@
 //! No method waits for a shard that a script keeps for long: it returns [`Busy`] then, and has done nothing that may not be done again. The
 //! bus goes on meanwhile, since nodes that hear nothing of each other hold each other for dead.
 
+use crate::aof::log::Ends;
 use crate::clients::session::client_flags;
 use crate::clock::wall_ms;
 use crate::cluster::migration::{Migration, Migrations};
 use crate::cluster::{Asker, ForBus, Request, WakeBus};
 use crate::delivery::mailbox::Mail;
 use crate::delivery::publish;
+use crate::delivery::unblock::deliver;
 use crate::engine::Engine;
 use crate::error::CommandError;
 use crate::execution::redirection::{ends_wait, text_of};
@@ -16,6 +18,7 @@ use crate::keyspace::hash::{prefix_of_slot, shard_of_slot, slots_of_shard};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
+use crate::ledger::NoShards;
 use crate::replication::replica::Replica;
 use crate::replication::state::LinkState;
 use larder_cluster::{NodeId, SLOTS, SlotMap, SlotSet};
@@ -96,7 +99,7 @@ impl Engine {
     /// A script keeps one of the shards: to be called again.
     pub fn settle_slot_map(&self, shards: &mut BTreeSet<usize>) -> Result<(), Busy> {
         while let Some(&shard) = shards.first() {
-            drop(self.shards.try_lock_one(shard)?);
+            drop(self.shards.try_lock_one(shard, NoShards::outside_commands())?);
             shards.remove(&shard);
         }
         if let Some(map) = self.cluster.map() {
@@ -140,7 +143,7 @@ impl Engine {
     /// # Errors
     /// A script keeps the shard.
     pub fn keys_in_slot(&self, slot: u16) -> Result<u64, Busy> {
-        let data = self.shards.try_lock_one(shard_of_slot(slot))?;
+        let data = self.shards.try_lock_one(shard_of_slot(slot), NoShards::outside_commands())?;
         Ok(data.tables().iter().map(|table| table.count_prefix(prefix_of_slot(slot)) as u64).sum())
     }
 
@@ -155,7 +158,7 @@ impl Engine {
             if asked.is_empty() {
                 continue;
             }
-            let data = self.shards.try_lock_one(shard)?;
+            let data = self.shards.try_lock_one(shard, NoShards::outside_commands())?;
             let mut tables = data.tables().iter();
             if let Some(at) = tables.find_map(|table| table.find_prefix_in_use(&prefixes)) {
                 return Ok(Some(asked[at]));
@@ -170,7 +173,13 @@ impl Engine {
     /// A script keeps a shard.
     pub fn has_keys(&self) -> Result<bool, Busy> {
         for shard in 0..SHARDS {
-            if !self.shards.try_lock_one(shard)?.tables().iter().all(Table::is_empty) {
+            if !self
+                .shards
+                .try_lock_one(shard, NoShards::outside_commands())?
+                .tables()
+                .iter()
+                .all(Table::is_empty)
+            {
                 return Ok(true);
             }
         }
@@ -186,7 +195,7 @@ impl Engine {
                 if let Some(line) = reply.strip_prefix(b"-") {
                     self.errors.count(&CommandError::Text(line.to_vec()));
                 }
-                self.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+                deliver(&self.mailboxes, waiter, reply, Ends::NO_EFFECT);
             }
             Asker::Client(_) => {}
             // It may have waited for long enough.
@@ -199,8 +208,8 @@ impl Engine {
     /// # Errors
     /// A script keeps the shards.
     pub fn follow_in_cluster(&self, host: &str, port: u16) -> Result<(), Busy> {
-        let held = self.shards.try_lock_all()?;
-        self.follow(host.to_owned(), port);
+        let held = self.shards.try_lock_all(NoShards::outside_commands())?;
+        self.follow(host.to_owned(), port, held.all_shards());
         drop(held);
         Ok(())
     }
@@ -210,9 +219,9 @@ impl Engine {
     /// # Errors
     /// A script keeps the shards.
     pub fn lead_in_cluster(&self) -> Result<(), Busy> {
-        let held = self.shards.try_lock_all()?;
+        let held = self.shards.try_lock_all(NoShards::outside_commands())?;
         if self.replication.is_replica() {
-            self.lead();
+            self.lead(held.all_shards());
         }
         drop(held);
         Ok(())
@@ -225,7 +234,7 @@ impl Engine {
     pub fn pause_writes_in_cluster(&self) -> Result<(), Busy> {
         self.pause.set_failover(true);
         // Writes look again while they hold their shards.
-        drop(self.shards.try_lock_all()?);
+        drop(self.shards.try_lock_all(NoShards::outside_commands())?);
         self.hurry_replicas();
         Ok(())
     }
@@ -252,7 +261,7 @@ impl Engine {
     /// # Errors
     /// A script keeps the shards: to be called again.
     pub fn settle_writes(&self) -> Result<(), Busy> {
-        drop(self.shards.try_lock_all()?);
+        drop(self.shards.try_lock_all(NoShards::outside_commands())?);
         Ok(())
     }
 

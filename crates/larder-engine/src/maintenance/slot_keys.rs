@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::keyspace::hash::{prefix_of_slot, shard_of_slot};
 use crate::keyspace::locks::Busy;
 use crate::keyspace::shard::Table;
+use crate::ledger::NoShards;
 use crate::worker::{NO_WORKER, Worker};
 use larder_resp::OwnedArgs;
 use std::sync::Arc;
@@ -74,7 +75,8 @@ impl SlotKeys {
         slot: u16,
         may: impl Fn(&Engine) -> bool,
     ) -> Result<Option<(usize, Names, bool)>, Busy> {
-        let data = self.worker.engine.shards.try_lock_one(shard_of_slot(slot))?;
+        let data =
+            self.worker.engine.shards.try_lock_one(shard_of_slot(slot), NoShards::outside_commands())?;
         if !may(&self.worker.engine) {
             return Ok(None);
         }

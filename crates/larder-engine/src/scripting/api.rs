@@ -3,6 +3,7 @@
 use super::caller::{arguments, ask, call, position};
 use super::convert::push_number;
 use super::debug::{self, misuse};
+use crate::aof::effects::Targets;
 use crate::host::LogLevel;
 use crate::scripts::cache::sha_of;
 use crate::scripts::header::ScriptFlags;
@@ -109,7 +110,9 @@ fn set_repl(lua: &Lua, args: &MultiValue) -> Result<()> {
         return Err(misuse(lua, "server.set_repl() requires one argument."));
     }
     match whole(number(lua, &args[0]).unwrap_or(0.0)) {
-        flags @ 0..=3 => ask(|caller| caller.set_logged(flags & 1 != 0)),
+        flags @ 0..=3 => {
+            ask(|caller| caller.set_targets(Targets { file: flags & 1 != 0, stream: flags & 2 != 0 }))
+        }
         _ => {
             Err(misuse(lua, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."))
         }

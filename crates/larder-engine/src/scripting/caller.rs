@@ -1,5 +1,6 @@
 //! Who runs a script on this thread, and what the Lua side asks of it.
 
+use crate::aof::effects::Targets;
 use crate::host::LogLevel;
 use larder_lua::gateway::Exchange;
 use larder_lua::scoped::{Reborrow, ScopedSlot};
@@ -15,8 +16,8 @@ pub(super) trait Caller {
     fn arguments(&mut self, reply: &mut Vec<u8>);
     /// From now on replies of commands become Lua values as RESP2 or RESP3 have them.
     fn set_protocol(&mut self, version: i64);
-    /// From now on effects go into the log, or not.
-    fn set_logged(&mut self, on: bool);
+    /// Sends the effects of the commands that follow to these targets only.
+    fn set_targets(&mut self, to: Targets);
     /// Whether the user may execute a command; `None` when there is none of that name.
     fn may_execute(&mut self, args: Args<'_>) -> Option<bool>;
     /// Writes to the server's log.

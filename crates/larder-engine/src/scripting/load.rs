@@ -2,6 +2,7 @@
 
 use super::caller::{self, Caller};
 use super::interpreter::{Functions, Interpreter};
+use crate::aof::effects::Targets;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
@@ -36,7 +37,7 @@ impl Caller for Loading<'_> {
 
     fn set_protocol(&mut self, _: i64) {}
 
-    fn set_logged(&mut self, _: bool) {}
+    fn set_targets(&mut self, _: Targets) {}
 
     fn may_execute(&mut self, _: Args<'_>) -> Option<bool> {
         None

@@ -7,6 +7,8 @@ use super::load;
 use super::outcome::{add_place, counted_as, finish, internal};
 use super::program::{Invocation, Program};
 use crate::acl;
+use crate::aof::effects::{Savepoint, Targets};
+use crate::clients::session::Closing;
 use crate::command::spec::{Found, Scope, flags};
 use crate::context::Context;
 use crate::context::beside::Received;
@@ -18,14 +20,13 @@ use crate::execution::memory::OUT_OF_MEMORY;
 use crate::execution::redirection::JudgedBy;
 use crate::execution::{admission, authorization, dispatch, locking, lookup, redirection};
 use crate::host::LogLevel;
-use crate::keyspace::locks::aside;
+use crate::ledger::aside;
 use crate::scripts::Script;
 use crate::scripts::header::ScriptFlags;
 use larder_lua::gateway::{Exchange, Refusal, resume_panic};
 use larder_resp::{Args, Protocol, Reply, Span};
 use mlua::{Result, Value};
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How long a debugged script waits for its client before it looks whether it has to end.
@@ -81,7 +82,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
         debugger,
         protocol: Protocol::Resp2,
         read_only,
-        logs: context.worker.effects.wanted(),
+        begun: context.worker.effects.savepoint(),
         has_written: false,
         slot: declared,
         judged: JudgedBy::declared(context.worker, declared),
@@ -188,8 +189,8 @@ struct Run<'r, 'c> {
     /// What replies become Lua values as.
     protocol: Protocol,
     read_only: bool,
-    /// Whether effects are logged at all.
-    logs: bool,
+    /// What was noted before its first effect.
+    begun: Savepoint,
     /// A command that writes has been called.
     has_written: bool,
     /// The slot of its keys, on a node of a cluster.
@@ -220,19 +221,25 @@ impl Run<'_, '_> {
 
     /// Ends what a long script has begun, and what one has changed of the log.
     fn settle(&mut self) {
-        self.context.worker.effects.set_wanted(self.logs);
-        self.context.engine.scripts.running.end();
+        self.context.worker.effects.set_targets(Targets::ALL);
+        let was_killed = self.context.engine.scripts.running.end();
         if self.is_long {
             self.context.engine.end_long_script();
             let took = self.started.elapsed().as_millis();
             let text = format!("The slow script has ended after {took} milliseconds.");
             self.context.engine.host.log(LogLevel::Notice, &text);
         }
+        if was_killed {
+            self.context.engine.answer_script_killers();
+        }
         if self.killed {
             // The state has been stopped in the middle of something.
             Interpreter::discard();
-            // What has written is killed only when the server ends without saving: half of it must not be logged.
-            self.context.worker.effects.clear();
+            // What has written is killed only when the server ends without saving: half of it must not be logged. Without
+            // writes there are effects of keys and fields that have expired, which are kept.
+            if self.has_written {
+                self.context.worker.effects.roll_back(self.begun);
+            }
         } else {
             larder_lua::relieve(&self.interpreter.lua);
         }
@@ -526,8 +533,8 @@ impl Caller for Run<'_, '_> {
         self.protocol = if version == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
     }
 
-    fn set_logged(&mut self, on: bool) {
-        self.context.worker.effects.set_wanted(on && self.logs);
+    fn set_targets(&mut self, to: Targets) {
+        self.context.worker.effects.set_targets(to);
     }
 
     fn may_execute(&mut self, args: Args<'_>) -> Option<bool> {
@@ -569,7 +576,7 @@ impl Caller for Run<'_, '_> {
             // In a round the loop wakes up for this client too.
             let patience = if self.is_long { Duration::ZERO } else { self.listens_for() };
             let Some(beside) = &mut self.context.rounds else { return Heard::Gone };
-            let is_gone = self.context.session.shared.kill.load(Relaxed);
+            let is_gone = self.context.session.shared.closing() != Closing::No;
             match beside.receive(input, patience) {
                 Received::Bytes if !is_gone => return Heard::Bytes,
                 Received::Nothing if !is_gone => {}

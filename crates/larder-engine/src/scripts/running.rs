@@ -58,14 +58,14 @@ impl Running {
         self.kill.store(false, Relaxed);
     }
 
-    /// It has ended.
-    pub(crate) fn end(&self) {
+    /// It has ended. Returns whether it was to end, by SCRIPT KILL or FUNCTION KILL.
+    pub(crate) fn end(&self) -> bool {
         let mut now = self.now.lock();
         now.started = None;
         if now.command.capacity() + now.ends.capacity() > KEEP_BYTES_MAX {
             *now = Noted::default();
         }
-        self.kill.store(false, Relaxed);
+        self.kill.swap(false, Relaxed)
     }
 
     /// It is about to call a command that writes. False when it has to end instead.

@@ -4,6 +4,7 @@ use super::{Content, Record};
 use crate::engine::Engine;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::{Held, ScriptTurn, ShardGuard};
+use crate::ledger::NoShards;
 use larder_collections::key_table::{Captured, OwnedValue};
 use larder_collections::value::Value;
 use larder_rdb::{Version, dump};
@@ -54,11 +55,12 @@ fn of_shards(held: &mut Held<'_>) -> Contents {
 }
 
 fn turn(engine: &Engine) -> ScriptTurn<'_> {
-    engine.take_turn(None).expect("no script runs")
+    engine.try_take_turn(NoShards::outside_commands()).expect("no script runs")
 }
 
 fn shards(engine: &Engine) -> impl Iterator<Item = ShardGuard<'_>> {
-    (0..SHARDS).map(|shard| engine.shards.try_lock_one(shard).expect("no script runs"))
+    (0..SHARDS)
+        .map(|shard| engine.shards.try_lock_one(shard, NoShards::outside_commands()).expect("no script runs"))
 }
 
 fn of_snapshot(snapshot: &super::Snapshot, mut between: impl FnMut()) -> Contents {

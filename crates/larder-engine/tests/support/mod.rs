@@ -6,8 +6,8 @@ use larder_engine::config::Config;
 use larder_engine::config_file::Loaded;
 use larder_engine::{
     ApplyError, ConfigHost, ConnInfo, ConnKind, CpuTimes, Engine, EngineOptions, Flow, HostMemory, LogHost,
-    LogLevel, Logged, Mail, MemoryHost, Names, PeerHost, ProcessHost, SavingHost, Session, ShutdownFlags,
-    Worker,
+    LogLevel, Logged, Mail, MemoryHost, Names, NoShards, PeerHost, ProcessHost, SavingHost, Session,
+    ShutdownFlags, Worker,
 };
 use larder_resp::OwnedArgs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -64,7 +64,7 @@ impl ProcessHost for TestHost {
 }
 
 impl SavingHost for TestHost {
-    fn shutdown(&self, _flags: ShutdownFlags) -> Result<(), Logged> {
+    fn shutdown(&self, _flags: ShutdownFlags, _no_shards: NoShards<'_>) -> Result<(), Logged> {
         Ok(())
     }
 }
@@ -120,8 +120,8 @@ impl Client {
         let mut texts = Vec::new();
         for item in mail {
             match item {
-                Mail::Unblocked { reply, .. } => {
-                    self.worker.resume(&mut self.session, &reply);
+                Mail::Unblocked { reply, ends, .. } => {
+                    self.worker.resume(&mut self.session, &reply, ends);
                     texts.push(text(&reply));
                 }
                 Mail::Message { message, .. } => texts.push(text(message.body())),

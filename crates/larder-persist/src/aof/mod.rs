@@ -14,9 +14,9 @@ mod writer;
 
 use crate::error::WriteError;
 use crate::state::{Persist, RETRY_S};
-use crate::turn::turn_of;
+use crate::turn::{Waits, turn_of};
 use file::{AppendFile, State, open_increment, try_place, whole_place};
-use larder_engine::{ApplyError, Engine, LogLevel, MayWait, wall_s};
+use larder_engine::{ApplyError, Engine, LogLevel, MayWait, NoShards, wall_s};
 use manifest::Manifest;
 use std::fs;
 use std::io;
@@ -26,12 +26,13 @@ use std::time::Duration;
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
     pub fn open(&self, persist: &Arc<Persist>) -> Result<(), WriteError> {
+        let waits = Waits::ForClients(NoShards::outside_commands());
         let place = whole_place(persist.config(), &persist.dir)?;
         fs::create_dir_all(&place.dir)?;
         let mut manifest = Manifest::read(&place)?.unwrap_or_default();
         if manifest.base.is_none() && manifest.increments.is_empty() {
             let _reading = persist.snapshot_turn.lock();
-            let turn = turn_of(&persist.engine, None)?;
+            let turn = turn_of(&persist.engine, waits)?;
             let snapshot = persist.engine.snapshot(&turn, || ());
             let snapshot = snapshot.ok_or(WriteError::SnapshotTaken)?;
             let base = rewrite::write_base(persist, &snapshot, &place, &manifest)?;
@@ -61,7 +62,7 @@ impl AppendFile {
         }
         drop(state);
         self.begin(persist)?;
-        persist.engine.start_log(&turn_of(&persist.engine, None)?, |log| log.cut());
+        persist.engine.start_log(&turn_of(&persist.engine, waits)?, |log| log.cut());
         Ok(())
     }
 
@@ -128,9 +129,7 @@ impl AppendFile {
         (log.rewrite_scheduled, log.waits_for_base) = (false, false);
         persist.engine.gate().set_log_failed(false);
         drop(log);
-        if let Ok(turn) = persist.engine.take_turn(Some(may_wait)) {
-            persist.engine.stop_log(&turn);
-        }
+        persist.engine.stop_log(&persist.engine.take_turn(may_wait));
         self.wait_until_written(&persist.engine);
         // On a disk that fails, what was acknowledged by `appendfsync always` at the last moment would be held back for good.
         persist.engine.log_is_over();

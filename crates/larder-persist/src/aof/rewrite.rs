@@ -8,7 +8,6 @@ use crate::pace::Pace;
 use crate::snapshot;
 use crate::state::{Persist, Purpose};
 use crate::temporary::{self, Temporaries};
-use crate::turn::turn_of;
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -51,7 +50,7 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<b
     let (place, increment, mut opened) = begin_increment(file, persist, was_on)?;
     // Before the manifest knows of it, it is nothing.
     let listed_later = (!was_on).then(|| place.path(&increment.name));
-    let turn = turn_of(&persist.engine, Some(may_wait))?;
+    let turn = persist.engine.take_turn(may_wait);
     let snapshot = persist.engine.snapshot(&turn, || {
         let log = persist.engine.append_log();
         if was_on || begins {
@@ -73,7 +72,7 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<b
         }
     }
     if begins && (outcome.is_err() || !is_enabled(persist)) {
-        persist.engine.stop_log(&turn_of(&persist.engine, Some(may_wait))?);
+        persist.engine.stop_log(&persist.engine.take_turn(may_wait));
     }
     outcome.map(|()| begins)
 }

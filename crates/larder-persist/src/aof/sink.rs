@@ -10,17 +10,17 @@
 //! Invariants:
 //! - S1: bytes are taken from the log, and written, by the thread that holds `inner`: the file's order is the
 //!   log's.
-//! - S2: `written` is the position up to which everything is in `inner.file` or in `inner.left`.
+//! - S2: the log's `written` is the position up to which everything is in `inner.file` or in `inner.left`.
 //!
 //! Tested by `tests/persistence/crash.rs` (kill -9) and `tests/persistence/disk.rs` (disks that fail).
 
-use larder_engine::{Chunk, Engine, assert_no_shard_is_held};
+use larder_engine::{AppendLog, Chunk, Engine, assert_no_shard_is_held};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the log goes.
 #[derive(Default)]
@@ -28,7 +28,6 @@ pub struct Sink {
     inner: Mutex<Inner>,
     /// The files that the log goes over to at its cuts, in order.
     next: Mutex<VecDeque<File>>,
-    written: AtomicU64,
     /// The last write failed.
     fails: AtomicBool,
 }
@@ -64,11 +63,6 @@ impl Sink {
         self.next.lock().push_back(file);
     }
 
-    /// Position up to which everything was given to the kernel.
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Acquire)
-    }
-
     /// Whether the last write failed.
     pub fn fails(&self) -> bool {
         self.fails.load(Ordering::Acquire)
@@ -81,15 +75,16 @@ impl Sink {
             std::thread::sleep(std::time::Duration::from_micros(engine.flush_sleep_us()));
         }
         let mut inner = self.inner.lock();
-        let outcome = self.write_chunk(&mut inner).and_then(|rest| {
+        let log = engine.append_log();
+        let outcome = self.write_chunk(&mut inner, log).and_then(|rest| {
             inner.take(engine);
-            self.write_chunk(&mut inner).map(|bytes| rest + bytes)
+            self.write_chunk(&mut inner, log).map(|bytes| rest + bytes)
         });
         self.fails.store(outcome.is_err(), Ordering::Release);
         outcome
     }
 
-    fn write_chunk(&self, inner: &mut Inner) -> io::Result<u64> {
+    fn write_chunk(&self, inner: &mut Inner, log: &AppendLog) -> io::Result<u64> {
         let before = inner.done;
         while let Some(&cut) = inner.chunk.cuts.get(inner.cuts_passed) {
             inner.write_to(cut)?;
@@ -97,7 +92,7 @@ impl Sink {
             inner.cuts_passed += 1;
         }
         inner.write_to(inner.chunk.bytes.len())?;
-        self.written.store(inner.chunk.end, Ordering::Release);
+        log.set_written(inner.chunk.end);
         Ok((inner.done - before) as u64)
     }
 
@@ -109,10 +104,10 @@ impl Sink {
     }
 
     /// What is to be synced now; what fails of `left` must come back.
-    pub fn unsynced(&self) -> Unsynced {
+    pub fn unsynced(&self, log: &AppendLog) -> Unsynced {
         let mut inner = self.inner.lock();
         let left = std::mem::take(&mut inner.left);
-        Unsynced { left, file: inner.file.clone(), position: self.written() }
+        Unsynced { left, file: inner.file.clone(), position: log.written() }
     }
 
     /// Files that could not be synced.

@@ -55,7 +55,7 @@ impl Writer {
                 continue;
             }
             self.write();
-            if self.is_sync_due() && self.synced < self.persist.log.sink().written() {
+            if self.is_sync_due() && self.synced < log.written() {
                 self.sync();
             }
         }
@@ -87,6 +87,10 @@ impl Writer {
         match self.persist.log.sink().write(&self.persist.engine) {
             Ok(bytes) => {
                 self.persist.note_log_growth(bytes);
+                if bytes > 0 {
+                    // Replies of a round beside a script wait for no more than this.
+                    self.persist.process.wake_holders();
+                }
                 if !self.sync_fails {
                     self.persist.log_works();
                 }
@@ -96,7 +100,7 @@ impl Writer {
     }
 
     fn sync(&mut self) {
-        let mut unsynced = self.persist.log.sink().unsynced();
+        let mut unsynced = self.persist.log.sink().unsynced(self.persist.engine.append_log());
         let outcome = sync_all(&mut unsynced.left, unsynced.file.as_deref());
         self.persist.log.sink().put_back(unsynced.left);
         self.last_sync = Instant::now();
@@ -129,7 +133,7 @@ impl Persist {
     /// failed and is not mended, the log's thread sees to it.
     pub fn write_log_to(&self, end: u64) {
         let sink = self.log.sink();
-        if sink.written() >= end || sink.fails() || self.is_log_lost() {
+        if self.engine.append_log().written() >= end || sink.fails() || self.is_log_lost() {
             return;
         }
         match sink.write(&self.engine) {
@@ -212,9 +216,7 @@ impl Persist {
         if !self.engine.append_log().is_on() {
             return;
         }
-        if let Ok(turn) = self.engine.take_turn(Some(may_wait)) {
-            self.engine.stop_log(&turn);
-        }
+        self.engine.stop_log(&self.engine.take_turn(may_wait));
         self.engine.persistence().log.lock().enabled = false;
     }
 

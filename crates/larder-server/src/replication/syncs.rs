@@ -9,7 +9,7 @@
 
 use crate::connection::Stream;
 use larder_engine::config::LinkCompression;
-use larder_engine::{Busy, Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background, wall_ms};
+use larder_engine::{Engine, Filter, MayWait, Phase, Replica, Snapshot, spawn_background, wall_ms};
 use larder_link::compression::Encoder;
 use larder_persist::{Persist, WriteError, snapshot};
 use larder_rdb::{BLOCKS_TRAVEL, Version};
@@ -139,7 +139,7 @@ impl Syncs {
     fn send(&self, wanted: Wanted, group: Vec<Joiner>, may_wait: &MayWait) -> Result<(), WriteError> {
         let engine = self.persist.engine();
         let _reading = self.persist.read_alone();
-        let turn = engine.take_turn(Some(may_wait)).map_err(|Busy| WriteError::ScriptBusy)?;
+        let turn = engine.take_turn(may_wait);
         let mut position = 0;
         let begin = || {
             let (end, cursors) = engine.append_log().attach_at_end(group.len());

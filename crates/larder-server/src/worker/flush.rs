@@ -77,7 +77,7 @@ impl EventLoop {
 
     /// Whether the output must wait for the log.
     fn holds_back(&mut self, slot: usize, connection: &mut Connection) -> bool {
-        if connection.hold <= self.worker.engine().append_log().synced() {
+        if connection.hold <= self.safe_position() {
             connection.hold = 0;
             return false;
         }
@@ -93,11 +93,11 @@ impl EventLoop {
             return;
         }
         self.shared.posts()[self.index].holds.store(false, Ordering::SeqCst);
-        let synced = self.worker.engine().append_log().synced();
+        let safe = self.safe_position();
         let mut held = std::mem::take(&mut self.held);
         held.retain(|&slot| {
             let Some(connection) = self.slots.get_mut(slot) else { return false };
-            let waits = connection.hold > synced;
+            let waits = connection.hold > safe;
             connection.flags.held = waits;
             if !waits
                 && !connection.output.is_empty()
@@ -113,9 +113,9 @@ impl EventLoop {
     /// Asks to be woken when more of the log is safe; it may have become so since it was looked at.
     pub(super) fn look_after_held(&mut self) {
         self.shared.posts()[self.index].holds.store(true, Ordering::SeqCst);
-        let synced = self.worker.engine().append_log().synced();
+        let safe = self.safe_position();
         let slots = &mut self.slots;
-        let is_safe = |&slot: &usize| slots.get_mut(slot).is_some_and(|connection| connection.hold <= synced);
+        let is_safe = |&slot: &usize| slots.get_mut(slot).is_some_and(|connection| connection.hold <= safe);
         if self.held.iter().any(is_safe) {
             self.release_held();
             self.flush_dirty();
@@ -123,11 +123,19 @@ impl EventLoop {
         }
     }
 
-    /// What the connection has been told since is not sent before the log is safe up to here, if replies wait for that.
+    /// Holds the connection's output back until the log is safe up to a position, if replies wait for that. In a round that a
+    /// script allows the others, this thread may hold shards and does not write the log itself.
     pub(super) fn hold(&self, connection: &mut Connection, position: u64) {
-        if self.waits_for_sync() && self.worker.engine().append_log().is_on() {
-            connection.hold = position;
+        if (self.in_round || self.waits_for_sync()) && self.worker.engine().append_log().is_on() {
+            connection.hold = connection.hold.max(position);
         }
+    }
+
+    /// The position up to which the log is as safe as replies ask for: on the disk with `appendfsync always`, else in the
+    /// hands of the kernel.
+    fn safe_position(&self) -> u64 {
+        let log = self.worker.engine().append_log();
+        if self.waits_for_sync() { log.synced() } else { log.written() }
     }
 
     /// Whether replies wait until what they tell of is on the disk.

@@ -2,7 +2,7 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::Connection;
-use larder_engine::{Mail, Message, Session, Worker};
+use larder_engine::{Ends, Mail, Message, Session, Worker};
 use std::sync::Arc;
 
 impl EventLoop {
@@ -43,8 +43,8 @@ impl EventLoop {
                     worker.invalidate_for_other(session, &what, out);
                 });
             }
-            Mail::Unblocked { client, reply } => self.with(client, |this, slot, connection| {
-                this.unblock(slot, connection, &reply);
+            Mail::Unblocked { client, reply, ends } => self.with(client, |this, slot, connection| {
+                this.unblock(slot, connection, &reply, ends);
                 Ok(())
             }),
             Mail::Kill { client, after_flush } => self.with(client, |_, _, connection| {
@@ -123,15 +123,14 @@ impl EventLoop {
         }
     }
 
-    fn unblock(&mut self, slot: usize, connection: &mut Connection, reply: &[u8]) {
-        connection.output.open(&mut self.pool);
-        connection.output.tail.extend_from_slice(reply);
-        connection.output.settle();
-        // The reply tells of what another client's command has done.
-        self.log_seen = self.worker.engine().append_log().end();
-        self.hold(connection, self.log_seen);
+    fn unblock(&mut self, slot: usize, connection: &mut Connection, reply: &[u8], ends: Ends) {
         self.clear_deadline(slot, connection);
-        self.worker.resume(&mut connection.session, reply);
+        if self.worker.resume(&mut connection.session, reply, ends) {
+            connection.output.open(&mut self.pool);
+            connection.output.tail.extend_from_slice(reply);
+            connection.output.settle();
+            self.hold(connection, ends.file());
+        }
         Self::touch(connection);
         connection.flags.backlog = true;
         self.schedule(slot, &mut connection.flags);

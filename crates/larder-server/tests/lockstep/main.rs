@@ -47,9 +47,11 @@ fn lockstep(name: &str, threads: &str) -> (Lockstep, PathBuf) {
     lockstep_of(&Kind::Larder.program(), name, threads)
 }
 
+/// A build for development keeps a log, and checks after each unit that replaying its effects gives what it did.
 fn lockstep_of(program: &Path, name: &str, threads: &str) -> (Lockstep, PathBuf) {
     let dir = std::env::temp_dir().join(format!("larder-lockstep-{}-{name}", std::process::id()));
-    (Lockstep::start(&dir, program, &["--threads", threads]), dir)
+    let options = ["--threads", threads, "--appendonly", "yes", "--appendfsync", "no"];
+    (Lockstep::start(&dir, program, &options), dir)
 }
 
 /// A difference as a file of `found`, and what tells it from others: the command and its error.

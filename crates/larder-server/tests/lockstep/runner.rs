@@ -102,7 +102,8 @@ impl Lockstep {
         let clock = Clock::new(dir);
         let valkey = Kind::Valkey.program();
         let side = |kind: Kind, program: &Path, slow: u32, own: &[&str]| {
-            let variables = clock.environment(slow);
+            let mut variables = clock.environment(slow).to_vec();
+            variables.push("LARDER_CHECK_UNITS=1".to_owned());
             let program = program.to_string_lossy();
             let mut command = vec!["env"];
             command.extend(variables.iter().map(String::as_str));

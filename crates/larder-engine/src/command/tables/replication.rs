@@ -9,7 +9,7 @@ pub(crate) const TABLE: &[Command] = &[
         arity: -1,
         flags: ADMIN | NOSCRIPT | STALE,
         acl: "",
-        scope: Scope::None,
+        scope: Scope::All,
         keys: &[],
         group: Group::Server,
         since: "6.2.0",

@@ -1,11 +1,12 @@
 //! CLIENT KILL and UNBLOCK, and the filters that KILL and LIST share.
 
 use crate::acl;
+use crate::aof::log::Ends;
 use crate::clients::describe::{capability_letters, flag_letters};
-use crate::clients::session::{ClientShared, client_flags};
+use crate::clients::session::{ClientShared, Closing, client_flags};
 use crate::context::Context;
 use crate::context::flow::Flow;
-use crate::delivery::mailbox::Mail;
+use crate::delivery::unblock::deliver;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
 use crate::text::number;
@@ -109,8 +110,8 @@ impl Filter {
     }
 
     pub(super) fn accepts(&self, client: &ClientShared, me: u64, now_ms: u64) -> bool {
-        // Those that were killed are gone for everybody, though their workers may not have closed them yet.
-        if self.skip_me && client.id == me || client.kill.load(Relaxed) {
+        // A list of clients may have been taken before another thread has closed one of them.
+        if self.skip_me && client.id == me || client.closing() == Closing::Now {
             return false;
         }
         self.criteria.iter().all(|(negated, criterion)| criterion.fits(client, now_ms) != *negated)
@@ -298,8 +299,7 @@ fn kill_one(context: &mut Context<'_>, client: &Arc<ClientShared>) {
     if client.id == context.session.id() {
         context.flow = Flow::CloseAfterFlush;
     } else {
-        client.kill.store(true, Relaxed);
-        context.engine.mailboxes.send(client.worker, Mail::Kill { client: client.id, after_flush: false });
+        context.engine.close_client(client);
     }
 }
 
@@ -330,6 +330,6 @@ fn unblock_one(context: &Context<'_>, id: u64, with_error: bool) -> bool {
     } else {
         blocking::write_timeout(context.engine, &waiter, &mut reply);
     }
-    context.engine.mailboxes.send(client.worker, Mail::Unblocked { client: id, reply: bytes });
+    deliver(&context.engine.mailboxes, &waiter, bytes, Ends::NO_EFFECT);
     true
 }

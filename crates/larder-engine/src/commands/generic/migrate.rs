@@ -9,8 +9,9 @@ use super::dump::{compresses, target_version};
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::Exchange;
-use crate::keyspace::locks::{Held, ScriptTurn, assert_no_shard_is_held};
+use crate::keyspace::locks::ScriptTurn;
 use crate::keyspace::watch::Touched;
+use crate::ledger::assert_no_shard_is_held;
 use crate::text::number;
 use crate::text::word::is_word;
 use larder_collections::key_table::{Captured, OwnedValue};
@@ -132,8 +133,10 @@ fn with_shards(
     let Some(turn) = turn else { return f(context) };
     let wanted = keys.iter().map(|key| context.engine.key(key).shard()).collect();
     context.held = context.engine.shards.lock_many(wanted, turn);
-    context.append_effects_after(f);
-    context.held = Held::None;
+    context.begin_check();
+    f(context);
+    context.settle();
+    context.release_shards();
 }
 
 /// Takes a clone of a key, and has every later change of it noted.

@@ -6,6 +6,7 @@ use crate::commands::generic::encoding_name;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
 use crate::host::LogLevel;
+use crate::host::ReloadOptions;
 use crate::keyspace::kind::Kind;
 use crate::keyspace::shard::Table;
 use crate::text::word::is_word;
@@ -98,16 +99,15 @@ fn digest_value(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
 
 /// `RELOAD [MERGE] [NOFLUSH] [NOSAVE]`: the keyspace goes to the file and comes back.
 fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    refuse_in_transaction(context)?;
-    let (mut save, mut flush, mut merge) = (true, true, false);
+    let mut options = ReloadOptions { save: true, flush: true, merge: false };
     for word in args.from(2).iter() {
         if is_word(word, "merge") {
             // Keys that are there already are replaced either way; libraries of functions only so.
-            merge = true;
+            options.merge = true;
         } else if is_word(word, "noflush") {
-            flush = false;
+            options.flush = false;
         } else if is_word(word, "nosave") {
-            save = false;
+            options.save = false;
         } else {
             return Err(CommandError::Fixed(
                 "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.",
@@ -117,23 +117,15 @@ fn reload(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     context
         .engine
         .host
-        .reload(save, flush, merge)
+        .reload(options, context.no_shards()?)
         .map_err(|error| CommandError::text(format!("ERR {error}").trim_end().to_owned()))?;
     context.reply.ok();
     Ok(())
 }
 
-/// A transaction holds shards, which loading needs.
-fn refuse_in_transaction(context: &Context<'_>) -> CommandResult {
-    if context.in_exec {
-        return Err(CommandError::IN_TRANSACTION);
-    }
-    Ok(())
-}
-
 fn load_log(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    refuse_in_transaction(context)?;
-    context.engine.host.reload_log().map_err(|error| CommandError::text(format!("ERR {error}")))?;
+    let no_shards = context.no_shards()?;
+    context.engine.host.reload_log(no_shards).map_err(|error| CommandError::text(format!("ERR {error}")))?;
     context.reply.ok();
     Ok(())
 }

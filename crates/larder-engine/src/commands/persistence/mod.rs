@@ -18,9 +18,7 @@ const SAVING: CommandError = CommandError::Fixed("ERR Background save already in
 
 fn save(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     // A script that may call it all the same has the turn that a snapshot takes.
-    if context.in_exec {
-        return Err(CommandError::IN_TRANSACTION);
-    }
+    let no_shards = context.no_shards()?;
     {
         let mut state = context.engine.persistence.save.lock();
         if state.running_since_s.is_some() {
@@ -29,7 +27,7 @@ fn save(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
         state.running_since_s = Some(wall_s());
         state.scheduled = false;
     }
-    context.engine.host.save().map_err(|Logged| CommandError::Fixed("ERR"))?;
+    context.engine.host.save(no_shards).map_err(|Logged| CommandError::Fixed("ERR"))?;
     context.reply.ok();
     Ok(())
 }
@@ -61,7 +59,7 @@ fn bgsave(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     state.running_since_s = Some(wall_s());
     state.scheduled = false;
     drop(state);
-    context.engine.host.save_in_background(!context.in_exec);
+    context.engine.host.save_in_background(context.no_shards().ok());
     context.reply.simple("Background saving started");
     Ok(())
 }
@@ -120,7 +118,7 @@ fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let wanted = number::integer(&args[1])?;
     let timeout = number::timeout_ms(&args[2], context.now_ms())?;
     let wanted = usize::try_from(wanted).unwrap_or(0);
-    wait_for(context, BlockedOp::Replicas { position: context.session.stream_end, wanted }, timeout);
+    wait_for(context, BlockedOp::Replicas { position: context.session.written.stream(), wanted }, timeout);
     Ok(())
 }
 
@@ -143,7 +141,7 @@ fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
         ));
     }
-    let (file, stream) = (context.session.log_end, context.session.stream_end);
+    let (file, stream) = (context.session.written.file(), context.session.written.stream());
     let wanted = usize::try_from(replicas).unwrap_or(0);
     wait_for(context, BlockedOp::OnDisk { file, stream, here: here > 0, wanted }, timeout);
     Ok(())

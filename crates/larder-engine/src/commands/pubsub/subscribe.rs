@@ -3,10 +3,10 @@
 //! Each name is confirmed by a message of its own, also where nothing changes.
 
 use crate::clients::session::{Session, client_flags};
+use crate::clients::subscriptions;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::keyspace::address::Address;
 use crate::pubsub::Space;
 use larder_resp::{Args, Reply};
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,36 +46,23 @@ pub(super) fn sunsubscribe(context: &mut Context<'_>, args: Args<'_>) -> Command
 
 fn subscribe_all(context: &mut Context<'_>, args: Args<'_>, space: Space, confirmation: &str) {
     for name in args.from(1).iter() {
-        join(context.engine, context.session, space, name);
+        subscriptions::join(&context.engine.pubsub, &context.session.shared, space, name);
         confirm(&mut context.reply, context.session, space, confirmation, Some(name));
     }
     note(context.session);
 }
 
-fn join(engine: &Engine, session: &mut Session, space: Space, name: &[u8]) {
-    let who = address(session);
-    let subscriptions = session.subscriptions.get_or_insert_default();
-    if !subscriptions.contains(space, name) {
-        subscriptions.insert(space, engine.pubsub.join(space, name, who));
-    }
-}
-
 fn unsubscribe_all(context: &mut Context<'_>, args: Args<'_>, space: Space, confirmation: &str) {
     let (engine, session, reply) = (context.engine, &mut *context.session, &mut context.reply);
-    let who = address(session);
     for name in args.from(1).iter() {
-        let subscriptions = session.subscriptions.as_mut();
-        if subscriptions.is_some_and(|all| all.remove(space, name)) {
-            engine.pubsub.leave(space, name, who);
-        }
+        subscriptions::leave(&engine.pubsub, &session.shared, space, name);
         confirm(reply, session, space, confirmation, Some(name));
     }
     if args.len() == 1 {
-        if session.subscriptions.as_ref().is_none_or(|all| all.len(space) == 0) {
+        if session.shared.subscriptions.lock().as_ref().is_none_or(|all| all.len(space) == 0) {
             confirm(reply, session, space, confirmation, None);
         }
-        while let Some(name) = session.subscriptions.as_mut().and_then(|all| all.pop(space)) {
-            engine.pubsub.leave(space, &name, who);
+        while let Some(name) = subscriptions::leave_any(&engine.pubsub, &session.shared, space) {
             confirm(reply, session, space, confirmation, Some(&name));
         }
     }
@@ -85,10 +72,7 @@ fn unsubscribe_all(context: &mut Context<'_>, args: Args<'_>, space: Space, conf
 
 /// The channel of a shard is another node's now: ends the subscription, and says so.
 pub(crate) fn leave_shard_channel(engine: &Engine, session: &mut Session, channel: &[u8], out: &mut Vec<u8>) {
-    let who = address(session);
-    let subscriptions = session.subscriptions.as_mut();
-    if subscriptions.is_some_and(|all| all.remove(Space::ShardChannels, channel)) {
-        engine.pubsub.leave(Space::ShardChannels, channel, who);
+    if subscriptions::leave(&engine.pubsub, &session.shared, Space::ShardChannels, channel) {
         let mut reply = Reply::new(out, session.protocol);
         confirm(&mut reply, session, Space::ShardChannels, "sunsubscribe", Some(channel));
         session.has_left = true;
@@ -98,39 +82,33 @@ pub(crate) fn leave_shard_channel(engine: &Engine, session: &mut Session, channe
 
 /// Ends all subscriptions without a word: RESET, and the end of the connection.
 pub(crate) fn forget(engine: &Engine, session: &mut Session) {
-    let who = address(session);
-    let Some(mut subscriptions) = session.subscriptions.take() else { return };
-    for space in [Space::Channels, Space::Patterns, Space::ShardChannels] {
-        while let Some(name) = subscriptions.pop(space) {
-            engine.pubsub.leave(space, &name, who);
-        }
+    if session.subscribes {
+        subscriptions::end_all(&engine.pubsub, &session.shared);
+        session.has_left = true;
+        note(session);
     }
-    session.has_left = true;
-    note(session);
-}
-
-fn address(session: &Session) -> Address {
-    Address { worker: session.shared.worker, client: session.shared.id }
 }
 
 fn confirm(reply: &mut Reply<'_>, session: &Session, space: Space, confirmation: &str, name: Option<&[u8]>) {
     reply.push(3);
     reply.bulk(confirmation.as_bytes());
     reply.bulk_or_null(name);
-    reply.count(session.subscriptions.as_ref().map_or(0, |all| all.told_count(space)));
+    reply.count(session.shared.subscriptions.lock().as_ref().map_or(0, |all| all.told_count(space)));
 }
 
 /// Makes known what others may see of the subscriptions.
 fn note(session: &mut Session) {
-    if session.subscriptions.as_ref().is_some_and(|all| all.is_empty()) {
-        session.subscriptions = None;
-    }
     let shared = &session.shared;
-    let count = |space| session.subscriptions.as_ref().map_or(0, |all| all.len(space)) as u32;
+    let mut subscriptions = shared.subscriptions.lock();
+    if subscriptions.as_ref().is_some_and(|all| all.is_empty()) {
+        *subscriptions = None;
+    }
+    session.subscribes = subscriptions.is_some();
+    let count = |space| subscriptions.as_ref().map_or(0, |all| all.len(space)) as u32;
     shared.channels.store(count(Space::Channels), Relaxed);
     shared.patterns.store(count(Space::Patterns), Relaxed);
     shared.shard_channels.store(count(Space::ShardChannels), Relaxed);
-    let bytes = session.subscriptions.as_ref().map_or(0, |all| all.memory_bytes());
+    let bytes = subscriptions.as_ref().map_or(0, |all| all.memory_bytes());
     shared.subscription_bytes.store(bytes, Relaxed);
-    shared.set_flag(client_flags::PUBSUB, session.subscriptions.is_some());
+    shared.set_flag(client_flags::PUBSUB, session.subscribes);
 }

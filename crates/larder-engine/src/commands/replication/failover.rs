@@ -15,7 +15,7 @@ struct Request {
     timeout_ms: Option<u64>,
 }
 
-/// FAILOVER: begins or ends the handing over to a replica; the reply comes at once.
+/// FAILOVER: begins or ends the handing over to a replica; the reply comes at once. All shards are held: the role may change.
 pub(super) fn failover(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let engine = context.engine;
     if engine.cluster.is_on() {
@@ -25,7 +25,7 @@ pub(super) fn failover(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     }
     let request = parse(args)?;
     let Some(request) = request else {
-        if !engine.abort_failover("FAILOVER ABORT") {
+        if !engine.abort_failover("FAILOVER ABORT", context.held.all_shards()) {
             return Err(CommandError::Fixed("ERR No failover in progress."));
         }
         context.reply.ok();

@@ -23,7 +23,7 @@ pub(super) fn psync(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         if !context.engine.replication.is_replica() {
             return Err(CommandError::Fixed("ERR PSYNC FAILOVER can't be sent to a master."));
         }
-        if !context.engine.take_over(&args[1]) {
+        if !context.engine.take_over(&args[1], context.no_shards()?) {
             return Err(CommandError::Fixed("ERR PSYNC FAILOVER replid must match my replid."));
         }
     }

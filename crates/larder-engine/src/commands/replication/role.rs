@@ -48,7 +48,7 @@ pub(super) fn replicaof(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
     }
     if is_word(host, "no") && is_word(port, "one") {
         if engine.replication.is_replica() {
-            engine.lead();
+            engine.lead(context.held.all_shards());
             engine.host.log(LogLevel::Notice, "PRIMARY MODE enabled (user request)");
         }
         context.reply.ok();
@@ -73,7 +73,7 @@ pub(super) fn replicaof(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
         return Ok(());
     }
     engine.host.log(LogLevel::Notice, &format!("REPLICAOF {host}:{port} enabled (user request)"));
-    engine.follow(host, port);
+    engine.follow(host, port, context.held.all_shards());
     context.reply.ok();
     Ok(())
 }

@@ -5,6 +5,8 @@ use super::eval::keep;
 use crate::clients::session::Mode;
 use crate::context::Context;
 use crate::error::{CommandError, CommandResult};
+use crate::execution::blocking;
+use crate::keyspace::waiting::BlockedOp;
 use crate::scripts::cache::digest;
 use crate::text::word::is_word;
 use larder_resp::Args;
@@ -40,10 +42,27 @@ pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(())
 }
 
-pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.engine.scripts.running.kill(false)?;
-    context.reply.ok();
+/// SCRIPT KILL and FUNCTION KILL: has the script end. The reply comes when it has ended, so that the client's next command is
+/// not refused because of it.
+pub(super) fn kill_running(context: &mut Context<'_>, function: bool) -> CommandResult {
+    let engine = context.engine;
+    engine.scripts.running.kill(function)?;
+    if context.in_exec || context.session.has_own_thread {
+        context.reply.ok();
+        return Ok(());
+    }
+    blocking::wait(context, &[], BlockedOp::ScriptEnd, 0);
+    let waiter = context.session.waiter.clone().expect("it waits");
+    engine.script_killers.lock().push(waiter);
+    if !engine.scripts.running.is_killed() {
+        // It has ended before the client was in the list.
+        engine.answer_script_killers();
+    }
     Ok(())
+}
+
+pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
+    kill_running(context, false)
 }
 
 pub(super) fn debug(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {

@@ -2,6 +2,7 @@
 //!
 //! Changes hold all shards, as does the beginning of a snapshot: files and the log agree on which came first.
 
+use super::cached::kill_running;
 use super::check_flush_mode;
 use crate::commands::generic::dump::{compresses, target_version};
 use crate::context::Context;
@@ -170,9 +171,7 @@ pub(super) fn stats(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
 }
 
 pub(super) fn kill(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    context.engine.scripts.running.kill(true)?;
-    context.reply.ok();
-    Ok(())
+    kill_running(context, true)
 }
 
 pub(super) fn dump(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {

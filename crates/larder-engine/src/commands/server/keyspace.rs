@@ -59,22 +59,15 @@ fn flush(context: &mut Context<'_>, databases: &[usize], background: bool) -> Co
     let due_ms = context.due_ms();
     engine.cluster.migrations.fail_all("Data was flushed", |_| true);
     for shard in 0..SHARDS {
-        let data = context.shard_of_all(shard);
+        let data = context.held.shard_mut(shard).expect("the command holds all shards");
         for &db in databases {
             data.field_expiry.forget(db);
             let Some(len) = data.table(db).map(|table| table.len()).filter(|&len| len > 0) else { continue };
             data.touch_watched_db(db, None, due_ms);
             removed += len as u64;
             old.extend(data.depart(db));
-            for name in data.waiting.keys_of(db) {
-                crate::delivery::unblock::stream_is_gone(
-                    &engine.errors,
-                    &engine.mailboxes,
-                    &data.waiting,
-                    db,
-                    &name,
-                );
-            }
+            // Consumers of groups are told that their streams are gone.
+            context.ready.extend(data.waiting.keys_of(db).into_iter().map(|name| (db, name)));
         }
     }
     crate::execution::tracking::forget_all(context);

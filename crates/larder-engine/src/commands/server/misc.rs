@@ -85,7 +85,7 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     context
         .engine
         .host
-        .shutdown(flags)
+        .shutdown(flags, context.no_shards()?)
         .map_err(|Logged| CommandError::Fixed("ERR Errors trying to SHUTDOWN. Check logs."))?;
     context.flow = Flow::CloseNow;
     Ok(())

@@ -9,9 +9,9 @@
 
 use super::awaited::{BATCH, LENDING, TURN, Unlocked};
 use super::{
-    ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, is_unlent, ledger,
-    note, spin,
+    ALL, Batch, Busy, Held, Numbered, SOON, ScriptTurn, ShardGuard, Shards, in_order, is_unlent, note, spin,
 };
+use crate::ledger::{self, NoShards};
 use parking_lot::{Mutex, MutexGuard};
 
 impl From<Busy> for Unlocked {
@@ -58,7 +58,7 @@ impl Shards {
     /// Locks all shards, of which none is lent; gives up in the same way.
     pub(crate) fn lock_all_or_later(&self, puts_aside: bool) -> Result<Held<'_>, Unlocked> {
         if !puts_aside {
-            return Ok(self.try_lock_all()?);
+            return Ok(self.try_lock_all(NoShards::of_command())?);
         }
         loop {
             ledger::waits();
@@ -75,7 +75,7 @@ impl Shards {
     /// Takes the turn of the scripts; gives up as when a shard is locked.
     pub(crate) fn take_turn_or_later(&self, puts_aside: bool) -> Result<ScriptTurn<'_>, Unlocked> {
         if !puts_aside {
-            return Ok(self.take_turn(None)?);
+            return Ok(self.try_take_turn(NoShards::of_command())?);
         }
         ledger::waits();
         Ok(ScriptTurn::of(self.shortly(&self.turn, TURN)?))

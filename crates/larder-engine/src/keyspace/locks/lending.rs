@@ -14,11 +14,12 @@
 //! Which keys of a shard are reserved, the shard knows (`keyspace/reserved.rs`).
 
 use super::awaited::{LENDING, Unlocked};
-use super::{ALL, Busy, Held, MayWait, ScriptTurn, ShardGuard, Shards, in_order, ledger};
+use super::{ALL, Busy, Held, MayWait, ScriptTurn, ShardGuard, Shards, in_order};
 use crate::keyspace::hash::shard_of;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::reserved::Reserved;
 use crate::keyspace::shard::ShardData;
+use crate::ledger;
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -95,7 +96,7 @@ impl Shards {
     pub(crate) fn wait_for_lender(&self) -> Result<(), Busy> {
         ledger::waits();
         self.waiting.fetch_add(1, Relaxed);
-        let waited = self.wait_for(&self.lending).map(drop);
+        let waited = self.wait(&self.lending).map(drop);
         self.waiting.fetch_sub(1, Relaxed);
         waited
     }
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn a_lent_shard_is_free_for_certain_keys_and_held_for_all_others() {
         let shards = Shards::default();
-        let turn = shards.take_turn(None).expect("nobody has it");
+        let turn = shards.try_take_turn(crate::ledger::NoShards::of_command()).expect("nobody has it");
         let mut lending = lending(&shards, &turn);
         assert_eq!(lending.keys, 3);
         let at = shard_of(hash(b"a"));
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn keys_are_reserved_when_they_are_used_and_all_shards_can_be_taken_back() {
         let shards = Shards::default();
-        let turn = shards.take_turn(None).expect("nobody has it");
+        let turn = shards.try_take_turn(crate::ledger::NoShards::of_command()).expect("nobody has it");
         let mut lending = lending(&shards, &turn);
         let further: Vec<u64> = (0..1000).map(|n: u32| hash(&n.to_le_bytes())).collect();
         further.iter().for_each(|&hash| drop(lending.lock(&[hash, hash])));
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn those_who_may_wait_do_until_the_script_has_ended() {
         let shards = Arc::new(Shards::default());
-        let turn = shards.take_turn(None).expect("nobody has it");
+        let turn = shards.try_take_turn(crate::ledger::NoShards::of_command()).expect("nobody has it");
         let lending = lending(&shards, &turn);
         let (begun, waiting) = (Arc::new(Barrier::new(2)), Arc::clone(&shards));
         let begins = Arc::clone(&begun);
@@ -305,13 +306,13 @@ mod tests {
     #[test]
     fn a_script_that_takes_too_long_is_busy_and_one_that_panics_leaves_nothing() {
         let shards = Shards::default();
-        let turn = shards.take_turn(None).expect("nobody has it");
+        let turn = shards.try_take_turn(crate::ledger::NoShards::of_command()).expect("nobody has it");
         let lending = lending(&shards, &turn);
         let at = shard_of(hash(b"c"));
         shards.set_busy(true);
         let gives_up = || {
-            assert_eq!(shards.try_lock_one(at).err(), Some(Busy));
-            assert_eq!(shards.try_lock_all().err(), Some(Busy));
+            assert_eq!(shards.try_lock_one(at, crate::ledger::NoShards::of_command()).err(), Some(Busy));
+            assert_eq!(shards.try_lock_all(crate::ledger::NoShards::of_command()).err(), Some(Busy));
             assert_eq!(shards.wait_for_reserved(false), Err(Unlocked::Busy));
             assert!(shards.try_lock_lent(at).is_ok());
             assert!(shards.try_lock_many_lent(vec![at, 0, 1]).is_ok());
@@ -319,6 +320,10 @@ mod tests {
         thread::scope(|scope| drop(scope.spawn(gives_up)));
         shards.set_busy(false);
         drop(lending);
-        assert!(shards.try_lock_all().is_ok_and(|held| !held.any(|data| !data.reserved.is_empty())));
+        assert!(
+            shards
+                .try_lock_all(crate::ledger::NoShards::of_command())
+                .is_ok_and(|held| !held.any(|data| !data.reserved.is_empty()))
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 /// As a thread that serves no clients would have it.
 fn turn(shards: &Shards) -> ScriptTurn<'_> {
-    shards.take_turn(Some(&MayWait(()))).expect("who may wait gets it")
+    shards.take_turn(&MayWait(()))
 }
 
 #[test]
@@ -26,7 +26,8 @@ fn held_shards_are_found_and_others_are_not() {
 #[test]
 fn further_shards_are_locked_if_they_are_free() {
     let shards = Shards::default();
-    let (low, high) = (shards.try_lock_one(2).unwrap(), shards.try_lock_one(200));
+    let (low, high) = (shards.try_lock_one(2, NoShards::of_command()).unwrap(), shards.lock_now(200));
+    assert!(high.is_some());
     let held = shards.widen_now(Held::One(2, low), [7, 200, 1, 7].into_iter());
     assert!([1, 2, 7].into_iter().all(|at| held.holds(at)) && !held.holds(200));
     drop(high);
@@ -38,7 +39,7 @@ fn further_shards_are_locked_if_they_are_free() {
 #[test]
 fn those_who_serve_clients_give_up_when_a_script_takes_too_long() {
     let shards = Arc::new(Shards::default());
-    let (turn, held) = (turn(&shards), shards.try_lock_one(7).unwrap());
+    let (turn, held) = (turn(&shards), shards.try_lock_one(7, NoShards::of_command()).unwrap());
     let (started, has_started) = channel();
     let waiting = {
         let shards = Arc::clone(&shards);
@@ -47,8 +48,14 @@ fn those_who_serve_clients_give_up_when_a_script_takes_too_long() {
             // Before the script is called busy, one waits, and gives up when it is.
             started.send(()).unwrap();
             assert!(shards.try_lock_many_lent(wanted()).is_err());
-            assert!(shards.try_lock_one(7).is_err() && shards.try_lock_many_lent(wanted()).is_err());
-            assert!(shards.try_lock_all().is_err() && shards.take_turn(None).is_err());
+            assert!(
+                shards.try_lock_one(7, NoShards::of_command()).is_err()
+                    && shards.try_lock_many_lent(wanted()).is_err()
+            );
+            assert!(
+                shards.try_lock_all(NoShards::of_command()).is_err()
+                    && shards.try_take_turn(NoShards::of_command()).is_err()
+            );
             assert!(shards.lock_now(7).is_none() && shards.lock_soon(7).is_none());
             assert!(shards.try_lock_many_lent(vec![1, 9]).is_ok(), "what is free is given in any case");
         })
@@ -57,19 +64,19 @@ fn those_who_serve_clients_give_up_when_a_script_takes_too_long() {
     shards.set_busy(true);
     waiting.join().unwrap();
     drop((held, turn));
-    assert!(shards.take_turn(None).is_ok());
+    assert!(shards.try_take_turn(NoShards::of_command()).is_ok());
 }
 
 #[test]
 fn background_threads_wait_for_as_long_as_it_takes() {
     let shards = Arc::new(Shards::default());
-    let (turn, held) = (turn(&shards), shards.try_lock_one(7).unwrap());
+    let (turn, held) = (turn(&shards), shards.try_lock_one(7, NoShards::of_command()).unwrap());
     shards.set_busy(true);
     let waiting = {
         let shards = Arc::clone(&shards);
         spawn_background("test", move |may_wait| {
             drop(shards.lock_one(7, may_wait));
-            let turn = shards.take_turn(Some(may_wait)).expect("it does not give up");
+            let turn = shards.take_turn(may_wait);
             shards.lock_all(&turn).is_all()
         })
         .unwrap()
@@ -82,6 +89,7 @@ fn background_threads_wait_for_as_long_as_it_takes() {
 #[cfg(debug_assertions)]
 mod checked {
     use super::*;
+    use crate::ledger::aside;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn fails(work: impl FnOnce()) -> bool {
@@ -92,14 +100,17 @@ mod checked {
     fn breaking_a_rule_is_noticed() {
         let shards = Shards::default();
         let turn = turn(&shards);
-        let held = shards.try_lock_one(7).unwrap();
+        let held = shards.try_lock_one(7, NoShards::of_command()).unwrap();
         assert!(fails(|| drop(shards.try_lock_many_lent(vec![9, 12]))), "L5: commands lock once");
         assert!(fails(|| drop(shards.lock_one(9, turn.may_wait()))), "L5");
         assert!(fails(|| drop(shards.lock_all(&turn))), "L5");
-        assert!(fails(|| drop(shards.take_turn(None))), "L2: the turn comes first");
+        assert!(fails(|| drop(shards.try_take_turn(NoShards::of_command()))), "L2: the turn comes first");
         assert!(fails(|| drop(shards.try_lock_next(3))), "L1");
         assert!(shards.lock_now(3).is_some(), "no wait, no rule");
-        assert!(aside(|| shards.try_lock_one(3).is_ok()), "what is done aside is another's work");
+        assert!(
+            aside(|| shards.try_lock_one(3, NoShards::of_command()).is_ok()),
+            "what is done aside is another's work"
+        );
         drop(held);
         assert!(shards.try_lock_many_lent(vec![9, 12]).is_ok());
     }
@@ -136,7 +147,7 @@ fn widening_goes_through_among_others() {
                             let first = shards.try_lock_many_lent(vec![wanted[0]]).unwrap();
                             shards.widen_to(first, &wanted[1..], turn)
                         }
-                        (None, 25) => shards.try_lock_all().unwrap(),
+                        (None, 25) => shards.try_lock_all(NoShards::of_command()).unwrap(),
                         (None, _) => shards.try_lock_many_lent(wanted).unwrap(),
                     };
                     enter(&inside, &held);

@@ -4,7 +4,7 @@ use super::json::{write_replies, write_text};
 use super::logins::{Anatomy, Login, Logins, Token};
 use super::throttle::Throttle;
 use larder_engine::config::AppendFsync;
-use larder_engine::{LocalWorker, Mail, Permit, Ran, Session, panic_if_armed, spawn_background};
+use larder_engine::{Ends, LocalWorker, Mail, Permit, Ran, Session, panic_if_armed, spawn_background};
 use larder_persist::Persist;
 use larder_resp::OwnedArgs;
 use std::io;
@@ -300,7 +300,7 @@ impl State {
     fn take_mail(&mut self) {
         for mail in self.worker.mail() {
             match mail {
-                Mail::Unblocked { client, reply } => self.unblocked(client, &reply),
+                Mail::Unblocked { client, reply, ends } => self.unblocked(client, &reply, ends),
                 Mail::Kill { client, .. } => self.kill(client),
                 Mail::Recheck { client } => self.recheck(client),
                 // These clients subscribe to nothing and wait for nothing else.
@@ -314,10 +314,10 @@ impl State {
         }
     }
 
-    fn unblocked(&mut self, client: u64, reply: &[u8]) {
+    fn unblocked(&mut self, client: u64, reply: &[u8], ends: Ends) {
         let Some((_, login)) = self.logins.of_client(client) else { return };
         if let Anatomy::UnderWay(mut session) = std::mem::replace(&mut login.anatomy, Anatomy::None) {
-            self.worker.resume(&mut session, reply);
+            self.worker.resume(&mut session, reply, ends);
             login.anatomy = Anatomy::Done(json_of(reply));
             self.worker.close(session);
         }

@@ -12,8 +12,9 @@ mod tally;
 mod tree;
 mod walk;
 
+use crate::aof::log::Ends;
 use crate::context::Context;
-use crate::delivery::mailbox::Mail;
+use crate::delivery::unblock::deliver;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
 use crate::keyspace::locks::spawn_background;
@@ -47,7 +48,7 @@ pub(super) fn anatomy(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         {
             let mut reply = Vec::new();
             report.write(&mut Reply::new(&mut reply, waiter.protocol));
-            engine.mailboxes.send(waiter.worker, Mail::Unblocked { client: waiter.client, reply });
+            deliver(&engine.mailboxes, &waiter, reply, Ends::NO_EFFECT);
         }
     })
     .map_err(|error| CommandError::text(format!("ERR MEMORY ANATOMY has no thread: {error}")))?;

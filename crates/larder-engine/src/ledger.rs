@@ -1,9 +1,35 @@
-//! What the threads of a debug build hold: a list for each, and assertions on it. A release build has none of it.
+//! Which shards each thread holds: in debug builds a list with assertions on it, and in all builds the proof that a thread
+//! holds none.
 //!
 //! ARCHITECTURE.md names the invariants; code that relies on one, or could break it, asserts it here.
 
 #[cfg(debug_assertions)]
 use std::cell::RefCell;
+use std::marker::PhantomData;
+
+/// The proof that the calling thread holds no shard, so that it may wait for one.
+///
+/// Code that a command can reach gets it from `Context::no_shards`, which refuses inside transactions and scripts. Other code
+/// runs outside of commands, and makes its own.
+#[derive(Clone, Copy, Debug)]
+pub struct NoShards<'c>(PhantomData<&'c ()>);
+
+impl NoShards<'_> {
+    /// For code that no command reaches: the loops of threads, the start, the end. Debug builds panic if the thread holds a
+    /// shard.
+    #[inline]
+    pub fn outside_commands() -> NoShards<'static> {
+        waits();
+        NoShards(PhantomData)
+    }
+
+    /// For a command that holds none.
+    #[inline]
+    pub(crate) fn of_command() -> Self {
+        waits();
+        NoShards(PhantomData)
+    }
+}
 
 #[cfg(debug_assertions)]
 thread_local! {
@@ -11,7 +37,7 @@ thread_local! {
 }
 
 /// A shard that this thread holds.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     #[cfg(debug_assertions)]
     shard: usize,
     /// It belongs to the list of its thread.
@@ -21,7 +47,7 @@ pub(super) struct Entry {
 
 impl Entry {
     #[inline]
-    pub(super) fn new(shard: usize) -> Entry {
+    pub(crate) fn new(shard: usize) -> Entry {
         #[cfg(debug_assertions)]
         {
             HELD.with_borrow_mut(|held| held.push(shard));
@@ -47,7 +73,7 @@ impl Drop for Entry {
 
 /// The thread is about to wait and to give way to nobody (L5).
 #[inline]
-pub(super) fn waits() {
+pub(crate) fn waits() {
     assert_no_shard_is_held("waits");
 }
 
@@ -88,7 +114,7 @@ pub(crate) fn assert_a_shard_is_held(what: &str) {
 
 /// The thread is about to lock `shard` beside those that it holds (L1).
 #[inline]
-pub(super) fn ascends(shard: usize) {
+pub(crate) fn ascends(shard: usize) {
     #[cfg(debug_assertions)]
     HELD.with_borrow(|held| {
         assert!(held.iter().all(|&other| other < shard), "shard {shard} is locked after {held:?}");
