@@ -1,11 +1,15 @@
-//! Configurations for programs that connect as clients do: certificates are those of given authorities, and name the host. (Servers among
-//! themselves do not compare names, and have configurations of their own.)
+//! Configurations for programs that connect as clients do: certificates are those of given
+//! authorities, and name the host. (Servers among themselves do not compare names, and have
+//! configurations of their own.)
 
+use crate::certificate::{Certificate, key_parts};
 use crate::key::{self, KeyError};
-use rustls::crypto::aws_lc_rs::default_provider;
+use crate::pem;
+use crate::provider::provider;
+use crate::verify::{Authorities, ServerVerifier};
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
+use rustls::{ClientConfig, Error, InconsistentKeys};
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,7 +22,8 @@ pub enum TrustError {
     Certificate,
     /// The file of the key has none that can be used.
     Key(KeyError),
-    /// The certificate and the key do not belong together, or something about them is not supported.
+    /// The certificate and the key do not belong together, or something about them is not
+    /// supported.
     Rejected(rustls::Error),
 }
 
@@ -46,39 +51,49 @@ pub struct Identity<'f> {
     pub password: &'f str,
 }
 
-/// The configuration of a client that trusts the authorities of a file in PEM.
+/// Returns the configuration of a client that trusts the authorities of a file in PEM. Certificates
+/// of servers must be for the host.
 ///
 /// # Errors
-/// The bytes are not what they are said to be.
+/// The bytes are not what they should be.
 pub fn client_config(
     authorities: &[u8],
     identity: Option<Identity<'_>>,
 ) -> Result<Arc<ClientConfig>, TrustError> {
-    let mut roots = RootCertStore::empty();
-    let certificates = certificates(authorities).ok_or(TrustError::Authorities)?;
-    let (added, _) = roots.add_parsable_certificates(certificates);
-    if added == 0 {
-        return Err(TrustError::Authorities);
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    let provider = Arc::new(provider());
+    let stored = pem::stored_certificates(authorities).map_err(|_| TrustError::Authorities)?;
+    let trusted = Arc::new(Authorities::new(stored, provider.signature_verification_algorithms));
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(TrustError::Rejected)?
-        .with_root_certificates(roots);
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(ServerVerifier::new(trusted, true)));
     let config = match identity {
         None => config.with_no_client_auth(),
         Some(identity) => {
-            let chain = self::certificates(identity.certificate).ok_or(TrustError::Certificate)?;
+            let chain = pem::certificates(identity.certificate).map_err(|_| TrustError::Certificate)?;
             let key = key::read(identity.key, identity.password).map_err(TrustError::Key)?;
-            config.with_client_auth_cert(chain, key).map_err(TrustError::Rejected)?
+            let key = provider.key_provider.load_private_key(key).map_err(TrustError::Rejected)?;
+            if !is_key_of(&*key, &chain[0]) {
+                return Err(TrustError::Rejected(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)));
+            }
+            let certified = CertifiedKey::new(chain, key);
+            config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
         }
     };
     Ok(Arc::new(config))
 }
 
-/// The certificates of a file; `None` if there is none, or something that is none.
-fn certificates(file: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
-    let all = CertificateDer::pem_slice_iter(file).collect::<Result<Vec<_>, _>>().ok()?;
-    (!all.is_empty()).then_some(all)
+/// Whether a private key is that of a certificate.
+///
+/// The keys themselves are compared: the names of the algorithm may differ for one key.
+pub fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
+    let Some(public) = key.public_key() else { return true };
+    let Ok(facts) = Certificate::read(certificate) else { return false };
+    match (key_parts(public.as_ref()), facts.key_parts()) {
+        (Ok((_, own)), Ok((_, shown))) => own == shown,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

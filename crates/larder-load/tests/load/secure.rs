@@ -6,7 +6,7 @@ use larder_load::load::load;
 use larder_load::options::{Options, Report, Source};
 use larder_load::security::Security;
 use larder_load::target::Target;
-use larder_testkit::tls::{Authority, Identity, server_options};
+use larder_testkit::tls::{Authority, COMMON, Identity, server_options};
 use larder_testkit::{Kind, Port, Server, seed, wait_until};
 use std::fs;
 use std::path::Path;
@@ -107,4 +107,24 @@ fn who_is_not_trusted_and_what_is_no_tls() {
     let shown = (Path::new(&theirs_path), Path::new(&theirs_path));
     let wrong = error(&ours_path, Some(shown));
     assert!(wrong.starts_with(&theirs_path), "{wrong}");
+}
+
+/// A certificate in the file of authorities is trusted itself. Only an authority vouches for others.
+#[test]
+fn trusted_certificates_that_issue_others() {
+    let ours = Authority::new("ours");
+    let app = ours.issue("app");
+    let pinned = ours.self_signed_with("pinned", &["-addext", "subjectAltName=IP:127.0.0.1"]);
+    let elsewhere = ours.self_signed_with("elsewhere", &["-addext", "subjectAltName=IP:127.0.0.2"]);
+    let trusted = ours.bundle("trusted.pem", &["app", "pinned", "elsewhere", "ca"]);
+    let shown = (Path::new(&app.certificate), Path::new(&app.key));
+    let security = Security::of(Path::new(&trusted), Some(shown), "").unwrap();
+    let forged = ours.issue_by("app", "forged", Some(COMMON));
+    let cases = [(&app, ""), (&pinned, ""), (&elsewhere, "not valid for name"), (&forged, "UnknownIssuer")];
+    for (identity, fault) in cases {
+        let (_server, port) = secure(Kind::Larder, &ours, identity, &[]);
+        let target = by_tls(&port, &security);
+        let said = target.facts().err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains(fault) && said.is_empty() == fault.is_empty(), "{fault}: {said}");
+    }
 }

@@ -1,17 +1,17 @@
 //! What the options and files of TLS make: the configurations of rustls for accepting and for connecting. Immutable; a change of
 //! the options makes another one.
 
-use super::certificate::Certificate;
 use super::options::{FileError, Files, Identity, IdentityFiles, Options};
 use super::resumption::SessionCache;
 use super::suites::{self, SuiteError};
-use super::verifier::{Authorities, ClientVerifier, ServerVerifier};
 use larder_engine::config::TlsAuthClients;
 use larder_engine::{CertificateFacts, TlsCertificates};
 use larder_tls::key::{self, KeyError};
+use larder_tls::pem::{self, PemError, StoredCertificate};
+use larder_tls::verify::{Authorities, ClientVerifier, ServerVerifier};
+use larder_tls::{Certificate, is_key_of};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, NoServerSessionStorage, StoresServerSessions};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -31,7 +31,7 @@ pub enum TlsError {
     /// A file cannot be read.
     File(FileError),
     /// The file of a certificate, at this path, has none, or a damaged one.
-    Certificate(String, &'static str),
+    Certificate(String, PemError),
     /// The file of a key, at this path, has none that can be used.
     Key(String, KeyError),
     /// The key, at this path, is of a kind that is not known, or not that of the certificate.
@@ -78,9 +78,6 @@ impl From<SuiteError> for TlsError {
     }
 }
 
-const NO_START_LINE: &str = "error:0480006C:PEM routines::no start line";
-const BAD_BASE64: &str = "error:04800064:PEM routines::bad base64 decode";
-const BAD_CERTIFICATE: &str = "error:0688000D:asn1 encoding routines::ASN1 lib";
 const OTHER_KEY: &str = "error:05800074:x509 certificate routines::key values mismatch";
 const UNKNOWN_KEY: &str = "error:1E08010C:DECODER routines::unsupported";
 
@@ -90,6 +87,8 @@ pub struct Active {
     servers: [Arc<ServerConfig>; 3],
     client: Arc<ClientConfig>,
     certificates: TlsCertificates,
+    /// Lines for the log about files that are not what they seem.
+    pub notices: Vec<String>,
     /// What it was made of.
     pub files: Files,
 }
@@ -114,20 +113,22 @@ impl Active {
     pub fn of_files(options: &Options, files: Files) -> Result<Active, TlsError> {
         let protocols = suites::protocols(&options.protocols)?;
         let provider = Arc::new(suites::provider(&options.ciphers, &options.ciphersuites)?);
-        let server = certified_key(&options.server, &files.server, &provider)?;
+        let stored = authorities(&files.authorities)?;
+        let authority = stored
+            .iter()
+            .filter_map(|certificate| facts_of(Some(&certificate.der)))
+            .min_by_key(|facts| facts.expires_s);
+        let authorities = Authorities::new(stored, provider.signature_verification_algorithms);
+        let certified = |paths, files| certified_key(paths, files, &provider);
+        let server = certified(&options.server, &files.server)?;
         let client = options.client.as_ref().zip(files.client.as_ref());
-        let client = client.map(|(paths, files)| certified_key(paths, files, &provider)).transpose()?;
-        let certificates = authorities(&files.authorities)?;
+        let client = client.map(|(paths, files)| certified(paths, files)).transpose()?;
         let facts = TlsCertificates {
             server: facts_of(server.cert.first()),
             client: client.as_ref().and_then(|client| facts_of(client.cert.first())),
-            authority: certificates
-                .iter()
-                .filter_map(|certificate| facts_of(Some(certificate)))
-                .min_by_key(|facts| facts.expires_s),
+            authority,
         };
-        let authorities = Authorities::new(certificates, Arc::clone(&provider))
-            .map_err(|error| TlsError::Authorities(error.to_string()))?;
+        let notices = authorities.notices();
         let maker = Maker { options, protocols, provider, authorities: Arc::new(authorities) };
         Ok(Active {
             servers: [
@@ -137,6 +138,7 @@ impl Active {
             ],
             client: maker.client(client.as_ref().unwrap_or(&server))?,
             certificates: facts,
+            notices,
             files,
         })
     }
@@ -200,22 +202,13 @@ impl Maker<'_> {
             .with_protocol_versions(&self.protocols)
             .map_err(TlsError::Rejected)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(ServerVerifier(Arc::clone(&self.authorities))))
+            .with_custom_certificate_verifier(Arc::new(ServerVerifier::new(
+                Arc::clone(&self.authorities),
+                false,
+            )))
             .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key))));
         Ok(Arc::new(config))
     }
-}
-
-/// The certificates of a file, of which there must be one at least.
-fn certificates(file: &[u8]) -> Result<Vec<CertificateDer<'static>>, &'static str> {
-    let all = CertificateDer::pem_slice_iter(file).collect::<Result<Vec<_>, _>>().map_err(|_| BAD_BASE64)?;
-    if all.is_empty() {
-        return Err(NO_START_LINE);
-    }
-    if all.iter().any(|certificate| Certificate::read(certificate).is_err()) {
-        return Err(BAD_CERTIFICATE);
-    }
-    Ok(all)
 }
 
 fn certified_key(
@@ -223,27 +216,26 @@ fn certified_key(
     files: &IdentityFiles,
     provider: &CryptoProvider,
 ) -> Result<Arc<CertifiedKey>, TlsError> {
-    let chain = certificates(&files.certificate)
+    let chain = pem::certificates(&files.certificate)
         .map_err(|error| TlsError::Certificate(paths.certificate.clone(), error))?;
     let key =
         key::read(&files.key, &paths.password).map_err(|error| TlsError::Key(paths.key.clone(), error))?;
     let other = |reason| TlsError::OtherKey(paths.key.clone(), reason);
     let key = provider.key_provider.load_private_key(key).map_err(|_| other(UNKNOWN_KEY))?;
-    let of_certificate = Certificate::read(&chain[0]).map(|certificate| certificate.public_key.to_vec());
-    if key.public_key().is_some_and(|public| Ok(public.as_ref()) != of_certificate.as_deref()) {
+    if !is_key_of(&*key, &chain[0]) {
         return Err(other(OTHER_KEY));
     }
     Ok(Arc::new(CertifiedKey::new(chain, key)))
 }
 
-/// The authorities of all files. Files without certificates are none of ours, unless none has any.
-fn authorities(files: &[Vec<u8>]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+/// Returns the certificates of all files of authorities. A file without certificates is skipped unless none has any.
+fn authorities(files: &[Vec<u8>]) -> Result<Vec<StoredCertificate>, TlsError> {
     let mut all = Vec::new();
     for file in files {
-        match certificates(file) {
+        match pem::stored_certificates(file) {
             Ok(some) => all.extend(some),
-            Err(NO_START_LINE) => {}
-            Err(error) => return Err(TlsError::Authorities(error.to_owned())),
+            Err(PemError::NoSection) => {}
+            Err(error) => return Err(TlsError::Authorities(error.to_string())),
         }
     }
     if all.is_empty() && !files.is_empty() {

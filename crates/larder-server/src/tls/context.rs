@@ -36,6 +36,7 @@ impl Context {
 
     fn build(&self, config: &Config, log: &Log) -> Result<(), NotChanged> {
         let active = Active::build(&Options::of(config)).map_err(|error| report(&error, log))?;
+        active.notices.iter().for_each(|notice| log.warning(notice));
         *self.looked.lock() = Some(Instant::now());
         *self.active.write() = Some(Arc::new(active));
         Ok(())
@@ -62,6 +63,7 @@ impl Context {
             log.notice("TLS materials changed, reloading in background");
             match Active::of_files(&options, files) {
                 Ok(active) => {
+                    active.notices.iter().for_each(|notice| log.warning(notice));
                     *self.active.write() = Some(Arc::new(active));
                     log.notice("TLS materials reloaded successfully");
                 }

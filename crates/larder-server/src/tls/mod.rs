@@ -1,13 +1,13 @@
 //! TLS: for clients ([`TlsStream`]), for connections to other servers (`larder-tls`) and between nodes ([`NodeStream`]), as the options
 //! say ([`Context`]).
 //!
-//! rustls does the protocol and aws-lc the cryptography; docs/design/tls.md says why. Files below, each of which uses only those above it:
-//! `certificate` reads files (and `key` of `larder-tls`), `suites` the words of protocols and ciphers, `options` what is configured; `verifier` decides whom
-//! to trust, `resumption` keeps sessions; `active` makes configurations of all that, `context` holds the one in force; `socket`
-//! and `node_stream` are connections on sockets (over `session` of `larder-tls`); `fault` says why one failed.
+//! rustls does the protocol and aws-lc the cryptography; docs/design/tls.md says why. `larder-tls` reads the files and decides
+//! which certificates to trust. The files below, each of which uses only those above it: `suites` knows the names of
+//! protocols and ciphers, `options` what is configured, `resumption` keeps sessions; `active` makes configurations of all
+//! that, `context` holds the one in force; `socket` and `node_stream` are connections on sockets (over `session` of
+//! `larder-tls`); `fault` says why one failed.
 
 mod active;
-mod certificate;
 mod context;
 mod fault;
 mod node_stream;
@@ -15,9 +15,7 @@ mod options;
 mod resumption;
 mod socket;
 mod suites;
-mod verifier;
 
-pub use certificate::Certificate;
 pub use context::{Context, NotChanged};
 pub use fault::Fault;
 pub use node_stream::NodeStream;

@@ -3,7 +3,7 @@
 //! Words that name what there is not here (old protocols, ciphers without forward secrecy) are errors, and not left out: a
 //! configuration that is accepted is in force. Exclusions (`!MD5`) of what there is not anyway are fulfilled.
 
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::CryptoProvider;
 use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion};
 use std::fmt;
@@ -139,7 +139,7 @@ pub fn protocols(text: &str) -> Result<Vec<&'static SupportedProtocolVersion>, S
 
 /// The cryptography, restricted to the ciphers that two texts choose; an empty one restricts nothing.
 pub fn provider(ciphers: &str, ciphersuites: &str) -> Result<CryptoProvider, SuiteError> {
-    let mut provider = aws_lc_rs::default_provider();
+    let mut provider = larder_tls::provider();
     let order = [chosen_ciphersuites(ciphersuites)?, chosen_ciphers(ciphers)?].concat();
     let known = std::mem::take(&mut provider.cipher_suites);
     let find = |suite: &CipherSuite| known.iter().find(|known| known.suite() == *suite).copied();

@@ -2,9 +2,10 @@
 
 use super::{EventLoop, Hangup};
 use crate::connection::{Connection, Stream};
-use crate::tls::{Certificate, Fault};
+use crate::tls::Fault;
 use larder_engine::LogLevel;
 use larder_engine::config::TlsUserField;
+use larder_tls::Certificate;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,7 +57,10 @@ impl EventLoop {
         let Some(certificate) = stream.certificate().filter(|_| field != TlsUserField::Off) else { return };
         let Ok(certificate) = Certificate::read(&certificate) else { return };
         let names: Vec<Vec<u8>> = match field {
-            TlsUserField::CommonName => certificate.common_name.into_iter().map(<[u8]>::to_vec).collect(),
+            TlsUserField::CommonName => {
+                let first = certificate.common_names.first().filter(|name| !name.bytes.is_empty());
+                first.map(|name| name.bytes.to_vec()).into_iter().collect()
+            }
             TlsUserField::Uri => {
                 let whole = |uri: &&&[u8]| !uri.is_empty() && !uri.contains(&0);
                 certificate.uris.iter().filter(whole).map(|uri| uri.to_vec()).collect()

@@ -139,6 +139,64 @@ fn keys_of_every_kind() {
     }
 }
 
+/// Changes the text of a file, and not what it says.
+type Form = fn(&str) -> String;
+
+/// Certificates and authorities in each form that OpenSSL reads.
+#[test]
+fn files_in_every_form() {
+    let authority = Authority::new("authority");
+    let dir = authority.dir();
+    let (server, client) = (authority.issue("server"), authority.issue("client"));
+    let trusted = |file: &str, purpose: &str, out: &str| {
+        openssl(dir, &["x509", "-in", file, "-trustout", "-addtrust", purpose, "-out", out]);
+    };
+    trusted("server.crt", "serverAuth", "server-trusted.crt");
+    trusted("ca.crt", "clientAuth", "ca-trusted.crt");
+    trusted("ca.crt", "serverAuth", "ca-for-servers.crt");
+    openssl(
+        dir,
+        &["x509", "-in", "ca.crt", "-trustout", "-addreject", "clientAuth", "-out", "ca-rejected.crt"],
+    );
+    let text = |file: &str| std::fs::read_to_string(dir.join(file)).unwrap();
+    let forms: [(&str, Form); 5] = [
+        ("mark", |text| format!("\u{feff}{text}")),
+        ("tabs", |text| text.replace('\n', "\t\r\n")),
+        ("label", |text| text.replace("CERTIFICATE", "X509 CERTIFICATE")),
+        ("prose", |text| format!("Bag Attributes: none\n{text}the end")),
+        ("one-line", |text| {
+            let body: String = text.lines().filter(|line| !line.starts_with('-')).collect();
+            format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n")
+        }),
+    ];
+    let mut files = vec![("server-trusted.crt".to_owned(), "ca-trusted.crt".to_owned())];
+    for (name, form) in forms {
+        let names = ["server", "ca"].map(|file| format!("{file}-{name}.crt"));
+        for (file, out) in ["server.crt", "ca.crt"].into_iter().zip(&names) {
+            std::fs::write(dir.join(out), form(&text(file))).unwrap();
+        }
+        files.push(names.into());
+    }
+    files.push(("server.crt".to_owned(), "ca-for-servers.crt".to_owned()));
+    files.push(("server.crt".to_owned(), "ca-rejected.crt".to_owned()));
+    let known = config(&authority, Some(&client), rustls::ALL_VERSIONS);
+    let tables = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let pings = files.iter().map(|(certificate, trusted)| {
+            let identity = Identity { certificate: authority.path(certificate), ..server.clone() };
+            let args = ["--tls-ca-cert-file", &authority.path(trusted)];
+            let server = TlsServer::start(kind, &authority, &identity, &args);
+            let is_let_in = connect(server.port(), &known).is_ok_and(|mut client| {
+                client.send_raw(b"PING\r\n").is_ok()
+                    && client.read().is_ok_and(|reply| reply.text() == "PONG")
+            });
+            format!("{certificate}, {trusted}: {is_let_in}")
+        });
+        pings.collect::<Vec<_>>()
+    });
+    assert_eq!(tables[0], tables[1], "larder, valkey");
+    assert_eq!(tables[0].iter().filter(|row| row.ends_with("true")).count(), 6, "{:?}", tables[0]);
+}
+
 fn refused(client: &mut Client, server: &Server, pairs: &[&str], reason: &str) {
     let answer = set(client, pairs);
     assert_eq!(

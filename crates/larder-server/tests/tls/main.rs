@@ -9,6 +9,7 @@ mod reload;
 mod replication;
 mod sentinel;
 mod traffic;
+mod trust;
 mod users;
 
 use larder_testkit::tls::{Authority, Identity};

@@ -76,17 +76,49 @@ impl Authority {
 
     /// The same with these extensions; without any it is of version 1.
     pub fn issue_with(&self, name: &str, extensions: Option<&str>, days: &str) -> Identity {
-        let [request, certificate, file] = ["csr", "crt", "ext"].map(|end| format!("{name}.{end}"));
+        self.sign("ca", name, extensions, days)
+    }
+
+    /// Issues a certificate for a name, signed with the key of another certificate of the folder: "ca", or a name that
+    /// was issued before.
+    pub fn issue_by(&self, issuer: &str, name: &str, extensions: Option<&str>) -> Identity {
+        self.sign(issuer, name, extensions, "20")
+    }
+
+    fn sign(&self, issuer: &str, name: &str, extensions: Option<&str>, days: &str) -> Identity {
         let key = self.request(name);
+        let identity = self.sign_request(issuer, name, extensions, &["-days", days]);
+        Identity { key: self.path(&key), ..identity }
+    }
+
+    /// Signs the request `name.csr`, which another program has made for the key `name.key`, with more options.
+    pub fn sign_request(
+        &self,
+        issuer: &str,
+        name: &str,
+        extensions: Option<&str>,
+        options: &[&str],
+    ) -> Identity {
+        let [request, certificate, file] = ["csr", "crt", "ext"].map(|end| format!("{name}.{end}"));
+        let [issuer, issuer_key] = ["crt", "key"].map(|end| format!("{issuer}.{end}"));
         let mut args =
-            vec!["x509", "-req", "-in", &request, "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
-        args.extend(["-days", days, "-out", &certificate]);
+            vec!["x509", "-req", "-in", &request, "-CA", &issuer, "-CAkey", &issuer_key, "-CAcreateserial"];
+        args.extend(options);
+        args.extend(["-out", &certificate]);
         if let Some(extensions) = extensions {
             fs::write(self.dir.join(&file), extensions).expect("the folder is writable");
             args.extend(["-extfile", &file]);
         }
         openssl(&self.dir, &args);
-        Identity { certificate: self.path(&certificate), key: self.path(&key) }
+        Identity { certificate: self.path(&certificate), key: self.path(&format!("{name}.key")) }
+    }
+
+    /// Writes certificates of the folder, given by their names, into one file, and returns its path.
+    pub fn bundle(&self, file: &str, names: &[&str]) -> String {
+        let read = |name: &&str| fs::read(self.dir.join(format!("{name}.crt"))).expect("it was issued");
+        let all: Vec<u8> = names.iter().flat_map(read).collect();
+        fs::write(self.dir.join(file), all).expect("the folder is writable");
+        self.path(file)
     }
 
     /// A certificate that was in force for a day in 2020.
@@ -115,13 +147,17 @@ impl Authority {
 
     /// A certificate that vouches for itself.
     pub fn self_signed(&self, name: &str) -> Identity {
+        self.self_signed_with(name, &[])
+    }
+
+    /// The same with more options of `openssl req`, for example `-addext` and an extension.
+    pub fn self_signed_with(&self, name: &str, options: &[&str]) -> Identity {
         let [key, certificate] = ["key", "crt"].map(|end| format!("{name}.{end}"));
         openssl(&self.dir, &["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", &key]);
         let subject = format!("/O=Larder/CN={name}");
-        openssl(
-            &self.dir,
-            &["req", "-x509", "-new", "-key", &key, "-days", "9", "-subj", &subject, "-out", &certificate],
-        );
+        let args =
+            ["req", "-x509", "-new", "-key", &key, "-days", "9", "-subj", &subject, "-out", &certificate];
+        openssl(&self.dir, &[&args[..], options].concat());
         Identity { certificate: self.path(&certificate), key: self.path(&key) }
     }
 }
