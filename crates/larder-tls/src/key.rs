@@ -1,71 +1,71 @@
-//! Private keys in PEM: PKCS#8, also encrypted with a password (PBES2), PKCS#1 and SEC1.
+//! Private keys in PEM: PKCS#8, PKCS#1 and SEC1. A password may encrypt them, as PKCS#8 describes
+//! (PBES2) or in the older way of PEM headers.
 
-use pkcs8::EncryptedPrivateKeyInfo;
+mod error;
+mod pem_encryption;
+
+pub use error::KeyError;
+
+use crate::certificate::{NotACertificate, elements, only};
+use crate::pem::{self, PemError, Section};
+use pkcs8::der::Decode;
+use pkcs8::{EncryptedPrivateKeyInfo, ObjectIdentifier, pkcs5};
 use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::{self, PemObject};
-use std::fmt;
 
-const BEGIN: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----";
-const END: &str = "-----END ENCRYPTED PRIVATE KEY-----";
+const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
 
-/// Why a file holds no key that can be used. The texts of the errors that OpenSSL knows are OpenSSL's.
-#[derive(Debug)]
-pub enum KeyError {
-    /// It is encrypted, and no password is set.
-    NoPassword,
-    /// It is encrypted in another way than PKCS#8 describes.
-    OldEncryption,
-    /// No key is in the file.
-    None,
-    /// The password is wrong, or the encryption is none that is known.
-    Undecipherable,
-    /// The file is damaged.
-    Damaged,
-}
-
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            KeyError::NoPassword => "the key is encrypted, and there is no password for it",
-            KeyError::OldEncryption => {
-                "the key is encrypted as PKCS#1 is; only PKCS#8 ('BEGIN ENCRYPTED PRIVATE KEY') is supported"
-            }
-            KeyError::None => "error:0480006C:PEM routines::no start line",
-            KeyError::Undecipherable => {
-                "the password is wrong, or the key is encrypted in a way that is not supported"
-            }
-            KeyError::Damaged => "error:04800064:PEM routines::bad base64 decode",
-        })
-    }
-}
-
-/// The first private key of a file.
+/// Reads the first private key of a file. `password` is empty if there is none.
+///
+/// # Errors
+/// The file has no key, or it cannot be decrypted.
 pub fn read(file: &[u8], password: &str) -> Result<PrivateKeyDer<'static>, KeyError> {
-    let text = String::from_utf8_lossy(file);
-    if let Some(encrypted) = encrypted_part(&text) {
-        return decrypt(encrypted, password);
+    let sections = pem::sections(file, is_key).map_err(|error| match error {
+        PemError::NoSection => KeyError::None,
+        PemError::Damaged | PemError::NotACertificate => KeyError::Damaged,
+    })?;
+    let Section { label, headers, content } = sections.into_iter().next().ok_or(KeyError::None)?;
+    if label == ENCRYPTED {
+        return decrypt_pkcs8(&content, password);
     }
-    if text.contains("Proc-Type: 4,ENCRYPTED") {
-        return Err(KeyError::OldEncryption);
-    }
-    PrivateKeyDer::from_pem_slice(file).map_err(|error| match error {
-        pem::Error::NoItemsFound => KeyError::None,
-        _ => KeyError::Damaged,
+    let key = match pem_encryption::method(&headers) {
+        None => content,
+        Some(_) if password.is_empty() => return Err(KeyError::NoPassword),
+        Some(method) => pem_encryption::decrypt(method, &content, password)?,
+    };
+    Ok(match label.as_str() {
+        "RSA PRIVATE KEY" => PrivateKeyDer::Pkcs1(key.into()),
+        "EC PRIVATE KEY" => PrivateKeyDer::Sec1(key.into()),
+        _ => PrivateKeyDer::Pkcs8(key.into()),
     })
 }
 
-fn encrypted_part(text: &str) -> Option<&str> {
-    let start = text.find(BEGIN)?;
-    let end = text[start..].find(END)? + END.len();
-    Some(&text[start..start + end])
+fn is_key(label: &str) -> bool {
+    matches!(label, "PRIVATE KEY" | "RSA PRIVATE KEY" | "EC PRIVATE KEY" | ENCRYPTED)
 }
 
-fn decrypt(text: &str, password: &str) -> Result<PrivateKeyDer<'static>, KeyError> {
+fn decrypt_pkcs8(document: &[u8], password: &str) -> Result<PrivateKeyDer<'static>, KeyError> {
     if password.is_empty() {
         return Err(KeyError::NoPassword);
     }
-    let (_, document) = pkcs8::SecretDocument::from_pem(text).map_err(|_| KeyError::Damaged)?;
-    let encrypted = EncryptedPrivateKeyInfo::try_from(document.as_bytes()).map_err(|_| KeyError::Damaged)?;
-    let key = encrypted.decrypt(password).map_err(|_| KeyError::Undecipherable)?;
+    let method = method_of(document).map_err(|NotACertificate| KeyError::Damaged)?;
+    let unknown = |name: String| KeyError::UnknownEncryption(name);
+    let encrypted = EncryptedPrivateKeyInfo::try_from(document).map_err(|_| match method {
+        pkcs5::pbes2::PBES2_OID => unknown("PBES2 with a cipher or a hash that is not known".to_owned()),
+        other => unknown(format!("the identifier {other}")),
+    })?;
+    let key = encrypted.decrypt(password).map_err(|error| match error {
+        pkcs8::Error::EncryptedPrivateKey(
+            pkcs5::Error::NoPbes1CryptSupport | pkcs5::Error::UnsupportedAlgorithm { .. },
+        ) => unknown(format!("the identifier {method}")),
+        _ => KeyError::WrongPassword,
+    })?;
     Ok(PrivateKeyDer::Pkcs8(key.as_bytes().to_vec().into()))
+}
+
+/// Returns the identifier of the method by which a key is encrypted.
+fn method_of(document: &[u8]) -> Result<ObjectIdentifier, NotACertificate> {
+    let fields = elements(only(document)?.value)?;
+    let method = fields.first().ok_or(NotACertificate)?;
+    let method = elements(method.value)?;
+    Ok(ObjectIdentifier::from_der(method.first().ok_or(NotACertificate)?.whole)?)
 }

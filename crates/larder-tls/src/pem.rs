@@ -36,6 +36,8 @@ impl fmt::Display for PemError {
 pub(crate) struct Section {
     /// The words after `BEGIN`.
     pub label: String,
+    /// Header lines, as `DEK-Info: ...`.
+    pub headers: Vec<String>,
     /// The content, decoded.
     pub content: Vec<u8>,
 }
@@ -57,16 +59,17 @@ pub(crate) fn sections(file: &[u8], accepts: impl Fn(&str) -> bool) -> Result<Ve
             continue;
         }
         let end = format!("-----END {label}-----");
+        let mut headers = Vec::new();
         let mut base64 = String::new();
         loop {
             match lines.next().ok_or(PemError::Damaged)? {
                 line if line == end => break,
-                line if line.contains(':') => {}
+                line if line.contains(':') => headers.push(line.to_owned()),
                 line => base64.push_str(line),
             }
         }
         let content = Base64::decode_vec(&base64).map_err(|_| PemError::Damaged)?;
-        all.push(Section { label: label.to_owned(), content });
+        all.push(Section { label: label.to_owned(), headers, content });
     }
     Ok(all)
 }

@@ -121,6 +121,22 @@ fn keys_of_every_kind() {
             ],
         ),
         ("scrypt.key", &["pkcs8", "-topk8", "-scrypt", "-passout", "pass:secret word"]),
+        ("3des.key", &["pkcs8", "-topk8", "-v2", "des3", "-passout", "pass:secret word"]),
+        (
+            "sha1.key",
+            &[
+                "pkcs8",
+                "-topk8",
+                "-v2",
+                "aes-128-cbc",
+                "-v2prf",
+                "hmacWithSHA1",
+                "-passout",
+                "pass:secret word",
+            ],
+        ),
+        ("old-aes.key", &["ec", "-aes256", "-passout", "pass:secret word"]),
+        ("old-3des.key", &["ec", "-des3", "-passout", "pass:secret word"]),
     ] {
         openssl(dir, &[args, &["-in", "plain.key", "-out", file]].concat());
         let identity = Identity { key: authority.path(file), ..plain.clone() };
@@ -133,9 +149,14 @@ fn keys_of_every_kind() {
     let args = ["x509", "-req", "-in", "rsa.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
     openssl(dir, &[&args[..], &["-days", "9", "-extfile", "plain.ext", "-out", "rsa.crt"]].concat());
     openssl(dir, &["pkcs8", "-topk8", "-nocrypt", "-in", "rsa.key", "-out", "rsa8.key"]);
-    for file in ["rsa.key", "rsa8.key"] {
+    openssl(
+        dir,
+        &["rsa", "-traditional", "-aes128", "-passout", "pass:a", "-in", "rsa.key", "-out", "rsa-old.key"],
+    );
+    for file in ["rsa.key", "rsa8.key", "rsa-old.key"] {
         let identity = Identity { certificate: authority.path("rsa.crt"), key: authority.path(file) };
-        assert!(starts_with(&authority, &identity, &no_clients), "{file}");
+        let args = [&no_clients[..], &["--tls-key-file-pass", "a"]].concat();
+        assert!(starts_with(&authority, &identity, &args), "{file}");
     }
 }
 
@@ -223,6 +244,16 @@ fn files_that_are_refused() {
     std::fs::create_dir(dir.join("empty")).unwrap();
     openssl(dir, &["pkcs8", "-topk8", "-passout", "pass:a", "-in", "server.key", "-out", "locked.key"]);
     openssl(dir, &["ec", "-aes128", "-passout", "pass:a", "-in", "server.key", "-out", "old.key"]);
+    openssl(
+        dir,
+        &["ec", "-camellia128", "-passout", "pass:a", "-in", "server.key", "-out", "old-camellia.key"],
+    );
+    let pkcs8 = ["pkcs8", "-topk8", "-passout", "pass:a", "-in", "server.key", "-out"];
+    openssl(dir, &[&pkcs8[..], &["pbes1.key", "-v1", "PBE-SHA1-3DES"]].concat());
+    openssl(dir, &[&pkcs8[..], &["camellia.key", "-v2", "camellia-128-cbc"]].concat());
+    let locked = std::fs::read_to_string(dir.join("locked.key")).unwrap();
+    let cut = locked.lines().filter(|line| line.starts_with('-')).collect::<Vec<_>>().join("\nMIIB!\n");
+    std::fs::write(dir.join("cut.key"), cut).unwrap();
     let larder = TlsServer::larder(&authority, &identity, &[]);
     let mut client = larder.plain();
     let path = |file: &str| authority.path(file);
@@ -244,8 +275,8 @@ fn files_that_are_refused() {
         ("tls-key-file", "/nope".to_owned(), "Failed to load private key: /nope: error:80000002"),
         ("tls-key-file", other.key.clone(), "Failed to load private key: "),
         ("tls-key-file", path("text"), "text: error:0480006C:PEM routines::no start line"),
-        ("tls-key-file", path("locked.key"), "the key is encrypted, and there is no password for it"),
-        ("tls-key-file", path("old.key"), "the key is encrypted as PKCS#1 is"),
+        ("tls-key-file", path("locked.key"), "the key is encrypted, and no password is set for it"),
+        ("tls-key-file", path("old.key"), "the key is encrypted, and no password is set for it"),
         ("tls-ca-cert-file", path("text"), "Failed to configure CA certificate(s) file/directory: "),
         ("tls-ca-cert-file", String::new(), "Either tls-ca-cert-file or tls-ca-cert-dir must be specified"),
         (
@@ -259,12 +290,33 @@ fn files_that_are_refused() {
         refused(&mut client, &larder.server, &[option, value], reason);
         assert_eq!(client.ask(&format!("CONFIG GET {option}")), before);
     }
-    refused(
-        &mut client,
-        &larder.server,
-        &["tls-key-file", &path("locked.key"), "tls-key-file-pass", "wrong"],
-        "the password is wrong, or the key is encrypted in a way that is not supported",
-    );
+    for (file, password, reason) in [
+        (
+            "locked.key",
+            "wrong",
+            "locked.key: error:1C800064:Provider routines::bad decrypt (the password is wrong)",
+        ),
+        (
+            "old.key",
+            "wrong",
+            "old.key: error:1C800064:Provider routines::bad decrypt (the password is wrong)",
+        ),
+        (
+            "pbes1.key",
+            "a",
+            "pbes1.key: the key is encrypted by a method that is not supported (the identifier 1.2.840.113549.1.12.1.3",
+        ),
+        (
+            "camellia.key",
+            "a",
+            "camellia.key: the key is encrypted by a method that is not supported (PBES2 with",
+        ),
+        ("old-camellia.key", "a", "not supported (CAMELLIA-128-CBC"),
+        ("cut.key", "a", "cut.key: error:04800064:PEM routines::bad base64 decode"),
+    ] {
+        let pairs = ["tls-key-file", &path(file), "tls-key-file-pass", password];
+        refused(&mut client, &larder.server, &pairs, reason);
+    }
     assert_eq!(set(&mut client, &["tls-key-file", &path("locked.key"), "tls-key-file-pass", "a"]), "OK");
     assert_eq!(client.ask("CONFIG GET tls-key-file-pass").items()[1].text(), "a");
     // Who trusts nobody asks for nothing.
