@@ -160,6 +160,23 @@ fn keys_of_every_kind() {
     }
 }
 
+/// A key that is for RSA-PSS only: OpenSSL's clients take it.
+#[test]
+fn keys_for_rsa_pss_only() {
+    let authority = Authority::new("authority");
+    let identity = authority.issue_of_kind("ca", "pss", "RSA-PSS", &[]);
+    let larder = TlsServer::larder(&authority, &identity, &["--tls-auth-clients", "no"]);
+    assert_eq!(ask(larder.port(), &["--tls", "--cacert", &authority.certificate()]), "");
+    // The key of another certificate is noticed.
+    let mut client = larder.plain();
+    refused(
+        &mut client,
+        &larder.server,
+        &["tls-cert-file", &authority.issue("other").certificate],
+        "error:05800074:x509 certificate routines::key values mismatch",
+    );
+}
+
 /// Changes the text of a file, and not what it says.
 type Form = fn(&str) -> String;
 

@@ -150,6 +150,28 @@ fn whose_order_counts() {
     assert_eq!(chosen(), "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256");
 }
 
+/// Clients that know one curve only.
+#[test]
+fn curves_of_the_key_exchange() {
+    let authority = Authority::new("authority");
+    // By TLS 1.2 a client that does not know the curve of a certificate's key refuses it.
+    let rsa = authority.issue_rsa("server");
+    let larder = TlsServer::larder(&authority, &rsa, &["--tls-auth-clients", "no"]);
+    let connects = |curve: &str, version: &str| {
+        let address = format!("127.0.0.1:{}", larder.port());
+        let args = ["s_client", "-connect", &address, "-groups", curve, version, "-brief"];
+        let output =
+            std::process::Command::new("openssl").args(args).stdin(std::process::Stdio::null()).output();
+        String::from_utf8_lossy(&output.unwrap().stderr).contains("CONNECTION ESTABLISHED")
+    };
+    for version in ["-tls1_2", "-tls1_3"] {
+        for curve in ["P-256", "P-384", "P-521", "X25519"] {
+            assert!(connects(curve, version), "{curve} {version}");
+        }
+        assert!(!connects("X448", version), "there is no implementation of it");
+    }
+}
+
 /// Nobody can make the server negotiate again within a connection.
 #[test]
 fn renegotiation_is_not_offered() {

@@ -2,7 +2,7 @@
 //! and which forms they may have. `larder-tls/tests/chains` has every field of a certificate.
 
 use super::{TlsServer, cli, info, wait_until};
-use larder_testkit::tls::{Authority, Identity};
+use larder_testkit::tls::{Authority, COMMON, Identity, openssl};
 use larder_testkit::{Client, Kind};
 
 const NO_AUTHORITY: &str = "basicConstraints=critical,CA:FALSE";
@@ -112,6 +112,10 @@ fn unusual_forms_of_certificates() {
         ] {
             clients.push((name(what), authority.issue_by(issuer, &name(what), extensions)));
         }
+        for (what, algorithm) in [("pss", "RSA-PSS"), ("rsa", "RSA")] {
+            let shown = authority.issue_of_kind(issuer, &name(what), algorithm, &["-sha224"]);
+            clients.push((name(what), shown));
+        }
     }
     // Each client sends the intermediate as well.
     for (name, shown) in &mut clients {
@@ -126,5 +130,35 @@ fn unusual_forms_of_certificates() {
         table.collect::<Vec<_>>()
     });
     assert_eq!(tables[0], tables[1], "larder, valkey");
-    assert_eq!(tables[0].iter().filter(|row| row.ends_with(": PONG")).count(), 6, "{:?}", tables[0]);
+    assert_eq!(tables[0].iter().filter(|row| row.ends_with(": PONG")).count(), 10, "{:?}", tables[0]);
+}
+
+/// Authorities with RSA keys whose signatures are those of RSA-PSS, or have SHA-224.
+#[test]
+fn signatures_of_authorities() {
+    let ours = Authority::new("authority");
+    let dir = ours.dir();
+    for (name, algorithm, options) in [
+        ("pss", "RSA-PSS", &[][..]),
+        ("rsa-with-pss", "RSA", &["-sigopt", "rsa_padding_mode:pss"]),
+        ("rsa-with-sha224", "RSA", &["-sha224"]),
+    ] {
+        let [key, certificate] = ["key", "crt"].map(|end| format!("{name}.{end}"));
+        openssl(dir, &["genpkey", "-algorithm", algorithm, "-pkeyopt", "rsa_keygen_bits:2048", "-out", &key]);
+        let subject = format!("/CN={name}");
+        openssl(
+            dir,
+            &["req", "-x509", "-new", "-key", &key, "-days", "9", "-subj", &subject, "-out", &certificate],
+        );
+        ours.issue("server");
+        let server = ours.sign_request(name, "server", Some(COMMON), options);
+        ours.issue("client");
+        let client = ours.sign_request(name, "client", Some(COMMON), options);
+        let trusted = ours.path(&certificate);
+        let told = [Kind::Larder, Kind::Valkey].map(|kind| {
+            let server = TlsServer::start(kind, &ours, &server, &["--tls-ca-cert-file", &trusted]);
+            answer(&server, &trusted, &client, &["PING"])
+        });
+        assert_eq!(told, ["PONG", "PONG"], "{name}");
+    }
 }

@@ -113,6 +113,21 @@ impl Authority {
         Identity { certificate: self.path(&certificate), key: self.path(&format!("{name}.key")) }
     }
 
+    /// A new certificate for a name, with an RSA key.
+    pub fn issue_rsa(&self, name: &str) -> Identity {
+        self.issue_of_kind("ca", name, "RSA", &[])
+    }
+
+    /// Issues a certificate for a name, with an RSA key of 2,048 bits that is for one `algorithm` ("RSA" or "RSA-PSS"), and
+    /// with more options for signing it.
+    pub fn issue_of_kind(&self, issuer: &str, name: &str, algorithm: &str, options: &[&str]) -> Identity {
+        let (key, request, subject) = (format!("{name}.key"), format!("{name}.csr"), format!("/CN={name}"));
+        let kind = ["-algorithm", algorithm, "-pkeyopt", "rsa_keygen_bits:2048"];
+        openssl(&self.dir, &[&["genpkey", "-out", &key], &kind[..]].concat());
+        openssl(&self.dir, &["req", "-new", "-key", &key, "-subj", &subject, "-out", &request]);
+        self.sign_request(issuer, name, Some(COMMON), options)
+    }
+
     /// Writes certificates of the folder, given by their names, into one file, and returns its path.
     pub fn bundle(&self, file: &str, names: &[&str]) -> String {
         let read = |name: &&str| fs::read(self.dir.join(format!("{name}.crt"))).expect("it was issued");

@@ -1,8 +1,38 @@
-//! The cryptography of TLS: that of rustls on aws-lc.
+//! The cryptography of TLS: that of rustls on aws-lc, with some that OpenSSL has and rustls leaves
+//! out.
 
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+mod algorithms;
+mod p521;
+mod pss;
+
+use rustls::Error;
+use rustls::crypto::{CryptoProvider, KeyProvider, aws_lc_rs as library};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::SigningKey;
+use std::sync::Arc;
 
 /// Returns the cryptography with all that there is.
+///
+/// Beside rustls's own: key exchange on P-521, keys for RSA-PSS only, and certificates that are
+/// signed with SHA-224.
 pub fn provider() -> CryptoProvider {
-    aws_lc_rs::default_provider()
+    let mut provider = library::default_provider();
+    provider.kx_groups.push(&p521::P521);
+    provider.signature_verification_algorithms =
+        algorithms::extended(provider.signature_verification_algorithms);
+    provider.key_provider = &Keys;
+    provider
+}
+
+/// Reads private keys.
+#[derive(Debug)]
+struct Keys;
+
+impl KeyProvider for Keys {
+    fn load_private_key(&self, key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, Error> {
+        match pss::signing_key(&key) {
+            Some(key) => key,
+            None => library::sign::any_supported_type(&key),
+        }
+    }
 }
