@@ -85,8 +85,12 @@ pub struct Certificate<'a> {
     pub(crate) core: &'a [u8],
     /// The part that the issuer has signed, as DER.
     pub(crate) signed: &'a [u8],
+    /// The algorithm of the signature, as DER without its tag.
+    pub(crate) signature_algorithm: &'a [u8],
     /// The signature's algorithm and the signature, as DER.
     pub(crate) seal: &'a [u8],
+    /// The signature.
+    pub(crate) signature: &'a [u8],
 }
 
 /// A string of a name, in the encoding that its tag says.
@@ -197,7 +201,9 @@ impl<'a> Certificate<'a> {
             extensions: Vec::new(),
             core: &signed.value[core_start..core_start + core_length],
             signed: signed.whole,
+            signature_algorithm: algorithm.value,
             seal: &outer.value[signed.whole.len()..],
+            signature: bits(signature.value)?,
         };
         certificate.read_subject()?;
         if let Some(extensions) =

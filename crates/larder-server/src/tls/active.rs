@@ -11,7 +11,7 @@ use larder_tls::pem::{self, PemError, StoredCertificate};
 use larder_tls::verify::{Authorities, ClientVerifier, ServerVerifier};
 use larder_tls::{Certificate, is_key_of};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, NoServerSessionStorage, StoresServerSessions};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -119,7 +119,7 @@ impl Active {
             .filter_map(|certificate| facts_of(Some(&certificate.der)))
             .min_by_key(|facts| facts.expires_s);
         let authorities = Authorities::new(stored, provider.signature_verification_algorithms);
-        let certified = |paths, files| certified_key(paths, files, &provider);
+        let certified = |paths, files| certified_key(paths, files, &provider, &authorities);
         let server = certified(&options.server, &files.server)?;
         let client = options.client.as_ref().zip(files.client.as_ref());
         let client = client.map(|(paths, files)| certified(paths, files)).transpose()?;
@@ -211,12 +211,17 @@ impl Maker<'_> {
     }
 }
 
+/// Reads a certificate and its key.
+///
+/// A certificate that stands alone in its file is sent with those of the authorities that lead to its root, as OpenSSL
+/// does it. Peers that know only the root need the intermediates.
 fn certified_key(
     paths: &Identity,
     files: &IdentityFiles,
     provider: &CryptoProvider,
+    authorities: &Authorities,
 ) -> Result<Arc<CertifiedKey>, TlsError> {
-    let chain = pem::certificates(&files.certificate)
+    let mut chain = pem::certificates(&files.certificate)
         .map_err(|error| TlsError::Certificate(paths.certificate.clone(), error))?;
     let key =
         key::read(&files.key, &paths.password).map_err(|error| TlsError::Key(paths.key.clone(), error))?;
@@ -224,6 +229,9 @@ fn certified_key(
     let key = provider.key_provider.load_private_key(key).map_err(|_| other(UNKNOWN_KEY))?;
     if !is_key_of(&*key, &chain[0]) {
         return Err(other(OTHER_KEY));
+    }
+    if chain.len() == 1 {
+        chain = authorities.complete(&chain[0], UnixTime::now());
     }
     Ok(Arc::new(CertifiedKey::new(chain, key)))
 }

@@ -162,3 +162,65 @@ fn signatures_of_authorities() {
         assert_eq!(told, ["PONG", "PONG"], "{name}");
     }
 }
+
+/// The certificates that a server sends, by their subjects.
+fn sent(server: &TlsServer) -> Vec<String> {
+    let address = format!("127.0.0.1:{}", server.port());
+    let output = std::process::Command::new("openssl")
+        .args(["s_client", "-connect", &address, "-showcerts"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("there is an openssl command");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let subjects = text.lines().filter(|line| line.trim_start().split_once(" s:").is_some());
+    subjects.map(|line| line.trim().to_owned()).collect()
+}
+
+/// A certificate that stands alone in its file is sent with those of the authorities that lead to
+/// the root.
+#[test]
+fn chains_are_completed() {
+    let authority = Authority::new("authority");
+    authority.issue_by("ca", "middle", Some(AUTHORITY));
+    authority.issue_by("middle", "lower", Some(AUTHORITY));
+    let own = authority.issue_by("lower", "server", Some(COMMON));
+    let alone = authority.self_signed("alone");
+    // The same name as an authority of the chain, with another key.
+    let mimic = Authority::new("mimic");
+    mimic.issue_by("ca", "lower", Some(AUTHORITY));
+    std::fs::copy(mimic.path("lower.crt"), authority.path("mimic.crt")).unwrap();
+    let whole = authority.bundle("whole.pem", &["server", "lower"]);
+    let all = authority.bundle("all.pem", &["mimic", "alone", "middle", "ca", "lower"]);
+    let rest = authority.bundle("rest.pem", &["middle", "ca"]);
+    let no_root = authority.bundle("no-root.pem", &["lower"]);
+    let cases = [
+        (own.certificate.as_str(), &own.key, &all, 4),
+        (&own.certificate, &own.key, &rest, 1),
+        (&own.certificate, &own.key, &no_root, 2),
+        (&whole, &own.key, &all, 2),
+        (&alone.certificate, &alone.key, &all, 1),
+    ];
+    for (certificate, key, trusted, count) in cases {
+        let identity = Identity { certificate: certificate.to_owned(), key: key.clone() };
+        let args = ["--tls-ca-cert-file", trusted.as_str(), "--tls-auth-clients", "no"];
+        let chains = [Kind::Larder, Kind::Valkey]
+            .map(|kind| sent(&TlsServer::start(kind, &authority, &identity, &args)));
+        assert_eq!(chains[0], chains[1], "larder, valkey: {certificate} with {trusted}");
+        assert_eq!(chains[0].len(), count, "{:?}", chains[0]);
+    }
+}
+
+/// A replica shows a primary that knows the root alone what leads there.
+#[test]
+fn replicas_complete_their_chain() {
+    let authority = Authority::new("authority");
+    authority.issue_by("ca", "middle", Some(AUTHORITY));
+    let bundle = authority.bundle("bundle.pem", &["middle", "ca"]);
+    let primary = TlsServer::start(Kind::Valkey, &authority, &authority.issue("primary"), &[]);
+    let own = authority.issue_by("middle", "replica", Some(COMMON));
+    let replica =
+        TlsServer::larder(&authority, &own, &["--tls-replication", "yes", "--tls-ca-cert-file", &bundle]);
+    let mut client = replica.plain();
+    client.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+    wait_until("the link comes up", || info(&mut client, "replication", "master_link_status") == "up");
+}

@@ -8,6 +8,9 @@ use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, Der, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
 use webpki::{VerifiedPath, anchor_from_trusted_cert};
 
+/// Certificates of a chain that is sent at most. A circle of names cannot make it longer.
+const SENT_CHAIN_MAX: usize = 10;
+
 /// The certificates of the operator's files.
 #[derive(Debug)]
 pub struct Authorities {
@@ -63,7 +66,8 @@ impl TrustSettings {
 }
 
 impl Authorities {
-    /// Prepares certificates.
+    /// Prepares certificates. Those that cannot be used for anything are kept for
+    /// [`Authorities::complete`].
     pub fn new(stored: Vec<StoredCertificate>, algorithms: WebPkiSupportedAlgorithms) -> Authorities {
         let mut authorities =
             Authorities { stored, stand_ins: Vec::new(), by_purpose: Default::default(), algorithms };
@@ -160,6 +164,41 @@ impl Authorities {
             return Err(webpki::Error::PathLenConstraintViolated);
         }
         limits.check_time(now)
+    }
+
+    /// Returns a certificate with those that lead from it to its root, as far as they are stored.
+    ///
+    /// A certificate is taken if its key has signed the one before; of several, one that is valid,
+    /// or else the one that is valid longest.
+    pub fn complete(&self, leaf: &CertificateDer<'static>, now: UnixTime) -> Vec<CertificateDer<'static>> {
+        let now_s = now.as_secs() as i64;
+        let mut chain = vec![leaf.clone()];
+        while chain.len() < SENT_CHAIN_MAX
+            && let Some(last) = chain.last()
+            && let Some(issuer) = self.issuer_of(last, now_s)
+        {
+            chain.push(issuer);
+        }
+        chain
+    }
+
+    fn issuer_of(&self, certificate: &CertificateDer<'_>, now_s: i64) -> Option<CertificateDer<'static>> {
+        let facts = Certificate::read(certificate).ok().filter(|facts| !facts.is_self_signed())?;
+        let read = self.stored.iter().filter_map(|one| Some((one, Certificate::read(&one.der).ok()?)));
+        let issuers =
+            read.filter(|(_, issuer)| issuer.subject == facts.issuer && self.has_signed(issuer, &facts));
+        let best = issuers.max_by_key(|(_, issuer)| (issuer.is_valid_at(now_s), issuer.expires_s));
+        best.map(|(one, _)| one.der.clone())
+    }
+
+    /// Whether the key of one certificate has signed another one.
+    fn has_signed(&self, issuer: &Certificate<'_>, certificate: &Certificate<'_>) -> bool {
+        let Ok((kind, key)) = issuer.key_parts() else { return false };
+        let mut algorithms = self.algorithms.all.iter().filter(|known| {
+            *known.signature_alg_id() == *certificate.signature_algorithm
+                && *known.public_key_alg_id() == *kind
+        });
+        algorithms.any(|known| known.verify_signature(key, certificate.signed, certificate.signature).is_ok())
     }
 }
 
