@@ -20,6 +20,6 @@ mod wait;
 
 pub use certificate::{Certificate, NotACertificate};
 pub use link::PeerLink;
-pub use provider::provider;
+pub use provider::{gather_entropy, provider};
 pub use trust::{Identity, TrustError, client_config, is_key_of};
 pub use wait::wait_for_socket;

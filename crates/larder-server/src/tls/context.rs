@@ -37,6 +37,7 @@ impl Context {
     fn build(&self, config: &Config, log: &Log) -> Result<(), NotChanged> {
         let active = Active::build(&Options::of(config)).map_err(|error| report(&error, log))?;
         active.notices.iter().for_each(|notice| log.warning(notice));
+        larder_tls::gather_entropy();
         *self.looked.lock() = Some(Instant::now());
         *self.active.write() = Some(Arc::new(active));
         Ok(())

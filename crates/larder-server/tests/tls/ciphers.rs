@@ -172,6 +172,23 @@ fn curves_of_the_key_exchange() {
     }
 }
 
+/// What the first handshake of a process needs is ready before: a client with a short timeout is served.
+#[test]
+fn the_first_handshake_takes_as_long_as_others() {
+    let authority = Authority::new("authority");
+    let config = config(&authority, None, &[&TLS13]);
+    let first = || {
+        let larder = start(&authority);
+        let begun = Instant::now();
+        stream(larder.port(), &config).unwrap();
+        begun.elapsed()
+    };
+    // Other tests run beside this one: the quickest of several starts counts. The entropy that aws-lc gathers once for a
+    // process takes it 30 ms and more.
+    let quickest = (0..6).map(|_| first()).min().unwrap();
+    assert!(quickest < Duration::from_millis(15), "{quickest:?}");
+}
+
 /// Nobody can make the server negotiate again within a connection.
 #[test]
 fn renegotiation_is_not_offered() {

@@ -5,6 +5,7 @@ mod algorithms;
 mod p521;
 mod pss;
 
+use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use rustls::Error;
 use rustls::crypto::{CryptoProvider, KeyProvider, aws_lc_rs as library};
 use rustls::pki_types::PrivateKeyDer;
@@ -35,4 +36,13 @@ impl KeyProvider for Keys {
             None => library::sign::any_supported_type(&key),
         }
     }
+}
+
+/// Gathers the entropy that the first random bytes of a process need.
+///
+/// aws-lc does that when it is first asked for random bytes, which is otherwise in the first handshake.
+/// It takes tens of milliseconds.
+pub fn gather_entropy() {
+    // An error would come again in the first handshake, which reports it.
+    let _ = SystemRandom::new().fill(&mut [0]);
 }
