@@ -172,6 +172,21 @@ fn curves_of_the_key_exchange() {
     }
 }
 
+/// By TLS 1.2 clients that take one hash are served by a key on any curve.
+#[test]
+fn hashes_of_signatures() {
+    let authority = Authority::new("authority");
+    let larder = start(&authority);
+    let address = format!("127.0.0.1:{}", larder.port());
+    for hash in ["ECDSA+SHA256", "ECDSA+SHA384", "ECDSA+SHA512"] {
+        let args = ["s_client", "-connect", &address, "-tls1_2", "-sigalgs", hash, "-brief"];
+        let output =
+            std::process::Command::new("openssl").args(args).stdin(std::process::Stdio::null()).output();
+        let text = String::from_utf8_lossy(&output.unwrap().stderr).into_owned();
+        assert!(text.contains("CONNECTION ESTABLISHED"), "{hash}: {text}");
+    }
+}
+
 /// What the first handshake of a process needs is ready before: a client with a short timeout is served.
 #[test]
 fn the_first_handshake_takes_as_long_as_others() {

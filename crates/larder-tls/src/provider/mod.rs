@@ -2,6 +2,7 @@
 //! out.
 
 mod algorithms;
+mod ecdsa;
 mod p521;
 mod pss;
 
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 /// Returns the cryptography with all that there is.
 ///
-/// Beside rustls's own: key exchange on P-521, keys for RSA-PSS only, and certificates that are
-/// signed with SHA-224.
+/// Beside rustls's own: key exchange on P-521, keys for RSA-PSS only, ECDSA keys that sign with any hash
+/// by TLS 1.2, and certificates that are signed with SHA-224.
 pub fn provider() -> CryptoProvider {
     let mut provider = library::default_provider();
     provider.kx_groups.push(&p521::P521);
@@ -31,8 +32,11 @@ struct Keys;
 
 impl KeyProvider for Keys {
     fn load_private_key(&self, key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, Error> {
-        match pss::signing_key(&key) {
-            Some(key) => key,
+        if let Some(key) = pss::signing_key(&key) {
+            return key;
+        }
+        match ecdsa::signing_key(&key) {
+            Some(key) => Ok(key),
             None => library::sign::any_supported_type(&key),
         }
     }
