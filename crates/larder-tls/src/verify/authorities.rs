@@ -8,7 +8,7 @@ use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, Der, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
 use webpki::{VerifiedPath, anchor_from_trusted_cert};
 
-/// Certificates of a chain that is sent at most. A circle of names cannot make it longer.
+/// Maximum length of a completed chain. The limit ends circles of names.
 const SENT_CHAIN_MAX: usize = 10;
 
 /// The certificates of the operator's files.
@@ -21,7 +21,7 @@ pub struct Authorities {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// What the files say for one purpose.
+/// The certificates of the files, sorted for one purpose.
 #[derive(Debug, Default)]
 struct Trusted {
     /// Ends of paths, and their limits at the same index.
@@ -41,13 +41,15 @@ struct Limits {
     path_length: Option<u64>,
 }
 
-/// What the files say about one certificate and one purpose.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The trust setting of one certificate for one purpose.
+///
+/// The order is that of precedence.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Setting {
-    /// Nothing.
+    /// The files do not set anything.
     None,
-    Rejected,
     Trusted,
+    Rejected,
 }
 
 impl TrustSettings {
@@ -66,8 +68,7 @@ impl TrustSettings {
 }
 
 impl Authorities {
-    /// Prepares certificates. Those that cannot be used for anything are kept for
-    /// [`Authorities::complete`].
+    /// Prepares certificates. [`Authorities::complete`] also uses those that cannot be trusted.
     pub fn new(stored: Vec<StoredCertificate>, algorithms: WebPkiSupportedAlgorithms) -> Authorities {
         let mut authorities =
             Authorities { stored, stand_ins: Vec::new(), by_purpose: Default::default(), algorithms };
@@ -77,7 +78,7 @@ impl Authorities {
             let shown =
                 stand_in.as_ref().map_or_else(|| one.der.clone(), |one| one.certificate().into_owned());
             for purpose in [Purpose::Client, Purpose::Server] {
-                let setting = one.settings.setting(purpose);
+                let setting = authorities.setting(&one.der, purpose);
                 authorities.by_purpose[purpose as usize].add(&facts, &shown, setting, purpose);
             }
             authorities.stand_ins.extend(stand_in);
@@ -85,20 +86,16 @@ impl Authorities {
         authorities
     }
 
-    /// Whether there is no certificate, so that no peer is trusted.
-    pub fn is_empty(&self) -> bool {
-        self.stored.is_empty()
-    }
-
-    /// Returns a line for the log for each certificate that OpenSSL takes for an authority, and
-    /// this verifier does not: self-signed ones of version 1.
+    /// Returns a log line for each certificate that OpenSSL takes for an authority and this verifier
+    /// does not: self-signed ones of version 1.
     pub fn notices(&self) -> Vec<String> {
         let read = self.stored.iter().filter_map(|one| Certificate::read(&one.der).ok());
         let old = read.filter(|facts| facts.is_self_signed() && !facts.has_extensions);
         let text = |facts: Certificate<'_>| {
             format!(
-                "The trusted certificate with serial number {} has version 1, which has no authorities: it is trusted \
-                 itself, and certificates that it has issued are not. 'openssl req -x509' makes authorities.",
+                "The trusted certificate with serial number {} has version 1 and cannot be an authority: it is \
+                 trusted itself, but certificates that it issued are not. Create authorities with \
+                 'openssl req -x509'.",
                 facts.serial_text()
             )
         };
@@ -134,14 +131,25 @@ impl Authorities {
     /// Returns the peer's certificate as the end of its own path, if it is one of the files,
     /// self-signed, and not rejected (V4).
     pub(super) fn pinned(&self, peer: &CertificateDer<'_>, purpose: Purpose) -> Option<TrustAnchor<'_>> {
-        let is_it = |one: &&StoredCertificate| one.der == *peer;
-        let stored = self.stored.iter().find(is_it)?;
+        let stored = self.stored.iter().find(|one| one.der == *peer)?;
         let facts = Certificate::read(&stored.der).ok().filter(Certificate::is_self_signed)?;
-        (stored.settings.setting(purpose) != Setting::Rejected).then(|| TrustAnchor {
+        (!self.rejects(peer, purpose)).then(|| TrustAnchor {
             subject: Der::from_slice(facts.subject),
             subject_public_key_info: Der::from_slice(facts.key_content),
             name_constraints: None,
         })
+    }
+
+    /// Whether the files reject a certificate for a purpose (V7).
+    pub(super) fn rejects(&self, certificate: &CertificateDer<'_>, purpose: Purpose) -> bool {
+        self.setting(certificate, purpose) == Setting::Rejected
+    }
+
+    /// Returns the setting of a certificate. One that is in several files is rejected if any of them
+    /// rejects it.
+    fn setting(&self, certificate: &CertificateDer<'_>, purpose: Purpose) -> Setting {
+        let same = self.stored.iter().filter(|one| one.der == *certificate);
+        same.map(|one| one.settings.setting(purpose)).max().unwrap_or(Setting::None)
     }
 
     /// Checks the limits of the end of a path (V3) and that no certificate on it is rejected (V7).

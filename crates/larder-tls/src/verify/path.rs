@@ -9,7 +9,7 @@ use rustls::{CertificateError, Error, OtherError};
 use std::sync::Arc;
 use webpki::{EndEntityCert, VerifiedPath};
 
-/// Certificates of the peer that are used as issuers at most.
+/// Maximum number of certificates from the peer that are used as issuers.
 pub const SENT_MAX: usize = 6;
 
 /// Verifies the certificate of a peer with others that it has sent.
@@ -26,7 +26,7 @@ pub fn verify(
     let facts = Certificate::read(certificate).map_err(|_| CertificateError::BadEncoding)?;
     check_use(&facts, purpose)?;
     let pinned = authorities.pinned(certificate, purpose);
-    if facts.is_self_signed() && pinned.is_none() {
+    if authorities.rejects(certificate, purpose) || facts.is_self_signed() && pinned.is_none() {
         return Err(CertificateError::UnknownIssuer.into());
     }
     let sent = issuers_of(&facts, sent);
@@ -56,9 +56,9 @@ pub fn verify(
     Ok(())
 }
 
-/// Returns those of the certificates that a peer has sent that may issue (V1) and lead upwards from
-/// its own by their names, at most [`SENT_MAX`] (V8). A self-signed one leads nowhere: paths end at
-/// the operator's certificates.
+/// Selects up to [`SENT_MAX`] of the certificates that a peer sent (V8): those that may issue (V1) and
+/// lead upwards from its own by their names. A self-signed one leads nowhere, since paths end at the
+/// operator's certificates.
 fn issuers_of<'s>(peer: &Certificate<'_>, sent: &'s [CertificateDer<'_>]) -> Vec<Certificate<'s>> {
     let read = sent.iter().filter_map(|der| Certificate::read(der).ok());
     let mut able: Vec<_> = read.filter(|facts| can_issue(facts) && !facts.is_self_signed()).collect();
@@ -74,7 +74,7 @@ fn issuers_of<'s>(peer: &Certificate<'_>, sent: &'s [CertificateDer<'_>]) -> Vec
     }
 }
 
-/// Returns rustls's word for an error of webpki.
+/// Converts an error of webpki to one of rustls.
 pub fn fault(error: webpki::Error) -> Error {
     use webpki::Error as Reason;
     match error {

@@ -2,9 +2,12 @@
 
 use super::Prepared;
 use super::cases::Case;
-use super::certificate::{Fields, UNKNOWN, attribute, tlv};
-use larder_tls::Certificate;
-use larder_tls::verify::Purpose;
+use super::certificate::{Fields, NOW_S, UNKNOWN, attribute, tlv};
+use der::asn1::ObjectIdentifier;
+use larder_tls::pem::{StoredCertificate, TrustSettings};
+use larder_tls::verify::{Authorities, Purpose, verify};
+use larder_tls::{Certificate, provider};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use std::time::{Duration, Instant};
 
 /// A verification may take this long on a slow machine, in a build for development. Without bounds
@@ -160,6 +163,49 @@ fn large_certificates() {
     // Extensions with one name are an error.
     let twice = Fields { others: vec![(UNKNOWN, false); 5000], ..peer() };
     assert!(!is_trusted(&case(twice, Vec::new(), vec![root()])));
+}
+
+/// Trust settings that `openssl x509 -addtrust` and `-addreject` write beside a certificate.
+#[test]
+fn settings_beside_certificates() {
+    let id = |purpose: Purpose| {
+        ObjectIdentifier::new_unwrap(if purpose == Purpose::Client {
+            "1.3.6.1.5.5.7.3.2"
+        } else {
+            "1.3.6.1.5.5.7.3.1"
+        })
+    };
+    let trusts = |purpose: Purpose| TrustSettings { trusted: vec![id(purpose)], rejected: vec![] };
+    let rejects = |purpose: Purpose| TrustSettings { trusted: vec![], rejected: vec![id(purpose)] };
+    let plain = TrustSettings::default;
+    let [root, middle, peer, own] = [
+        root(),
+        Fields::authority("middle", 1, "root", 0),
+        Fields::peer("peer", 2, "middle", 1),
+        Fields::peer("own", 3, "own", 3),
+    ]
+    .map(|fields| CertificateDer::from(fields.der()));
+    let verdict = |peer: &CertificateDer<'static>, stored: &[(&CertificateDer<'static>, TrustSettings)]| {
+        let stored = stored
+            .iter()
+            .map(|(der, settings)| StoredCertificate { der: (*der).clone(), settings: settings.clone() });
+        let authorities = Authorities::new(stored.collect(), provider().signature_verification_algorithms);
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW_S));
+        verify(&authorities, peer, std::slice::from_ref(&middle), Purpose::Client, now).is_ok()
+    };
+    let (client, server) = (Purpose::Client, Purpose::Server);
+    assert!(verdict(&peer, &[(&root, plain())]));
+    assert!(!verdict(&peer, &[(&middle, plain())]));
+    assert!(verdict(&peer, &[(&middle, trusts(client))]), "an intermediate that ends the path");
+    assert!(!verdict(&peer, &[(&middle, trusts(server))]));
+    assert!(!verdict(&peer, &[(&root, trusts(server))]));
+    assert!(verdict(&peer, &[(&root, rejects(server))]));
+    assert!(!verdict(&peer, &[(&root, rejects(client))]));
+    assert!(!verdict(&peer, &[(&root, plain()), (&root, rejects(client))]));
+    assert!(!verdict(&peer, &[(&root, plain()), (&middle, rejects(client))]), "also if it is sent");
+    assert!(!verdict(&peer, &[(&root, plain()), (&peer, rejects(client))]));
+    assert!(verdict(&own, &[(&own, plain())]) && verdict(&own, &[(&own, trusts(client))]));
+    assert!(!verdict(&own, &[(&own, trusts(server))]) && !verdict(&own, &[(&own, rejects(client))]));
 }
 
 /// Common names with zero bytes and several of them are read as they are.
