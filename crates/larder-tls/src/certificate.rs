@@ -38,7 +38,7 @@ pub(crate) mod usage {
 /// A certificate. Borrows from its DER.
 #[derive(Debug)]
 pub struct Certificate<'a> {
-    /// All of it, as DER.
+    /// The whole certificate, as DER.
     pub whole: &'a [u8],
     /// Whether it has version 3. Earlier versions have no extensions, so they cannot name an
     /// authority.
@@ -63,7 +63,7 @@ pub struct Certificate<'a> {
     pub has_dns_name: bool,
     /// The public key with its algorithm, as DER.
     pub public_key: &'a [u8],
-    /// The public key with its algorithm, as DER without its tag.
+    /// The same without its tag.
     pub(crate) key_content: &'a [u8],
     /// Whether basicConstraints names an authority.
     pub is_authority: bool,
@@ -93,17 +93,16 @@ pub struct Certificate<'a> {
     pub(crate) signature: &'a [u8],
 }
 
-/// A string of a name, in the encoding that its tag says.
+/// A string of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// The bytes, as they are encoded.
+    /// The bytes in the encoding of the certificate.
     pub bytes: &'a [u8],
     is_wide: bool,
 }
 
 impl Text<'_> {
-    /// Returns the text in UTF-8; `None` if it has 16 bits a character, and one of them is not
-    /// ASCII.
+    /// Returns the text in UTF-8; `None` if its characters have 16 bits and one is not ASCII.
     pub fn utf8(&self) -> Option<Vec<u8>> {
         if !self.is_wide {
             return Some(self.bytes.to_vec());
@@ -119,13 +118,13 @@ impl Text<'_> {
 /// An extension of a certificate.
 #[derive(Debug)]
 pub struct Extension<'a> {
-    /// What it is.
+    /// The object identifier.
     pub id: ObjectIdentifier,
-    /// Whether whoever does not know it must refuse the certificate.
+    /// Whether a reader that does not know the extension must refuse the certificate.
     pub is_critical: bool,
-    /// Its content.
+    /// The content.
     pub value: &'a [u8],
-    /// All of it, as DER.
+    /// The whole extension, as DER.
     pub whole: &'a [u8],
 }
 
@@ -241,7 +240,7 @@ impl<'a> Certificate<'a> {
                 _ => return Err(NotACertificate),
             };
             let (id, value) = (ObjectIdentifier::from_der(id.whole)?, value.value);
-            // Of two extensions with one name each reader would follow another one.
+            // Readers would disagree about which of two extensions counts.
             if !seen.insert(id) {
                 return Err(NotACertificate);
             }
@@ -286,7 +285,7 @@ impl<'a> Certificate<'a> {
         Ok(())
     }
 
-    /// Whether the certificate says that it has issued itself. Its signature is not looked at.
+    /// Whether the certificate names itself as its issuer. Does not verify the signature.
     pub fn is_self_signed(&self) -> bool {
         let ids = self.authority_key_id.zip(self.subject_key_id);
         self.issuer == self.subject && ids.is_none_or(|(issuer, subject)| issuer == subject)

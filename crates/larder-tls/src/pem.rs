@@ -1,5 +1,5 @@
-//! Files in PEM, with the liberties that OpenSSL takes: a byte order mark, blanks at the ends of
-//! lines, text between the sections, and the labels `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
+//! PEM files. Like OpenSSL, the reader accepts a byte order mark, blanks at the ends of lines, text
+//! between the sections, and the labels `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
 
 use crate::certificate::{Certificate, NotACertificate, elements, first, only};
 use base64ct::{Base64, Encoding};

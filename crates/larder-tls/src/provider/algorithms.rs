@@ -1,8 +1,8 @@
-//! Signature algorithms of certificates that rustls does not verify: RSA-PSS with keys for nothing
-//! else and with the salts that OpenSSL makes, and SHA-224.
+//! Signature algorithms of certificates that rustls does not verify: RSA-PSS with keys that allow
+//! nothing else, RSA-PSS with the salts that OpenSSL chooses, and SHA-224.
 //!
-//! The arithmetic is aws-lc's, except for RSA with SHA-224, which it does not offer: there a
-//! signature is raised to the public exponent, and compared with the only padding that is right.
+//! aws-lc does the arithmetic, except for RSA with SHA-224, which it does not offer: there, the
+//! signature is raised to the public exponent and compared with the only valid padding.
 
 use super::pss::{SCHEMES, UNRESTRICTED};
 use aws_lc_rs::digest::{Digest, SHA224, SHA256, digest};
@@ -37,15 +37,15 @@ const SHA224_PREFIX: [u8; 19] = [
     0x04, 0x1c,
 ];
 
-/// Bytes of SHA-224 that are missing to SHA-256.
+/// Number of bytes by which SHA-224 is shorter than SHA-256.
 const SHA224_SHORTFALL: usize = 4;
 
 /// Bits of an RSA modulus, and of its public exponent, as aws-lc limits them.
 const MODULUS_BITS: std::ops::RangeInclusive<u64> = 2048..=8192;
 const EXPONENT_BITS_MAX: u64 = 33;
 
-/// Bits of the keys for which RSA-PSS with the longest salt is known: OpenSSL's default for
-/// certificates.
+/// Lengths of keys for which RSA-PSS with the longest salt is accepted. OpenSSL signs certificates
+/// with that salt by default.
 const LONG_SALT_KEY_BITS: [u16; 3] = [2048, 3072, 4096];
 
 /// Adds the algorithms of this module to those of rustls.
@@ -295,7 +295,8 @@ mod tests {
 
     #[test]
     fn names_of_long_salts() {
-        // As openssl writes it for a key of 2,048 bits: the same as with the salt 32, with two bytes for 222.
+        // As openssl writes it for a key of 2,048 bits: the same as with the salt 32, with two
+        // bytes for 222.
         let name = identifier_with_salt(alg_id::RSA_PSS_SHA256, 222);
         assert_eq!(name.as_ref().len(), alg_id::RSA_PSS_SHA256.as_ref().len() + 1);
         assert!(name.as_ref().ends_with(&[0xa2, 4, 2, 2, 0, 222]));

@@ -1,7 +1,7 @@
 //! ECDSA keys that sign with the hash that a client asks for.
 //!
-//! By TLS 1.2 a client says which hashes it takes; the curve is that of the certificate. rustls signs
-//! with one hash for each curve.
+//! By TLS 1.2 a client says which hashes it takes; the curve is that of the certificate. rustls
+//! signs with one hash for each curve.
 
 use aws_lc_rs::digest::{Algorithm, Digest, SHA256, SHA384, SHA512, digest};
 use aws_lc_rs::signature::{
@@ -48,8 +48,9 @@ struct EcdsaKey {
 }
 
 impl SigningKey for EcdsaKey {
-    /// Chooses the curve's own hash if the client takes it, and else another one. By TLS 1.3, where the
-    /// name says the curve, a client that does not take the own hash refuses the signature as well.
+    /// Chooses the curve's own hash if the client takes it, and else another one. By TLS 1.3, where
+    /// the name says the curve, a client that does not take the own hash refuses the signature as
+    /// well.
     fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
         self.usual.choose_scheme(offered).or_else(|| {
             let (scheme, hash) = SCHEMES.into_iter().find(|(scheme, _)| offered.contains(scheme))?;
@@ -87,8 +88,8 @@ impl Signer for EcdsaSigner {
     }
 }
 
-/// Returns a hash with a length that is at most that of the curve's order. ECDSA takes as many bits from
-/// the left of a hash as the order has, as a number.
+/// Returns a hash with a length that is at most that of the curve's order. ECDSA takes as many bits
+/// from the left of a hash as the order has, as a number.
 fn fitted(hash: &[u8], length: usize) -> Vec<u8> {
     let missing = length.saturating_sub(hash.len());
     [&vec![0; missing][..], &hash[..hash.len().min(length)]].concat()

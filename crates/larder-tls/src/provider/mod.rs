@@ -1,5 +1,5 @@
-//! The cryptography of TLS: that of rustls on aws-lc, with some that OpenSSL has and rustls leaves
-//! out.
+//! The cryptography of TLS: that of rustls on aws-lc, and some algorithms that OpenSSL has and
+//! rustls leaves out.
 
 mod algorithms;
 mod ecdsa;
@@ -13,10 +13,10 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::sign::SigningKey;
 use std::sync::Arc;
 
-/// Returns the cryptography with all that there is.
+/// Returns all cryptography that is supported.
 ///
-/// Beside rustls's own: key exchange on P-521, keys for RSA-PSS only, ECDSA keys that sign with any hash
-/// by TLS 1.2, and certificates that are signed with SHA-224.
+/// Beside rustls's own: key exchange on P-521, keys for RSA-PSS only, ECDSA keys that sign with any
+/// hash by TLS 1.2, and certificates that are signed with SHA-224.
 pub fn provider() -> CryptoProvider {
     let mut provider = library::default_provider();
     provider.kx_groups.push(&p521::P521);
@@ -44,8 +44,8 @@ impl KeyProvider for Keys {
 
 /// Gathers the entropy that the first random bytes of a process need.
 ///
-/// aws-lc does that when it is first asked for random bytes, which is otherwise in the first handshake.
-/// It takes tens of milliseconds.
+/// aws-lc does that when it is first asked for random bytes, which is otherwise in the first
+/// handshake. It takes tens of milliseconds.
 pub fn gather_entropy() {
     // An error would come again in the first handshake, which reports it.
     let _ = SystemRandom::new().fill(&mut [0]);

@@ -1,6 +1,6 @@
 //! RSA keys whose certificates allow RSA-PSS only (`openssl genpkey -algorithm RSA-PSS`).
 //!
-//! TLS has names of its own for their signatures, which rustls has no words for.
+//! rustls has no constants for the names that TLS gives to their signatures.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{

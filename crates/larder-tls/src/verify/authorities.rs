@@ -86,8 +86,8 @@ impl Authorities {
         authorities
     }
 
-    /// Returns a log line for each certificate that OpenSSL takes for an authority and this verifier
-    /// does not: self-signed ones of version 1.
+    /// Returns a log line for each certificate that OpenSSL takes for an authority and this
+    /// verifier does not: self-signed ones of version 1.
     pub fn notices(&self) -> Vec<String> {
         let read = self.stored.iter().filter_map(|one| Certificate::read(&one.der).ok());
         let old = read.filter(|facts| facts.is_self_signed() && !facts.has_extensions);
@@ -145,8 +145,8 @@ impl Authorities {
         self.setting(certificate, purpose) == Setting::Rejected
     }
 
-    /// Returns the setting of a certificate. One that is in several files is rejected if any of them
-    /// rejects it.
+    /// Returns the setting of a certificate. One that is in several files is rejected if any of
+    /// them rejects it.
     fn setting(&self, certificate: &CertificateDer<'_>, purpose: Purpose) -> Setting {
         let same = self.stored.iter().filter(|one| one.der == *certificate);
         same.map(|one| one.settings.setting(purpose)).max().unwrap_or(Setting::None)

@@ -18,9 +18,9 @@
 //!   their own chain.
 //! - V3: The end of a path is held to its own limits: validity, path length, extended key usage
 //!   ([`Authorities`]). webpki takes a trust anchor to be a name and a key.
-//! - V4: A self-signed certificate of the files, authority or not, speaks for itself: a peer may show
-//!   that very certificate. It speaks for no other one unless V1 allows that. Any other self-signed
-//!   certificate is refused.
+//! - V4: A self-signed certificate of the files, authority or not, speaks for itself: a peer may
+//!   show that very certificate. It speaks for no other one unless V1 allows that. Any other
+//!   self-signed certificate is refused.
 //! - V5: The peer's key may sign, and Netscape's type, if there is one, allows the purpose
 //!   ([`check_use`](rules::check_use)).
 //! - V6: Name constraints also bind mail addresses of the subject, and common names of the peer

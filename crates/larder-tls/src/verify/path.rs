@@ -1,4 +1,4 @@
-//! Verifying the certificate of a peer: what webpki is given, and what it is asked.
+//! Verifies the certificate of a peer with webpki.
 
 use super::authorities::Authorities;
 use super::rules::{Purpose, can_issue, check_use};
@@ -56,9 +56,9 @@ pub fn verify(
     Ok(())
 }
 
-/// Selects up to [`SENT_MAX`] of the certificates that a peer sent (V8): those that may issue (V1) and
-/// lead upwards from its own by their names. A self-signed one leads nowhere, since paths end at the
-/// operator's certificates.
+/// Selects up to [`SENT_MAX`] of the certificates that a peer sent (V8): those that may issue (V1)
+/// and lead upwards from its own by their names. A self-signed one leads nowhere, since paths end
+/// at the operator's certificates.
 fn issuers_of<'s>(peer: &Certificate<'_>, sent: &'s [CertificateDer<'_>]) -> Vec<Certificate<'s>> {
     let read = sent.iter().filter_map(|der| Certificate::read(der).ok());
     let mut able: Vec<_> = read.filter(|facts| can_issue(facts) && !facts.is_self_signed()).collect();

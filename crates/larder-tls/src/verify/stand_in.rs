@@ -7,15 +7,15 @@
 //! Invariants:
 //! - S1: Serial number, issuer, validity, subject, public key, signature algorithm and signature
 //!   are those of the original, byte for byte.
-//! - S2: A stand-in grants nothing that the original does not: that of a peer is never an authority;
-//!   that of an issuer has all extensions of the original except those for policies.
+//! - S2: A stand-in grants nothing that the original does not: that of a peer is never an
+//!   authority; that of an issuer has all extensions of the original except those for policies.
 //! - S3: A signature over a stand-in is valid if, and only if, it is valid over the original
 //!   ([`OverOriginals`]).
 //!
 //! Stand-ins also have the subject's names among their alternative names, so that name constraints
-//! bind them: mail addresses and, of a peer without DNS names, common names that look like DNS names.
-//! OpenSSL does the same when it checks name constraints. The names of a stand-in are used for nothing
-//! else.
+//! bind them: mail addresses and, of a peer without DNS names, common names that look like DNS
+//! names. OpenSSL does the same when it checks name constraints. The names of a stand-in are used
+//! for nothing else.
 
 use super::rules::POLICIES;
 use crate::certificate::{
@@ -61,12 +61,14 @@ impl StandIn {
         (has_critical_policy(facts) || !names.is_empty()).then(|| StandIn::new(facts, is_kept, &names))
     }
 
-    /// Returns the stand-in of a peer's certificate with the alternative names of the original alone.
+    /// Returns the stand-in of a peer's certificate with the alternative names of the original
+    /// alone.
     pub fn with_own_names(facts: &Certificate<'_>) -> StandIn {
         StandIn::new(facts, |id| id != BASIC_CONSTRAINTS && !POLICIES.contains(&id), &[])
     }
 
-    /// Makes a stand-in with some of the extensions of the original, and with more alternative names.
+    /// Makes a stand-in with some of the extensions of the original, and with more alternative
+    /// names.
     fn new(facts: &Certificate<'_>, is_kept: impl Fn(ObjectIdentifier) -> bool, names: &[u8]) -> StandIn {
         let kept = facts.extensions.iter().filter(|extension| is_kept(extension.id));
         let (own, others): (Vec<_>, Vec<_>) =

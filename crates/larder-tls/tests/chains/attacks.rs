@@ -1,4 +1,4 @@
-//! Chains that mean harm: what a peer cannot gain, and how much work it can cause.
+//! Hostile chains: what a peer cannot gain, and how much work it can cause.
 
 use super::Prepared;
 use super::cases::Case;

@@ -208,8 +208,8 @@ pub fn random(rng: &mut Rng) -> Case {
     case
 }
 
-/// A self-signed certificate keeps its own name, and the certificate below has the whole name of the
-/// one that was changed.
+/// A self-signed certificate keeps its own name, and the certificate below has the whole name of
+/// the one that was changed.
 fn keep_consistent(chain: &mut [Fields], at: usize) {
     let more = chain[at].more_of_subject.clone();
     if at == chain.len() - 1 && chain[at].signer == at {

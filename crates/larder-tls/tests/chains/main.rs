@@ -1,5 +1,5 @@
 //! Which chains are trusted, beside `openssl verify`: each field of a certificate, right and wrong,
-//! in chains of every shape; and chains that mean harm.
+//! in chains of every shape; and hostile chains.
 
 mod attacks;
 mod cases;
@@ -24,7 +24,7 @@ use std::time::Duration;
 const RANDOM: usize = 300;
 const RANDOM_FULL: usize = 20_000;
 
-/// A difference to OpenSSL that is wanted.
+/// A deliberate difference from OpenSSL.
 struct Difference {
     /// The verdict of OpenSSL.
     openssl_trusts: bool,
@@ -223,7 +223,7 @@ fn chains_of_every_shape() {
     assert!(differing.is_empty(), "SEED={seed}: {} of {count}\n{}", differing.len(), differing.join("\n"));
 }
 
-/// Each difference that is wanted is explained to users.
+/// Each deliberate difference is explained to users.
 #[test]
 fn differences_are_documented() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compatibility.md");
