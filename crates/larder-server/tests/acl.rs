@@ -293,3 +293,40 @@ fn users_survive_a_rewrite_of_the_configuration() {
     assert_eq!(server.raw_client().ask(&["ACL", "GETUSER", "v"]), "$-1\r\n");
     fs::remove_dir_all(dir).unwrap();
 }
+
+/// Rights to databases are checked against the database that a transaction has selected by then. As in Valkey.
+#[test]
+fn transactions_are_checked_in_the_database_that_they_select() {
+    const TRANSACTIONS: &[&str] = &[
+        "MULTI|SELECT 2|GET k|SELECT 0|SET k 1|EXEC",
+        "MULTI|GET k|SELECT 2|GET k|EXEC",
+        "MULTI|SELECT x|GET k|EXEC",
+        "MULTI|SELECT 99|GET k|EXEC",
+        "SELECT 2|MULTI|GET k|SELECT 0|GET k|EXEC",
+        "MULTI|SELECT 2|DISCARD|GET k",
+        "MULTI|SWAPDB 0 2|GET k|EXEC",
+        "MULTI|COPY k k2 DB 2|EXEC",
+        "MULTI|SELECT 2|MOVE k 0|EXEC",
+    ];
+    let answers = |kind: Kind| {
+        let server = Server::of(kind, &[]);
+        let mut admin = server.client();
+        let mut answers = Vec::new();
+        for rule in ["db=2", "db=0", "db=0,2", "db=3"] {
+            admin.ask("ACL SETUSER u reset");
+            assert_eq!(admin.ask(&format!("ACL SETUSER u on nopass ~* +@all {rule}")).text(), "OK");
+            for lines in TRANSACTIONS {
+                let mut client = server.client();
+                client.ask("AUTH u p");
+                let replies: Vec<String> =
+                    lines.split('|').map(|line| client.ask(line).to_string()).collect();
+                answers.push(format!("{rule}: {lines}: {replies:?}"));
+            }
+        }
+        answers
+    };
+    let (found, expected) = (answers(Kind::Larder), answers(Kind::Valkey));
+    for (found, wanted) in found.iter().zip(&expected) {
+        assert_eq!(found, wanted);
+    }
+}

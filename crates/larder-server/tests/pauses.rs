@@ -176,3 +176,180 @@ fn who_waits_is_shown_as_blocked() {
         assert_eq!(blocked(&mut admin).as_deref(), Some("0"), "{kind:?}");
     }
 }
+
+fn is_blocked(admin: &mut Client, id: i64) -> bool {
+    let list = admin.ask(&format!("CLIENT LIST ID {id}")).text();
+    list.split(' ').any(|word| word.strip_prefix("flags=").is_some_and(|flags| flags.contains('b')))
+}
+
+/// What was let in before a pause is not refused for what comes and goes while it waits: a script that runs for too long, a disk
+/// that fails, data that is stale.
+#[test]
+fn what_waits_is_not_refused_for_what_passes() {
+    let answers = |kind: Kind| {
+        let server = Server::of(kind, &["--busy-reply-threshold", "10"]);
+        let (mut admin, mut runner) = (server.client(), server.client());
+        let (mut exec, mut incr) = (server.client(), server.client());
+        let ids = [exec.ask("CLIENT ID").int(), incr.ask("CLIENT ID").int()];
+        for line in ["MULTI", "SET q 1", "INCR n"] {
+            exec.ask(line);
+        }
+        assert_eq!(admin.ask("CLIENT PAUSE 60000 WRITE").text(), "OK");
+        exec.send(&["EXEC"]);
+        incr.send(&["INCR", "count"]);
+        for id in ids {
+            larder_testkit::wait_until("it waits", || is_blocked(&mut admin, id));
+        }
+        runner.send(&["EVAL_RO", "while true do end", "0"]);
+        larder_testkit::wait_until("the script runs for too long", || {
+            admin.ask("PING").text().starts_with("BUSY")
+        });
+        // Some tries of those that wait.
+        std::thread::sleep(Duration::from_millis(60));
+        let kill = admin.ask("SCRIPT KILL").to_string();
+        // In Valkey the script may end a little later.
+        larder_testkit::wait_until("the pause ends", || admin.ask("CLIENT UNPAUSE").text() == "OK");
+        let (exec, incr) = (exec.read().expect("it is answered"), incr.read().expect("it is answered"));
+        format!("{kill} {exec} {incr} {}", runner.read().expect("it is answered").is_error())
+    };
+    assert_eq!(answers(Kind::Larder), answers(Kind::Valkey));
+}
+
+/// Waits until a replica has loaded the snapshot, and its primary knows.
+fn wait_for_replica(primary: &Server, replica: &Server) {
+    let says = |server: &Server, text: &str| server.client().ask("INFO replication").text().contains(text);
+    larder_testkit::wait_until("the replica follows", || {
+        says(replica, "master_link_status:up") && says(primary, "state=online")
+    });
+}
+
+/// Writes wait while a failover lasts, and are executed when its time is over.
+#[test]
+fn writes_wait_for_the_end_of_a_failover() {
+    let answers = |kind: Kind| {
+        let primary = Server::of(kind, &["--repl-diskless-sync-delay", "0"]);
+        let replica = Server::of(kind, &["--replicaof", &format!("127.0.0.1 {}", primary.port())]);
+        let mut admin = primary.client();
+        wait_for_replica(&primary, &replica);
+        replica.signal("STOP");
+        // Something that the replica lacks.
+        admin.ask("SET lacks 1");
+        assert_eq!(admin.ask(&format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 400", replica.port())).text(), "OK");
+        let mut writers: Vec<Client> = (0..4).map(|_| primary.client()).collect();
+        writers.iter_mut().for_each(|client| client.send(&["INCR", "n"]));
+        let mut answers: Vec<String> =
+            writers.iter_mut().map(|client| client.read().expect("it is answered").to_string()).collect();
+        answers.sort();
+        replica.signal("CONT");
+        answers
+    };
+    assert_eq!(answers(Kind::Larder), answers(Kind::Valkey));
+}
+
+/// Writes that wait for CLIENT PAUSE go on to wait when the server becomes a replica meanwhile: what Sentinel sends.
+#[test]
+fn writes_wait_when_the_role_changes_under_a_pause() {
+    let answers = |kind: Kind| {
+        let primary = Server::of(kind, &["--repl-diskless-sync-delay", "0"]);
+        let replica = Server::of(kind, &["--replicaof", &format!("127.0.0.1 {}", primary.port())]);
+        let mut admin = primary.client();
+        wait_for_replica(&primary, &replica);
+        let mut writer = primary.client();
+        let id = writer.ask("CLIENT ID").int();
+        assert_eq!(admin.ask("CLIENT PAUSE 60000 WRITE").text(), "OK");
+        writer.send(&["SET", "k", "v"]);
+        larder_testkit::wait_until("it waits", || is_blocked(&mut admin, id));
+        let lines = ["MULTI", &format!("FAILOVER TO 127.0.0.1 {}", replica.port()), "EXEC"];
+        let replies: Vec<String> = lines.map(|line| admin.ask(line).to_string()).to_vec();
+        larder_testkit::wait_until("the roles have changed", || {
+            admin.ask("ROLE").to_string().contains("slave")
+                && replica.client().ask("ROLE").to_string().contains("master")
+        });
+        let waits = is_blocked(&mut admin, id);
+        admin.ask("CLIENT UNPAUSE");
+        format!("{replies:?} {waits} {}", writer.read().expect("it is answered"))
+    };
+    assert_eq!(answers(Kind::Larder), answers(Kind::Valkey));
+}
+
+/// A file that is loaded does not wait for a pause, and serves nobody who waits now.
+#[test]
+fn loading_the_log_waits_for_no_pause() {
+    let answers = |kind: Kind, own: &[&str]| {
+        let args = [&["--appendonly", "yes", "--enable-debug-command", "yes"], own].concat();
+        let server = Server::of(kind, &args);
+        let mut admin = server.client();
+        larder_testkit::wait_until_rewritten(&mut admin);
+        for line in ["RPUSH d x", "RENAME d q", "SET k v"] {
+            assert!(!admin.ask(line).is_error());
+        }
+        let mut waiting = server.client();
+        let id = waiting.ask("CLIENT ID").int();
+        waiting.send(&["BLPOP", "d", "0"]);
+        larder_testkit::wait_until("it waits", || is_blocked(&mut admin, id));
+        assert_eq!(admin.ask(&format!("CLIENT PAUSE {PAUSE_MS} WRITE")).text(), "OK");
+        let begun = Instant::now();
+        let loaded = admin.ask("DEBUG LOADAOF").to_string();
+        let at_once = begun.elapsed() < Duration::from_millis(PAUSE_MS / 2);
+        admin.ask("CLIENT UNPAUSE");
+        let left = (admin.ask("LRANGE q 0 -1").to_string(), admin.ask("GET k").to_string());
+        format!("{loaded} {at_once} {left:?} {}", is_blocked(&mut admin, id))
+    };
+    let expected = answers(Kind::Valkey, &[]);
+    for threads in ["1", "2"] {
+        assert_eq!(answers(Kind::Larder, &["--threads", threads]), expected, "{threads} threads");
+    }
+}
+
+/// EXEC that will be refused, or answer null, waits for no pause of writes.
+#[test]
+fn transactions_that_execute_nothing_wait_for_no_pause() {
+    let answers = |kind: Kind| {
+        let server = start(kind);
+        let (mut admin, mut poisoned, mut touched) = (server.client(), server.client(), server.client());
+        for line in ["MULTI", "SET k 1", "NOSUCH"] {
+            poisoned.ask(line);
+        }
+        for line in ["WATCH w", "MULTI", "SET k 1"] {
+            touched.ask(line);
+        }
+        admin.ask("SET w 1");
+        admin.ask("CLIENT PAUSE 60000 WRITE");
+        let answers = [poisoned.ask("EXEC").to_string(), touched.ask("EXEC").to_string()];
+        admin.ask("CLIENT UNPAUSE");
+        answers
+    };
+    assert_eq!(answers(Kind::Larder), answers(Kind::Valkey));
+}
+
+/// WATCH of a key that a script keeps which runs for too long is answered: the commands after it come through.
+#[test]
+fn watching_beside_a_long_script_is_answered() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        for threads in ["1", "3"] {
+            let own: &[&str] = if kind == Kind::Larder { &["--threads", threads] } else { &[] };
+            let server = Server::of(kind, &[&["--busy-reply-threshold", "10"], own].concat());
+            let (mut runner, mut watcher, mut admin) = (server.client(), server.client(), server.client());
+            let lines = ["MULTI", "HSET d f 1", r#"EVAL "while true do end" 0"#, "EXEC"];
+            for line in lines {
+                runner.send(&words(line));
+            }
+            larder_testkit::wait_until("the script runs for too long", || {
+                admin.ask("PING").text().starts_with("BUSY")
+            });
+            watcher.send_all(&[&words("WATCH d other")[..], &words("SCRIPT KILL")[..]]);
+            let replies = [watcher.read(), watcher.read()].map(|reply| reply.expect("it is answered").text());
+            assert_eq!(replies, ["OK", "OK"], "{kind:?}, {threads} threads");
+            lines.iter().for_each(|_| drop(runner.read().expect("it is answered")));
+            // It may have missed what the script did: then its transaction executes nothing.
+            watcher.ask("MULTI");
+            watcher.ask("SET d 1");
+            let executed = watcher.ask("EXEC");
+            assert!(matches!(executed, Value::Array(_) | Value::NullArray), "{kind:?}: {executed}");
+            for line in ["WATCH d", "MULTI", "SET d 1"] {
+                watcher.ask(line);
+            }
+            assert_eq!(watcher.ask("EXEC").items().len(), 1, "{kind:?}: nothing is left of it");
+        }
+    }
+}

@@ -105,7 +105,7 @@ impl Pause {
         found: Found,
         args: Args<'_>,
     ) -> bool {
-        if !self.in_force(now_ms) || session.import.is_some() {
+        if !self.in_force(now_ms) || session.import.is_some() || session.is_of_file() {
             return false;
         }
         let is_clients = self.until_ms.load(Relaxed) > now_ms;
@@ -117,11 +117,12 @@ impl Pause {
     }
 }
 
-/// Whether a command may change something, or has others do it; EXEC, if one of its queue may. A script that says of itself that it only reads is
-/// taken at its word: it will be held to it.
+/// Whether a command may change something, or has others do it; EXEC, if one of its queue may and it will not be refused. A script that says of
+/// itself that it only reads is taken at its word: it will be held to it.
 pub(crate) fn may_write(scripts: &Scripts, session: &Session, command: &Command, args: Args<'_>) -> bool {
     const MAY: u32 = flags::WRITE | flags::MAY_REPLICATE;
     flags_of(scripts, command, args) & MAY != 0
         || command.scope == Scope::Exec
-            && session.multi.as_ref().is_some_and(|queue| queue.flags() & MAY != 0)
+            && session.multi.as_ref().is_some_and(|queue| queue.flags() & MAY != 0 && !queue.poisoned)
+            && session.watched.first().is_none_or(|watched| !watched.touched.is_set())
 }

@@ -20,6 +20,8 @@ pub struct Queue {
     pub(crate) bytes: usize,
     /// Bytes of the arguments alone.
     argument_bytes: usize,
+    /// The database that is selected after the commands so far, if one of them selects one.
+    pub(crate) db: Option<usize>,
 }
 
 impl Queue {

@@ -340,6 +340,8 @@ pub struct Session {
     pub(crate) asking: bool,
     pub(crate) multi: Option<Box<Queue>>,
     pub(crate) watched: Vec<Watched>,
+    /// The command that was let in and waits for the end of a pause, or of a failover.
+    pub(crate) paused: Option<Found>,
     /// Monitors have been shown the command that it executes, which has been postponed since.
     pub(crate) is_shown: bool,
     /// How long its transactions take.
@@ -396,6 +398,7 @@ impl Session {
             asking: false,
             multi: None,
             watched: Vec::new(),
+            paused: None,
             is_shown: false,
             transactions: UsualTime::default(),
             waiter: None,
@@ -462,6 +465,11 @@ impl Session {
     /// Whether the connection waits in a blocking command.
     pub fn is_blocked(&self) -> bool {
         self.waiter.is_some()
+    }
+
+    /// Whether its commands come from an append-only file.
+    pub(crate) fn is_of_file(&self) -> bool {
+        self.replays && !self.is_of_primary && self.import.is_none()
     }
 
     /// The protocol spoken.

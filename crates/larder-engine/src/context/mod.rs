@@ -555,8 +555,10 @@ impl<'a> Context<'a> {
 
     /// The same for a database other than the selected one.
     pub(crate) fn signal_ready_in(&mut self, db: usize, key: &Key<'_>) {
+        let is_of_file = self.session.is_of_file();
         let shard = self.shard(key);
-        if !shard.waiting.is_empty() && shard.waiting.waits(db, key.bytes) {
+        // What a file tells of is over: clients that wait now are not served from it.
+        if !shard.waiting.is_empty() && !is_of_file && shard.waiting.waits(db, key.bytes) {
             self.ready.push((db, key.bytes.into()));
         }
     }

@@ -1,12 +1,14 @@
 //! Shards that a command holds, or locks one after the other for a moment each: what walks the keyspace.
 
 use super::Context;
+use crate::command::keys;
 use crate::context::postponed::Place;
 use crate::error::CommandResult;
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::locks::{Busy, ShardGuard, Shards};
 use crate::keyspace::shard::ShardData;
 use crate::ledger::NoShards;
+use larder_resp::Args;
 
 impl<'a> Context<'a> {
     /// Calls `f` with a shard: the one held, or locked for the call. A command that others wait for is given away if somebody keeps the shard for longer
@@ -31,6 +33,15 @@ impl<'a> Context<'a> {
         }
         let mut data = self.lock_by(at, soon, wait)?;
         Ok(f(&mut data))
+    }
+
+    /// Locks those shards of the command's keys that are free, also if keys of theirs are reserved, for a command that may not wait for
+    /// a script that runs for too long and is no answer about the keys.
+    #[cold]
+    pub(crate) fn lock_what_is_free(&mut self, args: &Args<'_>) {
+        let keys: Vec<usize> =
+            keys::collect(self.found.command, *args).into_iter().map(|name| self.key(name).shard()).collect();
+        self.held = self.engine.shards.lock_free_lent(keys);
     }
 
     /// Locks a shard for a command that holds none.

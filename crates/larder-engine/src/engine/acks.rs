@@ -3,10 +3,15 @@
 use crate::aof::log::Ends;
 use crate::delivery::unblock::deliver;
 use crate::engine::Engine;
+use crate::error::CommandError;
 use crate::keyspace::waiting::{BlockedOp, Waiter};
 use larder_resp::Reply;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// The answer to WAITAOF where there is no append-only file to wait for.
+pub(crate) const LOG_IS_OFF: CommandError =
+    CommandError::Fixed("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 
 impl Engine {
     /// How many replicas have applied the stream up to a position.
@@ -64,10 +69,20 @@ impl Engine {
         if !waiters.any() {
             return;
         }
-        for waiter in waiters.take(|waiter| self.is_acknowledged(&waiter.op)) {
+        let log_is_kept = self.persistence.log.lock().enabled;
+        let waits_in_vain =
+            |op: &BlockedOp| !log_is_kept && matches!(op, BlockedOp::OnDisk { here: true, .. });
+        for waiter in waiters.take(|waiter| waits_in_vain(&waiter.op) || self.is_acknowledged(&waiter.op)) {
             if waiter.take() {
                 let mut reply = Vec::new();
-                self.write_acknowledged(&waiter.op, &mut Reply::new(&mut reply, waiter.protocol));
+                let mut writer = Reply::new(&mut reply, waiter.protocol);
+                match waits_in_vain(&waiter.op) {
+                    true => {
+                        self.errors.count(&LOG_IS_OFF);
+                        writer.error(&LOG_IS_OFF.wire());
+                    }
+                    false => self.write_acknowledged(&waiter.op, &mut writer),
+                }
                 deliver(&self.mailboxes, &waiter, reply, Ends::NO_EFFECT);
             }
         }

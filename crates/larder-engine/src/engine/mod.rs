@@ -1,6 +1,6 @@
 //! The engine: everything that the threads share.
 
-mod acks;
+pub(crate) mod acks;
 mod closing;
 mod failover;
 mod imports;
@@ -253,6 +253,7 @@ impl Engine {
         let end = self.append_log.end();
         self.append_log.set_written(end);
         self.append_log.set_synced(end);
+        self.serve_ack_waiters();
     }
 
     /// Everything in the log up to a position is on the disk: those who wait for that are told.

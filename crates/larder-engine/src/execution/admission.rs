@@ -108,5 +108,6 @@ fn concerns_departures(engine: &Engine, session: &Session, command: &Command, ar
 pub(super) fn wait_for_pause(session: &mut Session, found: Found) -> Flow {
     session.shared.last_command.store(found.id + 1, Relaxed);
     session.shared.set_flag(client_flags::BLOCKED, true);
+    session.paused = Some(found);
     Flow::Retry
 }

@@ -61,7 +61,9 @@ pub(crate) fn check_restricted(
     origin: Origin,
 ) -> Result<(), Denial> {
     let databases = engine.database_count();
-    decide(session.access.rights(), found, args, session.db, databases).inspect_err(|denial| {
+    // The commands of a transaction before this one may select another database.
+    let db = session.multi.as_ref().and_then(|queue| queue.db).unwrap_or(session.db);
+    decide(session.access.rights(), found, args, db, databases).inspect_err(|denial| {
         let object = denial.object(found, args);
         let user = session.access.user().name();
         note(engine, &session.shared, denial.reason(), origin, &object, user);

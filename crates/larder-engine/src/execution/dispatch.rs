@@ -65,6 +65,9 @@ fn execute_with(
     out: &mut Vec<u8>,
     rounds: Option<Rounds<'_>>,
 ) -> Flow {
+    if session.paused.is_some() && waits_on(engine, worker, session, args) {
+        return Flow::Retry;
+    }
     let mark = out.len();
     worker.stats.current.begin(session.id(), args.len());
     worker.checked_hash = None;
@@ -106,6 +109,17 @@ fn execute_with(
     flow
 }
 
+/// Whether a command that was let in before a pause waits on. Until the pause ends nothing else is asked: what would refuse the command
+/// may be over by then.
+#[cold]
+fn waits_on(engine: &Engine, worker: &WorkerState, session: &mut Session, args: &Args<'_>) -> bool {
+    let Some(found) = session.paused.take() else { return false };
+    let waits = session.shared.closing() == Closing::No
+        && engine.pause.applies(&engine.scripts, worker.clock.wall_ms(), session, found, *args);
+    session.paused = waits.then_some(found);
+    waits
+}
+
 /// Whether a command is executed at once by this thread, and its reply is one like others: most are.
 #[inline]
 fn is_plain(engine: &Engine, worker: &WorkerState, session: &Session, found: Found) -> bool {
@@ -131,7 +145,8 @@ fn put_off(
         return Some(admission::wait_for_pause(session, found));
     }
     if transaction::queues(session, found) {
-        transaction::queue(session, found, *args, flags_of(&engine.scripts, found.command, *args));
+        let flags = flags_of(&engine.scripts, found.command, *args);
+        transaction::queue(session, found, *args, flags, engine.database_count());
         out.extend_from_slice(b"+QUEUED\r\n");
         if slot_stats::is_on(engine) {
             slot_stats::note_queued(worker, found, *args);
@@ -327,6 +342,12 @@ fn run(
         };
         match lock(&mut context, args) {
             Ok(()) => {}
+            Err(Unlocked::Busy)
+                if found.command.has(flags::ALLOW_BUSY) && found.command.scope == Scope::Keys =>
+            {
+                // WATCH: it takes note of what it can, and takes the rest to have changed.
+                context.lock_what_is_free(args);
+            }
             Err(Unlocked::Busy) if !found.command.has(flags::ALLOW_BUSY) && !context.session.replays => {
                 let error = engine.scripts.running.busy_error();
                 drop(context);

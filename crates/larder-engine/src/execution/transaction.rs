@@ -6,6 +6,7 @@ use crate::clients::session::{Session, client_flags};
 use crate::command::spec::Found;
 use crate::engine::Engine;
 use crate::keyspace::locks::Held;
+use crate::text::number;
 use larder_resp::Args;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,9 +17,14 @@ pub(crate) fn queues(session: &Session, found: Found) -> bool {
     session.multi.is_some() && (found.parent.is_some() || !is_own(found))
 }
 
-/// Puts a command into the queue, of which these flags hold as it is called.
-pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: u32) {
+/// Puts a command into the queue, of which these flags hold as it is called. `databases`: how many there are.
+pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: u32, databases: usize) {
+    let is_touched = session.watched.first().is_some_and(|watched| watched.touched.is_set());
     let Some(queue) = &mut session.multi else { return };
+    if found.command.name == "select" && !queue.poisoned && !is_touched {
+        let db = args.get(1).and_then(number::parse_i64).and_then(|db| usize::try_from(db).ok());
+        queue.db = db.filter(|&db| db < databases).or(queue.db);
+    }
     queue.push(found, args.to_owned(), flags);
     session.shared.multi.store(queue.commands.len() as i32, Relaxed);
     session.shared.multi_bytes.store(queue.bytes.min(u32::MAX as usize) as u32, Relaxed);
@@ -28,6 +34,7 @@ pub(crate) fn queue(session: &mut Session, found: Found, args: Args<'_>, flags: 
 pub(crate) fn poison(session: &mut Session) {
     if let Some(queue) = &mut session.multi {
         queue.poisoned = true;
+        queue.db = None;
     }
 }
 

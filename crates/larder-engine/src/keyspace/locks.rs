@@ -399,6 +399,12 @@ impl Shards {
         Held::many(guards)
     }
 
+    /// Locks those of the shards in `wanted` that are free at this moment, lent or not.
+    pub(crate) fn lock_free_lent(&self, wanted: Vec<usize>) -> Held<'_> {
+        let lock = |at| Some((at, self.lock_lent_now(at)?));
+        Held::many(in_order(wanted).into_iter().filter_map(lock).collect())
+    }
+
     /// Locks all shards that a script does not hold yet.
     pub(crate) fn widen<'e>(&'e self, held: Held<'e>, _turn: &ScriptTurn<'_>) -> Held<'e> {
         if held.is_all() {

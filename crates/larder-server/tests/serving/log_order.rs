@@ -196,3 +196,39 @@ fn replies_beside_a_script_wait_for_the_write() {
     let served = replies.filter(|reply| !reply.items().is_empty()).count();
     assert_eq!(served, pushed);
 }
+
+/// WAITAOF for a log that is switched off meanwhile is an error, as in Valkey.
+#[test]
+fn waiting_for_a_log_that_ends_is_an_error() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let disk = FaultyDisk::default();
+        let server = disk.start(kind, &["--appendonly", "yes", "--appendfsync", "no"]);
+        let mut admin = server.client();
+        larder_testkit::wait_until_rewritten(&mut admin);
+        disk.fail("sync appendonlydir 0 hold");
+        let mut waiting: Vec<_> = (0..2).map(|_| server.client()).collect();
+        for (at, client) in waiting.iter_mut().enumerate() {
+            let id = client.ask("CLIENT ID").int();
+            client.ask("SET k v");
+            // The second waits for a replica as well, of which there is none.
+            client.send(&["WAITAOF", "1", &at.to_string(), "0"]);
+            wait_until("it waits", || crate::is_blocked(&mut admin, id));
+        }
+        if kind == Kind::Larder {
+            admin.send(&["CONFIG", "SET", "appendonly", "no"]);
+            disk.heal();
+        } else {
+            disk.heal();
+            admin.send(&["CONFIG", "SET", "appendonly", "no"]);
+        }
+        assert_eq!(admin.read().expect("it is answered").text(), "OK");
+        let last = text_of(&mut waiting[1]);
+        assert!(last.starts_with("-ERR WAITAOF cannot be used when numlocal is set"), "{kind:?}: {last}");
+        let first = text_of(&mut waiting[0]);
+        assert!(first.starts_with('*') || first == last, "{kind:?}: {first}");
+    }
+}
+
+fn text_of(client: &mut Client) -> String {
+    client.read().expect("it is answered").to_string()
+}

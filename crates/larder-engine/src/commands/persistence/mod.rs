@@ -6,6 +6,7 @@ pub(crate) use handlers::HANDLERS;
 
 use crate::clock::wall_s;
 use crate::context::Context;
+use crate::engine::acks::LOG_IS_OFF;
 use crate::error::{CommandError, CommandResult};
 use crate::execution::blocking;
 use crate::host::Logged;
@@ -137,9 +138,7 @@ fn waitaof(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         ));
     }
     if here > 0 && !context.engine.persistence.log.lock().enabled {
-        return Err(CommandError::Fixed(
-            "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
-        ));
+        return Err(LOG_IS_OFF);
     }
     let (file, stream) = (context.session.written.file(), context.session.written.stream());
     let wanted = usize::try_from(replicas).unwrap_or(0);
