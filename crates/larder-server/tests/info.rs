@@ -114,3 +114,35 @@ fn figures_move() {
     while figure(&mut client, "expired_keys") != "1" {}
     assert!(figure(&mut client, "db0").ends_with(",keys_with_volatile_items=0"));
 }
+
+/// The time of a script, a function or a transaction is that of all that it runs.
+#[test]
+fn time_of_scripts_contains_that_of_their_commands() {
+    let server = Server::larder(&[]);
+    let mut client = server.client();
+    let library = "#!lua name=l\nredis.register_function('f', function(k) \
+                   for i = 1, 5000 do redis.call('set', k[1], i) end return 1 end)";
+    assert_eq!(client.cmd(&["FUNCTION", "LOAD", library]).text(), "l");
+    let run = "for i = 1, 5000 do redis.call('set', KEYS[1], i) end return 1";
+    let micros = |name: &str, client: &mut Client| -> u64 {
+        let info = client.ask("INFO commandstats").text();
+        let line =
+            info.lines().find(|line| line.starts_with(&format!("cmdstat_{name}:"))).expect("it was called");
+        let text = line.split("usec=").nth(1).and_then(|rest| rest.split(',').next()).expect("it has a time");
+        text.parse().expect("a number")
+    };
+    for name in ["eval", "fcall", "exec"] {
+        client.ask("CONFIG RESETSTAT");
+        match name {
+            "eval" => drop(client.cmd(&["EVAL", run, "1", "k"])),
+            "fcall" => drop(client.ask("FCALL f 1 k")),
+            _ => {
+                client.ask("MULTI");
+                (0..500).for_each(|_| drop(client.ask("SET k v")));
+                client.ask("EXEC");
+            }
+        }
+        let (whole, part) = (micros(name, &mut client), micros("set", &mut client));
+        assert!(part > 0 && whole >= part, "{name}: {whole} us with {part} us of SET");
+    }
+}

@@ -4,6 +4,7 @@ use crate::command::spec::Scope;
 use crate::context::Context;
 #[cfg(debug_assertions)]
 use crate::engine::unit_check::Checked;
+use crate::keyspace::key::Key;
 use crate::keyspace::locks::Held;
 use crate::ledger::assert_a_shard_is_held;
 use larder_resp::Args;
@@ -21,6 +22,28 @@ impl Context<'_> {
         if effects.wanted() {
             effects.replace();
             effects.push(self.db, words.iter().copied());
+        }
+    }
+
+    /// Notes that a key has got the value that commands make which add elements to it, in the place of the command: for one whose
+    /// result depends on how another server keeps its values. `words_each` words are an element.
+    pub(crate) fn propagate_elements(
+        &mut self,
+        key: &Key<'_>,
+        command: &[u8],
+        words: &[Vec<u8>],
+        words_each: usize,
+    ) {
+        /// Elements of one command.
+        const ELEMENTS_MAX: usize = 4096;
+        if !self.logs() {
+            return;
+        }
+        self.propagate_instead(&[b"DEL", key.bytes]);
+        for part in words.chunks(ELEMENTS_MAX * words_each) {
+            let words: Vec<&[u8]> =
+                [command, key.bytes].into_iter().chain(part.iter().map(|word| &**word)).collect();
+            self.propagate_also(&words);
         }
     }
 

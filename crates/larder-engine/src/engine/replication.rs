@@ -141,6 +141,16 @@ impl Engine {
         self.check_replicas();
     }
 
+    /// A replica has been given a place in the stream; its connection may have been closed meanwhile, which nobody would tell the
+    /// stream any more.
+    pub fn detach_if_gone(&self, replica: &Replica) {
+        if replica.phase() == Phase::Gone
+            && let Some(cursor) = replica.take_cursor()
+        {
+            self.append_log.detach(&cursor);
+        }
+    }
+
     /// One line of CLIENT LIST. O(n) for n replicas if the client is one.
     pub(crate) fn describe(&self, client: &ClientShared, now_ms: u64) -> Vec<u8> {
         let is_replica = client.has(client_flags::REPLICA);

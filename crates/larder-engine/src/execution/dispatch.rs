@@ -477,7 +477,7 @@ fn check_slot(context: &mut Context<'_>, args: &Args<'_>) -> CommandResult<bool>
 /// Runs the handler over locks that are held already, and counts. Transactions call it for each of their commands.
 /// False: the command has failed. A command whose client waits from now on has not.
 pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
-    let mark = context.reply.mark();
+    let (mark, begun_ns) = (context.reply.mark(), context.worker.clock.mono_ns());
     let stats = &context.worker.stats;
     let (dirty, hits, misses) = (stats.dirty.get(), stats.hits.get(), stats.misses.get());
     context.worker.effects.begin_command();
@@ -512,7 +512,11 @@ pub(crate) fn call(context: &mut Context<'_>, args: &Args<'_>) -> bool {
         context.propagate_as_given(*args);
     }
     context.worker.effects.end_command();
-    let took = context.worker.clock.advance();
+    let mut took = context.worker.clock.advance();
+    if matches!(context.found.command.scope, Scope::Script | Scope::Exec) {
+        // The commands that it has run have moved the clock on.
+        took = context.worker.clock.mono_ns() - begun_ns;
+    }
     if let Err(error) = &result {
         context.reply.truncate(mark);
         context.reply.error(&error.wire());

@@ -1,7 +1,8 @@
 //! Snapshots for replicas, written into their sockets.
 //!
 //! A replica that needs a snapshot is handed over by its worker with a second handle on its socket. A thread gathers those that come within
-//! `repl-diskless-sync-delay`, takes one snapshot for all that can read the same one, and writes it to all of them at once. The instant
+//! `repl-diskless-sync-delay`, takes one snapshot for all that can read the same one, and writes it to all of them at once. A replica that
+//! is sent the snapshot from a file waits for no others. The instant
 //! of the snapshot is where their cursors in the stream are put: what is written later waits for them there, and their workers send it
 //! once they are through. No file is written, unless a replica must know the length before, or `repl-diskless-sync` says no.
 //!
@@ -93,25 +94,31 @@ impl Syncs {
         }
     }
 
-    /// Waits until a round begins: the longest wait is over, or enough replicas wait. Those that can share a snapshot with the first one.
+    /// Waits until a round begins: a replica has waited for long enough, or enough replicas wait. Returns those that can share a
+    /// snapshot.
     fn next_group(&self) -> (Wanted, Vec<Joiner>) {
         let config = self.persist.engine().config();
         let mut queue = self.queue.lock();
         loop {
             queue.waiting.retain(|(joiner, _)| joiner.replica.phase() != Phase::Gone);
-            let Some((first, since)) = queue.waiting.first() else {
+            let most = config.number("repl-diskless-sync-max-replicas");
+            let are_enough = most > 0 && queue.waiting.len() as i64 >= most;
+            let delay = Duration::from_secs(config.number("repl-diskless-sync-delay").max(0) as u64);
+            let left = |(joiner, since): &(Joiner, Instant)| {
+                let waits = !are_enough && self.wanted(&joiner.replica).is_marked;
+                if waits { delay.saturating_sub(since.elapsed()) } else { Duration::ZERO }
+            };
+            let Some(next) = queue.waiting.iter().min_by_key(|waiting| left(waiting)) else {
                 self.joined.wait(&mut queue);
                 continue;
             };
-            let delay = Duration::from_secs(config.number("repl-diskless-sync-delay").max(0) as u64);
-            let (most, waited) = (config.number("repl-diskless-sync-max-replicas"), since.elapsed());
-            if waited >= delay || most > 0 && queue.waiting.len() as i64 >= most {
-                let wanted = self.wanted(&first.replica);
+            let (left, wanted) = (left(next), self.wanted(&next.0.replica));
+            if left.is_zero() {
                 let shares = |(joiner, _): &mut (Joiner, Instant)| self.wanted(&joiner.replica) == wanted;
                 let group = queue.waiting.extract_if(.., shares).map(|(joiner, _)| joiner).collect();
                 return (wanted, group);
             }
-            self.joined.wait_for(&mut queue, (delay - waited).min(SIGN_OF_LIFE));
+            self.joined.wait_for(&mut queue, left.min(SIGN_OF_LIFE));
             for (joiner, _) in &mut queue.waiting {
                 joiner.stream.offer(b"\n");
             }
@@ -150,6 +157,7 @@ impl Syncs {
         };
         let snapshot = engine.snapshot(&turn, begin).ok_or(WriteError::SnapshotTaken)?;
         drop(turn);
+        group.iter().for_each(|joiner| engine.detach_if_gone(&joiner.replica));
         if snapshot.has_field_expiry()
             && wanted.version != Version::V80
             && wanted.filter == Filter::Everything
@@ -318,6 +326,9 @@ impl Sink {
     fn try_send(&mut self, joiner: &mut Joiner, mut bytes: &[u8], timeout: Duration) -> io::Result<()> {
         let mut progress = Instant::now();
         while !bytes.is_empty() {
+            if joiner.replica.phase() == Phase::Gone {
+                return Err(io::Error::new(io::ErrorKind::NotConnected, "its connection is closed"));
+            }
             match joiner.stream.write(bytes) {
                 Ok(sent) => {
                     bytes = &bytes[sent..];
@@ -326,9 +337,6 @@ impl Sink {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if joiner.replica.phase() == Phase::Gone {
-                        return Err(io::Error::new(io::ErrorKind::NotConnected, "its connection is closed"));
-                    }
                     if progress.elapsed() > timeout {
                         return Err(io::Error::new(
                             io::ErrorKind::TimedOut,

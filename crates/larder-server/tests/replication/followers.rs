@@ -285,3 +285,60 @@ fn the_primary_says_what_expires() {
         wait_until("it is deleted", || theirs.ask("DBSIZE").int() == 1);
     }
 }
+
+/// A replica that must know the length of the snapshot before, or whose primary writes it to a file first, waits for no others.
+/// Those that can be sent it as it is made do.
+#[test]
+fn only_snapshots_without_a_file_are_delayed() {
+    let answers = |kind: Kind| {
+        let mut answers = Vec::new();
+        for (diskless, capabilities, is_delayed) in [
+            ("yes", &[][..], false),
+            ("yes", &["psync2"], false),
+            ("yes", &["eof", "psync2"], true),
+            ("no", &["eof", "psync2"], false),
+        ] {
+            let args = ["--repl-diskless-sync-delay", "3600", "--repl-diskless-sync", diskless];
+            let server = Server::of(kind, &args);
+            let mut replica = server.client();
+            for capability in capabilities {
+                assert_eq!(replica.ask(&format!("REPLCONF capa {capability}")).text(), "OK");
+            }
+            replica.send(&["PSYNC", "?", "-1"]);
+            if is_delayed {
+                let mut admin = server.client();
+                wait_until("it waits", || admin.ask("INFO replication").text().contains("state=wait_bgsave"));
+                answers.push("waits".to_owned());
+            } else {
+                let reply = replica.read().expect("it is answered").text();
+                answers.push(reply.split(' ').next().unwrap_or_default().to_owned());
+            }
+        }
+        answers
+    };
+    assert_eq!(answers(Kind::Larder), answers(Kind::Valkey));
+}
+
+/// A replica whose connection is killed is sent no more of the snapshot, and keeps nothing of the stream.
+#[test]
+fn a_killed_replica_is_sent_no_more() {
+    let server = start(Kind::Larder, &["--rdbcompression", "no"]);
+    let mut admin = server.client();
+    assert_eq!(admin.ask("DEBUG POPULATE 200000 key 200").text(), "OK");
+    for _ in 0..3 {
+        let mut replica = server.client();
+        for line in ["REPLCONF capa eof capa psync2", "REPLCONF version 9.1.2"] {
+            replica.ask(line);
+        }
+        replica.send(&["PSYNC", "?", "-1"]);
+        assert!(replica.read().expect("it is answered").text().starts_with("FULLRESYNC"));
+        wait_until("it is sent the snapshot", || {
+            admin.ask("INFO replication").text().contains("state=send_bulk")
+        });
+        assert_eq!(admin.ask("CLIENT KILL TYPE replica").int(), 1);
+        let got = replica.read_to_end().map_or(0, |bytes| bytes.len());
+        // What was on its way in the buffers of the sockets; the snapshot has more than 40 MB.
+        assert!(got < 20_000_000, "{got} bytes came");
+        wait_until("the snapshot ends", || !admin.ask("INFO replication").text().contains("slave0"));
+    }
+}

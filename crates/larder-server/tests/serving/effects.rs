@@ -389,3 +389,71 @@ fn slots_with_streams_that_clients_wait_on_may_be_flushed() {
         }
     }
 }
+
+/// Commands whose result depends on how a server keeps its values: replicas that keep them otherwise have the same.
+#[test]
+fn results_are_the_same_on_servers_that_keep_values_otherwise() {
+    let primary = Server::larder(&[
+        "--repl-diskless-sync-delay",
+        "0",
+        "--appendonly",
+        "yes",
+        "--enable-debug-command",
+        "yes",
+    ]);
+    let port = primary.port();
+    let replicaof = format!("127.0.0.1 {port}");
+    let other =
+        ["--replicaof", &replicaof, "--zset-max-listpack-entries", "2", "--set-max-listpack-entries", "1"];
+    let replicas =
+        [Server::larder(&other), Server::of(Kind::Valkey, &other), Server::of(Kind::Valkey, &other[..2])];
+    let mut admin = primary.client();
+    wait_until("the replicas follow", || {
+        replicas
+            .iter()
+            .all(|replica| replica.client().ask("INFO replication").text().contains("master_link_status:up"))
+    });
+    let seed = larder_testkit::seed(21);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for round in 0..60 {
+        // Members of mixed scores, equal weights, and places at the same distance.
+        for _ in 0..rng.usize(4..20) {
+            let member = rng.u32(..30);
+            admin.ask(&format!("ZADD z {} m{member}", rng.u32(..3)));
+            admin.ask(&format!("SADD s e{member}"));
+            admin.ask(&format!("SET w_e{member} {}", ["a", "b", ""][rng.usize(..3)]));
+            admin.ask(&format!("GEOADD g {} {} p{member}", [1, 2, 3][rng.usize(..3)], rng.u32(1..3)));
+        }
+        let (from, to) = (rng.u32(..30), rng.u32(..30));
+        let lines = [
+            format!("SORT s BY w_* ALPHA STORE sorted{}", round % 3),
+            format!("SORT s BY w_* ALPHA LIMIT 1 5 DESC GET # GET w_* STORE part{}", round % 3),
+            format!("ZRANGESTORE zr{} z [m{from} [m{to} BYLEX", round % 3),
+            format!("ZRANGESTORE zl{} z [m{to} - BYLEX REV LIMIT 1 3", round % 3),
+            format!(
+                "GEOSEARCHSTORE gs{} g FROMLONLAT 2 1.5 BYRADIUS 900 km COUNT {}",
+                round % 3,
+                rng.u32(1..6)
+            ),
+            format!("GEOSEARCHSTORE ga{} g FROMLONLAT 2 1.5 BYBOX 900 900 km COUNT 2 ANY", round % 3),
+            format!("GEOSEARCHSTORE gd{} g FROMLONLAT 2 1.5 BYRADIUS 900 km COUNT 3 STOREDIST", round % 3),
+            format!("ZREMRANGEBYLEX z [m{from} (m{to}"),
+        ];
+        for line in &lines {
+            let reply = admin.ask(line);
+            assert!(!reply.is_error(), "{line}: {reply}");
+        }
+        if round % 10 == 9 {
+            let wanted = state(&mut admin);
+            for (number, replica) in replicas.iter().enumerate() {
+                let mut replica = replica.client();
+                wait_until(&format!("SEED={seed}, round {round}: replica {number} has the same"), || {
+                    state(&mut replica) == wanted
+                });
+            }
+        }
+    }
+    let wanted = state(&mut admin);
+    assert_eq!(admin.ask("DEBUG LOADAOF").text(), "OK");
+    assert_eq!(state(&mut admin), wanted, "SEED={seed}: the log");
+}

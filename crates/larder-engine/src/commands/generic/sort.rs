@@ -252,6 +252,11 @@ impl<'a> Request<'a> {
         self.by == Some(By::Nothing) && self.get.is_empty() && !self.is_descending
     }
 
+    /// Whether elements with equal weights may be in any order: each server has its own, and so has each copy of a set.
+    fn leaves_order_open(&self) -> bool {
+        self.is_alpha && matches!(self.by, Some(By::Pattern(_)))
+    }
+
     /// The same request for another thread, if it asks for no keys but the one that is sorted.
     fn without_keys(&self) -> Option<Request<'static>> {
         let by = match self.by {
@@ -456,17 +461,21 @@ fn reply(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>])
 
 fn store(context: &mut Context<'_>, request: &Request<'_>, elements: &[Vec<u8>], target: &[u8]) {
     let options = context.worker.list_options;
-    let mut list = List::new();
+    let mut stored: Vec<Vec<u8>> = Vec::with_capacity(elements.len() * request.get.len().max(1));
     for element in elements {
         for pattern in &request.get {
-            let found = pattern.look_up(context, element);
-            list.push(End::Back, found.as_deref().unwrap_or_default(), &options);
+            stored.push(pattern.look_up(context, element).unwrap_or_default());
         }
         if request.get.is_empty() {
-            list.push(End::Back, element, &options);
+            stored.push(element.clone());
         }
     }
+    let mut list = List::new();
+    stored.iter().for_each(|element| list.push(End::Back, element, &options));
     put(context, target, list);
+    if request.leaves_order_open() && !stored.is_empty() {
+        context.propagate_elements(&context.key(target), b"RPUSH", &stored, 1);
+    }
 }
 
 /// Puts what is stored in the place of whatever the target is, and replies with how much it is.

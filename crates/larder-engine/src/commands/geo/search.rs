@@ -71,7 +71,7 @@ fn search(
     }
     found.arrange(&request);
     match request.target {
-        Some(target) => store(context, &found, target, request.unit, verb),
+        Some(target) => store(context, &found, target, &request, verb),
         None => write(&mut context.reply, &found, request.with, request.unit),
     }
     Ok(())
@@ -127,14 +127,19 @@ impl Hits {
     }
 }
 
-fn store(context: &mut Context<'_>, found: &Hits, target: Target<'_>, unit: f64, verb: Verb) {
+fn store(context: &mut Context<'_>, found: &Hits, target: Target<'_>, request: &Request<'_>, verb: Verb) {
     let mut result = Stored::new(context);
     for hit in &found.hits {
-        result.push(if target.distances { hit.distance / unit } else { hit.score }, found.name(hit));
+        let score = if target.distances { hit.distance / request.unit } else { hit.score };
+        result.push(score, found.name(hit));
     }
     let key = context.key(target.key);
     let event = if verb == Verb::SearchStore { "geosearchstore" } else { "georadiusstore" };
-    result.store(context, &key, event);
+    // Which of several at the same distance are among the first, each server decides for itself.
+    match request.count {
+        None => result.store(context, &key, event),
+        Some(_) => result.store_for_all(context, &key, event),
+    }
     // Each member counts, and storing them has counted as one change.
     context.worker.stats.dirty.add(found.hits.len().saturating_sub(1) as u64);
 }

@@ -36,7 +36,8 @@ pub(super) fn member_ranks(set: &SortedSet, from: &Bound<'_>, to: &Bound<'_>, or
     run.start as u64..run.end as u64
 }
 
-fn has_one_score(set: &SortedSet) -> bool {
+/// Whether all entries have the same score. If not, what a range of members selects depends on how a server keeps the set.
+pub(super) fn has_one_score(set: &SortedSet) -> bool {
     let score = |rank| {
         set.visit(rank..rank + 1, Order::Ascending, |score, _| ControlFlow::Break(score)).break_value()
     };

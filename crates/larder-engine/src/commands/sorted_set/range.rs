@@ -1,6 +1,6 @@
 //! The ZRANGE family: by rank, by score, by member, both ways, and into another key.
 
-use super::members::member_ranks;
+use super::members::{has_one_score, member_ranks};
 use super::store::Result as Stored;
 use super::{Scores, limits, parse_lex_range, parse_score_range, write_ranks};
 use crate::commands::list::range as rank_range;
@@ -81,7 +81,9 @@ pub(super) fn zrangestore(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     let (source, target) = (context.key(args.at(2)), context.key(args.at(1)));
     let limits = limits(context);
     let mut result = Stored::new(context);
+    let mut is_certain = true;
     if let Some(set) = context.value_clone::<SortedSet>(&source)? {
+        is_certain = !matches!(request.ends, Ends::Members(..)) || has_one_score(&set);
         let ranks = request.ranks(&set);
         let count = ranks.end - ranks.start;
         // By score or member the number of entries is not known before, and the result begins small.
@@ -96,7 +98,10 @@ pub(super) fn zrangestore(context: &mut Context<'_>, args: Args<'_>) -> CommandR
             result
         })?;
     }
-    result.store(context, &target, context.found.command.name);
+    match is_certain {
+        true => result.store(context, &target, context.found.command.name),
+        false => result.store_for_all(context, &target, context.found.command.name),
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Removing members, one by one and in ranges.
 
-use super::members::member_ranks;
+use super::members::{has_one_score, member_ranks};
 use super::{parse_lex_range, parse_score_range};
 use crate::commands::list::range;
 use crate::context::Context;
@@ -36,7 +36,25 @@ pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Com
 
 pub(super) fn zremrangebylex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (from, to) = parse_lex_range(args.at(2), args.at(3))?;
-    remove_found(context, args, |set| member_ranks(set, &from, &to, Order::Ascending))
+    let key = context.key(args.at(1));
+    let plan = |set: &SortedSet| {
+        let ranks = member_ranks(set, &from, &to, Order::Ascending);
+        let count = ranks.end - ranks.start;
+        (count, (ranks.start, count, has_one_score(set)))
+    };
+    let removed = context.change_long(&key, args, plan, |set, (from, count, is_certain), _, _| {
+        let mut members = Vec::new();
+        let note = |_: f64, member: &[u8]| members.extend((!is_certain).then(|| member.to_vec()));
+        (set.remove_ranks(from, count, note), members)
+    })?;
+    let (removed, members) = removed.unzip();
+    tell(context, &key, removed)?;
+    if let Some(members) = members.filter(|members| !members.is_empty()) {
+        let words: Vec<&[u8]> =
+            [b"ZREM", key.bytes].into_iter().chain(members.iter().map(|member| &**member)).collect();
+        context.propagate_instead(&words);
+    }
+    Ok(())
 }
 
 fn remove_found(

@@ -4,6 +4,7 @@ use super::limits;
 use crate::context::Context;
 use crate::engine::notify::class;
 use crate::keyspace::key::Key;
+use crate::text::number::ScoreText;
 use larder_collections::sorted_set::{Limits, SortedSet, SortedSetEncoding};
 
 /// See the module's comment.
@@ -29,6 +30,27 @@ impl Result {
         self.set.add(member, score, &self.limits);
         if score == 0.0 && score.is_sign_negative() && self.set.encoding() == SortedSetEncoding::Listpack {
             self.zeros.iter_mut().for_each(|zeros| zeros.push(member.to_vec()));
+        }
+    }
+
+    /// The entries as arguments of ZADD.
+    pub(crate) fn entries(&self) -> Vec<Vec<u8>> {
+        let mut words = Vec::with_capacity(2 * self.set.len() as usize);
+        self.set.for_each(|score, member| {
+            words.push(ScoreText::of(score).as_bytes().to_vec());
+            words.push(member.to_vec());
+        });
+        words
+    }
+
+    /// The same as [`store`](Self::store) for a result that depends on how a server keeps its values, or finds them: others are
+    /// sent the entries.
+    pub(crate) fn store_for_all(self, context: &mut Context<'_>, key: &Key<'_>, event: &str) {
+        let entries = if context.logs() { self.entries() } else { Vec::new() };
+        let dirty = context.worker.stats.dirty.get();
+        self.store(context, key, event);
+        if context.worker.stats.dirty.get() != dirty {
+            context.propagate_elements(key, b"ZADD", &entries, 2);
         }
     }
 
