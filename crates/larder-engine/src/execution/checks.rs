@@ -68,9 +68,7 @@ fn check_closely(
     }
     if !free {
         session.shared.last_command.store(found.id + 1, Relaxed);
-        let origin = authorization::origin_of(session);
-        authorization::check_restricted(engine, session, found, args, origin)
-            .map_err(|denial| denial.refusal(session.access.user().name(), found))?;
+        check_rights(engine, session, found, args)?;
     }
     if engine.cluster.is_on() {
         redirection::check(engine, worker, session, (found, args), None)?;
@@ -94,6 +92,41 @@ fn check_closely(
         )));
     }
     Ok(())
+}
+
+/// Whether some of this may have another answer than when the command was let in. To be asked while its shards are held, so that what
+/// REPLICAOF, ACL SETUSER and their like forbid is not done any more when they have replied.
+#[inline]
+pub(super) fn may_have_changed(engine: &Engine, session: &Session) -> bool {
+    engine.gate.refuses() || session.access.epoch() != engine.acl.epoch()
+}
+
+/// Asks again about a command that was let in, before its handler is called.
+#[cold]
+pub(super) fn check_again(
+    engine: &Engine,
+    session: &mut Session,
+    found: Found,
+    args: Args<'_>,
+) -> CommandResult {
+    let command = found.command;
+    let keeps_rights = session.keeps_rights || !session.authenticated;
+    if !keeps_rights && session.access.epoch() != engine.acl.epoch() {
+        let free = authorization::is_unrestricted(engine, session);
+        if !session.authenticated && !command.has(flags::NO_AUTH) {
+            return Err(CommandError::NO_AUTH);
+        }
+        if !free {
+            check_rights(engine, session, found, args)?;
+        }
+    }
+    admission::check(engine, session, command, flags_of(&engine.scripts, command, args))
+}
+
+fn check_rights(engine: &Engine, session: &Session, found: Found, args: Args<'_>) -> CommandResult {
+    let origin = authorization::origin_of(session);
+    authorization::check_restricted(engine, session, found, args, origin)
+        .map_err(|denial| denial.refusal(session.access.user().name(), found))
 }
 
 /// Whether a client that speaks RESP2 and has subscriptions may call it.

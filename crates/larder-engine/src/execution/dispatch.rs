@@ -9,7 +9,7 @@ use crate::context::flow::Flow;
 use crate::context::{Context, Rounds, WorkerState};
 use crate::engine::Engine;
 use crate::error::{CommandError, CommandResult};
-use crate::execution::checks::{check, confirms};
+use crate::execution::checks::{check, check_again, confirms, may_have_changed};
 use crate::execution::command_log::Executed;
 use crate::execution::locking::{lock, runs_scripts};
 use crate::execution::lookup::{find, subcommand, unknown_command};
@@ -183,6 +183,14 @@ enum Refusal {
 }
 
 impl Refusal {
+    /// Those whose user is removed are not answered.
+    fn of(session: &Session, found: Found, error: CommandError) -> Refusal {
+        match login::is_nobodys(session) {
+            true => Refusal::Hangup,
+            false => Refusal::Error { error, found: Some(found) },
+        }
+    }
+
     /// Those who have not said who they are learn nothing of the commands.
     fn unknown(session: &Session, error: CommandError) -> Refusal {
         let error = if session.authenticated { error } else { CommandError::NO_AUTH };
@@ -204,10 +212,7 @@ fn admit(
     let found = subcommand(found, args).map_err(|error| Refusal::unknown(session, error))?;
     check(engine, worker, session, found, args)
         .and_then(|()| super::memory::before_command(engine, worker, session, found, args))
-        .map_err(|error| match login::is_nobodys(session) {
-            true => Refusal::Hangup,
-            false => Refusal::Error { error, found: Some(found) },
-        })?;
+        .map_err(|error| Refusal::of(session, found, error))?;
     Ok(found)
 }
 
@@ -360,6 +365,13 @@ fn run(
         }
         if is_to_be_tried_again(&context, args) {
             return Flow::Retry;
+        }
+        if may_have_changed(engine, context.session)
+            && let Err(error) = check_again(engine, context.session, found, *args)
+        {
+            drop(context);
+            let refusal = Refusal::of(session, found, error);
+            return refuse(engine, worker, session, &refusal, out);
         }
         if engine.cluster.is_on() {
             match check_slot(&mut context, args) {

@@ -25,6 +25,12 @@ impl Gate {
         self.0.load(Relaxed) != 0
     }
 
+    /// Whether commands are refused for what the whole server may not do; one that runs a script for too long is another matter.
+    #[inline]
+    pub(crate) fn refuses(&self) -> bool {
+        self.0.load(Relaxed) & !(CLUSTER | CLOSING | BUSY | SERVES_MEANWHILE) != 0
+    }
+
     /// Whether nothing is refused but what is another node's.
     #[inline]
     pub(crate) fn is_shut_by_cluster_alone(&self) -> bool {

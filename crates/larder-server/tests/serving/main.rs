@@ -2,6 +2,7 @@
 
 mod closing;
 mod effects;
+mod forbidden;
 mod log_order;
 mod rights;
 mod silence;
