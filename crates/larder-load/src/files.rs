@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// A manifest has a handful of lines.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+/// The longest line, with its end, that servers read.
+const MANIFEST_LINE_BYTES_MAX: usize = 1024;
 /// How RDB files begin.
 const MARKS: [&[u8]; 2] = [b"REDIS", b"VALKE"];
 
@@ -48,6 +50,22 @@ pub fn parts(options: &Options) -> Result<(VecDeque<PathBuf>, Option<u64>)> {
     Ok((files.into(), sizes.into_iter().sum()))
 }
 
+/// Checks that what is written is none of the files that are read.
+///
+/// # Errors
+/// [`Error::Usage`] names one that is.
+pub fn check_outputs(options: &Options, inputs: &VecDeque<PathBuf>) -> Result<()> {
+    let outputs = [("--rejects", &options.rejects), ("--state", &options.state)];
+    for (option, path) in outputs {
+        // What is not there yet is none of them.
+        let Some(output) = path.as_ref().and_then(|path| path.canonicalize().ok()) else { continue };
+        if inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == output)) {
+            return Err(Error::Usage(format!("{option} {}: this file is read", output.display())));
+        }
+    }
+    Ok(())
+}
+
 /// The files of an append-only file: of the manifest in a folder, of a manifest, or the file itself.
 fn append_only(path: &Path) -> Result<Vec<PathBuf>> {
     let is_manifest = |path: &Path| path.extension().is_some_and(|ending| ending == "manifest");
@@ -72,14 +90,24 @@ fn append_only(path: &Path) -> Result<Vec<PathBuf>> {
 /// The base and the increments of a manifest: lines of `file NAME seq N type b` (`i`, or `h` for what is not read any more).
 fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
     let mut text = String::new();
-    let read = File::open(manifest).and_then(|file| file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text));
-    read.map_err(|error| Error::file(manifest.display(), &error))?;
+    let read =
+        File::open(manifest).and_then(|file| file.take(MANIFEST_BYTES_MAX + 1).read_to_string(&mut text));
+    let bytes = read.map_err(|error| Error::file(manifest.display(), &error))?;
+    if bytes as u64 > MANIFEST_BYTES_MAX {
+        let name = manifest.display();
+        return Err(Error::File(format!("{name}: more than {MANIFEST_BYTES_MAX} bytes are no manifest")));
+    }
     let folder = manifest.parent().unwrap_or(Path::new("."));
     let (mut base, mut increments) = (None, Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         let odd = |what: &str| Error::File(format!("{}: line {}: {what}", manifest.display(), number + 1));
+        if line.len() >= MANIFEST_LINE_BYTES_MAX {
+            return Err(odd("longer than servers read"));
+        }
         let words = split_args(line.as_bytes()).ok_or_else(|| odd("a quote that is not closed"))?;
-        let word = |name: &[u8]| words.chunks(2).find(|pair| pair[0] == name).and_then(|pair| pair.get(1));
+        let word = |name: &[u8]| {
+            words.chunks(2).rfind(|pair| pair[0].eq_ignore_ascii_case(name)).and_then(|pair| pair.get(1))
+        };
         let (Some(name), Some(kind)) = (word(b"file"), word(b"type")) else {
             return Err(odd("no line of a manifest"));
         };
@@ -88,11 +116,12 @@ fn listed(manifest: &Path) -> Result<Vec<PathBuf>> {
             return Err(odd("a name with a path"));
         }
         let path = folder.join(name);
-        match kind.as_slice() {
-            b"b" if base.is_none() => base = Some(path),
-            b"b" => return Err(odd("a second base")),
-            b"i" => increments.push(path),
-            b"h" => {}
+        // Servers look at the first letter.
+        match kind.first() {
+            Some(b'b') if base.is_none() => base = Some(path),
+            Some(b'b') => return Err(odd("a second base")),
+            Some(b'i') => increments.push(path),
+            Some(b'h') => {}
             _ => return Err(odd("an unknown type")),
         }
     }
@@ -182,6 +211,7 @@ mod tests {
         fs::write(folder.join("temp-a.manifest"), "").unwrap();
         let text = "# note\nfile \"x y\" seq 2 type i\nfile b seq 1 type b\nfile o seq 1 type h\nfile z seq 3 type i new 5\n";
         assert_eq!(names(text).unwrap(), ["b", "x y", "z"]);
+        assert_eq!(names("FILE a Seq 1 TYPE incr\n").unwrap(), ["a"]);
         for (text, reason) in [
             ("", "names no file"),
             ("file a seq 1 type h\n", "names no file"),
@@ -190,6 +220,8 @@ mod tests {
             ("file a seq 1 type x\n", "line 1: an unknown type"),
             ("file a seq\n", "line 1: no line of a manifest"),
             ("file \"a\n", "line 1: a quote that is not closed"),
+            (&format!("file a seq 1 type i x {}\n", "y".repeat(1024)), "line 1: longer than servers read"),
+            (&"#\n".repeat(1 << 20), "are no manifest"),
         ] {
             assert!(names(text).unwrap_err().ends_with(reason), "{text}");
         }

@@ -35,6 +35,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// of another load, or the file of rejects cannot be made.
 pub fn load(options: &Options) -> Result<Report> {
     let (files, size) = files::parts(options)?;
+    files::check_outputs(options, &files)?;
     let survey = files::verify(options, &files)?;
     let facts = facts(options)?;
     let mut state = State::open(options.state.as_deref(), fingerprint(options)?)?;

@@ -43,7 +43,10 @@ pub struct State {
 }
 
 impl State {
-    /// Opens a file, or makes it. One of another load is an error.
+    /// Opens a file, or makes it.
+    ///
+    /// # Errors
+    /// It is the state of another load, or no state. It stays as it is.
     pub fn open(path: Option<&Path>, fingerprint: u64) -> Result<State> {
         let Some(path) = path else { return Ok(State::default()) };
         let failed = |error: std::io::Error| Error::file(path.display(), &error);
@@ -65,6 +68,9 @@ impl State {
                 return Err(Error::Usage(format!("{} {what}", path.display())));
             };
             kept = header.len() + state.take_in(rest).map_err(|line| odd(&format!("'{line}'")))?;
+        } else if !header.as_bytes().starts_with(&bytes) {
+            // Only the beginning of a header was left by a load that was killed. Anything else is somebody's file.
+            return Err(odd("what it begins with"));
         }
         let mut file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
         file.set_len(kept as u64).map_err(failed)?;
@@ -180,6 +186,12 @@ mod tests {
             fs::write(&path, format!("larder-load 2 {:016x}\n{odd}\n", 7)).unwrap();
             let error = State::open(Some(&path), 7).err().unwrap().to_string();
             assert!(error.ends_with(&format!("'{odd}' is no line of a state")), "{error}");
+        }
+        // A file without a line is not taken for a state that was cut.
+        for other in [&b"precious"[..], b"larder-load 1", b"larder-load 2 0000000000000008", b"\0"] {
+            fs::write(&path, other).unwrap();
+            assert!(State::open(Some(&path), 7).is_err());
+            assert_eq!(fs::read(&path).unwrap(), other);
         }
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -14,6 +14,29 @@ fn saved(server: &Server, client: &mut Client) -> PathBuf {
     server.dir().join("dump.rdb")
 }
 
+/// What is read is not written over, whatever its name.
+#[test]
+fn the_input_is_no_place_for_rejects_or_the_state() {
+    let folder = temp_dir();
+    let path = folder.join("commands");
+    let text = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+    fs::write(&path, text).unwrap();
+    std::os::unix::fs::symlink(&path, folder.join("link")).unwrap();
+    let server = Server::larder(&[]);
+    for other in [path.clone(), folder.join("link"), folder.join(".").join("commands")] {
+        let options = || options_for(&path, Source::Resp, server.port());
+        for options in [
+            Options { rejects: Some(other.clone()), ..options() },
+            Options { state: Some(other.clone()), ..options() },
+        ] {
+            let error = load(&options).expect_err("it is refused").to_string();
+            assert!(error.contains("this file is read"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn rdb_files_of_every_server_load_into_every_other() {
     let targets = ALL.map(|kind| Server::of(kind, DEBUG));
