@@ -8,6 +8,7 @@ use mio::net::{TcpListener, UnixListener};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Connections that the kernel keeps waiting for what [`plain`] makes.
@@ -201,8 +202,10 @@ fn bind_socket(text: &str, place: &Place) -> io::Result<Socket> {
 fn bind_unix(path: &Path, config: &Config) -> io::Result<UnixListener> {
     let mode = config.number("unixsocketperm") as u32;
     let group = config.value("unixsocketgroup");
-    // One left over by a crash would be in the way.
-    let _ = std::fs::remove_file(path);
+    // One left over by a crash would be in the way. Anything else at this path is somebody's file, and in the way for good.
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_socket()) {
+        let _ = std::fs::remove_file(path);
+    }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.bind(&SockAddr::unix(path)?)?;

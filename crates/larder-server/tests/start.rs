@@ -91,6 +91,22 @@ fn a_port_in_use() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// The socket of a server that was killed makes room for the next. A file at its path is no such socket.
+#[test]
+fn a_file_at_the_path_of_the_socket_stays() {
+    let dir = temp_dir();
+    let path = dir.join("l.sock");
+    std::fs::write(&path, "somebody's").unwrap();
+    let (code, stdout, _) = failed_start(&dir, &["--port", "0", "--unixsocket", "l.sock"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "somebody's");
+    std::fs::remove_dir_all(dir).unwrap();
+    let mut server = Server::larder(&["--unixsocket", "l.sock"]);
+    server.kill();
+    assert!(server.dir().join("l.sock").exists());
+    assert!(server.start_again(&["--unixsocket", "l.sock"]), "{}", server.log());
+}
+
 #[test]
 fn log_lines_signals_and_files() {
     for signal in ["TERM", "INT"] {
