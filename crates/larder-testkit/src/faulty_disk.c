@@ -82,6 +82,14 @@ int fsync(int fd) {
     return fault_of("sync", fd) == NONE ? (int)syscall(SYS_fsync, fd) : -1;
 }
 
+int ftruncate64(int fd, off64_t len) {
+    return fault_of("truncate", fd) == NONE ? (int)syscall(SYS_ftruncate, fd, len) : -1;
+}
+
+int ftruncate(int fd, off_t len) {
+    return ftruncate64(fd, len);
+}
+
 int fdatasync(int fd) {
     return fault_of("sync", fd) == NONE ? (int)syscall(SYS_fdatasync, fd) : -1;
 }

@@ -123,17 +123,19 @@ impl Inner {
         (self.done, self.cuts_passed) = (0, 0);
     }
 
-    /// Writes the chunk up to `end`, or nothing: a command must not stay in the file in part.
+    /// Writes the chunk up to `end`, or nothing: a command must not stay in the file in part, if that can be helped.
     fn write_to(&mut self, end: usize) -> io::Result<()> {
         let bytes = &self.chunk.bytes[self.done..end];
         if let Some(file) = &self.file
             && !bytes.is_empty()
         {
-            if let Err(error) = (&**file).write_all(bytes) {
-                file.set_len(self.file_bytes)?;
-                return Err(error);
+            let (written, outcome) = write_all(file, bytes);
+            // What cannot be taken back out of the file is in it: the rest is to come after that.
+            if outcome.is_ok() || file.set_len(self.file_bytes).is_err() {
+                self.file_bytes += written as u64;
+                self.done += written;
             }
-            self.file_bytes += bytes.len() as u64;
+            outcome?;
         }
         self.done = end;
         Ok(())
@@ -144,4 +146,18 @@ impl Inner {
         self.file_bytes = to.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |m| m.len());
         self.left.extend(std::mem::replace(&mut self.file, to.map(Arc::new)));
     }
+}
+
+/// Writes bytes to a file; returns how many of them it has taken, also when it takes no more.
+fn write_all(mut file: &File, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.write(&bytes[written..]) {
+            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, Ok(()))
 }

@@ -109,6 +109,22 @@ fn a_log_that_cannot_be_written_refuses_writes_and_heals() {
     }
 }
 
+/// A part of a command is in the file, and the disk does not let it be taken back: the rest of the command comes next.
+#[test]
+fn a_write_that_cannot_be_undone_is_completed() {
+    let mut faulty = Faulty::start(Kind::Larder, &logged("everysec"));
+    let mut client = faulty.client();
+    assert!(!client.ask("SET before 1").is_error());
+    faulty.fail(&format!("write .incr.aof {ENOSPC} short\ntruncate .incr.aof {EIO}"));
+    client.cmd(&["SET", "unlucky", &"x".repeat(1000)]);
+    wait_for(&mut client, "INFO persistence", "aof_last_write_status:err");
+    faulty.heal();
+    wait_for(&mut client, "INFO persistence", "aof_last_write_status:ok");
+    assert!(!client.ask("SET after 1").is_error());
+    faulty.crash_when_written();
+    assert_eq!(faulty.client().ask("EXISTS before unlucky after"), Value::Int(3));
+}
+
 #[test]
 fn a_log_that_cannot_be_synced_refuses_writes() {
     on_both(&logged("everysec"), |faulty| {
