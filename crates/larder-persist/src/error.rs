@@ -294,7 +294,7 @@ pub enum ManifestError {
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ManifestError::Format(path, error) => write!(f, "{error} in the AOF manifest file {path}"),
+            ManifestError::Format(path, error) => write!(f, "{error} (in the AOF manifest file {path})"),
             ManifestError::Open(path, error) => {
                 write!(f, "Fatal error: can't open the AOF manifest file {path}: {error}")
             }
@@ -341,7 +341,7 @@ impl fmt::Display for ManifestFormatError {
             ManifestFormatError::Empty => f.write_str("Found an empty AOF manifest"),
             ManifestFormatError::Line(line, error) => write!(f, "{error}: '{line}'"),
             ManifestFormatError::LineLength => {
-                f.write_str("Found a line that is too long, or that does not end,")
+                f.write_str("The AOF manifest file contains too long line, or one without an end")
             }
         }
     }

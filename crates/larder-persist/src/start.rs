@@ -1,6 +1,7 @@
 //! Loading: at the start, again for DEBUG, and what a primary sends.
 
 use crate::aof;
+use crate::aof::load::TornEnd;
 use crate::error::LoadError;
 use crate::state::Persist;
 use crate::temporary;
@@ -62,7 +63,8 @@ impl Persist {
         self.begin_load();
         let started = Instant::now();
         let outcome = if keeps_log {
-            aof::load::load(self).map(|loaded| loaded.map(|loaded| ("append only file", loaded.history)))
+            aof::load::load(self, TornEnd::CutOff)
+                .map(|loaded| loaded.map(|loaded| ("append only file", loaded.history)))
         } else {
             self.load_rdb(&self.rdb_path(), false).map(|loaded| loaded.map(|history| ("disk", history)))
         };
@@ -189,7 +191,7 @@ impl Persist {
         })?;
         self.replace_keyspace(|persist| {
             persist.clear(false)?;
-            aof::load::load(persist).map(drop)
+            aof::load::load(persist, TornEnd::Refused).map(drop)
         })
         .map_err(|_| ReloadError::AppendOnlyFile)
     }

@@ -81,11 +81,16 @@ pub fn sweep(dir: &Path) {
 /// The process whose temporary file has this name.
 fn process_of(name: &str) -> Option<u32> {
     let number = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok();
+    let of_log = || {
+        ["temp-rewriteaof-bg-", "temp-cut-", "temp-incr-", "temp-probe-"]
+            .iter()
+            .find_map(|prefix| number(prefix, ".aof"))
+    };
     let received = || {
         let (second, process) = name.strip_prefix("temp-")?.strip_suffix(".rdb")?.split_once('.')?;
         second.parse::<u64>().ok().and(process.parse().ok())
     };
-    number("temp-", ".rdb").or_else(|| number("temp-rewriteaof-bg-", ".aof")).or_else(received)
+    number("temp-", ".rdb").or_else(|| number("temp-repl-", ".rdb")).or_else(of_log).or_else(received)
 }
 
 /// Whether no other process has this number. (This one has not begun to write.)
@@ -102,6 +107,8 @@ mod tests {
     fn names_of_temporary_files_are_recognised() {
         assert_eq!(process_of("temp-12.rdb"), Some(12));
         assert_eq!(process_of("temp-rewriteaof-bg-7.aof"), Some(7));
+        assert_eq!(process_of("temp-incr-7.aof"), Some(7));
+        assert_eq!(process_of("temp-repl-7.rdb"), Some(7));
         assert_eq!(process_of("temp-1795612345.7.rdb"), Some(7));
         for other in [
             "temp-x.rdb",

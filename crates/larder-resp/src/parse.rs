@@ -19,6 +19,7 @@
 mod ahead;
 mod inline;
 mod number;
+mod prefix;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ pub use ahead::Ahead;
 use ahead::Queue;
 pub use inline::split_args;
 use memchr::{memchr, memchr2};
+pub use prefix::begins_command;
 
 /// The longest line (inline command, count or length) that is accepted, in bytes.
 pub const LINE_BYTES_MAX: usize = 64 * 1024;

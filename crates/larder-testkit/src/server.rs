@@ -90,8 +90,9 @@ impl Server {
         false
     }
 
-    /// A process that the server had forked just before its end has the port for a moment longer.
-    fn spawn_again(&mut self, args: &[&str]) {
+    /// The same without waiting for anything, for tests that kill it while it starts. A process that the server had forked just before its
+    /// end has the port for a moment longer: that is waited for.
+    pub fn spawn_again(&mut self, args: &[&str]) {
         assert!(self.has_ended().is_some(), "it has not ended");
         assert!(self.port.wait_until_free(PATIENCE), "port {} is in use after the server's end", self.port());
         self.child = spawn(&self.command, self.port(), &self.dir, args);

@@ -6,7 +6,9 @@ use crate::config::PropagationErrorBehavior;
 use crate::context::Context;
 use crate::delivery::mailbox::Mailbox;
 use crate::engine::Engine;
-use crate::execution::replay::text_of;
+use crate::execution::lookup::look_up;
+use crate::execution::replay::{note_failure, passed_over, text_of};
+use crate::execution::transaction;
 use crate::keyspace::access::AccessRules;
 use crate::keyspace::deadlines::{NOTHING_IS_DUE, due_at};
 use crate::keyspace::encoding_limits::rdb_options;
@@ -160,7 +162,7 @@ impl Engine {
     }
 }
 
-/// Executes the commands of an append-only file.
+/// Executes the commands of one of the files of an append-only file: each begins in database 0, outside of a transaction.
 pub struct Replay {
     worker: Worker,
     session: Session,
@@ -185,13 +187,23 @@ impl Replay {
     }
 
     /// Executes a command. One that fails is noted in the log of the server: it has changed nothing, as it most likely did
-    /// when it was written. The error is that there is no such command: the file is another's;
-    /// or that it failed, when `propagation-error-behavior` wants that to be the end.
+    /// when it was written. So is one that does not belong into such a file, which is passed over.
+    ///
+    /// # Errors
+    /// There is no such command: the file is another's. Or it failed, when `propagation-error-behavior` wants that to be the end.
     pub fn execute(&mut self, args: Args<'_>) -> Result<(), String> {
-        let found = crate::execution::lookup::look_up(&self.worker.engine, &mut self.worker.state, args);
-        found.map_err(|error| text_of(&error))?;
-        self.run(args);
-        let failed = self.reply.first() == Some(&b'-');
+        let found =
+            look_up(&self.worker.engine, &mut self.worker.state, args).map_err(|error| text_of(&error))?;
+        let failed = match passed_over(found, self.in_transaction()) {
+            Some(error) => {
+                note_failure(&self.worker.engine, &self.session, Some(found), &error);
+                true
+            }
+            None => {
+                self.run(args);
+                self.reply.first() == Some(&b'-')
+            }
+        };
         if failed
             && self.worker.engine.config.choice::<PropagationErrorBehavior>("propagation-error-behavior")
                 == PropagationErrorBehavior::Panic
@@ -211,13 +223,15 @@ impl Replay {
         (self.reply.first() != Some(&b'-')).then_some(&self.reply)
     }
 
-    /// Forgets a transaction that has not ended.
-    pub fn forget_transaction(&mut self) {
-        crate::execution::transaction::forget(&self.worker.engine, &mut self.session);
-    }
-
     /// Whether a transaction has begun and not ended.
     pub fn in_transaction(&self) -> bool {
         self.session.multi.is_some()
+    }
+}
+
+impl Drop for Replay {
+    /// Forgets a transaction that has not ended, and the keys that it watches.
+    fn drop(&mut self) {
+        transaction::forget(&self.worker.engine, &mut self.session);
     }
 }

@@ -63,14 +63,14 @@ pub(super) fn whole_place(config: &Config, below: &Path) -> io::Result<Place> {
     Ok(Place { dir: std::path::absolute(&place.dir)?, ..place })
 }
 
-/// Whether files can be made where the log is to be.
-pub(super) fn try_place(place: &Place) -> io::Result<()> {
+/// Tries whether files can be made where the log is to be.
+pub(super) fn try_place(place: &Place, temporaries: &Temporaries) -> io::Result<()> {
     fs::create_dir_all(&place.dir)?;
-    let probe = place.path(&format!("temp-{}.incr", place.stem));
-    File::create(&probe)?;
-    fs::remove_file(&probe)
+    let probe = place.path(&format!("temp-probe-{}.aof", std::process::id()));
+    temporaries.write(&probe, |probe| fs::remove_file(probe))
 }
 
+/// Opens a file to append to it. It is made if it is not there.
 pub(super) fn open_increment(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }

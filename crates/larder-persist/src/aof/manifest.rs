@@ -17,11 +17,11 @@ use crate::temporary::{self, Temporaries};
 use larder_resp::split_args;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// No manifest is longer: it has a handful of lines.
 const BYTES_MAX: u64 = 1 << 20;
-/// No line is as long, for others who read it.
+/// The longest line, with its end: Valkey reads no more.
 const LINE_BYTES_MAX: usize = 1024;
 
 /// The highest number of a file that is accepted: what others can read, and far from where counting on would overflow.
@@ -80,8 +80,12 @@ impl Manifest {
             Ok(file) => file,
         };
         let mut text = String::new();
-        io::Read::read_to_string(&mut io::Read::take(file, BYTES_MAX), &mut text)
-            .map_err(|error| ManifestError::Read(name(), error))?;
+        let read = io::Read::read_to_string(&mut io::Read::take(file, BYTES_MAX + 1), &mut text);
+        let read = read.and_then(|bytes| match bytes as u64 > BYTES_MAX {
+            true => Err(io::Error::other(format!("it has more than {BYTES_MAX} bytes"))),
+            false => Ok(()),
+        });
+        read.map_err(|error| ManifestError::Read(name(), error))?;
         Manifest::parse(&text).map(Some).map_err(|error| ManifestError::Format(name(), error))
     }
 
@@ -91,11 +95,13 @@ impl Manifest {
         }
         let mut manifest = Manifest::default();
         for line in text.split_inclusive('\n') {
-            if line.len() >= LINE_BYTES_MAX || !line.ends_with('\n') {
+            let is_comment = line.starts_with('#');
+            let has_no_end = !line.ends_with('\n') || line.contains('\0');
+            if line.len() > LINE_BYTES_MAX || !is_comment && has_no_end {
                 return Err(ManifestFormatError::LineLength);
             }
             let line = line.trim_end();
-            if !line.starts_with('#') {
+            if !is_comment {
                 manifest.add(line).map_err(|error| ManifestFormatError::Line(line.to_owned(), error))?;
             }
         }
@@ -109,10 +115,10 @@ impl Manifest {
         let (mut name, mut seq, mut kind) = (None, None, None);
         for pair in words.chunks(2) {
             let [key, value] = pair else { return Err(ManifestLineError::Format) };
-            match key.as_str() {
+            match key.to_ascii_lowercase().as_str() {
                 "file" => name = Some(value.clone()),
                 "seq" => seq = value.parse().ok().filter(|seq| (1..=SEQ_MAX).contains(seq)),
-                "type" => kind = Some(value.as_str()),
+                "type" => kind = value.chars().next(),
                 // Later versions may say more.
                 _ => {}
             }
@@ -126,41 +132,56 @@ impl Manifest {
         self.add_part(Part { name, seq }, kind)
     }
 
-    fn add_part(&mut self, part: Part, kind: &str) -> Result<(), ManifestLineError> {
+    fn add_part(&mut self, part: Part, kind: char) -> Result<(), ManifestLineError> {
         match kind {
-            "b" if self.base.is_some() => return Err(ManifestLineError::DuplicateBase),
-            "b" => {
+            'b' if self.base.is_some() => return Err(ManifestLineError::DuplicateBase),
+            'b' => {
                 self.last_base = part.seq;
                 self.base = Some(part);
             }
-            "i" if part.seq <= self.last_increment => return Err(ManifestLineError::Sequence),
-            "i" => {
+            'i' if part.seq <= self.last_increment => return Err(ManifestLineError::Sequence),
+            'i' => {
                 self.last_increment = part.seq;
                 self.increments.push(part);
             }
-            "h" => self.history.push(part),
+            'h' => self.history.push(part),
             _ => return Err(ManifestLineError::Type),
         }
         Ok(())
     }
 
-    /// A name for the next base, and its part.
+    /// A name for the next base, which no file with content has, and its part.
     pub fn next_base(&self, place: &Place, is_rdb: bool) -> Part {
         let ending = if is_rdb { "rdb" } else { "aof" };
-        self.next(self.last_base, |seq| format!("{}.{seq}.base.{ending}", place.stem))
+        self.next(place, self.last_base, |seq| format!("{}.{seq}.base.{ending}", place.stem))
     }
 
-    /// A name for the next increment, and its part.
+    /// A name for the next increment, which no file with content has, and its part.
     pub fn next_increment(&self, place: &Place) -> Part {
-        self.next(self.last_increment, |seq| format!("{}.{seq}.incr.aof", place.stem))
+        self.next(place, self.last_increment, |seq| format!("{}.{seq}.incr.aof", place.stem))
     }
 
-    /// A part of the next number after `last`. The name of a file that is about to be deleted is left out: the numbers of these do not
-    /// count, and a process that was killed may have left some that are newer than the parts.
-    fn next(&self, last: u64, name: impl Fn(u64) -> String) -> Part {
-        let is_free = |part: &Part| self.history.iter().all(|old| old.name != part.name);
+    /// The part with the number after `last`, or with a later one if a file has that name. It is not listed, so nobody knows what it is:
+    /// it must not be replaced. It may be history, whose numbers do not count, or be left of a process that was killed.
+    fn next(&self, place: &Place, last: u64, name: impl Fn(u64) -> String) -> Part {
+        let is_free = |part: &Part| {
+            self.history.iter().all(|old| old.name != part.name) && !is_taken(&place.path(&part.name))
+        };
         let mut parts = (last + 1..).map(|seq| Part { name: name(seq), seq });
         parts.find(is_free).expect("there are more numbers than files")
+    }
+
+    /// The increment that a server of another kind would write to next, if there is such a file.
+    pub fn unlisted_increment(&self, place: &Place) -> Option<Part> {
+        let seq = self.last_increment + 1;
+        let part = Part { name: format!("{}.{seq}.incr.aof", place.stem), seq };
+        let is_history = self.history.iter().any(|old| old.name == part.name);
+        (!is_history && is_taken(&place.path(&part.name))).then_some(part)
+    }
+
+    /// Whether it lists nothing that is read.
+    pub fn is_empty(&self) -> bool {
+        self.base.is_none() && self.increments.is_empty()
     }
 
     /// Takes an increment in at the end.
@@ -170,9 +191,9 @@ impl Manifest {
     }
 
     /// A file made before there were manifests becomes the base.
-    pub fn of_single_file(name: &str) -> Manifest {
-        let part = Part { name: name.to_owned(), seq: 1 };
-        Manifest { last_base: 1, base: Some(part), ..Manifest::default() }
+    pub fn adopt(&mut self, name: &str) {
+        self.base = Some(Part { name: name.to_owned(), seq: 1 });
+        self.last_base = 1;
     }
 
     /// A new base replaces what comes before the increment of number `from`.
@@ -214,6 +235,11 @@ impl Manifest {
     }
 }
 
+/// Whether something at a path would be lost if it were replaced: anything but an empty file, which a process that was killed may have left.
+fn is_taken(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file() || metadata.len() > 0)
+}
+
 fn quoted(name: &str) -> String {
     if name.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\')) {
         return name.to_owned();
@@ -225,9 +251,15 @@ fn quoted(name: &str) -> String {
 mod tests {
     use super::*;
 
+    fn of_single_file(name: &str) -> Manifest {
+        let mut manifest = Manifest::default();
+        manifest.adopt(name);
+        manifest
+    }
+
     #[test]
     fn manifests_come_back() {
-        let mut manifest = Manifest::of_single_file("my file.aof");
+        let mut manifest = of_single_file("my file.aof");
         let place = Place { dir: PathBuf::from("d"), stem: "my file.aof".into() };
         manifest.push_increment(manifest.next_increment(&place));
         manifest.push_increment(manifest.next_increment(&place));
@@ -243,7 +275,7 @@ mod tests {
         let (left, place) = (left.unwrap(), Place { dir: PathBuf::from("d"), stem: "b".into() });
         assert_eq!(left.next_increment(&place).name, "b.2.incr.aof");
         assert_eq!(left.next_base(&place, true).name, "b.6.base.rdb");
-        let odd = Manifest::of_single_file("a\n\t\"\\b\u{e9}");
+        let odd = of_single_file("a\n\t\"\\b\u{e9}");
         assert_eq!(odd.text(), "file \"a\\n\\t\\\"\\\\b\\xc3\\xa9\" seq 1 type b\n");
         assert_eq!(Manifest::parse(&odd.text()).unwrap(), odd);
     }
@@ -262,6 +294,7 @@ mod tests {
             "file a seq 2 type i\nfile b seq 2 type i",
             "file \"a seq 1 type b",
             "file a seq 1 type",
+            "file a seq 1 type i\0",
         ] {
             assert!(Manifest::parse(bad).is_err(), "{bad}");
             assert!(Manifest::parse(&format!("{bad}\n")).is_err(), "{bad}");
@@ -269,8 +302,15 @@ mod tests {
         assert!(Manifest::parse("file a seq 1 type b").is_err(), "the end is missing");
         assert!(Manifest::parse("# comment\nfile a seq 1 type b startoffset 5\n").is_ok());
         assert!(Manifest::parse("file a seq 1 type b\r\n").is_ok());
-        let long = |bytes: usize| format!("{:x<1$}\n", "file a seq 1 type b more ", bytes - 1);
-        assert!(Manifest::parse(&long(LINE_BYTES_MAX - 1)).is_ok());
-        assert!(Manifest::parse(&long(LINE_BYTES_MAX)).is_err());
+        for start in ["file a seq 1 type b more ", "# "] {
+            let long = |bytes: usize| format!("{start:x<0$}\n", bytes - 1);
+            assert!(Manifest::parse(&long(LINE_BYTES_MAX)).is_ok());
+            assert!(Manifest::parse(&long(LINE_BYTES_MAX + 1)).is_err());
+        }
+        assert!(
+            Manifest::parse("FILE a SEQ 1 TYPE base\n# the end")
+                .is_ok_and(|manifest| manifest.base.is_some())
+        );
+        assert!(Manifest::parse("#").is_ok_and(|manifest| manifest.is_empty()));
     }
 }

@@ -5,11 +5,13 @@
 //! them; those that come while one is under way share the next. Rewriting makes a new base from a snapshot;
 //! in the instant that it shows, the log goes over to a new file.
 
+mod commands;
 pub mod file;
 pub mod load;
 mod manifest;
 mod rewrite;
 mod sink;
+mod torn;
 mod writer;
 
 use crate::error::WriteError;
@@ -17,7 +19,7 @@ use crate::state::{Persist, RETRY_S};
 use crate::turn::{Waits, turn_of};
 use file::{AppendFile, State, open_increment, try_place, whole_place};
 use larder_engine::{ApplyError, Engine, LogLevel, MayWait, NoShards, wall_s};
-use manifest::Manifest;
+use manifest::{Manifest, Part, Place};
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -25,12 +27,16 @@ use std::time::Duration;
 
 impl AppendFile {
     /// Opens the file at the start, after loading, and begins to log. Without a base, one is made of the keyspace.
+    ///
+    /// # Errors
+    /// The manifest cannot be read, or a file not be made.
     pub fn open(&self, persist: &Arc<Persist>) -> Result<(), WriteError> {
         let waits = Waits::ForClients(NoShards::outside_commands());
         let place = whole_place(persist.config(), &persist.dir)?;
         fs::create_dir_all(&place.dir)?;
-        let mut manifest = Manifest::read(&place)?.unwrap_or_default();
-        if manifest.base.is_none() && manifest.increments.is_empty() {
+        let listed = Manifest::read(&place)?;
+        let mut manifest = listed.clone().unwrap_or_default();
+        if manifest.is_empty() {
             let _reading = persist.snapshot_turn.lock();
             let turn = turn_of(&persist.engine, waits)?;
             let snapshot = persist.engine.snapshot(&turn, || ());
@@ -39,21 +45,14 @@ impl AppendFile {
             persist.say(LogLevel::Notice, &format!("Creating AOF base file {} on server start", base.name));
             manifest.rebase(base, 1);
         }
-        let is_new = manifest.increments.is_empty();
-        if is_new {
-            manifest.push_increment(manifest.next_increment(&place));
-            persist.say(
-                LogLevel::Notice,
-                &format!("Creating AOF incr file {} on server start", manifest.increments[0].name),
-            );
+        if manifest.increments.is_empty() {
+            manifest.push_increment(first_increment(persist, &place, &manifest)?);
         }
         let last = manifest.increments.last().expect("there is one now");
         let file = open_increment(&place.path(&last.name))?;
-        if is_new {
-            // A file of this name may be left of a rewrite that did not end.
-            file.set_len(0)?;
+        if listed.as_ref() != Some(&manifest) {
+            manifest.write(&place, &persist.temporaries)?;
         }
-        manifest.write(&place, &persist.temporaries)?;
         let mut state = self.state.lock();
         *state = State { place, manifest, has_writer: state.has_writer };
         self.sink.push_next(file);
@@ -90,7 +89,7 @@ impl AppendFile {
             ApplyError::AppendOnlyFile
         };
         state.place = whole_place(persist.config(), &persist.dir)
-            .and_then(|place| try_place(&place).map(|()| place))
+            .and_then(|place| try_place(&place, &persist.temporaries).map(|()| place))
             .map_err(|error| unusable(format!("Can't write to the directory of the AOF: {error}")))?;
         let manifest = Manifest::read(&state.place).map_err(|error| unusable(error.to_string()))?;
         state.manifest = manifest.unwrap_or_default();
@@ -178,4 +177,30 @@ impl AppendFile {
     pub fn rewrite(&self, persist: &Persist, may_wait: &MayWait) {
         rewrite::run(self, persist, may_wait);
     }
+}
+
+/// The increment of a manifest that lists none: a new file. If there is one already that the manifest does not list, it is appended to,
+/// as Valkey does: the next start loads what it has. A file to which nothing can be appended stays as it is.
+fn first_increment(persist: &Persist, place: &Place, manifest: &Manifest) -> io::Result<Part> {
+    if let Some(part) = manifest.unlisted_increment(place) {
+        let path = place.path(&part.name);
+        if commands::is_whole(&path)? {
+            persist.say(
+                LogLevel::Warning,
+                &format!(
+                    "The AOF incr file {} is in no manifest. It was not loaded. What is written is appended to it, \
+                     and the next start loads all of it",
+                    path.display()
+                ),
+            );
+            return Ok(part);
+        }
+        persist.say(
+            LogLevel::Warning,
+            &format!("The file {} is in no manifest, and is not used", path.display()),
+        );
+    }
+    let part = manifest.next_increment(place);
+    persist.say(LogLevel::Notice, &format!("Creating AOF incr file {} on server start", part.name));
+    Ok(part)
 }

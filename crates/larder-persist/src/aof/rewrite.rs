@@ -11,7 +11,7 @@ use crate::temporary::{self, Temporaries};
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
@@ -41,15 +41,45 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
     }
 }
 
+/// The file that the log goes over to.
+struct Begun {
+    place: Place,
+    part: Part,
+    /// Where it is until the manifest lists it, with the base that comes before it.
+    temporary: Option<PathBuf>,
+}
+
+impl Begun {
+    /// Gives the file its name, just before the manifest lists it.
+    fn name(&self) -> io::Result<()> {
+        self.temporary
+            .iter()
+            .try_for_each(|temporary| fs::rename(temporary, self.place.path(&self.part.name)))
+    }
+
+    /// Takes away a file that nobody needs, unless the manifest lists it: a failure may have come after that.
+    fn discard(&self, persist: &Persist) {
+        let Some(temporary) = &self.temporary else { return };
+        let is_listed = match Manifest::read(&self.place) {
+            Ok(manifest) => manifest.is_some_and(|manifest| manifest.increments.contains(&self.part)),
+            Err(_) => true,
+        };
+        // It has one of the names.
+        if fs::remove_file(temporary).is_err() && !is_listed {
+            let _ = fs::remove_file(self.place.path(&self.part.name));
+        }
+        persist.temporaries.keep(temporary);
+    }
+}
+
 /// Writes a new base; whether the log begins with it, and was not on before.
 fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<bool, WriteError> {
     let _reading = persist.snapshot_turn.lock();
     let was_on = is_kept(persist);
     let begins = is_enabled(persist) && !was_on;
     // Without logging there is nothing to follow the base but a file that stays empty.
-    let (place, increment, mut opened) = begin_increment(file, persist, was_on)?;
-    // Before the manifest knows of it, it is nothing.
-    let listed_later = (!was_on).then(|| place.path(&increment.name));
+    let (begun, opened) = begin_increment(file, persist, was_on)?;
+    let mut opened = Some(opened);
     let turn = persist.engine.take_turn(may_wait);
     let snapshot = persist.engine.snapshot(&turn, || {
         let log = persist.engine.append_log();
@@ -64,12 +94,11 @@ fn rewrite(file: &AppendFile, persist: &Persist, may_wait: &MayWait) -> Result<b
     drop(turn);
     let outcome = snapshot
         .ok_or(WriteError::SnapshotTaken)
-        .and_then(|snapshot| replace_base(file, persist, &snapshot, &place, increment, begins));
-    if let Some(path) = listed_later {
-        persist.temporaries.keep(&path);
-        if outcome.is_err() || !begins {
-            let _ = fs::remove_file(path);
-        }
+        .and_then(|snapshot| replace_base(file, persist, &snapshot, &begun, begins));
+    if outcome.is_err() || !begins {
+        begun.discard(persist);
+    } else {
+        begun.temporary.iter().for_each(|temporary| persist.temporaries.keep(temporary));
     }
     if begins && (outcome.is_err() || !is_enabled(persist)) {
         persist.engine.stop_log(&persist.engine.take_turn(may_wait));
@@ -88,12 +117,9 @@ fn is_enabled(persist: &Persist) -> bool {
     persist.engine.persistence().log.lock().enabled
 }
 
-/// Makes the file that the log goes over to, where the configuration puts it by now.
-fn begin_increment(
-    file: &AppendFile,
-    persist: &Persist,
-    was_on: bool,
-) -> Result<(Place, Part, Option<File>), WriteError> {
+/// Makes the file that the log goes over to, where the configuration puts it by now. One that nothing is written to before the manifest
+/// lists it has its name at once; otherwise a process that is killed would leave a log without its base under a name that a log has.
+fn begin_increment(file: &AppendFile, persist: &Persist, was_on: bool) -> Result<(Begun, File), WriteError> {
     let mut state = file.state.lock();
     let place = whole_place(persist.config(), &persist.dir)?;
     if state.place != place && !was_on {
@@ -102,18 +128,18 @@ fn begin_increment(
     state.place = place.clone();
     fs::create_dir_all(&place.dir)?;
     let part = state.manifest.next_increment(&place);
-    if !was_on {
-        persist.temporaries.add(&place.path(&part.name))?;
+    let name = format!("temp-incr-{}.aof", std::process::id());
+    let temporary = (!was_on).then(|| place.path(&name));
+    if let Some(temporary) = &temporary {
+        persist.temporaries.add(temporary)?;
     }
-    let opened = open_increment(&place.path(&part.name))?;
-    // A file of this name may be left of a rewrite that did not end.
-    opened.set_len(0)?;
+    let opened = open_increment(temporary.as_deref().unwrap_or(&place.path(&part.name)))?;
     persist.say(LogLevel::Notice, &format!("Creating AOF incr file {} on background rewrite", part.name));
     if was_on {
         // Before anything is written there, the manifest must know of it.
         state.change(&persist.temporaries, |manifest| manifest.push_increment(part.clone()))?;
     }
-    Ok((place, part, Some(opened)))
+    Ok((Begun { place, part, temporary }, opened))
 }
 
 /// Makes a base that stands for everything before an increment, and has the manifest say so.
@@ -121,10 +147,10 @@ fn replace_base(
     file: &AppendFile,
     persist: &Persist,
     snapshot: &Snapshot,
-    place: &Place,
-    increment: Part,
+    begun: &Begun,
     begins: bool,
 ) -> Result<(), WriteError> {
+    let Begun { place, part, .. } = begun;
     let manifest = file.state.lock().manifest.clone();
     let base = write_base(persist, snapshot, place, &manifest)?;
     let mut state = file.state.lock();
@@ -132,12 +158,14 @@ fn replace_base(
     if state.place != *place {
         return Err(io::Error::other("the append-only file is elsewhere by now").into());
     }
+    if begins {
+        begun.name()?;
+    }
     state.change(&persist.temporaries, |manifest| {
-        let from = increment.seq;
         if begins {
-            manifest.push_increment(increment);
+            manifest.push_increment(part.clone());
         }
-        manifest.rebase(base, from);
+        manifest.rebase(base, part.seq);
     })?;
     let history: Vec<_> = state.manifest.history.iter().map(|part| place.path(&part.name)).collect();
     drop(state);
@@ -202,7 +230,12 @@ fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Resu
 pub(super) fn forget_history(state: &mut State, temporaries: &Temporaries) -> io::Result<()> {
     let place = state.place.clone();
     state.change(temporaries, |manifest| {
+        let needed: Vec<String> = manifest.parts().map(|part| part.name.clone()).collect();
         manifest.history.retain(|part| {
+            // Who has written the manifest by hand may have listed a file twice.
+            if needed.contains(&part.name) {
+                return false;
+            }
             let removed = fs::remove_file(place.path(&part.name));
             removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
         });

@@ -2,6 +2,7 @@
 
 mod aof;
 mod crash;
+mod damage;
 mod deadlines;
 mod disk;
 mod failing;

@@ -19,22 +19,26 @@ fn log(lines: &[&str]) -> Vec<u8> {
     lines.iter().flat_map(|line| command(line)).collect()
 }
 
-/// The keys that are there after a start in a directory that `fill` has filled; none when it does not start.
-fn keys_after_start(kind: Kind, fill: &dyn Fn(&Path)) -> (Option<Vec<String>>, String) {
+/// The keys that are there, with their databases, after a start in a directory that `fill` has filled; none when it does not start.
+fn keys_after_start(kind: Kind, fill: &dyn Fn(&Path)) -> (Option<Vec<(u32, String)>>, String) {
     let mut server = Server::of(kind, LOGGED);
     server.kill();
     let before = server.log().len();
     fill(server.dir());
     let keys = server.start_again(LOGGED).then(|| {
-        let reply = server.client().ask("KEYS *");
-        let mut keys: Vec<String> = reply.items().iter().map(|key| key.text()).collect();
+        let (mut client, mut keys) = (server.client(), Vec::new());
+        for db in 0..6 {
+            client.ask(&format!("SELECT {db}"));
+            let found = client.ask("KEYS *");
+            keys.extend(found.items().iter().map(|key| (db, key.text())));
+        }
         keys.sort();
         keys
     });
     (keys, server.log()[before..].to_owned())
 }
 
-fn compare(name: &str, fill: &dyn Fn(&Path)) -> (Option<Vec<String>>, String) {
+fn compare(name: &str, fill: &dyn Fn(&Path)) -> (Option<Vec<(u32, String)>>, String) {
     let (larder, log) = keys_after_start(Kind::Larder, fill);
     let (valkey, theirs) = keys_after_start(Kind::Valkey, fill);
     assert_eq!(larder, valkey, "{name}\n{log}\n{theirs}");
@@ -59,7 +63,7 @@ fn commands_that_fail_do_not_stop_the_start() {
                 .expect("it is writable");
         };
         let (keys, log) = compare(&lines.join("; "), &fill);
-        assert!(keys.is_some_and(|keys| keys.contains(&"b".to_owned())), "{log}");
+        assert!(keys.is_some_and(|keys| keys.contains(&(0, "b".to_owned()))), "{log}");
         let complaint = format!("after processing the command '{failing}'");
         assert_eq!(log.contains("CRITICAL"), !failing.is_empty(), "{log}");
         assert!(failing.is_empty() || log.contains(&complaint), "{log}");
@@ -80,6 +84,98 @@ fn commands_that_there_are_not_stop_the_start() {
                 .expect("it is writable");
         };
         assert_eq!(compare(&lines.join("; "), &fill).0, None);
+    }
+}
+
+/// Commands that no server writes into a log, but that tools have put there: what surrounds them runs, as in Valkey. They neither end the
+/// server nor write files.
+#[test]
+fn commands_that_do_not_belong_into_a_log_are_passed_over() {
+    let cases = [
+        "SHUTDOWN NOSAVE; SET b 2",
+        "SHUTDOWN; SET b 2",
+        "SUBSCRIBE ch; SET b 2",
+        "PSUBSCRIBE ch; SET b 2",
+        "SSUBSCRIBE ch; SET b 2",
+        "UNSUBSCRIBE; SET b 2",
+        "MONITOR; SET b 2",
+        "SYNC; SET b 2",
+        "SAVE; SET b 2",
+        "BGSAVE; SET b 2",
+        "BGREWRITEAOF; SET b 2",
+        "CONFIG REWRITE; SET b 2",
+        "DEBUG SLEEP 0; SET b 2",
+        "DEBUG RELOAD; SET b 2",
+        "CLIENT REPLY OFF; LPUSH a x; SET b 2",
+        "MIGRATE 127.0.0.1 1 a 0 10; SET b 2",
+        "FAILOVER; SET b 2",
+        "QUIT; SET b 2",
+        "RESET; SET b 2",
+        "DISCARD; SET b 2",
+        "MULTI; SET b 2; MULTI; SET c 3; EXEC; SET d 4",
+        "MULTI; MULTI; EXEC; SET d 4",
+        "MULTI; WATCH a; SET b 2; EXEC; SET d 4",
+        "WATCH a; SET a 3; MULTI; SET b 2; EXEC",
+        "MULTI; SHUTDOWN NOSAVE; SET b 2; EXEC",
+        "MULTI; SAVE; SET b 2; EXEC",
+        "MULTI; MONITOR; SET b 2; EXEC",
+        "MULTI; CLIENT REPLY OFF; SET b 2; EXEC; SET c 3",
+        "MULTI; SUBSCRIBE x; SET b 2; EXEC; SET c 3",
+        "MULTI; BGREWRITEAOF; SET b 2; EXEC; SET c 3",
+        "MULTI; DEBUG RELOAD; SET b 2; EXEC; SET c 3",
+        "MULTI; BLPOP none 0; SET b 2; EXEC; SET c 3",
+        "SELECT 3; RESET; SET b 2",
+        "SELECT 3; MULTI; SELECT 4; SET b 2; EXEC; SET c 3",
+    ];
+    for line in cases {
+        let lines: Vec<&str> = std::iter::once("SET a 1").chain(line.split("; ")).collect();
+        let fill = |dir: &Path| {
+            fs::write(dir.join("appendonlydir/appendonly.aof.1.incr.aof"), log(&lines))
+                .expect("it is writable");
+            let _ = fs::remove_file(dir.join("dump.rdb"));
+        };
+        let (keys, log) = compare(line, &fill);
+        assert!(keys.is_some(), "{line}: {log}");
+    }
+}
+
+/// A rewrite in the middle of a log would make the first half of the data the base, and delete the log.
+#[test]
+fn a_log_is_not_rewritten_by_what_it_says() {
+    let mut server = Server::larder(LOGGED);
+    server.kill();
+    let path = server.dir().join("appendonlydir/appendonly.aof.1.incr.aof");
+    let sets = |from: usize| (from..from + 30_000).flat_map(|i| command(&format!("SET key:{i} {i}")));
+    let text: Vec<u8> = sets(0).chain(log(&["BGREWRITEAOF", "BGSAVE", "SAVE"])).chain(sets(30_000)).collect();
+    fs::write(&path, &text).expect("it is writable");
+    assert!(server.start_again(LOGGED), "{}", server.log());
+    assert_eq!(server.client().ask("DBSIZE").int(), 60_000);
+    server.kill();
+    assert_eq!(fs::read(&path).expect("it is there"), text);
+    assert!(!server.dir().join("dump.rdb").exists(), "half of the data was saved");
+    assert!(server.start_again(LOGGED), "{}", server.log());
+    assert_eq!(server.client().ask("DBSIZE").int(), 60_000);
+}
+
+/// Each file begins in database 0, whatever the one before had selected.
+#[test]
+fn every_file_begins_in_database_0() {
+    for (first, second) in [
+        ("SELECT 5; SET a 1", "SET b 2"),
+        ("MULTI; SELECT 4; SET a 1; EXEC", "SET b 2; SELECT 3; SET c 3"),
+        ("SELECT 5; SET a 1; WATCH a", "SET a 1; MULTI; SET b 2; EXEC"),
+        ("SELECT 5; SET a 1; SUBSCRIBE ch", "SET b 2"),
+    ] {
+        let lines = |text: &str| log(&text.split("; ").collect::<Vec<_>>());
+        let fill = |dir: &Path| {
+            let logs = dir.join("appendonlydir");
+            let file = |number: u32| format!("appendonly.aof.{number}.incr.aof");
+            fs::write(logs.join(file(1)), lines(first)).expect("it is writable");
+            fs::write(logs.join(file(2)), lines(second)).expect("it is writable");
+            let listed = [1, 2].map(|number| format!("file {} seq {number} type i\n", file(number)));
+            fs::write(logs.join("appendonly.aof.manifest"), listed.concat()).expect("it is writable");
+        };
+        compare(first, &fill);
     }
 }
 
