@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Default)]
 pub(crate) struct ReplicationCron {
     looked_at_s: u64,
-    pinged_at_s: u64,
+    /// `None` before the first look: replicas that come right after the start get their first PING a period later.
+    pinged_at_s: Option<u64>,
 }
 
 impl ReplicationCron {
@@ -21,22 +22,28 @@ impl ReplicationCron {
             return;
         }
         self.looked_at_s = now_ms / 1000;
+        let is_ping_due = self.is_ping_due(engine, now_ms / 1000);
         if !engine.replication.has_stream.load(Relaxed) {
             return;
         }
         engine.append_log.set_backlog_size(engine.config.number("repl-backlog-size") as u64);
         drop_silent(engine, now_ms);
-        let period_s = engine.config.number("repl-ping-replica-period") as u64;
-        if engine.replication.replicas.any()
-            && engine.append_log.streams()
-            && now_ms / 1000 >= self.pinged_at_s + period_s
-        {
-            self.pinged_at_s = now_ms / 1000;
+        if is_ping_due && engine.replication.replicas.any() && engine.append_log.streams() {
             engine.append_log.append_to_stream(&[b"ping"], || engine.stream_has_ended());
         }
         engine.wake_senders(None);
         engine.check_replicas();
         forget_backlog(engine, now_ms);
+    }
+
+    /// Whether a period has passed, with or without replicas.
+    fn is_ping_due(&mut self, engine: &Engine, now_s: u64) -> bool {
+        let period_s = engine.config.number("repl-ping-replica-period") as u64;
+        let is_due = self.pinged_at_s.is_some_and(|at_s| now_s >= at_s + period_s);
+        if is_due || self.pinged_at_s.is_none() {
+            self.pinged_at_s = Some(now_s);
+        }
+        is_due
     }
 }
 
