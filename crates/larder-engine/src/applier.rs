@@ -203,8 +203,8 @@ impl Applier {
         if engine.replication.epoch() != self.epoch {
             return Ok((0, Next::Over));
         }
-        // What is saved at the end says where the stream ends: nothing may follow.
-        if engine.gate.is_closing() {
+        // What is saved at the end says where the stream ends: nothing may follow. And what is replaced must be there first.
+        if engine.gate.is_closing() || engine.gate.is_loading() {
             return Ok((0, Next::Patience));
         }
         self.own.session.in_batch = true;

@@ -87,6 +87,7 @@ pub use pubsub::Message;
 pub use replication::replica::{Filter, Phase, Replica, ReplicaInfo, Replicas};
 pub use replication::state::{LinkState, Replication, State, Upstream};
 pub use snapshot::as_commands::{commands_of, function_command, select_command};
+pub use snapshot::dropped::Dropped;
 pub use snapshot::load::{Loader, Overdue, Replay};
 pub use snapshot::slot_export::{ExportError, SlotExport};
 pub use snapshot::{Content, DatabaseSize, History, Record, Snapshot};

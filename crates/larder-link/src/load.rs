@@ -29,7 +29,7 @@ pub struct Rules<'p> {
     /// What must be right about it.
     pub checks: Checks,
     /// What becomes of keys whose time is over.
-    pub overdue: Overdue,
+    pub overdue: Overdue<'p>,
     /// Whether its libraries of functions may replace those that there are.
     pub merge: bool,
     /// The keys that are put; `None` for all.

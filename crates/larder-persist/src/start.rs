@@ -6,7 +6,7 @@ use crate::error::LoadError;
 use crate::state::Persist;
 use crate::temporary;
 use larder_engine::{
-    ApplyError, Busy, History, MayWait, NoShards, Overdue, ReloadError, ReloadOptions, wall_ms, wall_s,
+    ApplyError, Busy, Dropped, History, MayWait, NoShards, Overdue, ReloadError, ReloadOptions, wall_ms, wall_s,
 };
 use larder_link::load;
 use larder_rdb::read::FileReader;
@@ -62,16 +62,19 @@ impl Persist {
     pub fn load(&self, keeps_log: bool) -> Result<(), LoadError> {
         self.begin_load();
         let started = Instant::now();
+        // What does not fit into the backlog, no replica can be sent.
+        let dropped = Dropped::new(usize::try_from(self.engine.backlog_size()).unwrap_or(usize::MAX));
         let outcome = if keeps_log {
             aof::load::load(self, TornEnd::CutOff)
                 .map(|loaded| loaded.map(|loaded| ("append only file", loaded.history)))
         } else {
-            self.load_rdb(&self.rdb_path(), false).map(|loaded| loaded.map(|history| ("disk", history)))
+            self.load_rdb(&self.rdb_path(), false, &dropped)
+                .map(|loaded| loaded.map(|history| ("disk", history)))
         };
         match outcome {
             Ok(what) => {
                 if let Some((what, history)) = what {
-                    self.go_on_from(history);
+                    self.go_on_from(history, dropped);
                     let seconds = started.elapsed().as_secs_f64();
                     self.notice(&format!("DB loaded from {what}: {seconds:.3} seconds"));
                 }
@@ -117,15 +120,28 @@ impl Persist {
         }
     }
 
-    /// What was loaded at the start may say where in the history of the data the server is.
-    fn go_on_from(&self, history: Option<History>) {
-        if let Some(history) = history.filter(|_| self.process.may_have_replicas()) {
+    /// What was loaded at the start may say where in the history of the data the server is. Replicas that go on from there still have what
+    /// was dropped.
+    fn go_on_from(&self, history: Option<History>, dropped: Dropped) {
+        let Some(history) = history.filter(|_| self.process.may_have_replicas()) else { return };
+        if dropped.is_complete() {
             self.engine.restore_history(&history.id, history.position, history.db);
+            self.engine.propagate_dropped(dropped);
+        } else {
+            self.notice(
+                "More keys have expired than the replication backlog has room for: replicas need a snapshot",
+            );
         }
     }
 
     /// Loads an RDB file, if there is one, and returns where in the history of the data it is. `merge`: libraries of functions replace those that there are.
-    fn load_rdb(&self, path: &Path, merge: bool) -> Result<Option<Option<History>>, LoadError> {
+    /// Where this server says what expires, `dropped` takes what is left out because its time is over.
+    fn load_rdb(
+        &self,
+        path: &Path,
+        merge: bool,
+        dropped: &Dropped,
+    ) -> Result<Option<Option<History>>, LoadError> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(LoadError::RdbFile(path.display().to_string(), error)),
@@ -134,7 +150,11 @@ impl Persist {
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
         self.engine.persistence().load.total_bytes.store(bytes, Relaxed);
         let checks = load::checks(&self.engine);
-        let rules = load::Rules { checks, overdue: Overdue::DropAt(wall_ms()), merge, patterns: None };
+        let overdue = match self.engine.waits_for_others_to_expire() {
+            true => Overdue::Keep,
+            false => Overdue::Drop { now_ms: wall_ms(), dropped },
+        };
+        let rules = load::Rules { checks, overdue, merge, patterns: None };
         let progress = &self.engine.persistence().load;
         let loaded = load::load(&self.engine, file, rules).map_err(|error| {
             let at = progress.loaded_bytes.load(Relaxed);
@@ -174,11 +194,11 @@ impl Persist {
             self.must_be_there(self.rdb_path().exists(), ReloadError::RdbFile)
         };
         self.quiesce(false, no_shards, prepare)?;
-        self.replace_keyspace(|persist| {
+        self.replace_keyspace(|persist, dropped| {
             if options.flush {
                 persist.clear(false)?;
             }
-            persist.load_rdb(&persist.rdb_path(), options.merge).map(drop)
+            persist.load_rdb(&persist.rdb_path(), options.merge, dropped).map(drop)
         })
         .map_err(|_| ReloadError::RdbFile)
     }
@@ -189,7 +209,7 @@ impl Persist {
             self.log.wait_until_written(&self.engine);
             self.must_be_there(aof::load::is_there(self), ReloadError::AppendOnlyFile)
         })?;
-        self.replace_keyspace(|persist| {
+        self.replace_keyspace(|persist, _| {
             persist.clear(false)?;
             aof::load::load(persist, TornEnd::Refused).map(drop)
         })
@@ -216,17 +236,18 @@ impl Persist {
         prepared
     }
 
-    /// Replaces the keyspace by what `load` brings, while clients wait. The state is that of loading already.
+    /// Replaces the keyspace by what `load` brings, while clients wait. The state is that of loading already. Of what `load` does, the log and the
+    /// replicas get nothing but what it has dropped.
     fn replace_keyspace<T>(
         self: &Arc<Self>,
-        load: impl FnOnce(&Persist) -> Result<T, LoadError>,
+        load: impl FnOnce(&Persist, &Dropped) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let log = self.engine.append_log();
-        let logs = log.is_on();
-        log.set_on(false);
+        let logs = self.engine.suspend_effects();
         self.begin_load();
-        let outcome = load(self);
-        log.set_on(logs);
+        let dropped = Dropped::new(usize::MAX);
+        let outcome = load(self, &dropped);
+        self.engine.resume_effects(logs);
+        self.engine.propagate_dropped(dropped);
         let ended = self.end_load().map_err(LoadError::Log);
         let outcome = outcome.and_then(|loaded| ended.map(|()| loaded));
         if let Err(error) = &outcome {
@@ -255,7 +276,7 @@ impl Persist {
         // The append-only file begins again, with the new data as its base, when loading ends.
         self.log.suspend(self, may_wait);
         let rules = load::Rules { checks, overdue: Overdue::Keep, merge: false, patterns: None };
-        self.replace_keyspace(|persist| {
+        self.replace_keyspace(|persist, _| {
             let loaded = match placing {
                 Placing::Instead => persist.load_instead(file, rules),
                 Placing::Beside { .. } => persist.load_beside(file, rules, may_wait),

@@ -427,6 +427,11 @@ impl Session {
         Session { replays: true, ..Session::new(shared, acl, Access::of_replay(acl)) }
     }
 
+    /// Whether its commands are what is being loaded: those of an append-only file.
+    pub(crate) fn loads(&self) -> bool {
+        self.replays && !self.is_of_primary && self.import.is_none()
+    }
+
     /// The connection's id.
     pub fn id(&self) -> u64 {
         self.shared.id

@@ -31,7 +31,7 @@ pub(crate) enum Resumption {
 
 impl Engine {
     /// `repl-backlog-size`.
-    fn backlog_size(&self) -> u64 {
+    pub fn backlog_size(&self) -> u64 {
         self.config.number("repl-backlog-size") as u64
     }
 
@@ -41,7 +41,7 @@ impl Engine {
     }
 
     /// Whether keys stay until another server says that they expire: on a replica, and with `import-mode`.
-    pub(crate) fn waits_for_others_to_expire(&self) -> bool {
+    pub fn waits_for_others_to_expire(&self) -> bool {
         self.config.hot.import_mode.load(Relaxed) || self.replication.is_replica()
     }
 

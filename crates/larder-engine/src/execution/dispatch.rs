@@ -467,7 +467,7 @@ fn is_to_be_tried_again(context: &Context<'_>, args: &Args<'_>) -> bool {
     (engine.gate.is_closing() && !session.in_batch && pause::may_write(&engine.scripts, session, command, *args))
         || admission::waits_for_departures(engine, session, command, *args)
         // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
-        || (engine.gate.is_loading_for(command) && !session.replays)
+        || (engine.gate.is_loading_for(command) && !session.loads())
 }
 
 /// Whether a node of a cluster executes the command now: rule R1 of `redirection.rs`. False: it is to be tried again.

@@ -15,6 +15,7 @@ use crate::keyspace::encoding_limits::rdb_options;
 use crate::keyspace::locks::MayWait;
 use crate::persistence::state::LoadProgress;
 use crate::snapshot;
+use crate::snapshot::dropped::Dropped;
 use crate::snapshot::staged::Staged;
 use crate::worker::Worker;
 use larder_collections::key_table::ExpireChange;
@@ -25,12 +26,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What becomes of keys, and of fields of hashes, whose deadline is over when they are loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overdue {
-    /// They are kept: commands follow that were executed while they were there, and that delete them when it is time.
+#[derive(Clone, Copy, Debug)]
+pub enum Overdue<'d> {
+    /// They are kept: another server, or commands that follow, say when they go.
     Keep,
-    /// They are left out when their deadline was over at this time, in milliseconds since 1970.
-    DropAt(u64),
+    /// They are left out.
+    Drop {
+        /// The time at which deadlines are judged, in milliseconds since 1970.
+        now_ms: u64,
+        /// Takes the deletions, which others must learn of.
+        dropped: &'d Dropped,
+    },
 }
 
 /// Puts keys into the keyspace, for one thread that reads a file. Several may work at once. Keys are gathered, and put some thousand at a
@@ -41,6 +47,7 @@ pub struct Loader<'e> {
     access: AccessRules,
     now_s: u64,
     due_ms: u64,
+    dropped: Option<&'e Dropped>,
     loaded: u64,
     expired: u64,
     emptied: u64,
@@ -54,19 +61,21 @@ impl<'e> Loader<'e> {
     pub fn new(
         engine: &'e Engine,
         may_wait: &'e MayWait,
-        overdue: Overdue,
+        overdue: Overdue<'e>,
         progress: &'e LoadProgress,
     ) -> Self {
         let access = AccessRules::load(&engine.config.hot);
+        let (due_ms, dropped) = match overdue {
+            Overdue::Keep => (NOTHING_IS_DUE, None),
+            Overdue::Drop { now_ms, dropped } => (due_at(now_ms), Some(dropped)),
+        };
         Loader {
             engine,
             options: rdb_options(&engine.config.hot),
             access,
             now_s: wall_s(),
-            due_ms: match overdue {
-                Overdue::Keep => NOTHING_IS_DUE,
-                Overdue::DropAt(now_ms) => due_at(now_ms),
-            },
+            due_ms,
+            dropped,
             loaded: 0,
             expired: 0,
             emptied: 0,
@@ -94,15 +103,21 @@ impl<'e> Loader<'e> {
             Some(at) if at > self.due_ms => ExpireChange::At(at),
             Some(_) => {
                 self.expired += 1;
+                self.dropped.iter().for_each(|dropped| dropped.add(db, record.key, Vec::new()));
                 return;
             }
         };
-        if let Content::Value(Value::Hash(hash)) = &mut value
-            && hash.take_due(self.due_ms, usize::MAX, |_| ()) > 0
-            && hash.is_empty()
-        {
-            self.emptied += 1;
-            return;
+        if let Content::Value(Value::Hash(hash)) = &mut value {
+            let mut fields: Vec<Box<[u8]>> = Vec::new();
+            hash.take_due(self.due_ms, usize::MAX, |field| fields.push(field.name.into()));
+            let is_emptied = !fields.is_empty() && hash.is_empty();
+            if let Some(dropped) = self.dropped.filter(|_| !fields.is_empty()) {
+                dropped.add(db, record.key, fields);
+            }
+            if is_emptied {
+                self.emptied += 1;
+                return;
+            }
         }
         let (rules, now_s) = (&self.access, self.now_s);
         let word = match (record.idle_s, record.frequency) {

@@ -11,6 +11,7 @@
 //! the keyspace was at its start.
 
 pub(crate) mod as_commands;
+pub(crate) mod dropped;
 pub(crate) mod load;
 mod replacing;
 pub(crate) mod slot_export;

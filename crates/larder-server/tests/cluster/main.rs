@@ -9,6 +9,7 @@ mod file;
 mod leaving;
 mod migration;
 mod migration_busy;
+mod migration_deadlines;
 mod migration_effects;
 mod migration_failover;
 mod mixed;

@@ -4,6 +4,7 @@ mod acknowledged;
 mod applying;
 mod blocks;
 mod compressed;
+mod deadlines;
 mod faults;
 mod followers;
 mod loading_beside;
