@@ -110,7 +110,7 @@ complete -c larder-server -l rdbcompression -xa 'yes no' -d 'Strings in RDB file
 complete -c larder-server -l rdb-del-sync-files -xa 'yes no' -d 'Deletes the file of a snapshot that came, if nothing else keeps data in files'
 complete -c larder-server -l rdb-save-incremental-fsync -xa 'yes no' -d 'Syncs an RDB file little by little while it is written'
 complete -c larder-server -l rdb-target-version -xa '10 11 80' -d 'Larder\'s own: the version of RDB files that are written, as far as the data allows'
-complete -c larder-server -l rdb-version-check -xa 'strict relaxed' -d 'strict reads only versions that are known whole; relaxed reads others as far as their types are known'
+complete -c larder-server -l rdb-version-check -xa 'strict relaxed' -d 'strict reads only versions that are known whole, and what a primary of Redis 8 has sent; relaxed reads others as far as their types are known'
 complete -c larder-server -l stop-writes-on-bgsave-error -xa 'yes no' -d 'Refuses writes while saving in the background fails'
 complete -c larder-server -l appendonly -xa 'yes no' -d 'Keeps the append-only file'
 complete -c larder-server -l appendfilename -x -d 'How the names of the append-only files begin'

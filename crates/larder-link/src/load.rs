@@ -53,6 +53,8 @@ pub struct Loaded<R> {
     pub history: Option<History>,
     /// Migrations of slots to who wrote it.
     pub imports: Vec<SlotImport>,
+    /// Whether other servers can read it.
+    pub is_portable: bool,
 }
 
 /// Reads a whole file. No script runs meanwhile. After an error, [`LoadProgress::loaded_bytes`] says how far it had been read.
@@ -60,17 +62,16 @@ pub fn load<R: Read>(engine: &Engine, source: R, rules: Rules<'_>) -> Result<Loa
     load_opened(engine, &engine.persistence().load, open(engine, source, rules.checks)?, rules)
 }
 
-/// Begins to read a file: an error if it is of a kind that is not known.
-pub fn open<R: Read>(engine: &Engine, source: R, checks: Checks) -> Result<FileReader<R>> {
-    FileReader::new(source, engine.load_options(), checks)
-}
+/// That of Redis 8, whose older types are known.
+const VERSION_OF_REDIS_8: u32 = 12;
 
-/// Begins to read a snapshot that a primary sends.
-pub fn open_snapshot<R: Read>(engine: &Engine, source: R) -> Result<FileReader<R>> {
-    /// That of the snapshots of Redis 8, which sends what it has in a version of its own, whose older types are known.
-    const VERSION_OF_REDIS_8: u32 = 12;
-    let checks = checks(engine);
-    let file = open(engine, source, Checks { version: false, ..checks })?;
+/// Begins to read a file, or the snapshot of a primary: what a link accepts, a start must accept, as the snapshot becomes the server's own file. A file of
+/// Redis 8 that is no such snapshot is refused later, when it turns out not to say where in a history it is.
+///
+/// # Errors
+/// It is of a kind that is not known.
+pub fn open<R: Read>(engine: &Engine, source: R, checks: Checks) -> Result<FileReader<R>> {
+    let file = FileReader::new(source, engine.load_options(), Checks { version: false, ..checks })?;
     if checks.version && file.version() != VERSION_OF_REDIS_8 && !larder_rdb::is_known(file.version()) {
         return Err(Error::Version(file.version()));
     }
@@ -84,7 +85,8 @@ pub fn load_opened<R: Read>(
     file: FileReader<R>,
     rules: Rules<'_>,
 ) -> Result<Loaded<R>> {
-    let Rules { overdue, merge, patterns, .. } = rules;
+    let Rules { checks, overdue, merge, patterns } = rules;
+    let must_have_place = checks.version && !larder_rdb::is_known(file.version());
     let turn = engine
         .try_take_turn(NoShards::outside_commands())
         .map_err(|Busy| io::Error::other("a script runs"))?;
@@ -99,7 +101,7 @@ pub fn load_opened<R: Read>(
                 scope.spawn(|| make_values(loader, &receiver, patterns))
             })
             .collect();
-        let read = read_file(engine, progress, file, merge, &sender);
+        let read = read_file(engine, progress, file, (merge, must_have_place), &sender);
         drop(sender);
         let made = makers.into_iter().map(|maker| maker.join().unwrap_or(Err(Error::Damaged("panic"))));
         // What a maker found stands before the end of the file.
@@ -112,7 +114,7 @@ fn read_file<R: Read>(
     engine: &Engine,
     progress: &LoadProgress,
     mut file: FileReader<R>,
-    merge: bool,
+    (merge, must_have_place): (bool, bool),
     makers: &SyncSender<Batch>,
 ) -> Result<Loaded<R>> {
     let new_batch = || RawKeys::with_room(BATCH_KEYS, BATCH_BYTES + BATCH_BYTES / 8);
@@ -132,7 +134,11 @@ fn read_file<R: Read>(
         if !matches!(next, Ok(Some(Event::Key))) {
             came_to(&file);
         }
-        let Some(event) = next? else { break };
+        let event = next?;
+        if must_have_place && place.id.is_none() && !matches!(event, Some(Event::Aux(..))) {
+            return Err(Error::Version(file.version()));
+        }
+        let Some(event) = event else { break };
         match event {
             Event::SelectDb(number) => {
                 hand_over(db, &mut batch);
@@ -149,7 +155,8 @@ fn read_file<R: Read>(
         }
     }
     hand_over(db, &mut batch);
-    Ok(Loaded { rest: file.into_rest(), history: place.history(), imports })
+    let is_portable = file.is_portable();
+    Ok(Loaded { rest: file.into_rest(), history: place.history(), imports, is_portable })
 }
 
 /// What a file says of its place in the history of the data.

@@ -264,6 +264,14 @@ impl Persist {
         }
     }
 
+    /// The snapshot of a primary, in a form of its own, has become the RDB file: with save points, it is written again, in a form that other servers
+    /// read.
+    pub fn save_in_own_form(&self) {
+        if !self.config().value("save").is_empty() {
+            self.engine.persistence().save.lock().scheduled = true;
+        }
+    }
+
     /// After FLUSHALL: with save points, the file must not bring back what was there before.
     pub fn save_emptiness(&self, no_shards: NoShards<'_>) {
         // One under way shows what was there before.

@@ -22,6 +22,8 @@ use std::time::Instant;
 pub struct Received {
     /// The database that is selected where the stream goes on.
     pub db: usize,
+    /// Whether other servers can read it.
+    pub is_portable: bool,
 }
 
 /// Where a snapshot of the primary is loaded.
@@ -267,7 +269,7 @@ impl Persist {
         on_loaded: impl FnOnce(Received),
     ) -> Result<(R, Vec<u8>), LoadError> {
         let checks = load::checks(&self.engine);
-        let file = load::open_snapshot(&self.engine, source).map_err(LoadError::Snapshot)?;
+        let file = load::open(&self.engine, source, checks).map_err(LoadError::Snapshot)?;
         if placing == Placing::Instead {
             self.wait_for_script(may_wait);
         }
@@ -283,7 +285,8 @@ impl Persist {
             }?;
             let imports = loaded.imports.into_iter().map(|import| (import.name, import.ranges));
             persist.engine.follow_imports(imports);
-            on_loaded(Received { db: loaded.history.map_or(0, |history| history.db) });
+            let db = loaded.history.map_or(0, |history| history.db);
+            on_loaded(Received { db, is_portable: loaded.is_portable });
             Ok(loaded.rest)
         })
     }

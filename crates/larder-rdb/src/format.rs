@@ -83,6 +83,7 @@ pub(crate) mod kind {
     pub const SHARED_MAX: u8 = STREAM_3;
     pub const HASH_2: u8 = 22;
     /// Types of Larder's own, far from those that others may add.
+    pub const OWN_MIN: u8 = LIST_BLOCKS;
     pub const LIST_BLOCKS: u8 = 200;
     pub const ZSET_BLOCKS: u8 = 201;
     pub const HASH_BLOCKS: u8 = 202;

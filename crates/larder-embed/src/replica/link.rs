@@ -143,7 +143,7 @@ impl Around {
         on_loaded: &mut dyn FnMut(usize),
     ) -> larder_rdb::Result<Vec<u8>> {
         let checks = load::checks(engine);
-        let file = load::open_snapshot(engine, source)?;
+        let file = load::open(engine, source, checks)?;
         let beside = engine.without_data();
         let patterns = self.patterns.as_deref();
         let rules = Rules { checks, overdue: Overdue::Keep, merge: false, patterns };

@@ -167,6 +167,7 @@ pub struct FileReader<R> {
     options: Options,
     verify: bool,
     finished: bool,
+    has_own_types: bool,
 }
 
 impl Checks {
@@ -179,12 +180,18 @@ impl<R: Read> FileReader<R> {
     pub fn new(source: R, options: Options, checks: Checks) -> Result<Self> {
         let mut input = Input::new(Checked::new(source));
         let version = header(&mut input, checks.version)?;
-        Ok(FileReader { input, version, options, verify: checks.sum, finished: false })
+        Ok(FileReader { input, version, options, verify: checks.sum, finished: false, has_own_types: false })
     }
 
     /// The version that the file states.
     pub fn version(&self) -> u32 {
         self.version
+    }
+
+    /// Whether other servers can read the file, as far as it has been read: all of its version is known, and no value has a type of
+    /// Larder's own.
+    pub fn is_portable(&self) -> bool {
+        is_known(self.version) && !self.has_own_types
     }
 
     /// Bytes read so far.
@@ -253,7 +260,8 @@ impl<R: Read> FileReader<R> {
     fn key(&mut self, first: u8, batch: &mut RawKeys) -> Result<()> {
         batch.bytes.push(first);
         let ready = self.input.get_mut().fill_buf()?;
-        if let Some(len) = len_of_key(ready, first, self.version) {
+        if let Some((kind, len)) = len_of_key(ready, first, self.version) {
+            self.has_own_types |= kind >= kind::OWN_MIN;
             batch.bytes.extend_from_slice(&ready[..len]);
             self.input.get_mut().consume(len);
             batch.ends.push(batch.bytes.len());
@@ -263,6 +271,7 @@ impl<R: Read> FileReader<R> {
         let skimmed = skim_key(&mut self.input, first, self.version);
         batch.bytes = self.input.get_mut().end_record();
         let (kind, is_skimmed) = skimmed?;
+        self.has_own_types |= kind >= kind::OWN_MIN;
         if !is_skimmed {
             batch.made.push((batch.ends.len(), read_value(&mut self.input, kind, &self.options)?));
         }
@@ -307,12 +316,12 @@ fn skim_key(input: &mut Input<impl BufRead>, first: u8, version: u32) -> Result<
     Ok((kind, skim(input, kind)?))
 }
 
-/// How many bytes a key and its value take after the first one, if they are sound, all there, and the end can be found without making the value:
-/// so it is for nearly all, as what has been read of a file is longer than nearly all values.
-fn len_of_key(bytes: &[u8], first: u8, version: u32) -> Option<usize> {
+/// The type of a value, and how many bytes a key and its value take after the first one, if they are sound, all there, and the end can be found
+/// without making the value: so it is for nearly all, as what has been read of a file is longer than nearly all values.
+fn len_of_key(bytes: &[u8], first: u8, version: u32) -> Option<(u8, usize)> {
     let mut input = Input::new(bytes);
-    let (_, is_skimmed) = skim_key(&mut input, first, version).ok()?;
-    is_skimmed.then(|| bytes.len() - input.into_inner().len())
+    let (kind, is_skimmed) = skim_key(&mut input, first, version).ok()?;
+    is_skimmed.then(|| (kind, bytes.len() - input.into_inner().len()))
 }
 
 /// The version. Files of Redis have those below Valkey's first.

@@ -24,17 +24,27 @@ pub fn receive(
     let is_empty = engine.is_empty(may_wait);
     let serves = transfer.is_of_history();
     let choice = engine.config().choice("repl-diskless-load");
-    let on_loaded = |received: Received| on_loaded(received.db);
+    let mut is_portable = true;
+    let on_loaded = |received: Received| {
+        is_portable = received.is_portable;
+        on_loaded(received.db);
+    };
     let mut target = Target { persist, transfer, may_wait };
     match choice {
         DisklessLoad::Disabled if is_empty => target.beside_file(on_loaded),
         DisklessLoad::Disabled => target.by_file(on_loaded),
         DisklessLoad::OnEmptyDb if !is_empty => target.by_file(on_loaded),
         DisklessLoad::OnEmptyDb | DisklessLoad::FlushBeforeLoad => {
-            target.directly(Placing::Instead, None, on_loaded).map(drop)
+            return target.directly(Placing::Instead, None, on_loaded).map(drop);
         }
-        DisklessLoad::SwapDb => target.directly(Placing::Beside { serves }, None, on_loaded).map(drop),
+        DisklessLoad::SwapDb => {
+            return target.directly(Placing::Beside { serves }, None, on_loaded).map(drop);
+        }
+    }?;
+    if !is_portable {
+        persist.save_in_own_form();
     }
+    Ok(())
 }
 
 /// Where a snapshot goes.
@@ -45,21 +55,26 @@ struct Target<'t, 'l> {
 }
 
 impl Target<'_, '_> {
-    /// Writes the snapshot to a file, which takes the place of the server's own, and loads that.
+    /// Writes the snapshot to a file, loads that, and has it take the place of the server's own when it has turned out to be sound.
     fn by_file(&mut self, on_loaded: impl FnOnce(Received)) -> Result<(), LinkError> {
         let link = self.transfer.link();
         link.notice("PRIMARY <-> REPLICA sync: receiving RDB from primary to disk");
-        let path = Unfinished::new(self.persist)?;
+        let (persist, may_wait) = (self.persist, self.may_wait);
+        let path = Unfinished::new(persist)?;
         let mut file = path.open()?;
         self.transfer.write_to(&mut file)?;
         file.finish()?;
-        let target = path.put_in_place(self.persist)?;
+        let source = File::open(&path.path)?;
+        let mut placed = None;
         let loaded = self.transfer.while_alive(|| {
-            let source = File::open(&target)?;
-            Ok::<_, io::Error>(self.persist.replace_by(source, Placing::Instead, self.may_wait, on_loaded))
-        })?;
+            persist.replace_by(source, Placing::Instead, may_wait, |received| {
+                // Before anybody can save what has changed since.
+                placed = Some(path.put_in_place(persist));
+                on_loaded(received);
+            })
+        });
         loaded.map_err(|error| LinkError::Load(error.to_string()))?;
-        delete_unless_wanted(link, &target)
+        placed.into_iter().try_for_each(|target| delete_unless_wanted(link, &target?))
     }
 
     /// Loads the snapshot as it comes, and writes it to a file meanwhile, which then takes the place of the server's own.

@@ -145,6 +145,8 @@ fn a_primary_that_lies_does_no_harm() {
         for lie in &lies {
             client.ask("REPLICAOF NO ONE");
             client.ask("SET kept 1");
+            assert_eq!(client.ask("SAVE").text(), "OK");
+            let saved = std::fs::read(replica.dir().join("dump.rdb")).unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             client.ask(&format!("REPLICAOF 127.0.0.1 {}", listener.local_addr().unwrap().port()));
             let (mut link, _) = listener.accept().unwrap();
@@ -154,6 +156,8 @@ fn a_primary_that_lies_does_no_harm() {
             drop(link);
             // It comes again: what was said did not hang it.
             drop(listener.accept().unwrap());
+            let now = std::fs::read(replica.dir().join("dump.rdb")).unwrap();
+            assert_eq!(now, saved, "{mode}: {}", String::from_utf8_lossy(lie));
             let kept = client.ask("GET kept");
             if mode == "swapdb" {
                 assert_eq!(kept.text(), "1", "{}", String::from_utf8_lossy(lie));

@@ -21,7 +21,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     one_of("rdb-target-version", &[("10", 10), ("11", 11), ("80", 80)], "11").hot_int(|h| &h.rdb_target_version)
         .does("Larder's own: the version of RDB files that are written, as far as the data allows.", "dump.rs"),
     one_of("rdb-version-check", RdbVersionCheck::NAMES, "strict").hot_int(|h| h.rdb_version_check.number())
-        .does("`strict` reads only versions that are known whole; `relaxed` reads others as far as their types are known.", "options/main.rs"),
+        .does("`strict` reads only versions that are known whole, and what a primary of Redis 8 has sent; `relaxed` reads others as far as their types are known.", "options/main.rs"),
     int("rdb-key-save-delay", i32::MIN as i128, INT_MAX, "0").hidden()
         .does("Microseconds to wait for each key saved, for tests.", "options/main.rs"),
     int("key-load-delay", i32::MIN as i128, INT_MAX, "0").hidden()
