@@ -48,6 +48,14 @@ impl Context<'_> {
         }
     }
 
+    /// A command sets the deadline of a key. On a replica, of which the primary knows nothing of that, the replica remembers it.
+    #[inline]
+    pub(crate) fn note_deadline(&self, key: &Key<'_>, at_ms: u64) {
+        if self.engine.replication.is_replica() && !self.session.replays {
+            self.engine.replication.own_deadlines.note(self.db, key.bytes, at_ms);
+        }
+    }
+
     /// A deadline in the form in which it is stored.
     pub(crate) fn deadline(at: i64) -> u64 {
         u64::try_from(at).map_or(1, |at| at.max(1))

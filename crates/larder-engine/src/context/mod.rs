@@ -399,6 +399,9 @@ impl<'a> Context<'a> {
         let after = if let NewValue::Out(value) = &value { earliest_field_expiry(value) } else { NEVER };
         let is_new = self.engine.wants_events(class::NEW | class::EXPIRED) && !self.peek_exists(key);
         let old = self.table(key).put(key.hash, key.bytes, value, expire, access);
+        if let ExpireChange::At(at_ms) = expire {
+            self.note_deadline(key, at_ms);
+        }
         let mut before = NEVER;
         if let Some(Old::Out(value)) = old {
             before = earliest_field_expiry(&value);

@@ -71,9 +71,14 @@ impl Cron {
         check_memory(engine, &mut self.evictor);
         engine.check_clients();
         // What is loaded was written in a certain state; commands that follow in the file expect to find it.
-        let waits = engine.waits_for_others_to_expire() || engine.pause.in_force(crate::clock::wall_ms());
-        if engine.config.hot.active_expire_enabled.load(Relaxed) && !waits && !engine.gate.is_loading() {
-            engine.expire_cycle();
+        let is_paused = engine.pause.in_force(crate::clock::wall_ms());
+        let waits = engine.waits_for_others_to_expire() || is_paused;
+        if engine.config.hot.active_expire_enabled.load(Relaxed) && !engine.gate.is_loading() {
+            if !waits {
+                engine.expire_cycle();
+            } else if engine.replication.is_replica() && !is_paused {
+                engine.expire_own();
+            }
         }
         if engine.append_log.pending() > 0 {
             engine.append_log.wake_writer();

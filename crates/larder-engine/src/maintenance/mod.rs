@@ -6,5 +6,6 @@ pub(crate) mod background;
 pub(crate) mod client_eviction;
 mod cluster;
 pub(crate) mod cron;
+mod own_deadlines;
 mod replication;
 pub(crate) mod slot_keys;

@@ -4,6 +4,7 @@
 //! (`commands/replication`), the server moves bytes (its own module `replication`).
 
 pub(crate) mod failover;
+pub(crate) mod own_deadlines;
 pub(crate) mod replica;
 pub(crate) mod state;
 pub(crate) mod unit;

@@ -5,6 +5,7 @@
 //! on without a snapshot.
 
 use crate::replication::failover::{Failover, FailoverPhase};
+use crate::replication::own_deadlines::OwnDeadlines;
 use crate::replication::replica::Replicas;
 use crate::replication::waiting::AckWaiters;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -104,6 +105,7 @@ pub struct Replication {
     /// The replicas of this server.
     pub replicas: Replicas,
     pub(crate) ack_waiters: AckWaiters,
+    pub(crate) own_deadlines: OwnDeadlines,
     pub(crate) failover: Mutex<Option<Failover>>,
     /// Whether there is a stream. A replica always has one. A primary has one from its first replica, or its
     /// first export of slots, on, until nobody has followed it for `repl-backlog-ttl`.
@@ -141,6 +143,7 @@ impl Replication {
             unexpected_errors: AtomicU64::new(0),
             replicas: Replicas::default(),
             ack_waiters: AckWaiters::default(),
+            own_deadlines: OwnDeadlines::default(),
             failover: Mutex::default(),
             has_stream: AtomicBool::new(false),
             ends: AtomicBool::new(false),
@@ -187,6 +190,9 @@ impl Replication {
     pub(crate) fn set_upstream(&self, upstream: Option<Upstream>) {
         let mut state = self.state.lock();
         self.is_replica.store(upstream.is_some(), Relaxed);
+        if upstream.is_none() {
+            self.own_deadlines.clear();
+        }
         state.upstream = upstream;
         state.epoch += 1;
         self.epoch.store(state.epoch, Relaxed);

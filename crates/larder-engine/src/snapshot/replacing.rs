@@ -21,6 +21,7 @@ impl Engine {
     /// Empties the keyspace and forgets all functions. The memory is freed in the background if `lazily` says so.
     pub fn clear(&self, may_wait: &MayWait, lazily: bool) {
         crate::commands::scripting::forget_all(self);
+        self.replication.own_deadlines.clear();
         for shard in 0..SHARDS {
             let mut data = self.shards.lock_one(shard, may_wait);
             let old = self.replace_shard(&mut data, &mut ShardData::default());
@@ -50,6 +51,7 @@ impl Engine {
             old.extend(self.replace_shard(data, &mut loaded));
         }
         self.scripts.take_libraries(&from.scripts);
+        self.replication.own_deadlines.clear();
         drop(held);
         self.background.discard_tables(old);
         self.tell_trackers();

@@ -434,6 +434,57 @@ fn a_replica_that_loads_again_misses_nothing() {
     }
 }
 
+/// What clients write to a writable replica, its primary knows nothing of: the replica deletes it itself. What the primary has set it leaves alone.
+#[test]
+fn a_writable_replica_deletes_its_own_keys() {
+    let outcomes = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let args = [LOGGED, &["--appendfsync", "always", "--replica-read-only", "no"]].concat();
+        let (first, second) = (start(Kind::Larder, &[]), start(kind, &args));
+        let (mut ours, mut theirs) = (first.client(), second.client());
+        follow(&mut theirs, &first);
+        wait_for_link(&mut theirs);
+        wait_until_rewritten(&mut theirs);
+        ours.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+        for line in ["RPUSH extended 1", "SET overdue 1 PX 1", "SET longer 1 PX 10000000"] {
+            ours.ask(line);
+        }
+        wait_for_offsets("filled", &first, &second);
+        for line in [
+            "SET plain 1",
+            "SET text 1 PX 100",
+            "RPUSH list 1",
+            "PEXPIRE list 100",
+            "PEXPIRE extended 100",
+            "SET name 1 PX 100",
+            "RENAME name renamed",
+            "SET later 1 PX 100",
+            "PEXPIRE later 10000000",
+            "SET kept 1 PX 100",
+            "PERSIST kept",
+            "SET longer 2 KEEPTTL",
+            "SELECT 3",
+            "SET text 1 PX 100",
+            "SELECT 0",
+        ] {
+            let reply = theirs.ask(line);
+            assert!(!reply.is_error(), "{line}: {reply}");
+        }
+        let tracked = |client: &mut Client| info(client, "stats", "slave_expires_tracked_keys");
+        wait_until("its own keys go", || sizes(&mut theirs)[1] == 0 && tracked(&mut theirs) == "1");
+        let left = state(&mut theirs).into_keys().collect::<Vec<_>>();
+        let counted = info(&mut theirs, "stats", "expired_keys");
+        let size = sizes(&mut theirs);
+        // The log has it, too.
+        let mut second = second;
+        second.kill();
+        assert!(second.start_again(&args_for("", &args)), "{}", second.log());
+        let again = state(&mut second.client()).into_keys().collect::<Vec<_>>();
+        assert_eq!(again, left, "{kind:?}");
+        (left, counted, size)
+    });
+    assert_eq!(outcomes[0], outcomes[1]);
+}
+
 /// RESTORE of a key whose deadline is over, and of a hash with such fields.
 #[test]
 fn what_is_restored_is_judged_by_the_primary_alone() {

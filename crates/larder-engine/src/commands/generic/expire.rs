@@ -105,6 +105,9 @@ pub(crate) fn set_expiry(context: &mut Context<'_>, key: &Key<'_>, at: Option<u6
         return;
     }
     context.table(key).set_expire(key.hash, key.bytes, at);
+    if let Some(at_ms) = at {
+        context.note_deadline(key, at_ms);
+    }
     context.modified(key);
     context.notify(class::GENERIC, if at.is_some() { "expire" } else { "persist" }, key);
     match at {

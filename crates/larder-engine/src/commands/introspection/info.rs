@@ -397,7 +397,7 @@ fn stats(context: &mut Context<'_>, text: &mut String) -> CommandResult {
         "latest_fork_usec": 0,
         "total_forks": 0,
         "migrate_cached_sockets": engine.host.kept_connections(),
-        "slave_expires_tracked_keys": 0,
+        "slave_expires_tracked_keys": engine.replication.own_deadlines.len(),
         "active_defrag_hits": 0,
         "active_defrag_misses": 0,
         "active_defrag_key_hits": 0,

@@ -34,6 +34,7 @@ pub(super) fn flushall(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let background = parse_mode(context, args)?;
     let databases: Vec<usize> = (0..context.engine.database_count()).collect();
     flush(context, &databases, background)?;
+    context.engine.replication.own_deadlines.clear();
     context.propagate_instead(&[b"FLUSHALL"]);
     context.worker.flushed = !context.session.replays;
     context.reply.ok();
