@@ -91,6 +91,22 @@ fn a_port_in_use() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// What supervisors send to groups of processes, and what the system sends for a file that has reached its limit.
+#[test]
+fn signals_without_effect() {
+    for (kind, signals) in [
+        (Kind::Larder, &["HUP", "PIPE", "USR2", "XFSZ", "ALRM"][..]),
+        (Kind::Valkey, &["HUP", "PIPE", "USR2", "ALRM"]),
+    ] {
+        let mut server = Server::of(kind, &[]);
+        for signal in signals {
+            server.signal(signal);
+            assert_eq!(server.raw_client().ask(&["PING"]), "+PONG\r\n", "{signal} of {kind:?}");
+        }
+        assert!(server.has_ended().is_none());
+    }
+}
+
 /// The socket of a server that was killed makes room for the next. A file at its path is no such socket.
 #[test]
 fn a_file_at_the_path_of_the_socket_stays() {

@@ -2,7 +2,7 @@
 
 use crate::samples::fill;
 use crate::{digest, ok, wait_for};
-use larder_testkit::{Server, Value};
+use larder_testkit::{Kind, Server, Value};
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::Command;
@@ -37,6 +37,59 @@ fn a_damaged_snapshot_is_refused() {
     }
     fs::write(&path, good).expect("the directory is writable");
     assert!(server.start_again(&[]));
+}
+
+/// Starts a server whose files may have 100 KB (`ulimit -f`).
+fn limited(kind: Kind, args: &[&str]) -> Server {
+    let program = kind.program();
+    let program = program.to_str().expect("a path of text");
+    let script = "ulimit -S -f 100; exec \"$0\" \"$@\"";
+    Server::start(&["bash", "-c", script, program], &[&["--enable-debug-command", "yes"], args].concat())
+}
+
+/// A file that reaches the limit of file sizes is a disk that fails, not the end of the server.
+#[test]
+fn a_limit_of_file_sizes_fails_the_save_and_not_the_server() {
+    let outcomes = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let mut server = limited(kind, &["--save", "3600 1", "--rdbcompression", "no"]);
+        let mut client = server.client();
+        client.ask("DEBUG POPULATE 2000 key 200");
+        assert!(client.ask("BGSAVE").text().starts_with("Background saving started"));
+        wait_for(&mut client, "INFO persistence", "rdb_last_bgsave_status:err");
+        let replies =
+            ["SET a 1", "DBSIZE"].map(|line| client.ask(line).to_string().replace("Redis", "Valkey"));
+        // It does not end without saving.
+        server.kill();
+        replies
+    });
+    assert!(outcomes[0][0].contains("MISCONF"), "{outcomes:?}");
+    assert_eq!(outcomes[0], outcomes[1]);
+}
+
+/// A log that has reached it is written on when it may grow again. (Valkey ends.)
+#[test]
+fn a_limit_of_file_sizes_holds_the_log_up() {
+    let mut server = limited(Kind::Larder, LOGGED);
+    let mut client = server.client();
+    let value = "x".repeat(1000);
+    let mut count = 0;
+    while !client.cmd(&["SET", &format!("key{count}"), &value]).is_error() {
+        count += 1;
+        assert!(count < 1000, "the log has a limit");
+    }
+    let refused = client.ask("SET more 1").text();
+    assert!(refused.starts_with("MISCONF") && refused.contains("File too large"), "{refused}");
+    let pid = server.pid().to_string();
+    let raised = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status();
+    assert!(raised.expect("there is such a program").success());
+    wait_for(&mut client, "INFO persistence", "aof_last_write_status:ok");
+    assert_eq!(client.ask("SET after 1"), ok());
+    server.kill();
+    assert!(server.start_again(LOGGED), "{}", server.log());
+    // The one whose write has failed was not acknowledged before it had been tried.
+    let keys = server.client().ask("DBSIZE").int();
+    assert!(keys == count + 1 || keys == count + 2, "{keys} of {count}");
+    assert_eq!(server.client().ask("GET after").text(), "1");
 }
 
 fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
