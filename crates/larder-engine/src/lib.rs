@@ -66,7 +66,7 @@ pub use debug_copy::{Copy, Twin};
 pub use delivery::invalidation::Invalidation;
 pub use delivery::mailbox::{Mail, Wake};
 pub use documents::documents;
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, random_id};
 pub use error::{CommandError, CommandResult};
 pub use host::{
     ApplyError, CertificateFacts, ConfigHost, CpuTimes, Exchange, ExchangeError, Host, HostMemory, LogHost,

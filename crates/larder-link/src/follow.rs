@@ -13,7 +13,9 @@ use crate::compression::{Damaged, Decoder};
 use crate::handshake::{self, Answer};
 use crate::peer::{Peer, send};
 use crate::transfer::{self, TakeSnapshot};
-use larder_engine::{Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, LogLevel, MayWait, wall_ms};
+use larder_engine::{
+    Applied, Applier, ConnInfo, ConnKind, Engine, LinkState, LogLevel, MayWait, random_id, wall_ms,
+};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -80,7 +82,7 @@ impl Link {
         let mut peer = Peer::connect(self, host, port)?;
         self.set_state(LinkState::Handshake);
         handshake::introduce(self, &mut peer)?;
-        let mut how = Synchronized::Partially;
+        let (mut how, mut acknowledges) = (Synchronized::Partially, true);
         let db = match handshake::ask_for_stream(self, &mut peer)? {
             Answer::Continue(id) => {
                 self.notice("Successful partial resynchronization with primary.");
@@ -96,22 +98,30 @@ impl Link {
                 how = Synchronized::Fully;
                 transfer::receive(self, &mut peer, (&id, offset), taker, may_wait)?
             }
+            Answer::Unnumbered => {
+                self.set_state(LinkState::Transfer);
+                (how, acknowledges) = (Synchronized::Fully, false);
+                let db = transfer::receive(self, &mut peer, (&random_id(), 0), taker, may_wait)?;
+                // Nobody else knows the name of this history.
+                self.engine().replication().state().can_resume = false;
+                db
+            }
         };
         self.engine().replication().update_upstream(self.epoch, |upstream| upstream.takes_over = false);
         self.set_state(LinkState::Connected);
         self.process.synchronized(how);
-        self.stream(peer, db)
+        self.stream(peer, db, acknowledges)
     }
 
-    /// Applies the stream.
-    fn stream(&mut self, peer: Peer, db: usize) -> Result<(), LinkError> {
+    /// Applies the stream. A primary that does not know what acknowledgements are would answer each with an error, in the middle of the stream.
+    fn stream(&mut self, peer: Peer, db: usize, acknowledges: bool) -> Result<(), LinkError> {
         let engine = Arc::clone(self.engine());
         let (socket, mut bytes, mut decoder) = peer.into_parts();
         let mut applier = Applier::new(&engine, client_info(&engine, &*socket), self.epoch, db);
         if let Some(patterns) = self.process.patterns() {
             applier.hold_only(patterns);
         }
-        let mut acks = Acks::new(Arc::clone(&engine));
+        let mut acks = Acks::new(Arc::clone(&engine), acknowledges);
         acks.send(&*socket)?;
         let mut piece = vec![0; READ_BYTES];
         let mut heard = Instant::now();
@@ -217,6 +227,8 @@ fn client_info(engine: &Engine, socket: &dyn Wire) -> ConnInfo {
 /// Telling the primary how far this server has come, and how far its append-only file.
 struct Acks {
     engine: Arc<Engine>,
+    /// Whether any are sent.
+    is_on: bool,
     sent: Instant,
     /// Ends of the stream, and where the append-only file was then.
     unsynced: VecDeque<(u64, u64)>,
@@ -224,8 +236,8 @@ struct Acks {
 }
 
 impl Acks {
-    fn new(engine: Arc<Engine>) -> Acks {
-        Acks { engine, sent: Instant::now(), unsynced: VecDeque::new(), synced: 0 }
+    fn new(engine: Arc<Engine>, is_on: bool) -> Acks {
+        Acks { engine, is_on, sent: Instant::now(), unsynced: VecDeque::new(), synced: 0 }
     }
 
     fn send(&mut self, socket: &dyn Wire) -> io::Result<()> {
@@ -239,6 +251,9 @@ impl Acks {
 
     fn send_up_to(&mut self, socket: &dyn Wire, end: u64) -> io::Result<()> {
         self.sent = Instant::now();
+        if !self.is_on {
+            return Ok(());
+        }
         let log = self.engine.append_log();
         let end_text = end.to_string();
         // Without its base, a start finds nothing of the file.

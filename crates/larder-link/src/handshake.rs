@@ -20,6 +20,8 @@ pub enum Answer {
         /// Its offset.
         offset: u64,
     },
+    /// A snapshot comes, of a primary that knows no histories: it does not know PSYNC.
+    Unnumbered,
 }
 
 /// Says who this server is, and logs in.
@@ -115,8 +117,22 @@ pub fn ask_for_stream(link: &Link, peer: &mut Peer) -> Result<Answer, LinkError>
             engine.abort_failover_soon(&answer, NoShards::outside_commands());
             Err(refused(&answer))
         }
+        _ if is_temporary(&answer) => Err(LinkError::Refused(format!(
+            "Primary is currently unable to PSYNC but should be in the future: {answer}"
+        ))),
+        _ if answer.starts_with('-') => {
+            link.notice(&format!("Primary does not support PSYNC or is in error state (reply: {answer})"));
+            link.notice("Retrying with SYNC...");
+            peer.socket().write_all(b"SYNC\r\n")?;
+            Ok(Answer::Unnumbered)
+        }
         _ => Err(refused(&answer)),
     }
+}
+
+/// Whether a primary that knows PSYNC says that it cannot do it now.
+fn is_temporary(answer: &str) -> bool {
+    ["-NOMASTERLINK", "-LOADING"].iter().any(|start| answer.starts_with(start))
 }
 
 fn refused(answer: &str) -> LinkError {

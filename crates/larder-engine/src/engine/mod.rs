@@ -481,6 +481,6 @@ impl Engine {
 }
 
 /// Forty random hexadecimal digits.
-pub(crate) fn random_id() -> String {
+pub fn random_id() -> String {
     (0..40).map(|_| fastrand::digit(16)).collect()
 }

@@ -212,9 +212,11 @@ impl Engine {
         }
         if was_primary {
             self.unblock_all();
+            // Of a history that begins now nobody else has heard: asking for it would count as a partial resync that was refused.
+            let is_followed = self.replication.has_stream.load(Relaxed);
             self.begin_stream();
             self.append_log.set_streams(false);
-            self.replication.state().can_resume = true;
+            self.replication.state().can_resume = is_followed;
         }
         self.replication.set_upstream(Some(upstream));
         self.append_log.set_source(Some(self.replication.epoch()));

@@ -8,6 +8,7 @@ mod deadlines;
 mod faults;
 mod followers;
 mod loading_beside;
+mod old_primaries;
 mod own_file;
 mod proxy;
 mod roles;
