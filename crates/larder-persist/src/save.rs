@@ -70,6 +70,7 @@ impl Persist {
     /// no shard, else one soon.
     pub fn save_in_background(&self, no_shards: Option<NoShards<'_>>) {
         self.count_save();
+        self.notice(&format!("Background saving started by pid {}", std::process::id()));
         // While a script runs for long, it is a little later.
         let turn = no_shards.and_then(|no_shards| self.engine.try_take_turn(no_shards).ok());
         let snapshot = turn.and_then(|turn| self.engine.snapshot(&turn, || ()));
@@ -78,6 +79,8 @@ impl Persist {
 
     /// Has the append-only file rewritten in the background. The state says already that it is.
     pub fn rewrite_in_background(&self) {
+        let process = std::process::id();
+        self.notice(&format!("Background append only file rewriting started by pid {process}"));
         self.send(Job::Rewrite);
     }
 
@@ -126,10 +129,16 @@ impl Persist {
             }
             Ok(_) => {
                 self.notice("DB saved on disk");
+                if in_background {
+                    self.notice("Background saving terminated with success");
+                }
                 Ok(())
             }
             Err(error) => {
                 self.warning(&format!("Failed saving the DB: {error}"));
+                if in_background {
+                    self.warning("Background saving error");
+                }
                 Err(error)
             }
         }

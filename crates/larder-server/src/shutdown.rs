@@ -43,7 +43,7 @@ fn shut_down_after(
     if shared.is_stopping() {
         return Ok(());
     }
-    shared.log.warning("User requested shutdown...");
+    shared.log.notice("User requested shutdown...");
     shared.supervisor().tell("STOPPING=1", &shared.log);
     if flags.safe && !flags.force && persist.engine().has_slots() {
         shared

@@ -92,17 +92,19 @@ fn serve(settings: Settings) -> ExitCode {
 }
 
 fn greet(log: &Log, settings: &Settings) {
-    log.warning("oO0OoO0OoO0Oo Larder is starting oO0OoO0OoO0Oo");
+    log.notice("oO0OoO0OoO0Oo Larder is starting oO0OoO0OoO0Oo");
     let (version, bits, pid) = (banner::VERSION, usize::BITS, std::process::id());
-    log.warning(&format!(
+    log.notice(&format!(
         "Larder version={version}, bits={bits}, commit=00000000, modified=0, pid={pid}, just started"
     ));
-    log.warning(if settings.configured {
-        "Configuration loaded"
+    if settings.configured {
+        log.notice("Configuration loaded");
     } else {
-        "Warning: no config file specified, using the default config. In order to specify a config file use \
-         larder-server /path/to/larder.conf"
-    });
+        log.warning(
+            "Warning: no config file specified, using the default config. In order to specify a config file use \
+             larder-server /path/to/larder.conf",
+        );
+    }
     log.set_role(Role::Primary);
 }
 
@@ -198,7 +200,7 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     bus.map_or(Ok(()), |bus| bus.start(&persist)).map_err(|error| abort(shared, &error))?;
     sites.serve(shared, &persist).map_err(|error| no_pages(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
-    shared.log.warning("Server initialized");
+    shared.log.notice("Server initialized");
     // Without data clients are served already: what they have saved is not loaded again.
     if is_to_load {
         load(shared, &persist, keeps_log)?;

@@ -57,7 +57,7 @@ impl AppendFile {
         *state = State { place, manifest, has_writer: state.has_writer };
         self.sink.push_next(file);
         if !state.manifest.history.is_empty() && !persist.config().is_yes("aof-disable-auto-gc") {
-            rewrite::forget_history(&mut state, &persist.temporaries)?;
+            rewrite::forget_history(&mut state, persist)?;
         }
         drop(state);
         self.begin(persist)?;
@@ -94,9 +94,17 @@ impl AppendFile {
         let manifest = Manifest::read(&state.place).map_err(|error| unusable(error.to_string()))?;
         state.manifest = manifest.unwrap_or_default();
         self.need_writer(&mut state, persist).map_err(ApplyError::AppendOnlyThread)?;
-        let mut log = persist.engine.persistence().log.lock();
-        (log.enabled, log.rewrite_scheduled, log.waits_for_base) = (true, true, true);
+        // It begins at once, unless something else is being written.
+        let persistence = persist.engine.persistence();
+        let save = persistence.save.lock();
+        let mut log = persistence.log.lock();
+        let is_free = save.running_since_s.is_none() && log.rewriting_since_s.is_none();
+        (log.enabled, log.rewrite_scheduled, log.waits_for_base) = (true, !is_free, true);
         persist.engine.gate().set_log_failed(!log.write_error.is_empty());
+        if is_free {
+            log.rewriting_since_s = Some(wall_s());
+            persist.rewrite_in_background();
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::files::{forget_pages_of, put_in_place};
 use crate::pace::Pace;
 use crate::snapshot;
 use crate::state::{Persist, Purpose};
-use crate::temporary::{self, Temporaries};
+use crate::temporary;
 use larder_engine::{Engine, LogLevel, MayWait, Snapshot, wall_s};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -36,8 +36,14 @@ pub fn run(file: &AppendFile, persist: &Persist, may_wait: &MayWait) {
     drop(log);
     persist.engine.serve_ack_waiters();
     match outcome {
-        Ok(_) => persist.say(LogLevel::Notice, "Background AOF rewrite finished successfully"),
-        Err(error) => persist.say(LogLevel::Warning, &format!("Background AOF rewrite failed: {error}")),
+        Ok(_) => {
+            persist.notice("Background AOF rewrite terminated with success");
+            persist.notice("Background AOF rewrite finished successfully");
+        }
+        Err(error) => {
+            persist.warning(&format!("Background AOF rewrite failed: {error}"));
+            persist.warning("Background AOF rewrite terminated with error");
+        }
     }
 }
 
@@ -174,7 +180,7 @@ fn replace_base(
         return Ok(());
     }
     history.iter().for_each(|path| forget_pages_of(path, &mut pace));
-    Ok(forget_history(&mut file.state.lock(), &persist.temporaries)?)
+    Ok(forget_history(&mut file.state.lock(), persist)?)
 }
 
 /// Writes a base and puts it in its place.
@@ -227,15 +233,16 @@ fn write_commands(engine: &Engine, snapshot: &Snapshot, path: &Path) -> io::Resu
 }
 
 /// Deletes what the manifest lists as history.
-pub(super) fn forget_history(state: &mut State, temporaries: &Temporaries) -> io::Result<()> {
+pub(super) fn forget_history(state: &mut State, persist: &Persist) -> io::Result<()> {
     let place = state.place.clone();
-    state.change(temporaries, |manifest| {
+    state.change(&persist.temporaries, |manifest| {
         let needed: Vec<String> = manifest.parts().map(|part| part.name.clone()).collect();
         manifest.history.retain(|part| {
             // Who has written the manifest by hand may have listed a file twice.
             if needed.contains(&part.name) {
                 return false;
             }
+            persist.notice(&format!("Removing the history file {}", part.name));
             let removed = fs::remove_file(place.path(&part.name));
             removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
         });

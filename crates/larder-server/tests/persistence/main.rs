@@ -9,6 +9,7 @@ mod failing;
 mod faults;
 mod functions;
 mod hostile;
+mod log_lines;
 mod migrate;
 mod rdb;
 mod replay;
