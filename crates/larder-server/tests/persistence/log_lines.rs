@@ -56,7 +56,7 @@ fn a_save_that_fails_says_so() {
     assert_eq!(level(&server.wait_for_log("Background saving error"), "Background saving error"), Some('#'));
 }
 
-/// Who asks whether the log is written anew, right after switching it on, is told that it is.
+/// Who asks whether the log is being rewritten, right after switching it on, is told that it is.
 #[test]
 fn switching_the_log_on_begins_at_once() {
     for kind in [Kind::Larder, Kind::Valkey] {

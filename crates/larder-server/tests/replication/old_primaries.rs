@@ -55,7 +55,7 @@ fn a_primary_without_psync_is_asked_with_sync() {
 fn next_word(listener: &TcpListener, answer: &str) -> Option<String> {
     let (link, _) = listener.accept().expect("it connects");
     let mut lines = BufReader::new(link.try_clone().expect("a socket can be cloned"));
-    let mut reply = |mut link: &TcpStream, text: &str| link.write_all(text.as_bytes()).is_ok();
+    let reply = |mut link: &TcpStream, text: &str| link.write_all(text.as_bytes()).is_ok();
     loop {
         let words = read_command(&mut lines)?;
         let is_psync = words[0].eq_ignore_ascii_case("psync");
