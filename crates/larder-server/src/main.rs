@@ -7,6 +7,7 @@ mod cluster;
 mod connection;
 mod cpus;
 mod crash;
+mod door;
 mod files;
 mod host;
 mod listen;

@@ -3,6 +3,7 @@
 use crate::banner;
 use crate::cluster::{Bus, CannotStart};
 use crate::crash;
+use crate::door::Door;
 use crate::files;
 use crate::host::ServerHost;
 use crate::listen::{self, CannotListen, Place, Security};
@@ -196,16 +197,15 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
         engine.follow_configured(&turn);
     }
     let sites = web::Sites::listen(&shared.config).map_err(|error| no_pages(shared, &error))?;
-    let workers = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
+    let (workers, door) = start_workers(shared, &persist, threads).map_err(|error| abort(shared, &error))?;
     bus.map_or(Ok(()), |bus| bus.start(&persist)).map_err(|error| abort(shared, &error))?;
     sites.serve(shared, &persist).map_err(|error| no_pages(shared, &error))?;
     cpus::bind(&shared.config, "server-cpulist", &shared.log);
     shared.log.notice("Server initialized");
-    // Without data clients are served already: what they have saved is not loaded again.
     if is_to_load {
-        load(shared, &persist, keeps_log)?;
-        persist.end_load().map_err(|error| cannot_log(shared, &error))?;
+        door.open_when_it_takes_long(shared, &engine, || load(shared, &persist, keeps_log))?;
     }
+    door.open(shared).map_err(|error| abort(shared, &error))?;
     replication::link::start(shared, &persist).map_err(|error| abort(shared, &error))?;
     announce(shared);
     cron(shared, &engine, &persist);
@@ -215,13 +215,13 @@ fn run_threads(server: &Arc<Server>, names: Names, users: &[Vec<String>]) -> Res
     Ok(())
 }
 
-/// Loads the data, while clients that come are told to wait, and begins to log.
+/// Loads the data, begins to log, and lets clients in.
 fn load(shared: &Shared, persist: &Arc<Persist>, keeps_log: bool) -> Result<(), Aborted> {
     persist.load(keeps_log).map_err(|_| Aborted)?;
     if keeps_log {
         persist.append_file().open(persist).map_err(|error| cannot_log(shared, &error))?;
     }
-    Ok(())
+    persist.end_load().map_err(|error| cannot_log(shared, &error))
 }
 
 fn no_pages(shared: &Shared, web::NotServed { what, port, error }: &web::NotServed) -> Aborted {
@@ -265,8 +265,8 @@ fn start_workers(
     shared: &Arc<Shared>,
     persist: &Arc<Persist>,
     threads: usize,
-) -> io::Result<Vec<JoinHandle<()>>> {
-    let mut loops = Vec::new();
+) -> io::Result<(Vec<JoinHandle<()>>, Door)> {
+    let (mut loops, mut door) = (Vec::new(), Door::default());
     let mut posts = Vec::new();
     let syncs = Syncs::new(Arc::clone(persist));
     for index in 0..threads {
@@ -283,14 +283,15 @@ fn start_workers(
         // A failed wake leaves the mail to the next event.
         let worker = persist.engine().worker(index, Box::new(move || drop(waker.wake())));
         if index == 0 {
-            shared.listeners.lock().set_registry(poll.registry().try_clone()?)?;
+            door = Door::of(poll.registry().try_clone()?);
         }
         let (shared, persist, syncs) = (Arc::clone(shared), Arc::clone(persist), Arc::clone(&syncs));
         loops.push(EventLoop::new(index, shared, persist, syncs, poll, worker));
     }
     shared.set_posts(posts);
     long::start(shared, persist.engine())?;
-    loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop)).collect()
+    let started = loops.into_iter().enumerate().map(|(index, event_loop)| start_worker(index, event_loop));
+    Ok((started.collect::<io::Result<_>>()?, door))
 }
 
 fn start_worker(index: usize, event_loop: EventLoop) -> io::Result<JoinHandle<()>> {

@@ -91,6 +91,49 @@ fn a_port_in_use() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+/// The first answer of a server that starts again, of which the port is asked for from the beginning.
+fn first_answer(server: &mut Server, args: &[&str]) -> String {
+    server.spawn_again(args);
+    let mut client = until(|| Client::connect(server.port()).ok());
+    client.ask("PING").text()
+}
+
+/// A client that waits for the port is served when there is little to load, and told when there is much.
+#[test]
+fn connections_wait_while_little_is_loaded() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let mut server = Server::of(kind, &[]);
+        server.client().ask("DEBUG POPULATE 10 key");
+        assert_eq!(server.client().ask("SAVE").text(), "OK");
+        for _ in 0..10 {
+            server.kill();
+            let answer = first_answer(&mut server, &["--enable-debug-command", "yes"]);
+            assert_eq!(answer, "PONG", "{kind:?}");
+        }
+        let (slow, often) =
+            (["--key-load-delay", "1000"], ["--loading-process-events-interval-bytes", "1024"]);
+        assert_eq!(server.client().ask("DEBUG POPULATE 3000 more 100").text(), "OK");
+        assert_eq!(server.client().ask("SAVE").text(), "OK");
+        server.kill();
+        let answer = first_answer(&mut server, &[slow, often].concat());
+        assert!(answer.starts_with("LOADING"), "{kind:?}: {answer}");
+    }
+    let logged = ["--appendonly", "yes"];
+    let mut server = Server::larder(&logged);
+    server.client().ask("SET a 1");
+    for _ in 0..10 {
+        server.kill();
+        assert_eq!(first_answer(&mut server, &logged), "PONG");
+    }
+    // Little, but slowly: nobody waits for good.
+    for number in 0..100 {
+        server.client().ask(&format!("SET key{number} 1"));
+    }
+    server.kill();
+    let answer = first_answer(&mut server, &[&logged[..], &["--key-load-delay", "50000"]].concat());
+    assert!(answer.starts_with("LOADING"), "{answer}");
+}
+
 /// What supervisors send to groups of processes, and what the system sends for a file that has reached its limit.
 #[test]
 fn signals_without_effect() {

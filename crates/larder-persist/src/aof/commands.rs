@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// What is read from a file at once.
 const READ_BYTES: usize = 1 << 20;
+/// Progress is reported after this many bytes.
+const PROGRESS_BYTES: usize = 1024;
 /// The clocks are read again after this many commands.
 const COMMANDS_PER_TICK: u64 = 1024;
 /// The longest comment, with the end of its line: that of Valkey.
@@ -188,7 +190,7 @@ impl<'p> CommandFile<'p> {
 
     /// Hands over all that is whole.
     fn take_whole(&mut self, taker: &mut dyn TakeCommands) -> Result<(), PartError> {
-        let mut at = 0;
+        let (mut at, mut told) = (0, 0);
         while let Some(&first) = self.bytes.get(at) {
             let taken = match first {
                 b'#' => self.take_comment(at, taker)?,
@@ -202,10 +204,14 @@ impl<'p> CommandFile<'p> {
             if !taker.in_transaction() {
                 self.good = self.base + at as u64;
             }
+            if at - told >= PROGRESS_BYTES {
+                taker.advance((at - told) as u64);
+                told = at;
+            }
         }
+        taker.advance((at - told) as u64);
         self.bytes.drain(..at);
         self.base += at as u64;
-        taker.advance(at as u64);
         Ok(())
     }
 

@@ -28,7 +28,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Microseconds to wait for each key loaded, for tests.", "persistence/states.rs"),
     memory("loading-process-events-interval-bytes", 1024, INT_MAX, "2097152")
         .hidden()
-        .dormant("pauses of loading: clients are answered by threads of their own"),
+        .does("Connections are accepted before the start has loaded all data once this much has been read.", "start.rs"),
     yes_no("stop-writes-on-bgsave-error", "yes").hot_bool(|h| &h.stop_writes_on_bgsave_error)
         .does("Refuses writes while saving in the background fails.", "persistence/faults.rs"),
     yes_no("appendonly", "no")
