@@ -317,8 +317,13 @@ fn imports_of_slots_come_back() {
     let (older, _) = read_all(&of(Version::V11), false).unwrap();
     assert!(older.is_empty(), "older versions have no place for it");
     for ranges in [&b"\x01\x02\x01"[..], b"\x01\x00\x80\x00\x00\x40\x00", b"\x80\xff\xff\xff\xff\x00\x00"] {
-        let bad = [&b"VALKEY080\xf3\x01a"[..], ranges, b"\xff", &[0; 8]].concat();
+        let bad = [&b"VALKEY080\xf3\x28"[..], &[b'a'; 40], ranges, b"\xff", &[0; 8]].concat();
         assert!(read_all(&bad, false).is_err(), "{ranges:?}");
+    }
+    for len in [0, 1, 39, 40, 41] {
+        let named =
+            [&b"VALKEY080\xf3"[..], &[len], &vec![b'a'; usize::from(len)], b"\x01\x00\x01\xff", &[0; 8]];
+        assert_eq!(read_all(&named.concat(), false).is_ok(), len == 40, "a name of {len} characters");
     }
 }
 

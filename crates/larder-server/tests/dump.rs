@@ -172,3 +172,106 @@ fn a_restored_list_serves_those_who_wait() {
     assert_eq!(waiting.read().expect("it is served").items()[1].text(), "a");
     assert_eq!(client.ask("LLEN other"), Value::Int(1));
 }
+
+/// A string of a payload.
+fn string(bytes: &[u8]) -> Vec<u8> {
+    let head = match bytes.len() {
+        len @ 0..64 => vec![len as u8],
+        len => (len as u16 | 0x4000).to_be_bytes().to_vec(),
+    };
+    [head, bytes.to_vec()].concat()
+}
+
+/// A ziplist of short strings, with these numbers in its header in place of the right ones.
+fn ziplist(entries: &[&str], tail: Option<u32>, count: Option<u16>) -> Vec<u8> {
+    let (mut body, mut previous) = (Vec::new(), 0);
+    for entry in entries {
+        let start = body.len();
+        body.extend([previous as u8, entry.len() as u8]);
+        body.extend(entry.bytes());
+        previous = body.len() - start;
+    }
+    let last = (10 + body.len() - previous) as u32;
+    let mut bytes = ((11 + body.len()) as u32).to_le_bytes().to_vec();
+    bytes.extend(tail.unwrap_or(last).to_le_bytes());
+    bytes.extend(count.unwrap_or(entries.len() as u16).to_le_bytes());
+    [bytes, body, vec![0xFF]].concat()
+}
+
+/// A zipmap of one field, with a length of five bytes if it is `long`.
+fn zipmap(count: u8, field: &str, long: bool) -> Vec<u8> {
+    let mut bytes = vec![count];
+    match field.len() {
+        len @ 0..254 if !long => bytes.push(len as u8),
+        len => {
+            bytes.push(254);
+            bytes.extend((len as u32).to_le_bytes());
+        }
+    }
+    bytes.extend(field.bytes());
+    bytes.extend(b"\x01\x00v\xFF");
+    bytes
+}
+
+/// Payloads of the old types, sound and damaged: what Valkey refuses is refused, and what it takes is the same value.
+#[test]
+fn old_types_are_checked_as_in_valkey() {
+    const LIST_ZIPLIST: u8 = 10;
+    const ZSET_ZIPLIST: u8 = 12;
+    const HASH_ZIPLIST: u8 = 13;
+    const ZIPMAP: u8 = 9;
+    const QUICKLIST: u8 = 14;
+    const QUICKLIST_2: u8 = 18;
+    let mut bodies: Vec<(u8, Vec<u8>)> = Vec::new();
+    let entries = ["hi", "1", "abc", "2"];
+    for kind in [LIST_ZIPLIST, ZSET_ZIPLIST, HASH_ZIPLIST] {
+        let sound = ziplist(&entries, None, None);
+        let tail = u32::from_le_bytes(sound[4..8].try_into().expect("four bytes"));
+        for other in [0, 10, tail - 1, tail, tail + 1, tail + 3, 1000, u32::MAX] {
+            bodies.push((kind, string(&ziplist(&entries, Some(other), None))));
+        }
+        for count in [0, 3, 5, u16::MAX - 1, u16::MAX] {
+            bodies.push((kind, string(&ziplist(&entries, None, Some(count)))));
+        }
+        bodies.push((kind, string(&ziplist(&[], None, None))));
+    }
+    let nodes: [&[Vec<u8>]; 7] = [
+        &[],
+        &[ziplist(&[], None, None)],
+        &[ziplist(&[], None, None), ziplist(&[], None, None)],
+        &[ziplist(&["a"], None, None), ziplist(&[], None, None)],
+        &[ziplist(&[], Some(0), None), ziplist(&["a"], None, None)],
+        &[ziplist(&["a"], None, None)],
+        &[ziplist(&["a", "b"], Some(10), None)],
+    ];
+    for nodes in nodes {
+        let body = nodes.iter().flat_map(|node| string(node));
+        bodies.push((QUICKLIST, std::iter::once(nodes.len() as u8).chain(body).collect()));
+    }
+    for (container, node) in
+        [(1, &b""[..]), (1, b"a"), (2, b"\x07\0\0\0\0\0\xFF"), (2, b"\x0A\0\0\0\x01\0\x81a\x02\xFF")]
+    {
+        bodies.push((QUICKLIST_2, [vec![1, container], string(node)].concat()));
+    }
+    for count in [0, 1, 2, 253, 254, 255] {
+        bodies.push((ZIPMAP, string(&zipmap(count, "field", false))));
+    }
+    for (field, long) in [("field", true), ("", true), (&*"x".repeat(253), true), (&*"x".repeat(254), true)] {
+        bodies.push((ZIPMAP, string(&zipmap(1, field, long))));
+    }
+    let servers = [Server::larder(&[]), Server::valkey(&[])];
+    let [mut larder, mut valkey] = servers.each_ref().map(Server::client);
+    let mut refused = 0;
+    for (kind, body) in bodies {
+        let mut payload = [vec![kind], body, vec![11, 0]].concat();
+        payload.extend(larder_rdb::Crc64::of(&payload).to_le_bytes());
+        let answers = [&mut larder, &mut valkey].map(|client| {
+            client.ask("DEL key");
+            let reply = client.cmd::<&[u8]>(&[b"RESTORE", b"key", b"0", &payload]).text();
+            (reply, client.ask("DEBUG DIGEST-VALUE key").to_string())
+        });
+        assert_eq!(answers[0], answers[1], "{}", payload.escape_ascii());
+        refused += u32::from(answers[0].0 != "OK");
+    }
+    assert!(refused > 30, "only {refused} are refused");
+}

@@ -243,7 +243,11 @@ impl<R: Read> FileReader<R> {
 
     fn slot_import(&mut self) -> Result<SlotImport> {
         const SLOTS: u64 = 16384;
+        const NAME_BYTES: usize = 40;
         let (name, count) = (self.input.string()?, self.input.length()?);
+        if name.len() != NAME_BYTES {
+            return Err(Error::Damaged("a name of a slot migration without 40 characters"));
+        }
         let mut ranges = Vec::new();
         // Each range takes two bytes at least, and there are no more ranges than slots.
         for _ in 0..count {

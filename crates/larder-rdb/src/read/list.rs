@@ -79,6 +79,9 @@ fn compressed_node(stored: &Stored, is_raw: bool) -> Result<Block> {
 }
 
 fn node(bytes: &[u8], is_raw: bool) -> Result<Block> {
+    if is_raw && bytes.is_empty() {
+        return Err(Error::Damaged("a list's node without a byte"));
+    }
     if is_raw { Ok(block([Element::Bytes(bytes)])) } else { Ok(listpack::to_block(bytes)?) }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  bytes u32 | tail u32 | count u16 | entry .. | 0xFF                     all little endian; count 65535: walk to know
+//!                                                                         tail: where the last entry begins
 //!  entry  previous length (1 byte below 254, or 254 and a u32) | encoding | content
 //!  encoding  00llllll               string of l bytes
 //!            01llllll llllllll      string, length big endian
@@ -22,11 +23,11 @@ const DAMAGED: Error = Error::Damaged("not a ziplist");
 /// The entries of a ziplist, all of its bytes checked.
 pub fn entries(bytes: &[u8]) -> Result<Vec<Element<'_>>> {
     let (header, mut rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(DAMAGED)?;
-    let [a, b, c, d, _, _, _, _, low, high] = *header;
+    let [a, b, c, d, e, f, g, h, low, high] = *header;
     if u32::from_le_bytes([a, b, c, d]) as usize != bytes.len() {
         return Err(DAMAGED);
     }
-    let promised = u16::from_le_bytes([low, high]);
+    let (tail, promised) = (u32::from_le_bytes([e, f, g, h]) as usize, u16::from_le_bytes([low, high]));
     let (mut entries, mut previous) = (Vec::new(), 0);
     loop {
         match rest {
@@ -39,6 +40,9 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<Element<'_>>> {
         previous = before - rest.len();
     }
     if promised != COUNT_UNKNOWN && usize::from(promised) != entries.len() {
+        return Err(DAMAGED);
+    }
+    if !entries.is_empty() && tail != bytes.len() - 1 - previous {
         return Err(DAMAGED);
     }
     Ok(entries)
@@ -144,6 +148,17 @@ pub(crate) mod tests {
             Int(12),
         ];
         assert_eq!(entries(&bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_tail_is_the_last_entry() {
+        let good = ziplist(&[b"\x02hi", &[0xF5], b"\x03abc"]);
+        for tail in 0..30_u32 {
+            let mut other = good.clone();
+            other[4..8].copy_from_slice(&tail.to_le_bytes());
+            assert_eq!(entries(&other).is_ok(), other == good, "tail {tail}");
+        }
+        assert!(entries(&ziplist(&[])).unwrap().is_empty());
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //!
 //! ```text
 //!  count u8 | ( length | field | length | free u8 | value | free bytes )* | 0xFF
-//!  length: one byte below 254, or 254 and a u32, little endian; the count is advice only
+//!  length: one byte below 254, or 254 and a u32 that is not below 254, little endian; count 254: walk to know
 //! ```
 
 use crate::error::{Error, Result};
 
 const END: u8 = 0xFF;
+const COUNT_UNKNOWN: u8 = 254;
+/// The first length that takes five bytes.
+const LONG_MIN: usize = 254;
 const DAMAGED: Error = Error::Damaged("not a zipmap");
 
 /// A field and its value.
@@ -15,7 +18,7 @@ pub type Pair<'a> = [&'a [u8]; 2];
 
 /// The pairs of a zipmap, all of its bytes checked.
 pub fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>> {
-    let (_, mut rest) = bytes.split_first().ok_or(DAMAGED)?;
+    let (&promised, mut rest) = bytes.split_first().ok_or(DAMAGED)?;
     let mut pairs = Vec::new();
     while rest != [END] {
         let field_len = length(&mut rest)?;
@@ -26,7 +29,8 @@ pub fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>> {
         take(&mut rest, free)?;
         pairs.push([field, value]);
     }
-    Ok(pairs)
+    let is_right = promised == COUNT_UNKNOWN || usize::from(promised) == pairs.len();
+    if is_right { Ok(pairs) } else { Err(DAMAGED) }
 }
 
 fn length(rest: &mut &[u8]) -> Result<usize> {
@@ -35,7 +39,8 @@ fn length(rest: &mut &[u8]) -> Result<usize> {
         254 => {
             let (bytes, after) = rest.split_first_chunk::<4>().ok_or(DAMAGED)?;
             *rest = after;
-            Ok(u32::from_le_bytes(*bytes) as usize)
+            let len = u32::from_le_bytes(*bytes) as usize;
+            if len >= LONG_MIN { Ok(len) } else { Err(DAMAGED) }
         }
         len => Ok(usize::from(len)),
     }
@@ -51,7 +56,18 @@ fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8]> {
 mod tests {
     use super::*;
 
-    const GOOD: &[u8] = b"\x02\x03foo\x03\x00bar\xFE\x05\x00\x00\x00hello\x05\x02world..\xFF";
+    const GOOD: &[u8] = b"\x02\x03foo\x03\x00bar\x05hello\x05\x02world..\xFF";
+
+    #[test]
+    fn lengths_and_counts_have_one_form() {
+        let long = [b"\x01\xFE\xFE\x00\x00\x00", &[b'x'; 254][..], b"\x01\x00v\xFF"].concat();
+        assert_eq!(pairs(&long).unwrap(), [[&[b'x'; 254][..], b"v"]]);
+        assert!(pairs(b"\x01\xFE\x03\x00\x00\x00foo\x01\x00v\xFF").is_err());
+        for count in 0..=255 {
+            let bytes = [&[count], &GOOD[1..]].concat();
+            assert_eq!(pairs(&bytes).is_ok(), matches!(count, 2 | COUNT_UNKNOWN), "count {count}");
+        }
+    }
 
     #[test]
     fn pairs_with_free_bytes_between() {
