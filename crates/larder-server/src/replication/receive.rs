@@ -64,6 +64,8 @@ impl Target<'_, '_> {
         let mut file = path.open()?;
         self.transfer.write_to(&mut file)?;
         file.finish()?;
+        // A disk on which it cannot take its place must not cost the data that is there.
+        let path = path.renamed()?;
         let source = File::open(&path.path)?;
         let mut placed = None;
         let loaded = self.transfer.while_alive(|| {
@@ -125,14 +127,24 @@ struct Unfinished<'p> {
 impl Unfinished<'_> {
     /// One of this moment, empty.
     fn new(persist: &Persist) -> io::Result<Unfinished<'_>> {
-        let name = format!("temp-{}.{}.rdb", wall_s(), std::process::id());
-        let (path, temporaries) = (std::path::absolute(name)?, persist.temporaries());
+        Unfinished::at(wall_s(), persist.temporaries())
+    }
+
+    fn at(second: u64, temporaries: &Temporaries) -> io::Result<Unfinished<'_>> {
+        let path = std::path::absolute(format!("temp-{second}.{}.rdb", std::process::id()))?;
         temporaries.add(&path)?;
         Ok(Unfinished { path, temporaries })
     }
 
     fn open(&self) -> io::Result<SyncedFile> {
         Ok(SyncedFile::new(temporary::open(&self.path)?, true))
+    }
+
+    /// Gives it another temporary name, to see whether files can be renamed here.
+    fn renamed(self) -> io::Result<Self> {
+        let other = Unfinished::at(wall_s() + 1, self.temporaries)?;
+        fs::rename(&self.path, &other.path)?;
+        Ok(other)
     }
 
     /// Gives it the name of the server's own snapshot; returns that.
