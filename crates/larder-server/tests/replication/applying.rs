@@ -1,11 +1,14 @@
 //! What a replica has at any moment is the stream up to a unit's end, however many threads apply it, and whatever happens meanwhile.
 
 use crate::faults::answer_handshake;
-use crate::{follow, info, offset, start, wait_for_link, wait_for_same_data, wait_until};
+use crate::{
+    StopAtEnd, follow, info, offset, start, wait_for_link, wait_for_same_data, wait_until, write_until,
+};
 use larder_testkit::{Client, Kind, Server, Value, seed};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 const DATABASES: usize = 3;
@@ -231,4 +234,33 @@ fn a_replica_of_a_replica_joins_between_two_units() {
             assert_eq!(info(&mut replica.client(), "stats", "sync_full"), "1");
         });
     }
+}
+
+/// Data that a server loads again while its primary, or its clients, write: nothing is lost and nothing is done twice.
+#[test]
+fn reloads_keep_what_the_stream_brings() {
+    let seed = seed(75);
+    let with_log = ["--appendonly", "yes", "--enable-debug-command", "yes"];
+    let (primary, replica) = (start(Kind::Larder, &with_log), start(Kind::Larder, &with_log));
+    let (mut ours, mut theirs) = (primary.client(), replica.client());
+    follow(&mut theirs, &primary);
+    wait_for_link(&mut theirs);
+    assert_eq!(ours.ask("DEBUG POPULATE 20000").text(), "OK");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
+        for thread in 0..3 {
+            let (mut client, stop) = (primary.client(), &stop);
+            let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(thread));
+            scope.spawn(move || write_until(&mut client, &mut rng, DATABASES, stop));
+        }
+        for round in 0..6 {
+            let (client, server) = if round < 4 { (&mut theirs, "replica") } else { (&mut ours, "primary") };
+            let how = ["DEBUG RELOAD", "DEBUG LOADAOF"][round % 2];
+            assert_eq!(client.ask(how).text(), "OK", "{how} on the {server}, seed {seed}");
+            let before = offset(client);
+            wait_until("the stream goes on", || offset(client) > before + 10_000);
+        }
+    });
+    wait_for_same_data(&format!("seed {seed}"), &primary, &replica);
 }
