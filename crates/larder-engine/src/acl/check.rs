@@ -31,13 +31,13 @@ impl Origin {
     }
 }
 
-/// What a user may not do. In the order of what is told first when several selectors refuse a command.
+/// What a user may not do. When several selectors refuse a command, the last one in this order is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Denial {
-    /// Use the command at all.
-    Command,
     /// Use the database that the argument at that position names, or the selected one (0).
     Database(usize),
+    /// Use the command at all.
+    Command,
     /// Do this with the key at that position.
     Key(usize),
     /// Use the channel at that position.
@@ -97,7 +97,7 @@ impl Denial {
 
     pub(crate) fn object(self, found: Found, args: Args<'_>) -> Vec<u8> {
         match self {
-            Denial::Command => found.full_name().into_bytes(),
+            Denial::Command | Denial::Database(0) => found.full_name().into_bytes(),
             Denial::Channel(at) | Denial::Database(at) | Denial::Key(at) => {
                 args.get(at).unwrap_or_default().to_vec()
             }
@@ -123,7 +123,7 @@ pub(crate) fn decide(
     db: usize,
     databases: usize,
 ) -> Result<(), Denial> {
-    let mut worst = Denial::Command;
+    let mut worst = Denial::Database(0);
     for selector in rights.selectors() {
         match try_selector(selector, found, args, db, databases) {
             Ok(()) => return Ok(()),
@@ -140,11 +140,11 @@ fn try_selector(
     db: usize,
     databases: usize,
 ) -> Result<(), Denial> {
+    selector.databases().check(found, args, db, databases).map_err(Denial::Database)?;
     let first_arg = args.get(if found.parent.is_some() { 2 } else { 1 });
     if !found.command.has(flags::NO_AUTH) && !selector.allows_command(found, first_arg) {
         return Err(Denial::Command);
     }
-    selector.databases().check(found, args, db, databases).map_err(Denial::Database)?;
     if !selector.allows_all_keys() {
         needs::keys(found, args, |at, access| {
             let allowed = selector.allows_key(args.at(at), access);

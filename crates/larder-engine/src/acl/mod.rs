@@ -201,25 +201,24 @@ impl Acl {
         self.mark_deleted(gone, Vec::new())
     }
 
-    /// Replaces all users. Connections of users who are as they were go on, as do those of the default user, who gets his
-    /// first rights back if he is missing; the others are to log in again. (redis-server 7.0 closes all but those of the
-    /// default user, later ones close fewer.)
+    /// Replaces all users. The default user gets its first rights back if it is missing. Connections of users that are still
+    /// there go on with the new rights.
     pub(crate) fn replace(&self, mut new: BTreeMap<Vec<u8>, Rights>) -> AclChange {
         let _changing = self.changing.lock();
         new.entry(DEFAULT.to_vec()).or_insert_with(Rights::all);
         let mut users = self.users.write();
-        let mut gone: Vec<_> =
+        let gone: Vec<_> =
             users.values().filter(|user| !new.contains_key(user.name())).map(Arc::clone).collect();
         users.retain(|name, _| new.contains_key(&name[..]));
         let mut changed = Vec::new();
         for (name, rights) in new {
             match users.get(&name[..]) {
-                Some(user) if name == DEFAULT => {
+                Some(user) if user.rights().describe() == rights.describe() => {}
+                Some(user) => {
                     *user.rights.write() = Arc::new(rights);
                     changed.push(Arc::clone(user));
                 }
-                Some(user) if user.rights().describe() == rights.describe() => {}
-                _ => gone.extend(users.insert(name.as_slice().into(), User::new(&name, rights))),
+                None => drop(users.insert(name.as_slice().into(), User::new(&name, rights))),
             }
         }
         drop(users);

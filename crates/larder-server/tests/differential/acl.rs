@@ -1,7 +1,7 @@
 //! Access control: rules, what they are described as, and what they refuse.
 
 use crate::{Pair, compare, run_script, words};
-use larder_testkit::{Client, Value};
+use larder_testkit::{Client, Kind, Server, Value};
 
 #[test]
 fn rules() {
@@ -129,6 +129,56 @@ fn rules() {
         "##,
         &[],
     );
+}
+
+/// What a refusal names when the selectors of a user refuse a command for several reasons, and how ACL LOG writes it.
+#[test]
+fn causes_of_refusals() {
+    const CASES: &[(&str, &str)] = &[
+        ("+get ~* db=0 (+set ~* db=1)", "SET k 1"),
+        ("+set ~* db=1 (+get ~* db=0)", "SET k 1"),
+        ("+get ~* db=1", "SET k 1"),
+        ("+set ~a db=0 (+set ~* db=1)", "SET k 1"),
+        ("+set ~* db=1 (+set ~* db=2)", "sEt k 1"),
+        ("+set ~* db=1 (+set ~a db=0) (+get)", "SET k 1"),
+        ("+publish resetchannels db=0 (+publish &x db=1)", "PUBLISH k 1"),
+        ("+get ~* (+set ~a)", "SET k 1"),
+        ("+mset ~a (+mset ~a ~b)", "MSET a 1 b 1 c 1"),
+        ("+select +get ~* db=0", "SELECT 3"),
+        ("+select ~* db=1 (+get ~* db=0)", "SELECT 3"),
+        ("+get ~* db=0 (+select ~* db=1)", "SELECT 3"),
+        ("+move ~* db=0 (+get)", "MOVE k 3"),
+        ("+move ~a db=0 (+move ~* db=0)", "MOVE k 3"),
+        ("+get (+copy ~* db=0)", "COPY k k2 DB 3"),
+        ("+copy ~k db=0,3 (+copy ~* db=0)", "COPY k k2 DB 3"),
+        ("+swapdb db=0 (+get)", "swapdb 0 1"),
+        ("+swapdb db=0,1 (+swapdb db=0,2) (+swapdb db=3)", "swapdb 0 3"),
+        ("+flushall db=0 (+get)", "FlushAll"),
+        ("+keys ~* db=1 (+get)", "KEYS *"),
+        ("+config|set", "ConFig gEt x"),
+        ("+ping db=1 (+get)", "PING"),
+    ];
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &[]);
+        let mut admin = server.client();
+        let of_case = |&(rules, command): &(&str, &str)| {
+            let mut client = server.client();
+            assert_eq!(admin.ask(&format!("ACL SETUSER u reset on nopass {rules}")).text(), "OK", "{rules}");
+            assert_eq!(admin.ask("ACL LOG RESET").text(), "OK");
+            assert_eq!(client.ask("AUTH u p").text(), "OK");
+            let reply = client.ask(command).to_string();
+            // Without what differs by the moment: the age, the client, the id and the times.
+            let entries = admin
+                .ask("ACL LOG")
+                .items()
+                .iter()
+                .map(|entry| format!("{:?}", &entry.items()[..10]))
+                .collect::<Vec<_>>();
+            format!("{rules} | {command}: {reply} {entries:?}")
+        };
+        CASES.iter().map(of_case).collect::<Vec<_>>()
+    });
+    assert_eq!(ours, theirs);
 }
 
 #[test]
