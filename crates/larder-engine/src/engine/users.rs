@@ -33,6 +33,11 @@ impl Engine {
         self.acl.default_user().rights().nopass()
     }
 
+    /// Whether there is a user of this name.
+    pub fn has_user(&self, name: &[u8]) -> bool {
+        self.acl.find(name).is_some()
+    }
+
     /// Replaces all users by those of the ACL file.
     pub(crate) fn load_acl_file(&self, path: &str) -> Result<AclChange, Vec<u8>> {
         let text = self

@@ -2,7 +2,7 @@
 
 use super::json::{write_replies, write_text};
 use super::logins::{Anatomy, Login, Logins, Token};
-use super::throttle::Throttle;
+use super::throttle::{Throttle, Try};
 use larder_engine::config::AppendFsync;
 use larder_engine::{Ends, LocalWorker, Mail, Permit, Ran, Session, panic_if_armed, spawn_background};
 use larder_persist::Persist;
@@ -194,16 +194,17 @@ impl State {
         to: &str,
         now: Instant,
     ) -> Answer {
-        if let Some(wait) = self.throttle.wait_of(*address, now) {
+        let login = Try { user, exists: self.worker.engine().has_user(user), address: *address };
+        if let Some(wait) = self.throttle.wait_of(login, now) {
             return Answer::Wait(wait);
         }
         let mut session = self.worker.open(from, to);
         if !self.worker.log_in(&mut session, user, password) {
             self.worker.close(session);
-            self.throttle.failed(*address, now);
+            self.throttle.failed(login, now);
             return Answer::WrongPassword;
         }
-        self.throttle.succeeded(*address);
+        self.throttle.succeeded(login);
         let json = self.describe(&session);
         let (token, gone) = self.logins.add(session, now);
         gone.into_iter().for_each(|login| self.close(login));

@@ -5,7 +5,7 @@
 //! do by a connection is not done here either, and without `console-writable` nothing that changes anything.
 //!
 //! A login is a token of 128 random bits in a cookie that scripts cannot read and other sites' pages cannot have sent. Failed logins are in
-//! ACL LOG, and an address that fails has to wait longer after each failure (`throttle`).
+//! ACL LOG, and a user has to wait longer after each failure from an address (`throttle`).
 //!
 //! Tested by `tests/console.rs`, and in a browser by `tests/console/run.py`.
 
