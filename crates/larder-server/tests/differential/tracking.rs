@@ -1,6 +1,35 @@
 //! Client-side caching: who is told what, and what CLIENT TRACKING says.
 
-use super::stage::play;
+use super::stage::{play, play_with};
+use larder_testkit::Kind;
+
+/// What changes groups and counters of a stream, but no entry, concerns nobody who watches or caches it.
+#[test]
+fn streams_whose_entries_stay() {
+    let changes = [
+        "XGROUP CREATE s g 0",
+        "XGROUP CREATE new g 0 MKSTREAM",
+        "XGROUP SETID s g 1-1",
+        "XGROUP CREATECONSUMER s g c",
+        "XREADGROUP GROUP g c STREAMS s >",
+        "XACK s g 2-1",
+        "XCLAIM s g d 0 1-1",
+        "XAUTOCLAIM s g c 0 0",
+        "XGROUP DELCONSUMER s g c",
+        "XGROUP DESTROY s g",
+        "XSETID s 9-9",
+        "XTRIM s MAXLEN 100",
+        "XTRIM s MAXLEN 1",
+        "XDEL s 7-7",
+        "XDEL s 2-1",
+    ];
+    let mut script = "w> XADD s 1-1 a b\nw> XADD s 2-1 a b\na3> CLIENT TRACKING ON\n".to_owned();
+    for change in changes {
+        script += &format!("a3> EXISTS s new\nb> WATCH s new\nb> MULTI\nb> PING\nw> {change}\nb> EXEC\n");
+    }
+    script += "w> SET k v\na3> EXISTS k l\nw> RENAME k l\na3> EXISTS k l\nw> RENAMENX l k\n";
+    play_with(Kind::Valkey, &script, &[]);
+}
 
 #[test]
 fn keys_that_were_read() {

@@ -118,8 +118,9 @@ fn rename_with(context: &mut Context<'_>, args: Args<'_>, replace: bool) -> Comm
     }
     context.make_room(&target);
     if let Some(parcel) = take(context, &source) {
-        place(context, &target, parcel);
+        // In this order, which clients that cache both see.
         context.modified_by(&source, 0);
+        place(context, &target, parcel);
         context.notify(class::GENERIC, "rename_from", &source);
         context.notify(class::GENERIC, "rename_to", &target);
     }

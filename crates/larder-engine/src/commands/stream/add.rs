@@ -2,6 +2,7 @@
 
 use super::{is_stream, write_id};
 use crate::context::Context;
+use crate::context::stream_reads::changed_quietly;
 use crate::engine::notify::class;
 use crate::error::{CommandError, CommandResult};
 use crate::keyspace::key::Key;
@@ -233,7 +234,8 @@ pub(super) fn xsetid(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     let key = context.key(args.at(1));
     let set = context.with_value(&key, |stream: &mut Stream, _| set_id(stream, id, added, deleted))?;
     set.ok_or(CommandError::NO_SUCH_KEY)?;
-    context.modified(&key);
+    // No entry has changed: what is watched or cached is as it was.
+    changed_quietly(context, 1);
     context.notify(class::STREAM, "xsetid", &key);
     context.reply.ok();
     Ok(())

@@ -58,7 +58,8 @@ fn parse_id(arg: &[u8], last: StreamId, strict: bool) -> CommandResult<StreamId>
 pub(super) fn create(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let options = Options::parse(args, true)?;
     let key = context.key(args.at(2));
-    if !is_stream(context, &key)? && !options.make_stream {
+    let existed = is_stream(context, &key)?;
+    if !existed && !options.make_stream {
         return Err(KEY_NEEDED);
     }
     if args.len() > 8 {
@@ -72,7 +73,10 @@ pub(super) fn create(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
             Err(CommandError::Fixed("BUSYGROUP Consumer Group name already exists"))
         }
     })?;
-    context.modified(&key);
+    match existed {
+        true => changed_quietly(context, 1),
+        false => context.modified(&key),
+    }
     context.notify(class::STREAM, "xgroup-create", &key);
     context.reply.ok();
     Ok(())
