@@ -380,3 +380,23 @@ fn a_share_of_an_enormous_limit_closes_nobody() {
     assert_eq!(client.cmd(&["SET", "k", &"v".repeat(1 << 20)]).text(), "OK");
     assert_eq!(number(&mut client, "evicted_clients"), 0);
 }
+
+/// The keys that a server imports are the other server's to evict: this one refuses writes instead.
+#[test]
+fn an_import_evicts_nothing() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = Server::of(kind, &["--maxmemory-policy", "allkeys-lru", "--import-mode", "yes"]);
+        let mut client = server.client();
+        let big = "v".repeat(20_000);
+        (0..300).for_each(|n| assert_eq!(client.cmd(&["SET", &format!("k{n}"), &big]).text(), "OK"));
+        let limit = number(&mut client, "used_memory") - 1_000_000;
+        assert_eq!(client.ask(&format!("CONFIG SET maxmemory {limit}")).text(), "OK", "{kind:?}");
+        assert!(client.ask("SET a 1").text().starts_with("OOM "), "{kind:?}");
+        assert_eq!(client.ask("CLIENT IMPORT-SOURCE ON").text(), "OK");
+        assert!(client.ask("SET a 1").text().starts_with("OOM "), "{kind:?}");
+        assert_eq!(client.ask("DBSIZE").int(), 300, "{kind:?}");
+        assert_eq!(client.ask("CONFIG SET import-mode no").text(), "OK");
+        assert_eq!(client.ask("SET a 1").text(), "OK", "{kind:?}");
+        assert!(client.ask("DBSIZE").int() < 300, "{kind:?}");
+    }
+}

@@ -167,6 +167,10 @@ impl Evictor {
         if engine.limit_clients() && !self.is_over(engine, invalidations) {
             return Outcome::Below;
         }
+        // The keys that are being imported are the other server's to evict.
+        if engine.config.hot.import_mode.load(Relaxed) && !engine.replication.is_replica() {
+            return Outcome::Nothing;
+        }
         if shared.meter.wants_reading(turn.mono_ms) {
             self.growth.read(&engine.eviction.meter, &*engine.host, turn.mono_ms);
             if !self.is_over(engine, invalidations) {

@@ -103,7 +103,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .hot_unsigned(|h| &h.tracking_table_max_keys)
         .does("Keys that `CLIENT TRACKING` remembers.", "tracking.rs"),
     yes_no("import-mode", "no").hot_bool(|h| &h.import_mode).does(
-        "Nothing expires by itself, and clients with `CLIENT IMPORT-SOURCE ON` see keys beyond their time.",
+        "Nothing expires by itself or is evicted, and clients with `CLIENT IMPORT-SOURCE ON` see keys beyond their time.",
         "options/main.rs",
     ),
     yes_no("io-threads-always-active", "no").hidden().dormant(IO_THREADS),
