@@ -6,7 +6,8 @@ use crate::error::LoadError;
 use crate::state::Persist;
 use crate::temporary;
 use larder_engine::{
-    ApplyError, Busy, Dropped, History, MayWait, NoShards, Overdue, ReloadError, ReloadOptions, wall_ms, wall_s,
+    ApplyError, Busy, Dropped, History, MayWait, NoShards, Overdue, ReloadError, ReloadOptions, wall_ms,
+    wall_s,
 };
 use larder_link::load;
 use larder_rdb::read::FileReader;

@@ -1,7 +1,7 @@
 //! CLIENT PAUSE: commands are put off until a moment in time. And writes are put off while a replica, or the
 //! target of a slot migration, takes over.
 
-use crate::clients::session::Session;
+use crate::clients::session::{Session, client_flags};
 use crate::cluster::migration::SharedSlots;
 use crate::command::spec::{Command, Found, Scope, flags};
 use crate::scripts::Scripts;
@@ -18,6 +18,8 @@ pub(crate) struct Pause {
     all: AtomicBool,
     /// Writes are put off while a replica takes over.
     failover: AtomicBool,
+    /// This server follows that replica already, and waits until it leads.
+    awaits_leader: AtomicBool,
     /// Migrations of slots that put writes off while the target takes over.
     migrations: AtomicUsize,
     /// The slots of these: writes that are known to be of another one go on.
@@ -37,6 +39,12 @@ impl Pause {
         self.all.store(false, Relaxed);
     }
 
+    /// Whether there may be a pause: one look for commands that hold their shards.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.until_ms.load(Relaxed) != 0 || self.is_for_failover()
+    }
+
     /// Whether anything is paused.
     pub(crate) fn in_force(&self, now_ms: u64) -> bool {
         self.until_ms.load(Relaxed) > now_ms || self.is_for_failover()
@@ -45,6 +53,17 @@ impl Pause {
     /// Puts writes off while a replica takes over, or not any more.
     pub(crate) fn set_failover(&self, on: bool) {
         self.failover.store(on, Relaxed);
+        self.awaits_leader.store(false, Relaxed);
+    }
+
+    /// The replica is asked to lead, and followed. Clients that would be sent to it wait from now on.
+    pub(crate) fn await_leader(&self) {
+        self.awaits_leader.store(true, Relaxed);
+    }
+
+    /// Whether a replica is asked to lead, and followed.
+    pub(crate) fn awaits_leader(&self) -> bool {
+        self.awaits_leader.load(Relaxed)
     }
 
     /// Puts writes off while another node takes slots over: once for each migration, of which no two have the same slot.
@@ -112,9 +131,23 @@ impl Pause {
         if is_clients && self.all.load(Relaxed) {
             return true;
         }
+        if session.follows_redirects && self.awaits_leader() {
+            let flags = flags_of(scripts, found.command, args);
+            if is_for_primary(session, found.command, flags) {
+                return true;
+            }
+        }
         let slot = || found.only_key(args.len()).and_then(|at| args.get(at)).map(key_slot);
         (is_clients || self.is_for_failover_of(slot())) && may_write(scripts, session, found.command, args)
     }
+}
+
+/// Whether a replica sends the client to its primary with this command; with EXEC, for what is queued.
+pub(crate) fn is_for_primary(session: &Session, command: &Command, flags: u32) -> bool {
+    let queue = session.multi.as_ref().filter(|_| command.scope == Scope::Exec);
+    let flags = queue.map_or(flags, |queue| queue.flags());
+    flags & flags::WRITE != 0
+        || flags & flags::READONLY != 0 && !session.shared.has(client_flags::READS_REPLICA)
 }
 
 /// Whether a command may change something, or has others do it; EXEC, if one of its queue may and it will not be refused. A script that says of

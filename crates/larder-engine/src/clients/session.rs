@@ -253,6 +253,11 @@ impl ClientShared {
         }
     }
 
+    /// Whether another thread closes the connection at once.
+    pub fn closes_now(&self) -> bool {
+        self.closing() == Closing::Now
+    }
+
     /// Whether and how the connection is to be closed.
     #[inline]
     pub(crate) fn closing(&self) -> Closing {
@@ -336,6 +341,8 @@ pub struct Session {
     pub(crate) keeps_rights: bool,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) no_touch: bool,
+    /// A replica answers it with the address of its primary, as it has asked for (`CLIENT CAPA redirect`).
+    pub(crate) follows_redirects: bool,
     /// ASKING came: the next command may use a slot that is on its way here.
     pub(crate) asking: bool,
     pub(crate) multi: Option<Box<Queue>>,
@@ -395,6 +402,7 @@ impl Session {
             keeps_rights: false,
             reply_mode: ReplyMode::On,
             no_touch: false,
+            follows_redirects: false,
             asking: false,
             multi: None,
             watched: Vec::new(),
@@ -425,11 +433,6 @@ impl Session {
     /// For commands that have been executed elsewhere, as those of an append-only file.
     pub(crate) fn for_replay(shared: Arc<ClientShared>, acl: &Acl) -> Self {
         Session { replays: true, ..Session::new(shared, acl, Access::of_replay(acl)) }
-    }
-
-    /// Whether its commands are what is being loaded: those of an append-only file.
-    pub(crate) fn loads(&self) -> bool {
-        self.replays && !self.is_of_primary && self.import.is_none()
     }
 
     /// The connection's id.
@@ -470,6 +473,11 @@ impl Session {
     /// Whether the connection waits in a blocking command.
     pub fn is_blocked(&self) -> bool {
         self.waiter.is_some()
+    }
+
+    /// Whether it has waited and is served: the reply is on its way to its worker.
+    pub fn is_served(&self) -> bool {
+        self.waiter.as_ref().is_some_and(|waiter| waiter.is_served())
     }
 
     /// Whether its commands come from an append-only file.

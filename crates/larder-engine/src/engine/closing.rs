@@ -9,7 +9,8 @@
 //! - its worker looks at [`Closing`] after it has locked the shards of each command. A command that passed that point before
 //!   holds its shards, so others see its effects as those of a command before the one that closes.
 //!
-//! What remains, its worker does when it takes the message: it closes the socket and frees the memory.
+//! What remains, its worker does when it takes the message: it closes the socket and frees the memory. A client that has been
+//! served before has its element: the worker waits for that reply, and offers the socket once what there is.
 //!
 //! Tested by `larder-server/tests/serving/closing.rs`: every way to close and every way to wait, compared with Valkey.
 
@@ -23,7 +24,7 @@ impl Engine {
     pub(crate) fn close_client(&self, client: &ClientShared) {
         client.set_closing(Closing::Now);
         let waiter = client.waiter.lock().clone();
-        if waiter.is_some_and(|waiter| waiter.take()) {
+        if waiter.is_some_and(|waiter| waiter.dismiss()) {
             client.set_flag(client_flags::BLOCKED, false);
         }
         subscriptions::end_all(&self.pubsub, client);

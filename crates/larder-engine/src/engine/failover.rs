@@ -64,17 +64,20 @@ impl Engine {
         current.target = Some((host.clone(), port));
         drop(failover);
         self.log_warning(&format!("Failover: {host}:{port} is asked to lead"));
+        self.pause.await_leader();
         self.follow_with(host, port, true, held.all_shards());
         drop(held);
     }
 
     /// The new primary leads: this server is its replica.
     pub fn finish_failover(&self) {
-        if self.replication.failover.lock().take().is_some() {
-            self.log_warning("Failover done: this server is a replica now");
-            self.pause.set_failover(false);
-            self.retry_put_off();
+        let Some(failover) = self.replication.failover.lock().take() else { return };
+        self.log_warning("Failover done: this server is a replica now");
+        self.pause.set_failover(false);
+        if let Some((host, port)) = failover.target {
+            self.redirect_waiting(&host, port);
         }
+        self.retry_put_off();
     }
 
     /// Ends a failover, for a thread that executes no command. While a script runs for too long nothing is done: the thread

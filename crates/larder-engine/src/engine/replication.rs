@@ -211,7 +211,7 @@ impl Engine {
             upstream.received = former.received;
         }
         if was_primary {
-            self.unblock_all();
+            self.unblock_all(&upstream);
             // Of a history that begins now nobody else has heard: asking for it would count as a partial resync that was refused.
             let is_followed = self.replication.has_stream.load(Relaxed);
             self.begin_stream();
@@ -375,19 +375,53 @@ impl Engine {
     }
 
     /// All who wait in a command are told that they wait in vain, and their connections closed. Not so those whose command may be why the
-    /// role changes: they are told what has become of it.
-    fn unblock_all(&self) {
+    /// role changes: they are told what has become of it. Nor those that follow redirections: if they wait for keys, they are told
+    /// where the primary is, or wait on until the one leads that is asked to.
+    fn unblock_all(&self, upstream: &Upstream) {
         let is_handing_over = self.replication.is_handing_over();
-        let waits_in_vain = |waiter: &Waiter| match waiter.op {
-            BlockedOp::Cluster => false,
-            BlockedOp::Shutdown => !is_handing_over,
-            _ => true,
-        };
+        let follows =
+            |client: &ClientShared| !self.cluster.is_on() && client.has(client_flags::CAPA_REDIRECT);
         for client in self.clients.snapshot() {
+            let follows = follows(&client);
+            let waits_in_vain = |waiter: &Waiter| match waiter.op {
+                BlockedOp::Cluster => false,
+                BlockedOp::Shutdown => !is_handing_over,
+                _ => !follows || !waiter.op.waits_for_keys(),
+            };
             if let Some(waiter) = claim(&client, waits_in_vain) {
                 self.close_client_after(&client, || self.refuse_waiter(&waiter, &UNBLOCKED));
             }
         }
+        if !upstream.takes_over {
+            self.redirect_waiting(&upstream.host, upstream.port);
+        }
+    }
+
+    /// Tells clients that wait for keys and follow redirections where the primary is; those that only read wait on if they have said
+    /// READONLY.
+    pub(crate) fn redirect_waiting(&self, host: &str, port: u16) {
+        if self.cluster.is_on() {
+            return;
+        }
+        let error = redirection(host, port);
+        for client in self.clients.snapshot().iter().filter(|client| client.has(client_flags::CAPA_REDIRECT))
+        {
+            let stays = client.has(client_flags::READS_REPLICA);
+            let leaves = |waiter: &Waiter| waiter.op.waits_for_keys() && !(stays && waiter.op.only_reads());
+            if self.end_wait(client, leaves, &error) {
+                self.errors.count(&error);
+            }
+        }
+    }
+
+    /// Where the primary is, as clients are told that follow redirections; `None` if this server is no replica, or of a cluster, which
+    /// has redirections of its own.
+    pub(crate) fn place_of_primary(&self) -> Option<CommandError> {
+        if self.cluster.is_on() || !self.replication.is_replica() {
+            return None;
+        }
+        let state = self.replication.state();
+        state.upstream.as_ref().map(|upstream| redirection(&upstream.host, upstream.port))
     }
 
     /// Answers a client that waits in a command with an error, if it does and waits for what `concerns` says. False: it goes on as before.
@@ -410,6 +444,10 @@ impl Engine {
         Reply::new(&mut reply, waiter.protocol).error(&error.wire());
         deliver(&self.mailboxes, waiter, reply, Ends::NO_EFFECT);
     }
+}
+
+fn redirection(host: &str, port: u16) -> CommandError {
+    CommandError::Redirected(format!("REDIRECT {host}:{port}").into_bytes())
 }
 
 /// Claims what a client waits for, if it waits and for what `concerns` says.

@@ -2,7 +2,7 @@
 //! that only reads, reads of stale data, and writes while the disk fails or too few replicas follow. What
 //! waits instead: commands while clients are paused, and those on keys that MIGRATE is moving.
 
-use crate::clients::pause::may_write;
+use crate::clients::pause::{is_for_primary, may_write};
 use crate::clients::session::{Session, client_flags};
 use crate::command::keys;
 use crate::command::spec::{Command, Found, Scope, flags};
@@ -50,6 +50,26 @@ pub(crate) fn check(engine: &Engine, session: &Session, command: &Command, flags
         return Err(LOADING_ERROR);
     }
     Ok(())
+}
+
+/// Sends a client that has asked for it from a replica to its primary: with what writes, and with what reads unless the client
+/// has said READONLY. Not while this server hands over: until the other one leads, each would send the client to the other. Returns
+/// whether the command waits for that, and nothing else is to be asked now.
+#[cold]
+pub(super) fn check_place(
+    engine: &Engine,
+    session: &Session,
+    command: &Command,
+    flags: u32,
+) -> CommandResult<bool> {
+    if session.replays || !is_for_primary(session, command, flags) {
+        return Ok(false);
+    }
+    match engine.place_of_primary() {
+        Some(_) if engine.pause.awaits_leader() => Ok(true),
+        Some(error) => Err(error),
+        None => Ok(false),
+    }
 }
 
 /// Refuses what writes, when that must not be done now.

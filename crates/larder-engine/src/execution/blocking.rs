@@ -38,6 +38,7 @@ pub(crate) fn wait(context: &mut Context<'_>, keys: &[&[u8]], op: BlockedOp, tim
         keys: owned,
         op,
         taken: AtomicBool::new(false),
+        dismissed: AtomicBool::new(false),
     });
     register(session, &waiter);
     for bytes in keys {
@@ -54,7 +55,7 @@ fn register(session: &mut Session, waiter: &Arc<Waiter>) {
     session.shared.set_flag(client_flags::BLOCKED, true);
     // A thread that closes the connection claims the waiter, unless it looked before there was one.
     if session.shared.closing() != Closing::No {
-        waiter.take();
+        waiter.dismiss();
     }
 }
 

@@ -366,6 +366,13 @@ fn run(
         if is_to_be_tried_again(&context, args) {
             return Flow::Retry;
         }
+        let now_ms = context.worker.clock.wall_ms();
+        if engine.pause.is_any()
+            && engine.pause.applies(&engine.scripts, now_ms, context.session, found, *args)
+        {
+            drop(context);
+            return admission::wait_for_pause(session, found);
+        }
         if may_have_changed(engine, context.session)
             && let Err(error) = check_again(engine, context.session, found, *args)
         {
@@ -467,7 +474,7 @@ fn is_to_be_tried_again(context: &Context<'_>, args: &Args<'_>) -> bool {
     (engine.gate.is_closing() && !session.in_batch && pause::may_write(&engine.scripts, session, command, *args))
         || admission::waits_for_departures(engine, session, command, *args)
         // The thread that replaces the data closes the gate first, and then waits until nobody holds a shard any more.
-        || (engine.gate.is_loading_for(command) && !session.loads())
+        || (engine.gate.is_loading_for(command) && !session.is_of_file())
 }
 
 /// Whether a node of a cluster executes the command now: rule R1 of `redirection.rs`. False: it is to be tried again.

@@ -90,6 +90,25 @@ impl BlockedOp {
         matches!(self, BlockedOp::Read { .. })
     }
 
+    /// Whether it waits until a key has something.
+    pub(crate) fn waits_for_keys(&self) -> bool {
+        match self {
+            BlockedOp::Pop(_)
+            | BlockedOp::PopMany(..)
+            | BlockedOp::Move { .. }
+            | BlockedOp::PopScored(_)
+            | BlockedOp::PopManyScored(..)
+            | BlockedOp::Read { .. }
+            | BlockedOp::ReadGroup(_) => true,
+            BlockedOp::Anatomy
+            | BlockedOp::Cluster
+            | BlockedOp::OnDisk { .. }
+            | BlockedOp::Replicas { .. }
+            | BlockedOp::ScriptEnd
+            | BlockedOp::Shutdown => false,
+        }
+    }
+
     /// The type that the key must have.
     pub(crate) fn kind(&self) -> Kind {
         match self {
@@ -121,12 +140,28 @@ pub struct Waiter {
     pub(crate) keys: Vec<Box<[u8]>>,
     pub(crate) op: BlockedOp,
     pub(crate) taken: AtomicBool,
+    /// It was claimed because the connection is closed: no reply will come.
+    pub(crate) dismissed: AtomicBool,
 }
 
 impl Waiter {
     /// Claims the waiter; true for the one caller that comes first.
     pub(crate) fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Claims it for the end of its connection, unless somebody serves it.
+    pub(crate) fn dismiss(&self) -> bool {
+        let dismissed = self.take();
+        if dismissed {
+            self.dismissed.store(true, Ordering::Release);
+        }
+        dismissed
+    }
+
+    /// Whether somebody serves it, and the reply is on its way.
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_taken() && !self.dismissed.load(Ordering::Acquire)
     }
 
     /// Whether somebody has claimed it.
@@ -272,6 +307,7 @@ mod tests {
             keys: vec![b"k".as_slice().into()],
             op,
             taken: AtomicBool::new(false),
+            dismissed: AtomicBool::new(false),
         })
     }
 

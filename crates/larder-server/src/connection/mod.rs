@@ -93,6 +93,11 @@ impl Connection {
         !self.flags.closing && !self.flags.paused && !self.session.is_blocked() && self.away.is_none()
     }
 
+    /// Whether it is to be closed, and no reply is on its way that it has waited for.
+    pub fn ends(&self) -> bool {
+        self.flags.closing && !self.session.is_served()
+    }
+
     /// For the log.
     pub fn describe(&self) -> String {
         let shared = self.session.shared();

@@ -65,11 +65,14 @@ impl EventLoop {
                 if connection.flags.joins {
                     self.join_sync(connection)?;
                 }
-                return if connection.flags.closing { Err(Hangup) } else { Ok(()) };
+                return if connection.ends() { Err(Hangup) } else { Ok(()) };
             }
             if flushed.bytes > 0 {
                 Self::touch(connection);
             }
+        }
+        if connection.ends() && connection.session.shared().closes_now() {
+            return Err(Hangup);
         }
         self.report_output(connection);
         self.check_output_limit(connection)

@@ -48,7 +48,9 @@ impl EventLoop {
                 Ok(())
             }),
             Mail::Kill { client, after_flush } => self.with(client, |_, _, connection| {
-                if !after_flush || connection.output.is_empty() {
+                // One that others close at once is offered what there is, and closed by the next flush.
+                let waits = after_flush || connection.session.shared().closes_now();
+                if !waits || connection.output.is_empty() && !connection.session.is_served() {
                     return Err(Hangup);
                 }
                 connection.flags.closing = true;

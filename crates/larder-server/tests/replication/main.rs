@@ -11,6 +11,7 @@ mod loading_beside;
 mod old_primaries;
 mod own_file;
 mod proxy;
+mod redirect;
 mod roles;
 mod stream;
 

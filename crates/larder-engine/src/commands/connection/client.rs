@@ -125,11 +125,11 @@ pub(super) fn import_source(context: &mut Context<'_>, args: Args<'_>) -> Comman
     Ok(())
 }
 
-/// Notes what the client says it can do. Unknown capabilities are ignored by definition; the server makes no use of the
-/// known one: outside of a cluster it redirects nobody.
+/// Notes what the client says it can do. Unknown capabilities are ignored by definition.
 pub(super) fn capa(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     if args.from(2).iter().any(|word| is_word(word, "redirect")) {
         context.session.shared.set_flag(client_flags::CAPA_REDIRECT, true);
+        context.session.follows_redirects = true;
     }
     context.reply.ok();
     Ok(())

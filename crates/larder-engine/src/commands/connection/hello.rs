@@ -187,7 +187,6 @@ pub(super) fn reset(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult
     session.no_touch = false;
     let said = client_flags::NO_EVICT
         | client_flags::NO_TOUCH
-        | client_flags::CAPA_REDIRECT
         | client_flags::IMPORT_SOURCE
         | client_flags::READS_REPLICA;
     session.shared.set_flag(said, false);
