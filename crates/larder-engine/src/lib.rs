@@ -64,7 +64,7 @@ pub use context::beside::{Beside, Received};
 pub use context::flow::Flow;
 pub use debug_copy::{Copy, Twin};
 pub use delivery::invalidation::Invalidation;
-pub use delivery::mailbox::{Mail, Wake};
+pub use delivery::mailbox::{Mail, Told, Wake};
 pub use documents::documents;
 pub use engine::{Engine, EngineOptions, random_id};
 pub use error::{CommandError, CommandResult};

@@ -18,7 +18,7 @@ use crate::context::flow::Flow;
 use crate::context::postponed::{LongState, Place};
 use crate::delivery::invalidation::Invalidation;
 use crate::delivery::invalidations::Invalidations;
-use crate::delivery::mailbox::{Mail, Mailbox, Wake};
+use crate::delivery::mailbox::{Mail, Mailbox, Told, Wake};
 use crate::delivery::unblock::Answers;
 use crate::engine::Engine;
 use crate::error::CommandError;
@@ -290,12 +290,27 @@ impl Worker {
 
     /// Says that the messages taken so far are delivered: sent, or left in the outputs of clients who do not read. Until
     /// then they do not count against `maxmemory`.
-    pub fn delivered(&mut self) {
+    ///
+    /// Returns whether there were any: those who hold replies back for them are to be woken.
+    pub fn delivered(&mut self) -> bool {
         if self.state.mailbox.has_taken() {
             // First what was freed is made known, then that it counts again.
             self.state.evictor.note_growth(&self.engine);
             self.state.mailbox.delivered();
         }
+        self.state.mailbox.note_done()
+    }
+
+    /// What other workers have been told since the last call, and are to deliver before the replies of this one leave: invalidations of
+    /// what clients cache.
+    #[inline]
+    pub fn take_told(&mut self) -> Vec<Told> {
+        self.state.invalidations.take_told()
+    }
+
+    /// Whether these messages are delivered.
+    pub fn are_delivered(&self, told: &[Told]) -> bool {
+        told.iter().all(|&told| self.engine.mailboxes.is_delivered(told))
     }
 
     /// A command that was put off will be tried again: its client is not blocked by a pause that has ended.

@@ -121,6 +121,7 @@ impl Link {
         if let Some(patterns) = self.process.patterns() {
             applier.hold_only(patterns);
         }
+        let _followed = Followed::of(&engine);
         let mut acks = Acks::new(Arc::clone(&engine), acknowledges);
         acks.send(&*socket)?;
         let mut piece = vec![0; READ_BYTES];
@@ -132,6 +133,9 @@ impl Link {
             applier.finish_piece();
             self.process.applied();
             bytes.drain(..used);
+            if !decoder.as_ref().is_some_and(Decoder::has_message) {
+                engine.replication().reception.note_dealt_with();
+            }
             if used > 0
                 && engine.gate().has_log_failed()
                 && !self.config().is_yes("replica-ignore-disk-write-errors")
@@ -159,6 +163,7 @@ impl Link {
                 Ok(Some(0)) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(come) => {
                     heard = Instant::now();
+                    engine.replication().reception.note_read(come.unwrap_or(0) as u64);
                     let come = &piece[..come.unwrap_or(0)];
                     match &mut decoder {
                         None => bytes.extend_from_slice(come),
@@ -209,6 +214,22 @@ impl Link {
                 Applied::Unfit => return Err(LinkError::Unfit),
             }
         }
+    }
+}
+
+/// While a link follows the stream: clients may wait for what has come.
+struct Followed<'e>(&'e Engine);
+
+impl Followed<'_> {
+    fn of(engine: &Engine) -> Followed<'_> {
+        engine.replication().reception.set_follows(true);
+        Followed(engine)
+    }
+}
+
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        self.0.replication().reception.set_follows(false);
     }
 }
 

@@ -6,17 +6,19 @@ use crate::listen::{Listener, Place, Security};
 use crate::log::Log;
 use crate::long::queue::{Done, LongQueue};
 use crate::peer::Peers;
+use crate::replication::outlets::Outlets;
 use crate::supervise::Supervisor;
 use crate::tls;
 use larder_engine::config::Config;
 use larder_engine::{Engine, ShutdownFlags};
 use larder_persist::DirLock;
+use larder_tls::PeerLink;
 use mio::{Interest, Registry, Token, Waker};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// Shared by all threads.
@@ -41,6 +43,10 @@ pub struct Shared {
     pub peers: Peers,
     /// Commands that take long.
     pub long: LongQueue,
+    /// Sockets of replicas.
+    pub outlets: Arc<Outlets>,
+    /// The link to the primary, while there is one.
+    pub upstream: Mutex<Weak<PeerLink>>,
     /// The directory of the files is in use by this server.
     pub dir_lock: Mutex<Option<DirLock>>,
     /// Who supervises the process; told before anything is served.
@@ -62,7 +68,7 @@ pub struct Post {
     pub arrivals: Mutex<Vec<Arrival>>,
     /// Connections of its own that come back from [`Shared::long`].
     pub returns: Mutex<Vec<Done>>,
-    /// It holds replies back until the log is safe.
+    /// It holds replies back until the log is safe, or other workers have sent what comes before.
     pub holds: AtomicBool,
     /// Its thread, as the kernel counts; 0 until it runs.
     pub thread: AtomicI32,
@@ -97,6 +103,8 @@ impl Shared {
             tls: tls::Context::default(),
             peers: Peers::default(),
             long: LongQueue::default(),
+            outlets: Arc::default(),
+            upstream: Mutex::new(Weak::new()),
             dir_lock: Mutex::default(),
             supervisor: OnceLock::new(),
             shutdown_turn: Mutex::default(),

@@ -213,6 +213,13 @@ impl Wire for PeerLink {
     }
 }
 
+impl PeerLink {
+    /// Bytes that have come, as the socket has them, and have not been read.
+    pub fn unread(&self) -> u64 {
+        rustix::io::ioctl_fionread(&self.socket).unwrap_or(0)
+    }
+}
+
 impl AsRawFd for PeerLink {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()

@@ -445,6 +445,11 @@ impl Session {
         &self.shared
     }
 
+    /// The same for those that keep it.
+    pub fn shared_handle(&self) -> &Arc<ClientShared> {
+        &self.shared
+    }
+
     /// Whether the connection may send large requests.
     pub fn authenticated(&self) -> bool {
         self.authenticated

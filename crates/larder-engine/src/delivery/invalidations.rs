@@ -3,7 +3,7 @@
 use crate::clients::registry::Clients;
 use crate::clients::session::client_flags;
 use crate::delivery::invalidation::{Invalidation, Scope};
-use crate::delivery::mailbox::{Mail, Mailboxes};
+use crate::delivery::mailbox::{Mail, Mailboxes, Told};
 use crate::keyspace::address::Address;
 use crate::tracking::Trackers;
 use crate::tracking::broadcast::Listener;
@@ -35,6 +35,8 @@ pub(crate) struct Invalidations {
     /// Bytes of what is in `read` and in `changed`, about.
     read_bytes: usize,
     changed_bytes: usize,
+    /// The messages to other workers since somebody asked.
+    told: Vec<Told>,
 }
 
 impl Invalidations {
@@ -50,6 +52,11 @@ impl Invalidations {
             self.changed_bytes += ENTRY_BYTES + key.len();
             place.insert(writer);
         }
+    }
+
+    /// The messages that other workers are to deliver before replies of this one leave.
+    pub(crate) fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
     }
 
     /// Bytes that it takes in memory until it is sent, about.
@@ -77,6 +84,7 @@ impl Invalidations {
         own: u64,
     ) -> Vec<Arc<Invalidation>> {
         let mut for_own = Vec::new();
+        let told = &mut self.told;
         let mut send = |what: Arc<Invalidation>, readers: &mut dyn Iterator<Item = Address>| {
             let mut others = BTreeMap::new();
             for reader in readers {
@@ -86,7 +94,7 @@ impl Invalidations {
                     others.entry(reader.worker).or_insert_with(Vec::new).push(reader.client);
                 }
             }
-            mail(receivers, from, others, &what);
+            mail(receivers, from, others, &what, told);
         };
         self.read_bytes = 0;
         for (key, readers, writer) in self.read.drain(..) {
@@ -115,7 +123,7 @@ impl Invalidations {
             });
             if !others.is_empty() {
                 let what = Invalidation::of(Scope::Readers { writer: *writer }, std::iter::once(&**key));
-                mail(receivers, from, others, &what);
+                mail(receivers, from, others, &what, &mut self.told);
             }
         }
     }
@@ -127,6 +135,7 @@ impl Invalidations {
         }
         let changed = std::mem::take(&mut self.changed);
         self.changed_bytes = 0;
+        let told = &mut self.told;
         receivers.trackers.prefixes.each(|prefix, listeners| {
             let behind = changed.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
             let keys: Vec<(&[u8], u64)> = behind
@@ -134,7 +143,7 @@ impl Invalidations {
                 .map(|(key, writer)| (&**key, *writer))
                 .collect();
             if !keys.is_empty() {
-                tell(receivers, from, &keys, listeners);
+                tell((receivers, from), &keys, listeners, told);
             }
         });
     }
@@ -147,7 +156,12 @@ impl Invalidations {
 }
 
 /// Tells the listeners of a prefix of keys with it.
-fn tell(receivers: Receivers<'_>, from: Option<usize>, keys: &[(&[u8], u64)], listeners: &[Listener]) {
+fn tell(
+    (receivers, from): (Receivers<'_>, Option<usize>),
+    keys: &[(&[u8], u64)],
+    listeners: &[Listener],
+    told: &mut Vec<Told>,
+) {
     let is_writer = |listener: &Listener| keys.iter().any(|(_, writer)| *writer == listener.address.client);
     let mut others = BTreeMap::new();
     for listener in listeners {
@@ -159,11 +173,12 @@ fn tell(receivers: Receivers<'_>, from: Option<usize>, keys: &[(&[u8], u64)], li
         let left: Vec<&[u8]> = keys.iter().filter(|(_, by)| *by != client).map(|(key, _)| *key).collect();
         if !left.is_empty() {
             let what = Invalidation::of(Scope::Listeners, left.into_iter());
-            mail(receivers, from, BTreeMap::from([(worker, vec![client])]), &what);
+            mail(receivers, from, BTreeMap::from([(worker, vec![client])]), &what, told);
         }
     }
     if !others.is_empty() {
-        mail(receivers, from, others, &Invalidation::of(Scope::Listeners, keys.iter().map(|(key, _)| *key)));
+        let what = Invalidation::of(Scope::Listeners, keys.iter().map(|(key, _)| *key));
+        mail(receivers, from, others, &what, told);
     }
 }
 
@@ -172,8 +187,11 @@ fn mail(
     from: Option<usize>,
     to: BTreeMap<usize, Vec<u64>>,
     what: &Arc<Invalidation>,
+    told: &mut Vec<Told>,
 ) {
     for (worker, clients) in to {
-        receivers.mailboxes.send_from(from, worker, Mail::Invalidate { clients, what: Arc::clone(what) });
+        let mail = Mail::Invalidate { clients, what: Arc::clone(what) };
+        // Threads that are no workers have no replies.
+        told.extend(receivers.mailboxes.send_from(from, worker, mail).filter(|_| from.is_some()));
     }
 }

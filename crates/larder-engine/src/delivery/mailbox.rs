@@ -5,7 +5,7 @@ use crate::delivery::invalidation::Invalidation;
 use crate::pubsub::Message;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A message to the worker that owns a connection.
 #[derive(Debug)]
@@ -93,9 +93,21 @@ impl Mail {
 /// Called to wake a worker that waits for events.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
+/// A message for another worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    worker: usize,
+    number: u64,
+}
+
 /// The messages for one worker. The worker is woken once, however many messages arrive before it looks.
 pub(crate) struct Mailbox {
     mail: Mutex<Vec<Mail>>,
+    /// Number of messages that have been left, that the worker has taken, and of those that are delivered. The first two change under the lock of
+    /// `mail`.
+    left: AtomicU64,
+    taken: AtomicU64,
+    done: AtomicU64,
     /// Bytes of messages that have not gone out, and how many of these the worker has taken.
     bytes: AtomicUsize,
     taken_bytes: AtomicUsize,
@@ -107,6 +119,9 @@ impl Mailbox {
     pub(crate) fn new(wake: Wake) -> Self {
         Mailbox {
             mail: Mutex::default(),
+            left: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            done: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
             taken_bytes: AtomicUsize::new(0),
             woken: AtomicBool::new(false),
@@ -114,10 +129,11 @@ impl Mailbox {
         }
     }
 
-    /// Leaves a message.
-    pub(crate) fn send(&self, mail: Mail) {
-        self.put(mail);
+    /// Leaves a message; returns its number.
+    pub(crate) fn send(&self, mail: Mail) -> u64 {
+        let number = self.put(mail);
         self.poke();
+        number
     }
 
     /// Wakes the worker, if nobody has since it last looked.
@@ -133,13 +149,14 @@ impl Mailbox {
         self.woken.store(true, Ordering::Release);
     }
 
-    fn put(&self, mail: Mail) {
+    fn put(&self, mail: Mail) -> u64 {
         let bytes = mail.bytes();
         let mut messages = self.mail.lock();
         messages.push(mail);
         if bytes > 0 {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
+        self.left.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Bytes, about, of messages that are on their way: not yet taken, or taken and not yet [delivered](Self::delivered).
@@ -158,6 +175,7 @@ impl Mailbox {
             self.woken.store(false, Ordering::Release);
             let mut messages = self.mail.lock();
             into.append(&mut messages);
+            self.taken.store(self.left.load(Ordering::Relaxed), Ordering::Relaxed);
             // Under the lock, under which it is counted: all that there is has been taken now.
             self.taken_bytes.store(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -171,6 +189,17 @@ impl Mailbox {
     /// The messages that the worker has taken are sent, or wait in the outputs of clients who do not read.
     pub(crate) fn delivered(&self) {
         self.bytes.fetch_sub(self.taken_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Notes that all messages are delivered that the worker has taken; says whether there was any.
+    pub(crate) fn note_done(&self) -> bool {
+        let taken = self.taken.load(Ordering::Relaxed);
+        // Sequentially consistent, as what those who wait do before they look (`Worker::are_delivered`).
+        self.done.swap(taken, Ordering::SeqCst) != taken
+    }
+
+    fn has_done(&self, number: u64) -> bool {
+        self.done.load(Ordering::SeqCst) >= number
     }
 }
 
@@ -199,15 +228,21 @@ impl Mailboxes {
         }
     }
 
-    /// Leaves a message for a worker. `from` is the worker that calls, if one does: it need not wake itself.
-    pub(crate) fn send_from(&self, from: Option<usize>, worker: usize, mail: Mail) {
-        if let Some(mailbox) = self.0.read().get(worker) {
-            if from == Some(worker) {
-                mailbox.leave(mail);
-            } else {
-                mailbox.send(mail);
-            }
+    /// Leaves a message for a worker. `from` is the worker that calls, if one does: it need not wake itself. Returns which message of
+    /// another worker it is.
+    pub(crate) fn send_from(&self, from: Option<usize>, worker: usize, mail: Mail) -> Option<Told> {
+        let all = self.0.read();
+        let mailbox = all.get(worker)?;
+        if from == Some(worker) {
+            mailbox.leave(mail);
+            return None;
         }
+        Some(Told { worker, number: mailbox.send(mail) })
+    }
+
+    /// Whether a message is delivered: sent, or left in the output of a client who does not read.
+    pub(crate) fn is_delivered(&self, told: Told) -> bool {
+        self.0.read().get(told.worker).is_none_or(|mailbox| mailbox.has_done(told.number))
     }
 
     /// Wakes a worker, without a message.
@@ -224,7 +259,7 @@ impl Mailboxes {
 
     /// Wakes all workers to try again what they put off.
     pub(crate) fn retry_all(&self) {
-        self.0.read().iter().for_each(|mailbox| mailbox.send(Mail::Retry));
+        self.0.read().iter().for_each(|mailbox| _ = mailbox.send(Mail::Retry));
     }
 }
 

@@ -63,7 +63,8 @@ pub(crate) fn invalidate(
     };
     if let Some(other) = engine.clients.find(id) {
         let mail = Mail::InvalidateForOther { client: id, what: Arc::clone(what) };
-        return engine.mailboxes.send_from(Some(from), other.worker, mail);
+        engine.mailboxes.send_from(Some(from), other.worker, mail);
+        return;
     }
     tracking.is_broken = true;
     session.shared.set_flag(client_flags::BROKEN_REDIRECT, true);

@@ -5,6 +5,7 @@
 
 pub(crate) mod failover;
 pub(crate) mod own_deadlines;
+pub(crate) mod reception;
 pub(crate) mod replica;
 pub(crate) mod state;
 pub(crate) mod unit;

@@ -6,6 +6,7 @@
 
 use crate::replication::failover::{Failover, FailoverPhase};
 use crate::replication::own_deadlines::OwnDeadlines;
+use crate::replication::reception::Reception;
 use crate::replication::replica::Replicas;
 use crate::replication::waiting::AckWaiters;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -104,6 +105,8 @@ pub struct Replication {
     pub(crate) unexpected_errors: AtomicU64,
     /// The replicas of this server.
     pub replicas: Replicas,
+    /// How far the link to the primary has come with what it has read.
+    pub reception: Reception,
     pub(crate) ack_waiters: AckWaiters,
     pub(crate) own_deadlines: OwnDeadlines,
     pub(crate) failover: Mutex<Option<Failover>>,
@@ -142,6 +145,7 @@ impl Replication {
             epoch: AtomicU64::new(0),
             unexpected_errors: AtomicU64::new(0),
             replicas: Replicas::default(),
+            reception: Reception::default(),
             ack_waiters: AckWaiters::default(),
             own_deadlines: OwnDeadlines::default(),
             failover: Mutex::default(),

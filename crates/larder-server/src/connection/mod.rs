@@ -11,6 +11,8 @@ mod stream;
 pub use compressed::Compressed;
 pub use stream::Stream;
 
+use crate::replication::outlets::OpenOutlet;
+use crate::worker::Awaited;
 use input::Input;
 use larder_engine::{ConnKind, Session};
 use larder_resp::OwnedArgs;
@@ -52,6 +54,10 @@ pub struct Connection {
     pub refusal: Option<&'static [u8]>,
     /// A command that another thread is to execute: the connection is about to leave.
     pub away: Option<Box<OwnedArgs>>,
+    /// Where other workers send the stream, if the connection is a replica's.
+    pub outlet: Option<OpenOutlet>,
+    /// What other workers are to send before its output leaves.
+    pub awaited: Option<Box<Awaited>>,
     /// What is sent in place of the stream's own bytes, if the connection is a replica's and its link is compressed.
     pub compressed: Option<Box<Compressed>>,
 }

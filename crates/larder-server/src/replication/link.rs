@@ -42,13 +42,17 @@ impl Process for Around {
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Arc<dyn Wire>, LinkError> {
         if !self.shared.config.is_yes("tls-replication") {
-            return Ok(Arc::new(PeerLink::plain(socket)));
+            let link = Arc::new(PeerLink::plain(socket));
+            *self.shared.upstream.lock() = Arc::downgrade(&link);
+            return Ok(link);
         }
         let config = self.shared.tls.client().ok_or_else(|| io::Error::other("TLS is not configured"))?;
         let link = PeerLink::secure(socket, config, host, timeout, goes_on).map_err(|error| {
             LinkError::Refused(format!("The TLS handshake with the primary failed: {}", Fault(&error)))
         })?;
-        Ok(Arc::new(link))
+        let link = Arc::new(link);
+        *self.shared.upstream.lock() = Arc::downgrade(&link);
+        Ok(link)
     }
 }
 

@@ -3,5 +3,6 @@
 //! The stream to replicas is sent by the workers that have their connections (`worker/streams.rs`).
 
 pub mod link;
+pub mod outlets;
 mod receive;
 pub mod syncs;

@@ -121,6 +121,8 @@ impl EventLoop {
             flags,
             refusal,
             away: None,
+            outlet: None,
+            awaited: None,
             compressed: None,
         };
         self.by_id.insert(id, slot);

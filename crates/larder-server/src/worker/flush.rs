@@ -16,6 +16,8 @@ impl EventLoop {
     pub(super) fn flush_dirty(&mut self) {
         assert_no_shard_is_held("writes to sockets");
         let mut dirty = std::mem::take(&mut self.dirty);
+        // Whoever was told something by a command is marked after the command's own client, and hears of it before the reply leaves.
+        dirty.reverse();
         dirty.retain(|&slot| {
             let Some(mut connection) = self.slots.take(slot) else { return false };
             connection.flags.dirty = false;
@@ -42,13 +44,19 @@ impl EventLoop {
     }
 
     fn flush(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
-        if connection.hold > 0 && self.holds_back(slot, connection) {
+        let may_wait = connection.hold > 0 || connection.awaited.is_some();
+        if may_wait && self.holds_back(slot, connection) {
             self.report_output(connection);
             return self.check_output_limit(connection);
         }
         if connection.flags.writable {
-            let Connection { output, stream, .. } = &mut *connection;
-            let flushed = output.flush(stream, &mut self.pool, OUTPUT_TURN_BYTES).map_err(|_| Hangup)?;
+            let Connection { output, stream, outlet, .. } = &mut *connection;
+            let mut send = || output.flush(stream, &mut self.pool, OUTPUT_TURN_BYTES);
+            let flushed = match outlet {
+                Some(outlet) => outlet.alone(send),
+                None => send(),
+            };
+            let flushed = flushed.map_err(|_| Hangup)?;
             connection.flags.writable = !flushed.is_full;
             let watched = std::mem::replace(&mut connection.flags.watches_writes, flushed.is_full);
             if watched != flushed.is_full {
@@ -78,10 +86,12 @@ impl EventLoop {
         self.check_output_limit(connection)
     }
 
-    /// Whether the output must wait for the log.
+    /// Whether the output must wait for the log, or for other workers.
     fn holds_back(&mut self, slot: usize, connection: &mut Connection) -> bool {
         if connection.hold <= self.safe_position() {
             connection.hold = 0;
+        }
+        if !self.is_awaiting(connection) && connection.hold == 0 {
             return false;
         }
         if !std::mem::replace(&mut connection.flags.held, true) {
@@ -90,7 +100,7 @@ impl EventLoop {
         true
     }
 
-    /// Has those sent whose part of the log is safe by now.
+    /// Has those sent whose part of the log is safe by now, and for which other workers have sent what comes before.
     pub(super) fn release_held(&mut self) {
         if self.held.is_empty() {
             return;
@@ -99,8 +109,8 @@ impl EventLoop {
         let safe = self.safe_position();
         let mut held = std::mem::take(&mut self.held);
         held.retain(|&slot| {
-            let Some(connection) = self.slots.get_mut(slot) else { return false };
-            let waits = connection.hold > safe;
+            let Some(mut connection) = self.slots.take(slot) else { return false };
+            let waits = self.is_awaiting(&mut connection) || connection.hold > safe;
             connection.flags.held = waits;
             if !waits
                 && !connection.output.is_empty()
@@ -108,18 +118,28 @@ impl EventLoop {
             {
                 self.dirty.push(slot);
             }
+            self.slots.put(slot, connection);
             waits
         });
+        if held.is_empty() {
+            self.awaits_until = None;
+        }
         self.held = held;
     }
 
-    /// Asks to be woken when more of the log is safe; it may have become so since it was looked at.
+    /// Asks to be woken when more of the log is safe, or delivered by other workers; it may have become so since it was looked at.
     pub(super) fn look_after_held(&mut self) {
         self.shared.posts()[self.index].holds.store(true, Ordering::SeqCst);
         let safe = self.safe_position();
-        let slots = &mut self.slots;
-        let is_safe = |&slot: &usize| slots.get_mut(slot).is_some_and(|connection| connection.hold <= safe);
-        if self.held.iter().any(is_safe) {
+        let held = std::mem::take(&mut self.held);
+        let goes_on = held.iter().any(|&slot| {
+            let Some(mut connection) = self.slots.take(slot) else { return false };
+            let waits = self.is_awaiting(&mut connection) || connection.hold > safe;
+            self.slots.put(slot, connection);
+            !waits
+        });
+        self.held = held;
+        if goes_on {
             self.release_held();
             self.flush_dirty();
             self.shared.posts()[self.index].holds.store(!self.held.is_empty(), Ordering::SeqCst);

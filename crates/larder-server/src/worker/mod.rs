@@ -12,12 +12,13 @@
 //!
 //! Invariants:
 //! - I1: `flags.listed` holds exactly for the connections on `list` or `serving`, `flags.dirty` for those on `dirty`.
-//! - I2: a connection with unsent output is dirty, or waits for its socket (`!writable`), or for the log (on `held`).
+//! - I2: a connection with unsent output is dirty, or waits for its socket (`!writable`), or for the log or other workers (on `held`).
 //! - I3: a slot freed in an iteration is reused in the next one at the earliest: events of the old connection may
 //!   still be in this one's batch.
 
 mod absent;
 mod accept;
+mod awaiting;
 mod away;
 mod debugging;
 mod flush;
@@ -37,6 +38,7 @@ use crate::crash;
 use crate::replication::syncs::Syncs;
 use crate::shared::{FIRST_LISTENER, Post, Shared};
 use absent::Absent;
+pub use awaiting::Awaited;
 use larder_engine::{Mail, Worker};
 use larder_persist::Persist;
 use larder_resp::{Parser, Span};
@@ -88,8 +90,12 @@ pub struct EventLoop {
     log_written: u64,
     /// Up to here the log holds effects of other workers that this one's next replies show.
     log_seen: u64,
-    /// Connections whose output waits for the log.
+    /// Connections whose output waits for the log, or for other workers.
     held: Vec<usize>,
+    /// The last of those that wait for other workers does so no longer.
+    awaits_until: Option<Instant>,
+    /// The link to the primary is behind: until then no client waits for it.
+    lags_until_ms: u64,
     /// Connections of replicas.
     replicas: Vec<Streaming>,
     /// The end of the stream when other workers were last told of it.
@@ -159,6 +165,8 @@ impl EventLoop {
             log_written: 0,
             log_seen: 0,
             held: Vec::new(),
+            awaits_until: None,
+            lags_until_ms: 0,
             replicas: Vec::new(),
             streamed: 0,
             piece: Vec::new(),
@@ -243,6 +251,7 @@ impl EventLoop {
         self.serve_list();
         self.run_timers();
         self.worker.finish_round();
+        self.await_broadcasts();
         self.take_mail();
         self.write_log();
         self.has_more_to_stream = false;
@@ -255,7 +264,9 @@ impl EventLoop {
         if !self.leaving.is_empty() {
             self.send_away();
         }
-        self.worker.delivered();
+        if self.worker.delivered() {
+            self.shared.wake_holders();
+        }
         self.worker.limit_clients();
         self.slots.release();
     }

@@ -47,6 +47,7 @@ impl EventLoop {
         if connection.flags.readable && !(connection.flags.backlog && connection.runs()) {
             self.read(slot, connection)?;
         }
+        self.await_told(connection);
         let flags = connection.flags;
         if flags.readable || flags.backlog && connection.runs() {
             self.schedule(slot, &mut connection.flags);
@@ -63,6 +64,7 @@ impl EventLoop {
         if let Some((buffer, room)) = connection.input.direct() {
             let result = connection.stream.read_to_end_of(buffer, room);
             self.received(connection, result, room)?;
+            self.catch_up(connection);
             return self.run_pending(slot, connection);
         }
         let result = connection.stream.read(&mut self.scratch);
@@ -70,6 +72,7 @@ impl EventLoop {
         if n == 0 {
             return Ok(());
         }
+        self.catch_up(connection);
         if connection.input.is_empty() && connection.runs() {
             self.run_scratch(slot, connection, n)?;
             return if connection.session.queued_bytes() > 0 { self.check_input(connection) } else { Ok(()) };

@@ -1,13 +1,14 @@
 //! Sending replicas the stream.
 //!
 //! Each worker looks at its replicas at the end of a round, after the append-only file has been written, and sends them what has come
-//! since, straight from the log: a replica has no output of its own. A worker that has appended something wakes the others whose
-//! replicas have not got it yet.
+//! since, straight from the log: a replica has no output of its own. A worker that has appended something also sends it to the replicas of
+//! other workers (`outlets`), and wakes those workers whose replicas have not got all of it.
 
 use super::streaming::Streaming;
 use super::{EventLoop, Hangup};
 use crate::connection::output::Unsent;
-use crate::connection::{Compressed, Connection};
+use crate::connection::{Compressed, Connection, Stream};
+use crate::replication::outlets::{Sender, TURN_BYTES};
 use crate::replication::syncs::Joiner;
 use larder_engine::{Cursor, Phase, Replica};
 use mio::Token;
@@ -17,13 +18,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes taken from the log at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes that one replica is sent in a round.
-const TURN_BYTES: u64 = 1 << 20;
 
 impl EventLoop {
     /// A client has become a replica, or has loaded its snapshot.
     pub(super) fn begin_stream(&mut self, slot: usize, connection: &mut Connection) -> Result<(), Hangup> {
         connection.session.begin_stream();
+        connection.outlet = None;
         if !std::mem::replace(&mut connection.flags.streams, true) {
             let delays = self.shared.config.is_yes("repl-disable-tcp-nodelay");
             connection.stream.set_nodelay(!delays).map_err(|_| Hangup)?;
@@ -56,6 +56,7 @@ impl EventLoop {
         engine.ask_for_acks();
         let end = engine.append_log().stream_end();
         if std::mem::replace(&mut self.streamed, end) != end {
+            self.shared.outlets.send(engine, self.index, end, &mut self.piece);
             engine.wake_senders(Some(self.index));
         }
         let mut replicas = std::mem::take(&mut self.replicas);
@@ -88,7 +89,7 @@ impl EventLoop {
             let end = self.worker.engine().append_log().stream_end();
             let mut piece = std::mem::take(&mut self.piece);
             let written = match connection.compressed.take() {
-                None => self.write_stream(connection, &cursor, end, &mut piece),
+                None => self.write_stream(connection, replica, end, &mut piece),
                 Some(mut compressed) => {
                     let written =
                         self.write_compressed(connection, &cursor, end, &mut piece, &mut compressed);
@@ -114,15 +115,40 @@ impl EventLoop {
     fn write_stream(
         &self,
         connection: &mut Connection,
-        cursor: &Cursor,
+        replica: &Arc<Replica>,
         end: u64,
         piece: &mut Vec<u8>,
     ) -> Result<(), Hangup> {
-        let engine = self.worker.engine();
+        if matches!(connection.stream, Stream::Tls(_)) || self.shared.posts().len() == 1 {
+            return self.write_stream_alone(connection, replica, end, piece);
+        }
+        if connection.outlet.as_ref().is_none_or(|open| open.of(replica).is_none()) {
+            let client = connection.session.shared_handle();
+            let opened = self.shared.outlets.open(&connection.stream, replica, client);
+            connection.outlet = Some(opened.map_err(|_| Hangup)?);
+        }
+        let Some(outlet) = connection.outlet.as_ref().and_then(|open| open.of(replica)) else {
+            return Ok(());
+        };
+        let sent = outlet.send(self.worker.engine(), Sender::Own, end, piece);
+        self.worker.stats().writes.add(1);
+        connection.flags.writable = sent.map_err(|_| Hangup)?;
+        Ok(())
+    }
+
+    /// The same where no other worker sends.
+    fn write_stream_alone(
+        &self,
+        connection: &mut Connection,
+        replica: &Arc<Replica>,
+        end: u64,
+        piece: &mut Vec<u8>,
+    ) -> Result<(), Hangup> {
+        let Some(cursor) = replica.cursor() else { return Ok(()) };
         let until = end.min(cursor.position() + TURN_BYTES);
         while cursor.position() < until && connection.flags.writable {
             piece.clear();
-            engine.append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
+            self.worker.engine().append_log().read_stream(cursor.position(), piece, PIECE_BYTES);
             let sent = self.write_piece(connection, piece)?;
             cursor.advance(sent as u64);
         }

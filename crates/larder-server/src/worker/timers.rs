@@ -27,7 +27,8 @@ impl EventLoop {
         let retry = (!self.paused.is_empty()).then_some(RETRY_MS);
         let look = (!self.by_id.is_empty()).then_some(LOOK_MS);
         let accept = self.accept_again_ms.map(|at| at.saturating_sub(now));
-        [deadline, retry, look, accept].into_iter().flatten().min().map(Duration::from_millis)
+        let due = [deadline, retry, look, accept].into_iter().flatten().min().map(Duration::from_millis);
+        [due, self.awaiting_time()].into_iter().flatten().min()
     }
 
     /// Everything that is due.

@@ -1,0 +1,113 @@
+//! How much of what the link to the primary has read is applied, for threads that wait for it.
+//!
+//! A client that reads here right after its write on the primary should find the write: what the primary sent before its reply has come
+//! before the client's question. So a worker looks whether bytes wait in the link's socket, or have been read and not applied,
+//! and waits for those: no longer than the caller says, since a stream need not end.
+
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The link as those see it who wait for it.
+#[derive(Default)]
+pub struct Reception {
+    /// A link follows the stream.
+    follows: AtomicBool,
+    /// Bytes that links have read, and those of them that have been dealt with: applied, or kept as a part of a command.
+    read: AtomicU64,
+    dealt_with: AtomicU64,
+    waiting: AtomicUsize,
+    turn: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Reception {
+    /// A link begins to follow the stream, or ends.
+    pub fn set_follows(&self, on: bool) {
+        self.follows.store(on, Ordering::Relaxed);
+        self.note_dealt_with();
+    }
+
+    /// Whether a link follows the stream.
+    #[inline]
+    pub fn follows(&self) -> bool {
+        self.follows.load(Ordering::Relaxed)
+    }
+
+    /// The link has read bytes.
+    pub fn note_read(&self, bytes: u64) {
+        self.read.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// All that was read is dealt with.
+    pub fn note_dealt_with(&self) {
+        self.dealt_with.store(self.read.load(Ordering::Relaxed), Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            drop(self.turn.lock());
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether nothing was read that is not dealt with.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.dealt_with.load(Ordering::SeqCst) >= self.read.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the bytes are dealt with that have been read, and the `unread` ones that wait in the socket. Returns false after `at_most`.
+    /// `unread` is asked again: bytes that are read while it answers are counted twice otherwise.
+    pub fn wait(&self, unread: impl Fn() -> u64, at_most: Duration) -> bool {
+        let until = crate::clock::instant() + at_most;
+        let target = unread() + self.read.load(Ordering::SeqCst);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut turn = self.turn.lock();
+        let is_done = loop {
+            if self.dealt_with.load(Ordering::SeqCst) >= target
+                || unread() == 0 && self.is_idle()
+                || !self.follows()
+            {
+                break true;
+            }
+            if self.changed.wait_until(&mut turn, until).timed_out() {
+                break false;
+            }
+        };
+        drop(turn);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        is_done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn waits_for_what_has_come_and_no_more() {
+        let reception = Reception::default();
+        reception.set_follows(true);
+        assert!(reception.is_idle() && reception.wait(|| 0, LONG));
+        reception.note_read(10);
+        assert!(!reception.is_idle() && !reception.wait(|| 0, SHORT));
+        assert!(!reception.wait(|| 5, SHORT));
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| reception.wait(|| 5, LONG));
+            while reception.waiting.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            reception.note_dealt_with();
+            // The stream goes on, and the one who waits does not wait for what comes now.
+            for _ in 0..5 {
+                reception.note_read(1);
+            }
+            reception.note_dealt_with();
+            assert!(waiter.join().expect("it waits"));
+        });
+        reception.note_read(1);
+        reception.set_follows(false);
+        assert!(reception.wait(|| 7, LONG), "the link has ended");
+    }
+}
