@@ -146,3 +146,34 @@ fn time_of_scripts_contains_that_of_their_commands() {
         assert!(part > 0 && whole >= part, "{name}: {whole} us with {part} us of SET");
     }
 }
+
+/// Fields whose time is over when they are set, or that get such a time, have expired.
+#[test]
+fn fields_that_expire_at_once_are_counted_as_in_valkey() {
+    let cases: &[&[&str]] = &[
+        &["HSETEX h PXAT 1 FIELDS 2 f 1 g 2"],
+        &["HSETEX h PXAT 1 FIELDS 2 f 1 f 2"],
+        &["HSET h f 1 k 2", "HSETEX h PXAT 1 FIELDS 2 f 1 g 2"],
+        &["HSETEX h FXX PXAT 1 FIELDS 1 f 1"],
+        &["HSET h f 1", "HSETEX h FNX PXAT 1 FIELDS 1 f 1"],
+        &["HSET h f 1", "HSETEX h FXX PXAT 1 FIELDS 1 f 1"],
+        &["HSET h f 1 g 2 k 3", "HPEXPIREAT h 1 FIELDS 3 f g nope"],
+        &["HSET h f 1", "HEXPIRE h 0 FIELDS 1 f"],
+        &["HSET h f 1 g 2 k 3", "HGETEX h PXAT 1 FIELDS 3 f g nope"],
+        &["MULTI", "HSETEX h EXAT 1 FIELDS 3 f 1 g 2 k 3", "EXEC"],
+    ];
+    let [ours, theirs] = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let server = Server::of(kind, &[]);
+        let mut client = server.client();
+        let counts = cases.iter().map(|case| {
+            client.ask("FLUSHALL");
+            client.ask("CONFIG RESETSTAT");
+            case.iter().for_each(|line| drop(client.ask(line)));
+            let info = client.ask("INFO stats").text();
+            let line = info.lines().find_map(|line| line.strip_prefix("expired_fields:").map(str::to_owned));
+            (case.join("; "), line, client.ask("HLEN h").int())
+        });
+        counts.collect::<Vec<_>>()
+    });
+    assert_eq!(ours, theirs);
+}

@@ -351,6 +351,11 @@ pub(super) fn hsetex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     };
     if set {
         let changes = if expiry.is_none() { deleted.len() } else { pairs.len() / 2 };
+        if expiry.is_none() {
+            // Those that were not there have expired as well, at once. The others are counted where
+            // they are logged.
+            context.worker.stats.expired_fields.add((pairs.len() / 2 - deleted.len()) as u64);
+        }
         if expiry.is_none() && !is_there {
             context.notify(class::NEW, "new", &key);
         }
