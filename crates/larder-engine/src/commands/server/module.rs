@@ -23,9 +23,13 @@ pub(crate) fn write_modules(reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// LOAD and LOADEX.
-pub(super) fn load(_context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
-    Err(CommandError::Fixed("ERR Error loading the extension. This server has no interface for modules"))
+/// LOAD and LOADEX. The reply is Valkey's, which sends operators to the log; the log says why.
+pub(super) fn load(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let path = String::from_utf8_lossy(args.at(2));
+    context
+        .engine
+        .log_warning(&format!("Module {path} failed to load: this server has no interface for modules"));
+    Err(CommandError::Fixed("ERR Error loading the extension. Please check the server logs."))
 }
 
 pub(super) fn unload(_context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
