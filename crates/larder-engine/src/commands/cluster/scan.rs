@@ -113,6 +113,9 @@ impl<'a> Wanted<'a> {
         let (mut kind, mut only) = (None, None);
         let scan = Scan::parse(args, |word, value| {
             if let Some(value) = value.filter(|_| is_word(word, "slot")) {
+                if only.is_some() {
+                    return Err(CommandError::Fixed("ERR SLOT option can only be specified once"));
+                }
                 only = Some(slot(value)?);
                 return Ok(2);
             }
