@@ -1,6 +1,6 @@
 //! CLIENT PAUSE: what waits, for how long, and how it is shown; the same questions to Valkey.
 
-use larder_testkit::{Client, Kind, Server, Value, words};
+use larder_testkit::{Client, Kind, Server, Value, wait_until, words};
 use std::time::{Duration, Instant};
 
 const KINDS: [Kind; 2] = [Kind::Larder, Kind::Valkey];
@@ -351,5 +351,21 @@ fn watching_beside_a_long_script_is_answered() {
             }
             assert_eq!(watcher.ask("EXEC").items().len(), 1, "{kind:?}: nothing is left of it");
         }
+    }
+}
+
+/// A database whose keys are all overdue is not empty while they stay.
+#[test]
+fn a_key_that_stays_though_its_time_is_over_is_drawn() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let server = start(kind);
+        let mut client = server.client();
+        client.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+        client.ask("SET k v PX 1");
+        client.ask(&format!("CLIENT PAUSE {} WRITE", PAUSE_MS * 100));
+        wait_until("its time is over", || client.ask("EXISTS k").int() == 0);
+        assert_eq!(client.ask("RANDOMKEY").text(), "k", "{kind:?}");
+        client.ask("CLIENT UNPAUSE");
+        wait_until("it is gone", || client.ask("RANDOMKEY") == Value::NullBulk);
     }
 }

@@ -3,13 +3,15 @@
 //! Shards are locked one at a time, so a walk holds nobody up for long. The cursor of SCAN is a position in a shard's
 //! table with the shard's number: it needs no state on the server, and survives any growth.
 
+use crate::cluster::migration::SharedSlots;
 use crate::commands::scan::{Scan, delete_overdue, parse_cursor, reply_step, wanted_type};
 use crate::context::Context;
 use crate::error::CommandResult;
 use crate::keyspace::deadlines::is_due;
+use crate::keyspace::hash::{prefix_of_slot, slots_of_shard};
 use crate::keyspace::key::SHARDS;
 use crate::keyspace::kind::Kind;
-use crate::keyspace::shard::ShardData;
+use crate::keyspace::shard::{ShardData, Table};
 use crate::text::glob;
 use crate::text::word::is_word;
 use larder_collections::key_table::CURSOR_BITS;
@@ -18,8 +20,11 @@ use larder_resp::{Args, Reply};
 const _: () = assert!(SHARDS.ilog2() + CURSOR_BITS <= 53);
 
 /// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (on a replica, in
-/// `import-mode`), are of a hidden slot, or have gone meanwhile.
+/// `import-mode`, while writes are paused), or have gone meanwhile.
 const RANDOM_TRIES: usize = 100;
+/// Draws in a shard of which some slots are hidden, before its keys that are to be seen are
+/// counted.
+const VISIBLE_TRIES: usize = 8;
 
 pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let pattern = args.at(1);
@@ -130,25 +135,30 @@ pub(super) fn randomkey(context: &mut Context<'_>, _args: Args<'_>) -> CommandRe
     Ok(())
 }
 
-/// A key drawn uniformly: a shard by its number of keys, then a key of the shard.
+/// A key drawn uniformly: a shard by its number of keys, then a key of the shard. Where keys that
+/// are overdue stay, and nothing else is found, it is one of these, as in Valkey.
 fn random_key(context: &mut Context<'_>) -> CommandResult<Option<Vec<u8>>> {
-    let mut missed = 0;
+    let (mut missed, mut overdue) = (0, None);
     while missed < RANDOM_TRIES {
         match draw(context)? {
-            Draw::Empty => break,
-            Draw::Deleted if !context.leaves_overdue() => {}
-            Draw::Deleted | Draw::Missed => missed += 1,
+            Draw::Empty => return Ok(None),
+            Draw::Overdue(key) if context.leaves_overdue() => {
+                missed += 1;
+                overdue = Some(key);
+            }
+            Draw::Overdue(_) => {}
+            Draw::Missed => missed += 1,
             Draw::Key(key) => return Ok(Some(key)),
         }
     }
-    Ok(None)
+    Ok(overdue)
 }
 
 enum Draw {
     /// The database has no keys.
     Empty,
-    /// A key whose time was over.
-    Deleted,
+    /// A key whose time is over. It is deleted, unless such keys stay.
+    Overdue(Vec<u8>),
     /// One that has gone in between.
     Missed,
     Key(Vec<u8>),
@@ -156,8 +166,12 @@ enum Draw {
 
 fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     let (db, due_ms) = (context.db, context.due_ms());
-    let len = |data: &mut ShardData| data.table(db).map_or(0, |table| table.len());
-    let lens = (0..SHARDS).map(|shard| context.with_shard(shard, len)).collect::<CommandResult<Vec<_>>>()?;
+    let hidden = context.engine.cluster.migrations.hidden();
+    let len = |shard: usize| {
+        move |data: &mut ShardData| data.table(db).map_or(0, |table| hidden.visible_len(shard, table))
+    };
+    let lens =
+        (0..SHARDS).map(|shard| context.with_shard(shard, len(shard))).collect::<CommandResult<Vec<_>>>()?;
     let total: usize = lens.iter().sum();
     if total == 0 {
         return Ok(Draw::Empty);
@@ -171,14 +185,48 @@ fn draw(context: &mut Context<'_>) -> CommandResult<Draw> {
     });
     let shard = shard.expect("the number drawn is below the sum");
     let mut rng = context.worker.rng.fork();
-    let hidden = context.engine.cluster.migrations.hidden();
     let drawn = context.with_shard(shard, |data| {
-        let entry = data.table(db)?.random(&mut rng).filter(|entry| !hidden.hides(entry.key()))?;
-        Some((entry.key().to_vec(), is_due(&entry, due_ms)))
+        let table = data.table(db)?;
+        let mut tries = std::iter::repeat_with(|| table.random(&mut rng)).take(VISIBLE_TRIES);
+        match tries.find_map(|entry| entry.filter(|entry| !hidden.hides(entry.key()))) {
+            Some(entry) => Some((entry.key().to_vec(), is_due(&entry, due_ms))),
+            None => visible_at(shard, table, hidden, pick, due_ms),
+        }
     })?;
     match drawn {
-        Some((key, true)) => delete_overdue(context, shard, &[key]).map(|()| Draw::Deleted),
+        Some((key, true)) => {
+            delete_overdue(context, shard, std::slice::from_ref(&key))?;
+            Ok(Draw::Overdue(key))
+        }
         Some((key, false)) => Ok(Draw::Key(key)),
         None => Ok(Draw::Missed),
     }
+}
+
+/// The key at a place among those of a shard that are to be seen, and whether it is overdue. O(keys
+/// before it in its slot + slots).
+fn visible_at(
+    shard: usize,
+    table: &Table,
+    hidden: &SharedSlots,
+    mut place: usize,
+    due_ms: u64,
+) -> Option<(Vec<u8>, bool)> {
+    for slot in slots_of_shard(shard).filter(|&slot| !hidden.contains(slot)) {
+        let count = table.count_prefix(prefix_of_slot(slot));
+        if place >= count {
+            place -= count;
+            continue;
+        }
+        let mut found = None;
+        table.walk_prefix(prefix_of_slot(slot), |entry| {
+            if place == 0 {
+                found = Some((entry.key().to_vec(), is_due(&entry, due_ms)));
+            }
+            place = place.wrapping_sub(1);
+            found.is_none()
+        });
+        return found;
+    }
+    None
 }
