@@ -71,3 +71,37 @@ fn a_step_returns_as_many_elements_as_were_asked_for() {
         }
     }
 }
+
+/// Steps until a walk that asks two servers in turn ends, and the keys that it has seen.
+fn steps_in_turn(servers: [&Server; 2]) -> (usize, Vec<Vec<u8>>) {
+    let mut clients = servers.map(Server::client);
+    let (mut cursor, mut seen) = ("0".to_owned(), Vec::new());
+    for step in 0..50_000 {
+        let reply = clients[step % 2].cmd(&["SCAN", &cursor]);
+        cursor = reply.items()[0].text();
+        seen.extend(reply.items()[1].items().iter().map(|key| key.bytes().to_vec()));
+        if cursor == "0" {
+            return (step + 1, seen);
+        }
+    }
+    panic!("the walk does not end");
+}
+
+/// As behind a proxy that gives each command to another replica.
+#[test]
+fn a_walk_that_asks_two_servers_in_turn_ends() {
+    let start = |args: &[&str]| {
+        let server = Server::larder(args);
+        server.client().cmd(&["DEBUG", "POPULATE", "1000"]);
+        server
+    };
+    let (one, other) = (start(&[]), start(&[]));
+    // About 100 steps each, as in a walk on one server: one step in so many comes upon the end.
+    for _ in 0..20 {
+        steps_in_turn([&one, &other]);
+    }
+    let (one, other) = (start(&["--hash-seed", "larder"]), start(&["--hash-seed", "larder"]));
+    let (_, seen) = steps_in_turn([&one, &other]);
+    let names: HashSet<_> = seen.iter().collect();
+    assert_eq!((seen.len(), names.len()), (1000, 1000), "with one hash seed, the cursors are the same");
+}

@@ -22,6 +22,10 @@ const _: () = assert!(SHARDS.ilog2() + CURSOR_BITS <= 53);
 /// Draws of RANDOMKEY that may come to nothing: keys that are overdue and stay (on a replica, in
 /// `import-mode`, while writes are paused), or have gone meanwhile.
 const RANDOM_TRIES: usize = 100;
+/// Up to this many keys more than COUNT are looked at, by chance. The cursor of a server with another
+/// hash seed is some place here. A client that asks two such servers in turn jumps from place to
+/// place until it comes upon the end, and without chance it could jump in circles.
+const COUNT_VARIES: usize = 3;
 /// Draws in a shard of which some slots are hidden, before its keys that are to be seen are
 /// counted.
 const VISIBLE_TRIES: usize = 8;
@@ -98,13 +102,14 @@ fn step(
     let hidden = context.engine.cluster.migrations.hidden();
     let (mut seen, mut count) = (0, 0);
     let mut visited = 0;
+    let wanted_count = scan.count.saturating_add(context.worker.rng.usize(..=COUNT_VARIES));
     // Empty shards are stepped over, but not without bound: one call looks at no more than all of them.
-    while seen < scan.count && cursor.shard < SHARDS && visited <= SHARDS {
+    while seen < wanted_count && cursor.shard < SHARDS && visited <= SHARDS {
         let shard = cursor.shard;
         let mut overdue = Vec::new();
         cursor = context.with_shard(shard, |data| {
             let Some(table) = data.table(db) else { return cursor.advance(0) };
-            let left = scan.count - seen;
+            let left = wanted_count - seen;
             let next = table.scan(cursor.position, left, |entry| {
                 seen += 1;
                 let kind = || Kind::of(&entry.value()).name();
