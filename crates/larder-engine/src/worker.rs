@@ -107,6 +107,7 @@ impl Worker {
             had_several: false,
             absent: None,
             checked_hash: None,
+            called_slot: None,
             slot_map: None,
             admitted: None,
             puts_aside: false,

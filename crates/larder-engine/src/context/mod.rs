@@ -103,6 +103,8 @@ pub(crate) struct WorkerState {
     pub absent: Option<u64>,
     /// The hash of the one key of the command that is being executed, if the check of its slot has computed it.
     pub checked_hash: Option<u64>,
+    /// The slot of the keys that the last script has used, if it keeps to one.
+    pub called_slot: Option<u16>,
     /// Who has which slot of the cluster, as this thread has last seen it.
     pub slot_map: Option<Arc<SlotMap>>,
     /// The command that [`crate::context::flow::Flow::Script`] was answered for, or the next one of a batch.

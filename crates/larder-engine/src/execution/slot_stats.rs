@@ -1,7 +1,10 @@
-//! Counting times and bytes by slot, while `cluster-slot-stats-enabled` says so: what a client's command on keys of a slot costs belongs
-//! to that slot. A transaction's commands count when they are queued, with what they bring, and EXEC counts for all of them with its time
-//! and its reply. A command that waits counts when it is served. Requests count as if they were sent as arrays: what inline commands and other
-//! ways to write a length save or add is not known here.
+//! Counting times and bytes by slot, while `cluster-slot-stats-enabled` says so: what a client's
+//! command on keys of a slot costs belongs to that slot, and so does what a replica executes for
+//! its primary. A transaction's commands count when they are queued, with what they bring, and EXEC
+//! counts for all of them with its time and its reply. A command that waits counts when it is
+//! served. A script without keys that keeps to one slot belongs to that. Requests count as if they
+//! were sent as arrays: what inline commands and other ways to write a length save or add is not
+//! known here.
 
 use crate::clients::session::{ReplyMode, Session};
 use crate::command::spec::{Found, Scope};
@@ -16,7 +19,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A command that is counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Counted {
-    slot: u16,
+    /// `None`: that of the keys that the script will have used.
+    slot: Option<u16>,
     request_bytes: usize,
     begun_ns: u64,
 }
@@ -30,22 +34,26 @@ pub(crate) fn is_on(engine: &Engine) -> bool {
 /// A command that is about to be executed, if it is one of a client and has a slot.
 #[cold]
 pub(crate) fn begin(
-    worker: &WorkerState,
+    worker: &mut WorkerState,
     session: &Session,
     found: Found,
     args: Args<'_>,
 ) -> Option<Counted> {
-    if session.replays || session.in_batch || session.reply_mode == ReplyMode::Import {
+    if session.replays && !session.is_of_primary || session.reply_mode == ReplyMode::Import {
         return None;
     }
+    worker.called_slot = None;
     let (slot, frame_bytes) = match (found.command.scope, &session.multi) {
         (Scope::Exec, Some(queue)) if queue.poisoned => return None,
         (Scope::Exec, Some(queue)) => (
-            queue.commands.iter().find_map(|(found, args)| declared_slot(*found, args.as_args()))?,
+            queue.commands.iter().find_map(|(found, args)| declared_slot(*found, args.as_args())),
             MULTI_BYTES,
         ),
-        _ => (declared_slot(found, args)?, 0),
+        _ => (declared_slot(found, args), 0),
     };
+    if slot.is_none() && found.command.scope != Scope::Script {
+        return None;
+    }
     let request_bytes = encoded_bytes(args.iter()) + frame_bytes;
     Some(Counted { slot, request_bytes, begun_ns: worker.clock.mono_ns() })
 }
@@ -57,21 +65,23 @@ impl Counted {
     /// What it has done is about to be sent to replicas.
     #[cold]
     pub(crate) fn note_sent_to_replicas(self, engine: &Engine, worker: &WorkerState) {
+        let Some(slot) = self.slot.or(worker.called_slot) else { return };
         let bytes: usize = worker.effects.for_stream().map(|(_, command)| command.len()).sum();
         let replicas = engine.replication.replicas.list().len();
-        worker.stats.slots.of(self.slot).bytes_out.add((bytes * replicas) as u64);
+        worker.stats.slots.of(slot).bytes_out.add((bytes * replicas) as u64);
     }
 
     /// It has been executed, or waits now.
     #[cold]
     pub(crate) fn end(self, worker: &WorkerState, session: &Session, flow: &Flow, reply_bytes: usize) {
-        let counters = worker.stats.slots.of(self.slot);
-        counters.nanos.add(worker.clock.mono_ns().saturating_sub(self.begun_ns));
+        let Some(slot) = self.slot.or(worker.called_slot) else { return };
         if matches!(flow, Flow::Blocked { .. }) {
             return;
         }
+        let counters = worker.stats.slots.of(slot);
+        counters.nanos.add(worker.clock.mono_ns().saturating_sub(self.begun_ns));
         counters.bytes_in.add(self.request_bytes as u64);
-        if session.reply_mode == ReplyMode::On {
+        if session.reply_mode == ReplyMode::On && !session.replays {
             counters.bytes_out.add(reply_bytes as u64);
         }
     }

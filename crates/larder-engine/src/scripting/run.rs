@@ -98,6 +98,7 @@ pub(crate) fn run(context: &mut Context<'_>, invocation: &Invocation<'_>) -> Com
     running.begin(invocation.program.name(), is_function, invocation.args, run.started);
     let outcome = run.start();
     let killed = run.killed.then(|| run.killed_error());
+    run.context.worker.called_slot = run.slot;
     let resp3 = run.protocol == Protocol::Resp3;
     run.settle();
     match &invocation.program {

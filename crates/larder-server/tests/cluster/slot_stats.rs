@@ -1,8 +1,8 @@
 //! CLUSTER SLOT-STATS beside Valkey: what commands on the keys of a slot have brought and taken.
 
-use crate::node::{Node, until};
+use crate::node::{Node, join, meet, replicate, until};
 use larder_cluster::key_slot;
-use larder_testkit::{Kind, Value};
+use larder_testkit::{Client, Kind, Value};
 
 /// What the connections say, by number. Each case begins at zero.
 const CASES: &[&[Step]] = &[
@@ -168,4 +168,66 @@ fn times_are_counted_and_all_is_forgotten_with_the_slot() {
     assert!(refused.contains("Unrecognized sort metric"), "{refused}");
     let reply = tried.0.client().ask("CLUSTER SLOT-STATS SLOTSRANGE 0 0");
     assert_eq!(reply.items()[0].items()[1].items().len(), 2);
+}
+
+/// A replica counts what its primary sends, as that came from clients. Nobody is answered.
+#[test]
+fn a_replica_counts_what_its_primary_sends() {
+    let used = [Kind::Larder, Kind::Valkey].map(|kind| {
+        let more = ["--cluster-slot-stats-enabled", "yes"];
+        let nodes = [(); 2].map(|()| Node::start(kind, &more));
+        let all = [&nodes[0], &nodes[1]];
+        join(&all[..1]);
+        meet(&all);
+        replicate(all[1], all[0], &all);
+        all[1].must("CONFIG RESETSTAT");
+        let mut client = all[0].client();
+        for line in ["SET k v", "MULTI", "SET k w", "SET k x", "EXEC", "RPUSH l a b c", "SET k last"] {
+            client.ask(line);
+        }
+        let stats = |slot: &[u8]| {
+            let slot = key_slot(slot);
+            let reply = all[1].client().ask(&format!("CLUSTER SLOT-STATS SLOTSRANGE {slot} {slot}"));
+            let figures = reply.items()[0].items()[1].items().iter().skip(1).step_by(2).map(Value::int);
+            let [_, time, bytes_in, bytes_out] = figures.collect::<Vec<_>>()[..] else { panic!("{reply:?}") };
+            (time > 0, bytes_in, bytes_out)
+        };
+        assert_eq!(client.ask("WAIT 1 0").int(), 1);
+        [stats(b"k"), stats(b"l")].map(|(time, bytes_in, _)| (time, bytes_in))
+    });
+    assert_eq!(used[0], used[1]);
+}
+
+/// Valkey counts the replies to what a script calls as well.
+#[test]
+fn a_script_without_keys_counts_for_the_slot_that_it_keeps_to() {
+    let tried = Tried::start(Kind::Larder);
+    let mut client = tried.0.client();
+    let run = |client: &mut Client, script: &'static str| {
+        tried.0.must("CONFIG RESETSTAT");
+        client.cmd(&["EVAL", script, "0"]);
+        tried.used()
+    };
+    let script = "#!lua\nreturn redis.call('set', 'k', 'v')";
+    let brought = larder_resp::encoded_bytes([&b"EVAL"[..], script.as_bytes(), b"0"].into_iter()) as i64;
+    assert_eq!(run(&mut client, script), [(i64::from(key_slot(b"k")), brought, 5)]);
+    // Not one that may use any, nor one that uses none.
+    let any = "#!lua flags=allow-cross-slot-keys\nreturn redis.call('set', 'k', 'v')";
+    for script in [any, "#!lua\nreturn 1", "return redis.call('set', 'k', 'v')"] {
+        assert_eq!(run(&mut client, script), [], "{script}");
+    }
+}
+
+#[test]
+fn waiting_takes_no_time() {
+    for kind in [Kind::Larder, Kind::Valkey] {
+        let tried = Tried::start(kind);
+        let slot = key_slot(b"l");
+        let mut client = tried.0.client();
+        client.send(&["BLPOP", "l", "0"]);
+        until("it waits", || tried.0.ask("INFO clients").contains("blocked_clients:1"));
+        let stats = tried.0.client().ask(&format!("CLUSTER SLOT-STATS SLOTSRANGE {slot} {slot}"));
+        let figures = stats.items()[0].items()[1].items();
+        assert_eq!(figures.iter().skip(1).step_by(2).map(Value::int).sum::<i64>(), 0, "{kind:?}");
+    }
 }
