@@ -263,9 +263,11 @@ impl Migrations {
         !self.no_pause.load(Ordering::Relaxed)
     }
 
-    /// All that are remembered, the newest first.
-    pub fn list(&self) -> Vec<Arc<Migration>> {
-        self.jobs.lock().iter().cloned().collect()
+    /// All that are remembered, the newest first: `log_len` with those that are not over.
+    pub(crate) fn list(&self, log_len: usize) -> Vec<Arc<Migration>> {
+        let mut jobs = self.jobs.lock();
+        trim(&mut jobs, log_len);
+        jobs.iter().cloned().collect()
     }
 
     /// Those that are not over.
@@ -278,8 +280,9 @@ impl Migrations {
         self.jobs.lock().iter().find(|job| job.slots.contains(slot) && !job.state().is_over()).cloned()
     }
 
-    /// Begins migrations if none of their slots is in one that is not over. Else a slot that is, and its migration. Of those that are over
-    /// `log_len` are remembered.
+    /// Begins migrations if none of their slots is in one that is not over. Else a slot that is,
+    /// and its migration. The oldest of those that are over are forgotten, down to `log_len` in
+    /// all.
     pub(crate) fn begin(
         &self,
         new: Vec<Arc<Migration>>,
@@ -298,11 +301,7 @@ impl Migrations {
             }
             jobs.push_front(job);
         }
-        let mut over = 0;
-        jobs.retain(|job| {
-            over += usize::from(job.state().is_over());
-            !job.state().is_over() || over <= log_len
-        });
+        trim(&mut jobs, log_len);
         Ok(())
     }
 
@@ -336,6 +335,15 @@ impl Migrations {
     /// Whether an export reads the stream.
     pub(crate) fn needs_stream(&self) -> bool {
         self.streaming.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// Forgets the oldest migrations that are over, until `log_len` are left or none of them is over.
+fn trim(jobs: &mut VecDeque<Arc<Migration>>, log_len: usize) {
+    while jobs.len() > log_len
+        && let Some(oldest) = jobs.iter().rposition(|job| job.state().is_over())
+    {
+        jobs.remove(oldest);
     }
 }
 
@@ -486,7 +494,12 @@ mod tests {
             assert!(all.begin(vec![Arc::clone(&one)], 3).is_ok());
             one.fail("x");
         }
-        assert_eq!(all.list().len(), 4);
-        assert!(all.list()[0].slots.contains(9));
+        assert_eq!(all.list(3).len(), 3);
+        assert!(all.list(3)[0].slots.contains(9));
+        let active = job(Operation::Export, 20..21);
+        assert!(all.begin(vec![Arc::clone(&active)], 3).is_ok());
+        assert_eq!((all.list(3).len(), all.list(1).len(), all.list(0).len()), (3, 1, 1), "it is not over");
+        active.fail("x");
+        assert!(all.list(0).is_empty());
     }
 }

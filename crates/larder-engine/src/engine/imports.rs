@@ -39,8 +39,12 @@ impl Engine {
 
     /// Registers migrations, as the option for their log wants it. Else a slot that is in one already, and that.
     pub(crate) fn begin_migrations(&self, new: Vec<Arc<Migration>>) -> Result<(), (u16, Arc<Migration>)> {
-        let log_len = self.config.number("cluster-slot-migration-log-max-len");
-        self.cluster.migrations.begin(new, usize::try_from(log_len).unwrap_or(usize::MAX))
+        self.cluster.migrations.begin(new, self.migration_log_len())
+    }
+
+    /// `cluster-slot-migration-log-max-len`.
+    pub(crate) fn migration_log_len(&self) -> usize {
+        usize::try_from(self.config.number("cluster-slot-migration-log-max-len")).unwrap_or(usize::MAX)
     }
 
     fn abandon_import(&self, job: &Migration) {

@@ -382,16 +382,19 @@ impl Bus {
         });
     }
 
-    /// Slots of an atomic migration are not moved in another way.
+    /// No slot is moved by SETSLOT while there is an atomic migration.
     fn refusal_for_migration(&self, words: &[&[u8]], origin: Origin) -> Option<&'static str> {
         let is_set_slot = words.first().is_some_and(|word| word.eq_ignore_ascii_case(b"setslot"));
-        let slot = words.get(1).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok())?;
-        let job =
-            self.engine.migrations().of_slot(slot).filter(|_| is_set_slot && origin == Origin::Client)?;
-        Some(match job.operation {
-            Operation::Export => "ERR Slot export in progress.",
-            Operation::Import => "ERR Slot import in progress.",
-        })
+        if !is_set_slot || origin != Origin::Client || self.cluster.me().is_replica() {
+            return None;
+        }
+        let active = self.engine.migrations().active();
+        let refusals = [
+            (Operation::Import, "ERR Slot import in progress."),
+            (Operation::Export, "ERR Slot export in progress."),
+        ];
+        let is_under_way = |operation: Operation| active.iter().any(|job| job.operation == operation);
+        refusals.into_iter().find(|&(operation, _)| is_under_way(operation)).map(|(_, text)| text)
     }
 
     fn apply(&mut self, request: &Request, command: &Command) {

@@ -265,6 +265,7 @@ impl<'e> Export<'e> {
     /// Sends all keys, and meanwhile what changes of those that are sent.
     fn send_keys(&mut self) -> Result<(), Ended> {
         let (job, may_wait) = (self.job, self.may_wait);
+        let mut delayed_keys = 0;
         for slot in job.slots.iter() {
             let mut has_more = true;
             while has_more {
@@ -276,10 +277,30 @@ impl<'e> Export<'e> {
                 }
                 self.look()?;
                 self.pace.look();
+                self.delay(&mut delayed_keys)?;
             }
         }
         self.say(&[b"CLUSTER", b"SYNCSLOTS", b"SNAPSHOT-EOF"]);
         self.flush()
+    }
+
+    /// Waits as long as `rdb-key-save-delay` says for each key that was read since the last time.
+    /// Changes are sent meanwhile.
+    fn delay(&mut self, delayed_keys: &mut u64) -> Result<(), Ended> {
+        let read = self.slots.as_ref().map_or(0, SlotExport::keys_read);
+        let keys = u32::try_from(read - std::mem::replace(delayed_keys, read)).unwrap_or(u32::MAX);
+        let begun = Instant::now();
+        loop {
+            let delay = larder_link::load::key_delay(self.shared.config.number("rdb-key-save-delay"));
+            let left = delay.saturating_mul(keys).saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LOOK));
+            self.read_changes()?;
+            self.flush()?;
+            self.look()?;
+        }
     }
 
     /// Sends changes until the target wants a pause and lacks little enough. Writes are paused then, and the target is told so after all

@@ -461,18 +461,56 @@ fn keys_on_their_way_are_not_evicted() {
 #[test]
 fn options_of_migrations_are_followed() {
     let more = ["--cluster-slot-migration-log-max-len", "2"];
-    let [a, b] = pair(Kind::Larder, Kind::Larder, &more);
-    let shown = || a.server.client().ask("CLUSTER GETSLOTMIGRATIONS").items().len();
-    for slot in 0..4 {
-        migrate(&a, &b, slot, slot);
+    for kind in [Kind::Valkey, Kind::Larder] {
+        let [a, b] = pair(kind, kind, &more);
+        let shown = |node: &Node| node.server.client().ask("CLUSTER GETSLOTMIGRATIONS").items().len();
+        for slot in 0..4 {
+            migrate(&a, &b, slot, slot);
+        }
+        for (limit, left) in [("2", 2), ("1", 1), ("0", 0)] {
+            a.must(&format!("CONFIG SET cluster-slot-migration-log-max-len {limit}"));
+            until(limit, || shown(&a) == left);
+        }
+        assert_eq!(shown(&b), 2, "{kind:?}");
     }
-    migrate(&b, &a, 0, 0);
-    // The log is cut when a migration begins.
-    assert!((2..=3).contains(&shown()), "{} are shown", shown());
+    let [a, b] = pair(Kind::Larder, Kind::Larder, &more);
     for limit in ["-1", "1mb", "0"] {
         a.must(&format!("CONFIG SET slot-migration-max-failover-repl-bytes {limit}"));
         migrate(&a, &b, 5, 5);
         migrate(&b, &a, 5, 5);
+    }
+}
+
+/// While the keys of one slot are on their way, no other is moved by SETSLOT, and the keys that
+/// have come are not drawn.
+#[test]
+fn a_migration_that_takes_its_time_is_alone() {
+    for kind in [Kind::Valkey, Kind::Larder] {
+        let [a, b] = pair(kind, kind, &["--rdb-key-save-delay", "1000"]);
+        let (from, here) = (tag("k", |slot| slot == 609), tag("k", |slot| slot > 8192));
+        let mut client = a.client();
+        for number in 0..3000 {
+            client.cmd(&["SET", &format!("{{{from}}}{number}"), "v"]);
+        }
+        b.must(&format!("SET {here} v"));
+        let (a_id, b_id) = (a.id(), b.id());
+        a.must(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 609 609 NODE {b_id}"));
+        until("keys are sent", || newest(&a, "state") == "snapshotting");
+        until("keys come", || newest(&b, "state") == "receiving-snapshot");
+        let mut there = b.client();
+        for _ in 0..20 {
+            assert_eq!(text(&there.ask("RANDOMKEY")), here, "{kind:?}");
+        }
+        for line in [format!("10 MIGRATING {b_id}"), "10 STABLE".to_owned(), "99999 STABLE".to_owned()] {
+            assert_eq!(a.ask(&format!("CLUSTER SETSLOT {line}")), "ERR Slot export in progress.", "{kind:?}");
+            assert_eq!(b.ask(&format!("CLUSTER SETSLOT {line}")), "ERR Slot import in progress.", "{kind:?}");
+        }
+        assert_eq!(newest(&a, "state"), "snapshotting", "{kind:?}: it was under way all the time");
+        a.must("CLUSTER CANCELSLOTMIGRATIONS");
+        assert_eq!(until_over(&a), "cancelled");
+        until_over(&b);
+        b.must(&format!("CLUSTER SETSLOT 10 IMPORTING {a_id}"));
+        a.must(&format!("CLUSTER SETSLOT 10 MIGRATING {b_id}"));
     }
 }
 

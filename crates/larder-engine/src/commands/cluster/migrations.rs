@@ -160,7 +160,7 @@ pub(super) fn cancelslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -
 /// CLUSTER GETSLOTMIGRATIONS.
 pub(super) fn getslotmigrations(context: &mut Context<'_>, _args: Args<'_>) -> CommandResult {
     needs_cluster(context)?;
-    let jobs = context.engine.cluster.migrations.list();
+    let jobs = context.engine.cluster.migrations.list(context.engine.migration_log_len());
     let reply = &mut context.reply;
     reply.array(jobs.len());
     for job in jobs {

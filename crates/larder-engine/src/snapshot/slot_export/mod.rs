@@ -70,6 +70,8 @@ pub struct SlotExport {
     position: u64,
     /// What concerns the slots of a transaction that has begun.
     unit: Option<Vec<(usize, Vec<u8>)>>,
+    /// Keys that were read, not counting those that were read again.
+    keys_read: u64,
 }
 
 impl SlotExport {
@@ -95,7 +97,13 @@ impl SlotExport {
             pending: Vec::new(),
             position,
             unit: None,
+            keys_read: 0,
         })
+    }
+
+    /// Number of keys that were read, not counting those that were read again.
+    pub fn keys_read(&self) -> u64 {
+        self.keys_read
     }
 
     /// Appends the commands that make the next keys of a slot; returns whether there are more. From here on the changes of these keys are
@@ -118,6 +126,7 @@ impl SlotExport {
         }
         let stream_end = self.engine.append_log.stream_end();
         drop(data);
+        self.keys_read += batches.iter().map(|(_, batch)| batch.keys.len() as u64).sum::<u64>();
         for (db, batch) in &mut batches {
             // What was sent of them out of turn may be there no more.
             for key in reading.apart_in(&(from..end)) {
