@@ -2,6 +2,7 @@
 complete -c larder-server -s h -l help -d 'Prints a summary'
 complete -c larder-server -s v -l version -d 'Prints the version'
 complete -c larder-server -l bind -x -d 'Addresses to listen on by TCP; one with a leading - may be missing'
+complete -c larder-server -l bind-source-addr -x -d 'The address from which connections to a primary, and to nodes of a cluster, are made'
 complete -c larder-server -l port -x -d 'Port to listen on by TCP; 0 is none'
 complete -c larder-server -l unixsocket -rF -d 'Path of the unix socket'
 complete -c larder-server -l unixsocketgroup -x -d 'Group of the unix socket\'s file'

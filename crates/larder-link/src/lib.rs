@@ -11,6 +11,7 @@
 
 pub mod attempt;
 pub mod compression;
+pub mod dial;
 pub mod follow;
 mod handshake;
 pub mod load;

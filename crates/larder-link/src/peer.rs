@@ -2,8 +2,9 @@
 
 use crate::attempt::{LOOK, Link, LinkError, Wire, is_patience};
 use crate::compression::{Damaged, Decoder};
+use crate::dial;
 use larder_engine::config::LinkCompression;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Protocol;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ impl Peer {
         let mut error = io::Error::new(io::ErrorKind::NotFound, "the primary's name has no address");
         for address in (host, port).to_socket_addrs()? {
             link.check()?;
-            match open(address, link.config().is_yes("repl-mptcp"), timeout) {
+            match open(address, link, timeout) {
                 Ok(socket) => {
                     socket.set_nodelay(true)?;
                     socket.set_read_timeout(Some(LOOK))?;
@@ -142,9 +143,10 @@ pub fn send(socket: &dyn Wire, words: &[&str]) -> io::Result<()> {
     socket.write_all(bytes.as_bytes())
 }
 
-fn open(address: SocketAddr, multipath: bool, timeout: Duration) -> io::Result<TcpStream> {
-    let protocol = if multipath { Protocol::MPTCP } else { Protocol::TCP };
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
+fn open(address: SocketAddr, link: &Link, timeout: Duration) -> io::Result<TcpStream> {
+    let config = link.config();
+    let protocol = if config.is_yes("repl-mptcp") { Protocol::MPTCP } else { Protocol::TCP };
+    let socket = dial::socket(address, dial::source(config), protocol)?;
     socket.connect_timeout(&address.into(), timeout)?;
     Ok(socket.into())
 }

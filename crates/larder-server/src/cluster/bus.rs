@@ -17,6 +17,7 @@ use crate::shared::Shared;
 use crate::tls::Fault;
 use larder_cluster::{Action, Cluster, Command, Env, LinkId, Origin, Settings, TICK_MS, parse_nodes_conf};
 use larder_engine::{Engine, ForBus, LogLevel, Operation, Request, spawn_background};
+use larder_link::dial;
 use larder_persist::Persist;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -495,7 +496,8 @@ impl Bus {
         match action {
             Action::Dial { link, ip, port } => {
                 let shared = Arc::clone(&self.shared);
-                if self.links.dial(link, &ip, port, settings::bus_tls(&shared)).is_err() {
+                let source = dial::source(&shared.config);
+                if self.links.dial(link, (&*ip, port), source, settings::bus_tls(&shared)).is_err() {
                     self.drop_link(link);
                 }
             }

@@ -8,9 +8,10 @@ use crate::tls::{self, NodeStream};
 use larder_cluster::LinkId;
 use larder_cluster::packet::packet_len;
 use larder_engine::config::TlsAuthClients;
+use larder_link::dial;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{Protocol, SockRef, TcpKeepalive};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -110,10 +111,16 @@ impl Links {
         self.add(id, stream, State::Open)
     }
 
-    /// Begins to connect.
-    pub fn dial(&mut self, id: LinkId, ip: &str, port: u16, tls: Option<&tls::Context>) -> io::Result<()> {
+    /// Begins to connect, from the address `source` if there is one.
+    pub fn dial(
+        &mut self,
+        id: LinkId,
+        (ip, port): (&str, u16),
+        source: Option<IpAddr>,
+        tls: Option<&tls::Context>,
+    ) -> io::Result<()> {
         let ip: IpAddr = ip.parse().map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
-        let socket = TcpStream::connect(SocketAddr::new(ip, port))?;
+        let socket = connect(SocketAddr::new(ip, port), source)?;
         let stream = match tls {
             None => NodeStream::plain(socket),
             Some(tls) => NodeStream::dialled(socket, tls.client().ok_or_else(not_configured)?, ip)?,
@@ -294,6 +301,18 @@ impl Link {
             }
         }
         Ok(())
+    }
+}
+
+/// Begins to connect a socket that does not block.
+fn connect(to: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let socket = dial::socket(to, source, Protocol::TCP)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {
+            Err(error)
+        }
+        _ => Ok(TcpStream::from_std(socket.into())),
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::shared::Shared;
 use crate::tls::{Fault, NodeStream};
 use larder_engine::{Engine, Migration};
+use larder_link::dial;
 use mio::net::TcpStream;
+use socket2::Protocol;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 use std::{fmt, io};
@@ -55,7 +57,9 @@ pub fn dial(shared: &Shared, engine: &Engine, job: &Migration) -> Result<NodeStr
         false => None,
     };
     let address = address_of(engine, job, tls.is_some())?;
-    let socket = std::net::TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+    let socket = dial::socket(address, dial::source(&shared.config), Protocol::TCP)?;
+    socket.connect_timeout(&address.into(), CONNECT_TIMEOUT)?;
+    let socket = std::net::TcpStream::from(socket);
     socket.set_nodelay(true)?;
     socket.set_nonblocking(true)?;
     let socket = TcpStream::from_std(socket);

@@ -515,3 +515,28 @@ fn resetstat_forgets_what_valkey_forgets() {
         assert!(theirs.iter().filter(|(is_zero, _)| *is_zero).count() > 3, "{theirs:?}");
     }
 }
+
+#[test]
+fn a_replica_comes_from_the_address_that_it_is_told() {
+    for kind in [Kind::Valkey, Kind::Larder] {
+        let primary = start(kind, &[]);
+        let replica = start(kind, &["--bind-source-addr", "127.0.0.2"]);
+        let mut theirs = replica.client();
+        let seen = |theirs: &mut Client, ip: &str| {
+            follow(theirs, &primary);
+            wait_for_link(theirs);
+            let mut ours = primary.client();
+            wait_until("it comes from there", || {
+                info(&mut ours, "replication", "slave0").starts_with(&format!("ip={ip},"))
+            });
+            theirs.ask("REPLICAOF NO ONE");
+            wait_until("it is gone", || info(&mut ours, "replication", "connected_slaves") == "0");
+        };
+        seen(&mut theirs, "127.0.0.2");
+        // What is no address of this machine, or of another kind, is left out.
+        for source in ["::1", "192.0.2.1", "nonsense"] {
+            theirs.ask(&format!("CONFIG SET bind-source-addr {source}"));
+            seen(&mut theirs, "127.0.0.1");
+        }
+    }
+}

@@ -13,7 +13,10 @@ const OUTPUT_LIMITS: &str = "normal 0 0 0 slave 268435456 67108864 60 pubsub 335
 pub(super) static OPTIONS: &[Opt] = &[
     special("bind", Special::Bind, "* -::*")
         .does("Addresses to listen on by TCP; one with a leading `-` may be missing.", "options/main.rs"),
-    text("bind-source-addr", "").dormant("connections of replicas"),
+    text("bind-source-addr", "").does(
+        "The address from which connections to a primary, and to nodes of a cluster, are made.",
+        "replication/roles.rs",
+    ),
     int("port", 0, 65535, "6379").does("Port to listen on by TCP; 0 is none.", "options/main.rs"),
     text("unixsocket", "").immutable().does("Path of the unix socket.", "options/main.rs"),
     text("unixsocketgroup", "").immutable().does("Group of the unix socket's file.", "options/main.rs"),
