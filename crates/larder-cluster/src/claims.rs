@@ -110,7 +110,6 @@ impl Cluster {
         self.table.set_role(me, false);
         self.table[me].flags.set(NodeFlags::MIGRATE_TO, false);
         self.table.set_primary(me, Some(primary));
-        self.table[me].shard = self.table[primary].shard;
         self.open.migrating.clear();
         self.open.importing.clear();
         self.end_manual_failover();

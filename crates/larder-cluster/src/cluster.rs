@@ -146,7 +146,8 @@ impl Cluster {
     fn restore_relations(&mut self, saved: &SavedNode, now: Moment) {
         let Some(key) = self.table.find(&saved.id) else { return };
         if let Some(primary) = saved.primary.filter(|&primary| primary != saved.id) {
-            let primary = self.known_or_unreachable(primary, now);
+            let shard = self.table[key].shard;
+            let primary = self.known_or_unreachable(primary, shard, now);
             self.table.set_primary(key, primary);
         }
         if self.table[key].is_primary() {
@@ -157,19 +158,20 @@ impl Cluster {
             return;
         }
         for &(slot, to) in &saved.migrating {
-            let to = self.known_or_unreachable(to, now);
+            let shard = NodeId::random(&mut self.rng);
+            let to = self.known_or_unreachable(to, shard, now);
             self.open.migrating.extend(to.map(|to| (slot, to)));
         }
         for &(slot, from) in &saved.importing {
-            let from = self.known_or_unreachable(from, now);
+            let shard = NodeId::random(&mut self.rng);
+            let from = self.known_or_unreachable(from, shard, now);
             self.open.importing.extend(from.map(|from| (slot, from)));
         }
     }
 
     /// A node that a line names: one that has no line itself is there without an address.
-    fn known_or_unreachable(&mut self, id: NodeId, now: Moment) -> Option<NodeKey> {
+    fn known_or_unreachable(&mut self, id: NodeId, shard: NodeId, now: Moment) -> Option<NodeKey> {
         self.table.find(&id).or_else(|| {
-            let shard = NodeId::random(&mut self.rng);
             let flags = NodeFlags::PRIMARY | NodeFlags::NOADDR;
             self.table.insert(Node::new(id, shard, flags, now.mono_ms))
         })

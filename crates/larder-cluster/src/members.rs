@@ -274,16 +274,15 @@ impl Cluster {
             client_tls_port: extensions.client_tls_port,
             zone: extensions.zone.into(),
         };
+        let node = &mut self.table[from];
+        if node.names != names {
+            node.names = names;
+            self.outbox.notice();
+        }
+        // A replica is of its primary's shard, by whatever name this node knows that.
         let node = &self.table[from];
-        // Without one, a replica is of its primary's shard.
-        let inherited = node.primary.map(|primary| self.table[primary].shard);
-        let shard = extensions.shard.or(inherited).unwrap_or(node.shard);
-        if node.names != names || node.shard != shard {
-            let node = &mut self.table[from];
-            (node.names, node.shard) = (names, shard);
-            if self.me().primary == Some(from) {
-                self.me_mut().shard = shard;
-            }
+        if let Some(shard) = extensions.shard.filter(|&shard| node.primary.is_none() && node.shard != shard) {
+            self.table.set_shard(from, shard);
             self.outbox.notice();
         }
         for (id, seconds) in &extensions.forgotten {

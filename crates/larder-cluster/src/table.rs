@@ -9,9 +9,12 @@
 //! Invariants (`check_invariants`):
 //! - T1: a slot is in the set of its owner and in no other.
 //! - T2: the name of a node finds its place.
-//! - T3: a node is in the list of replicas of its primary and in no other; a primary has no primary.
+//! - T3: a node is in the list of replicas of its primary and in no other; a primary has no
+//!   primary. Replicas are listed by name, so that all nodes show them in one order.
 //! - T4: `voters` is the number of primaries with slots.
 //! - T5: owners, primaries, replicas and reporters are nodes of the table.
+//! - T6: a replica is of its primary's shard. Nodes of Redis 7.0 do not say which that is, and the
+//!   others choose each a name for it.
 //!
 //! Tested by the simulation (`tests/simulation`), which checks them after every step, and below.
 
@@ -91,6 +94,9 @@ impl Table {
         let old = std::mem::replace(&mut self[key].id, id);
         self.by_id.remove(&old);
         self.by_id.insert(id, key);
+        if let Some(primary) = self[key].primary {
+            self.list_replica(key, primary);
+        }
         true
     }
 
@@ -196,8 +202,29 @@ impl Table {
         }
         self[key].primary = primary;
         if let Some(primary) = primary {
-            self[primary].replicas.push(key);
+            self.list_replica(key, primary);
             self[primary].flags.set(NodeFlags::MIGRATE_TO, true);
+            self.set_shard(key, self[primary].shard);
+        }
+    }
+
+    /// Puts a replica into the list of its primary, at its place.
+    fn list_replica(&mut self, key: NodeKey, primary: NodeKey) {
+        let mut replicas = std::mem::take(&mut self[primary].replicas);
+        replicas.retain(|&replica| replica != key);
+        let at = replicas.partition_point(|&replica| self[replica].id < self[key].id);
+        replicas.insert(at, key);
+        self[primary].replicas = replicas;
+    }
+
+    /// Changes the shard of a node, that of its replicas, and of theirs.
+    pub fn set_shard(&mut self, key: NodeKey, shard: NodeId) {
+        let mut others = vec![key];
+        while let Some(key) = others.pop() {
+            // A node that lies may make two nodes each other's replicas.
+            if std::mem::replace(&mut self[key].shard, shard) != shard {
+                others.extend_from_slice(&self[key].replicas);
+            }
         }
     }
 
@@ -232,7 +259,9 @@ impl Table {
             assert_eq!(self.find(&node.id), Some(key), "T2");
             for &replica in &node.replicas {
                 assert_eq!(self[replica].primary, Some(key), "T3: {replica:?} of {key:?}");
+                assert_eq!(self[replica].shard, node.shard, "T6: {replica:?} of {key:?}");
             }
+            assert!(node.replicas.is_sorted_by_key(|&replica| self[replica].id), "T3: the order");
             if let Some(primary) = node.primary {
                 let times = self[primary].replicas.iter().filter(|&&replica| replica == key).count();
                 assert!(times == 1 && !node.is_primary(), "T3: {key:?}");
@@ -280,7 +309,7 @@ mod tests {
             table.insert(Node::new(id, id, NodeFlags::PRIMARY, 0));
             return;
         };
-        match rng.u8(..10) {
+        match rng.u8(..11) {
             0 | 1 => {
                 let id = NodeId::random(rng);
                 assert!(table.insert(Node::new(id, id, NodeFlags::PRIMARY, 0)).is_some());
@@ -299,6 +328,7 @@ mod tests {
                 table.set_role(key, true);
             }
             8 => assert!(table.rename(key, NodeId::random(rng))),
+            9 if table[key].primary.is_none() => table.set_shard(key, NodeId::random(rng)),
             _ => drop(table[key].reports.add(other, rng.u64(..))),
         }
     }

@@ -143,6 +143,42 @@ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 127.0.0.1:1@2 myself,slave bbbbbbbbbbbb
     assert!(cluster.table()[primary].flags().has(NodeFlags::NOADDR));
 }
 
+/// As in Valkey.
+#[test]
+fn the_first_line_that_claims_a_slot_has_it() {
+    let text = "\
+aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-5460
+bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb 127.0.0.1:3@4 master - 0 0 2 connected 5000-16383
+vars currentEpoch 6 lastVoteEpoch 0
+";
+    let saved = parse(text).expect("the file is good");
+    assert_eq!(saved.contested, (5000..=5460).collect());
+    let cluster = restored(text);
+    let owners: Vec<usize> =
+        cluster.table().iter().map(|(_, node)| usize::from(node.slots().len())).collect();
+    assert_eq!((cluster.me().slots().len(), owners.iter().sum()), (5461, 16_384));
+}
+
+/// A replica stands in the shard of its primary, whatever a file says, or does not say.
+#[test]
+fn replicas_are_of_the_shard_of_their_primary() {
+    let shard = |text: &str| text.repeat(40);
+    let line = |id: &str, named: &str, role: &str| {
+        format!("{} 127.0.0.1:1@2,{named} {role} 0 0 1 connected\n", id.repeat(40))
+    };
+    for (mine, its) in [("1", "2"), ("", "2"), ("", "")] {
+        let named = |letter: &str| {
+            if letter.is_empty() { String::new() } else { format!(",shard-id={}", shard(letter)) }
+        };
+        let text = line("a", &named(mine), &format!("myself,slave {}", "b".repeat(40)))
+            + &line("b", &named(its), "master -");
+        let cluster = restored(&text);
+        let primary = cluster.me().primary().expect("it has one");
+        assert_eq!(cluster.table()[primary].shard, cluster.me().shard);
+        assert!(its.is_empty() || cluster.me().shard.as_str() == shard(its));
+    }
+}
+
 #[test]
 fn a_vote_of_an_epoch_that_was_not_known_makes_it_known() {
     let cluster = restored(&VALKEY.replace("lastVoteEpoch 2", "lastVoteEpoch 900"));
@@ -194,10 +230,9 @@ fn what_is_wrong_is_named_with_its_line() {
             format!("{line}\n{}", other.replace("master", "myself,master")),
             ConfigError { line: 2, wrong: Wrong::TwoMyselves },
         ),
-        (format!("{line}\n{other} 6"), ConfigError { line: 2, wrong: Wrong::SlotTwice }),
         (format!("{line}\nvars currentEpoch"), ConfigError { line: 2, wrong: Wrong::Fields }),
         (format!("{line}\nvars currentEpoch x"), ConfigError { line: 2, wrong: Wrong::Epoch }),
-        (format!("{line}\nvars other 5"), ConfigError { line: 2, wrong: Wrong::Variable }),
+        (format!("{line}\nvars other"), ConfigError { line: 2, wrong: Wrong::Fields }),
     ];
     for (text, error) in whole {
         assert_eq!(parse(text).as_ref(), Err(error), "{text}");

@@ -98,7 +98,8 @@ impl Cluster {
         }
         self.end_manual_failover();
         self.become_primary();
-        self.me_mut().shard = NodeId::random(&mut self.rng);
+        let shard = NodeId::random(&mut self.rng);
+        self.table.set_shard(self.myself, shard);
         self.outbox.must_flush = true;
     }
 

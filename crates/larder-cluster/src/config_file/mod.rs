@@ -8,8 +8,10 @@
 //! vars currentEpoch <n> lastVoteEpoch <n>
 //! ```
 //!
-//! A file is taken as a whole or not at all: what is lost of it could be a vote. Tested by
-//! `tests/nodes_conf.rs`.
+//! Valkey and Redis skip variables that they do not know, and so does this reader.
+//!
+//! A file is taken as a whole or not at all: what is lost of it could be a vote. Of the lines that
+//! claim a slot, the first has it, as in Valkey. Tested by `tests/nodes_conf.rs`.
 
 mod parse;
 mod print;

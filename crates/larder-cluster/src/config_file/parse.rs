@@ -20,6 +20,8 @@ pub struct SavedConfig {
     pub current_epoch: u64,
     /// The epoch of the last vote.
     pub last_vote_epoch: u64,
+    /// Slots that several nodes claim. The first of them has such a slot.
+    pub contested: SlotSet,
 }
 
 /// What a file says of a node.
@@ -98,7 +100,6 @@ pub enum Wrong {
     TwoMyselves,
     Utf8,
     Value,
-    Variable,
 }
 
 impl fmt::Display for ConfigError {
@@ -113,13 +114,12 @@ impl fmt::Display for ConfigError {
             Wrong::OpenSlot => "an open slot that is none",
             Wrong::Primary => "a primary that is none",
             Wrong::Slot => "a slot that is none",
-            Wrong::SlotTwice => "a slot with two owners",
+            Wrong::SlotTwice => "a slot that the line has already",
             Wrong::Time => "a time that is no number",
             Wrong::Twice => "a node that has a line already",
             Wrong::TwoMyselves => "a second node that is this one",
             Wrong::Utf8 => "bytes that are no text",
             Wrong::Value => "an unknown name, or a value that it cannot have",
-            Wrong::Variable => "an unknown variable",
         };
         match self.line {
             0 => f.write_str(what),
@@ -170,28 +170,29 @@ fn read_line(line: &str, config: &mut SavedConfig, seen: &mut Seen) -> Result<()
     }
 }
 
-fn add(node: SavedNode, config: &mut SavedConfig, seen: &mut Seen) -> Result<(), Wrong> {
+fn add(mut node: SavedNode, config: &mut SavedConfig, seen: &mut Seen) -> Result<(), Wrong> {
     if !seen.ids.insert(node.id) {
         return Err(Wrong::Twice);
     }
     if node.flags.has(NodeFlags::MYSELF) && std::mem::replace(&mut seen.myself, true) {
         return Err(Wrong::TwoMyselves);
     }
-    if !seen.slots.insert_all(&node.slots) {
-        return Err(Wrong::SlotTwice);
+    for slot in node.slots.clone().iter().filter(|&slot| !seen.slots.insert(slot)) {
+        node.slots.remove(slot);
+        config.contested.insert(slot);
     }
     config.nodes.push(node);
     Ok(())
 }
 
 fn read_variables(variables: &[&str], config: &mut SavedConfig) -> Result<(), Wrong> {
+    let epoch = |value: &str| value.parse().map_err(|_| Wrong::Epoch);
     for pair in variables.chunks(2) {
-        let [name, value] = pair else { return Err(Wrong::Fields) };
-        let value = value.parse().map_err(|_| Wrong::Epoch)?;
-        match *name {
-            "currentEpoch" => config.current_epoch = value,
-            "lastVoteEpoch" => config.last_vote_epoch = value,
-            _ => return Err(Wrong::Variable),
+        let &[name, value] = pair else { return Err(Wrong::Fields) };
+        match name {
+            "currentEpoch" => config.current_epoch = epoch(value)?,
+            "lastVoteEpoch" => config.last_vote_epoch = epoch(value)?,
+            _ => {}
         }
     }
     Ok(())

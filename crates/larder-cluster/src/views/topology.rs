@@ -62,7 +62,7 @@ pub struct SlotRangeView {
     pub start: u16,
     /// The last.
     pub end: u16,
-    /// The primary, then the replicas that can be asked.
+    /// The primary, then the replicas that can be asked, by name.
     pub nodes: Vec<NodeView>,
 }
 
@@ -73,7 +73,7 @@ pub struct ShardView {
     pub id: NodeId,
     /// Its slots: first and last of each range.
     pub ranges: Vec<(u16, u16)>,
-    /// Its nodes, the primary first.
+    /// Its nodes: the primary, then the replicas by name.
     pub nodes: Vec<NodeView>,
 }
 
@@ -113,7 +113,7 @@ impl Cluster {
             shards.entry(node.shard).or_default().push(key);
         }
         let view = |(id, mut keys): (NodeId, Vec<NodeKey>)| {
-            keys.sort_by_key(|&key| self.table[key].is_replica());
+            keys.sort_by_key(|&key| (self.table[key].is_replica(), self.table[key].id));
             let ranges = keys.iter().flat_map(|&key| self.table[key].slots.ranges()).collect();
             ShardView {
                 id,

@@ -564,6 +564,12 @@ fn restore(shared: &Shared, bus_port: u16) -> Result<(NodesFile, Cluster, Clock)
         log.warning(&format!("Unrecoverable error: corrupted cluster config file \"{path}\"."));
         CannotStart
     })?;
+    if !saved.contested.is_empty() {
+        let count = saved.contested.len();
+        log.warning(&format!(
+            "{path} has {count} slots with several owners: the first of them has such a slot"
+        ));
+    }
     let clock = Clock::new();
     let seed = fastrand::u64(..);
     let cluster = Cluster::restore(&saved, settings::of(config, bus_port), seed, clock.now());

@@ -1,7 +1,7 @@
 //! Clusters of Larder and Valkey: each follows the other, and takes the other's place.
 
-use crate::node::{Node, PATIENT, join, meet, replicate, routed, settle, tag, text, until};
-use larder_testkit::Kind;
+use crate::node::{Node, PATIENT, join, meet, replicate, routed, settle, tag, text, until, until_equal};
+use larder_testkit::{Kind, Value};
 
 /// Two primaries, one of each kind, and a replica of the other kind for each.
 fn mixed() -> [Node; 5] {
@@ -128,5 +128,32 @@ fn slots_move_between_the_kinds() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         settle(&[&a, &b]);
         check(&b, "one");
+    }
+}
+
+/// Nodes of Redis 7.0 do not say which shard they are of. Whichever replica of Larder is asked, it
+/// stands with its primary and the others.
+#[test]
+fn replicas_stand_with_a_primary_of_redis_7() {
+    let nodes = [Kind::Redis, Kind::Larder, Kind::Larder].map(|kind| Node::start(kind, &[]));
+    let all: Vec<&Node> = nodes.iter().collect();
+    join(&all[..1]);
+    meet(&all);
+    for replica in &all[1..] {
+        replicate(replica, all[0], &all);
+    }
+    let mut ids: Vec<String> = all.iter().map(|node| node.id()).collect();
+    ids.sort_unstable();
+    for replica in &all[1..] {
+        until_equal("they are one shard", &vec![ids.clone()], || {
+            let shards = replica.client().ask("CLUSTER SHARDS");
+            let ids_of = |shard: &Value| {
+                let mut ids: Vec<String> =
+                    shard.items()[3].items().iter().map(|node| node.items()[1].text()).collect();
+                ids.sort_unstable();
+                ids
+            };
+            shards.items().iter().map(ids_of).collect::<Vec<_>>()
+        });
     }
 }

@@ -281,3 +281,26 @@ fn options_are_taken_over() {
         assert!(reply.contains("can't set immutable config") || reply.starts_with("ERR"), "{reply}");
     }
 }
+
+/// Of two lines of a file that claim a slot, the first has it: the node starts, as Valkey's does.
+#[test]
+fn a_slot_with_two_owners_in_the_file_is_the_first_ones() {
+    for kind in [Kind::Valkey, Kind::Larder] {
+        let mut node = Node::start(kind, &[]);
+        node.must("CLUSTER ADDSLOTSRANGE 0 5460");
+        node.must("CLUSTER SAVECONFIG");
+        node.server.kill();
+        let path = node.server.dir().join("nodes.conf");
+        let mut text = std::fs::read_to_string(&path).expect("it is there");
+        let other = "b".repeat(40);
+        let at = text.find("vars").expect("it ends so");
+        text.insert_str(at, &format!("{other} 10.0.0.2:7002@17002 master - 0 0 2 connected 5000-16383\n"));
+        std::fs::write(&path, text).expect("it is writable");
+        assert!(node.start_again(), "{kind:?}");
+        let own = node.line_about(&node.id());
+        assert_eq!(
+            (own[8..].join(" "), node.line_about(&other)[8].clone()),
+            ("0-5460".into(), "5461-16383".into())
+        );
+    }
+}
