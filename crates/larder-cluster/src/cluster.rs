@@ -218,7 +218,11 @@ impl Cluster {
 
     /// Changes the options.
     pub fn configure(&mut self, settings: Settings) {
-        self.settings = settings.bounded();
+        let before = std::mem::replace(&mut self.settings, settings.bounded());
+        if !before.address.ip.is_empty() && self.settings.address.ip.is_empty() {
+            // The next packet tells by which address others reach this node.
+            self.me_mut().address.ip = "".into();
+        }
         self.announce_settings();
         self.outbox.changed();
     }

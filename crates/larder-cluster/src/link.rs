@@ -27,6 +27,8 @@ pub struct Link {
     pub node: Option<NodeKey>,
     /// When it was made, in monotonic ms.
     pub created: u64,
+    /// The same by the wall clock, as it is shown.
+    pub created_wall_ms: u64,
     /// Whether it is open: one that is being dialled is not.
     pub is_open: bool,
     /// Whether a packet with a full header came: only then may a light one be sent.

@@ -30,6 +30,7 @@ impl Cluster {
             direction: Direction::From,
             node: None,
             created: env.ms(),
+            created_wall_ms: env.now.wall_ms,
             is_open: true,
             is_proven: false,
             peer_ip: peer_ip.into(),
@@ -79,6 +80,7 @@ impl Cluster {
             direction: Direction::To,
             node: Some(key),
             created: env.ms(),
+            created_wall_ms: env.now.wall_ms,
             is_open: false,
             is_proven: false,
             peer_ip: self.table[key].address.ip.clone(),
@@ -195,6 +197,7 @@ impl Cluster {
         let is_elsewhere = (&node.address.ip, node.address.bus_port) != (&address.ip, address.bus_port);
         node.address = address;
         node.flags.set(NodeFlags::NOADDR, false);
+        self.outbox.must_map = true;
         if let Some(link) = node.outbound.filter(|_| is_elsewhere) {
             self.close(link, env);
         }
@@ -277,6 +280,8 @@ impl Cluster {
         let node = &mut self.table[from];
         if node.names != names {
             node.names = names;
+            // Clients are sent to what is announced here.
+            self.outbox.must_map = true;
             self.outbox.notice();
         }
         // A replica is of its primary's shard, by whatever name this node knows that.

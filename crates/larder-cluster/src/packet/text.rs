@@ -11,7 +11,8 @@ pub fn is_address(text: &[u8]) -> bool {
 
 /// Whether a text may be a value in `nodes.conf`: letters, digits and what peers allow there.
 pub fn is_value(text: &[u8]) -> bool {
-    text.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"-._/:".contains(&byte))
+    let is_allowed = |byte: &u8| !byte.is_ascii() || byte.is_ascii_alphanumeric() || b"-._/:`".contains(byte);
+    text.iter().all(is_allowed) && std::str::from_utf8(text).is_ok()
 }
 
 /// What stands before the first zero, if the rest is of no interest.

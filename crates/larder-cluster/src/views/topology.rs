@@ -5,7 +5,6 @@ use crate::cluster::Cluster;
 use crate::facts::Env;
 use crate::id::NodeId;
 use crate::link::{Direction, LinkId};
-use crate::moment::Moment;
 use crate::node::Node;
 use crate::node_key::NodeKey;
 use std::collections::BTreeMap;
@@ -25,6 +24,8 @@ pub struct NodeView {
     pub port: u16,
     /// The port for clients that use TLS; 0: none.
     pub tls_port: u16,
+    /// Whether the node itself has a port of each kind, whatever it announces.
+    pub has_ports: (bool, bool),
     /// Whether it is a replica.
     pub is_replica: bool,
     /// How far its replication stream is.
@@ -125,14 +126,15 @@ impl Cluster {
     }
 
     /// The links of CLUSTER LINKS: those to and from known nodes.
-    pub fn links_view(&self, now: Moment) -> Vec<LinkView> {
+    pub fn links_view(&self) -> Vec<LinkView> {
         let both = |(_, node)| {
             let node: &Node = node;
             [node.outbound, node.inbound].map(|link| Some((link?, node.id)))
         };
         let links = self.table.iter().flat_map(both).flatten().filter_map(|(link, node)| {
             let found = self.links.get(link).filter(|link| link.is_open)?;
-            Some(LinkView { link, direction: found.direction, node, create_time: now.wall_of(found.created) })
+            let create_time = found.created_wall_ms;
+            Some(LinkView { link, direction: found.direction, node, create_time })
         });
         links.collect()
     }
@@ -153,6 +155,7 @@ impl Cluster {
             zone: node.names.zone.clone(),
             port,
             tls_port,
+            has_ports: (node.address.port > 0, node.address.tls_port > 0),
             is_replica: node.is_replica(),
             offset,
             health,

@@ -10,6 +10,8 @@ pub enum OptionError {
     Absent(&'static str),
     /// A character that addresses do not have.
     AddressCharacter,
+    /// An address of a node that is longer than packets can say.
+    AddressTooLong,
     /// A text that must not be empty; the option is named.
     Empty(&'static str),
     /// A letter that is no class of events.
@@ -99,6 +101,7 @@ impl fmt::Display for OptionError {
                 return write!(f, "percentage argument must be less or equal to {max}");
             }
             OptionError::AddressCharacter => "cluster-announce-ip contains invalid character",
+            OptionError::AddressTooLong => "cluster-announce-ip is too long",
             OptionError::EventClass => "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.",
             OptionError::HostNameCharacter => {
                 "Hostnames may only contain alphanumeric characters, hyphens or dots"

@@ -261,11 +261,7 @@ impl Bus {
         if std::mem::take(&mut self.must_accept) {
             (0..self.listeners.len()).for_each(|at| self.accept(at));
         }
-        let settings = settings::of(&self.shared.config, self.bus_port);
-        if settings != self.settings {
-            self.settings = settings.clone();
-            self.cluster.configure(settings);
-        }
+        self.read_settings();
         if !self.is_verified && persist.is_loaded() {
             self.is_verified = true;
             self.verify_keys();
@@ -275,6 +271,15 @@ impl Bus {
         // One may have subscribed by the map before the last.
         if let Some(map) = self.engine.slot_map() {
             self.engine.end_shard_subscriptions(&map);
+        }
+    }
+
+    /// Hands the options to the state machine, if they have changed.
+    fn read_settings(&mut self) {
+        let settings = settings::of(&self.shared.config, self.bus_port);
+        if settings != self.settings {
+            self.settings = settings.clone();
+            self.cluster.configure(settings);
         }
     }
 
@@ -310,7 +315,12 @@ impl Bus {
     }
 
     fn take_mail(&mut self) {
-        for mail in self.engine.take_cluster_mail() {
+        let mails = self.engine.take_cluster_mail();
+        if mails.iter().any(|mail| matches!(mail, ForBus::Ask(_))) {
+            // A client that has just changed an option sees that.
+            self.read_settings();
+        }
+        for mail in mails {
             match mail {
                 ForBus::Ask(request) => self.answer(request),
                 ForBus::Export(job) => self.exports.add(job),

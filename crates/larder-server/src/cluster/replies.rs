@@ -60,7 +60,7 @@ impl Question<'_> {
                 or_error(reports, reply, |reply, count| reply.count(count));
             }
             b"info" => reply.verbatim("txt", cluster.info_text(self.links.overflows).as_bytes()),
-            b"links" => self.write_links(cluster, env, reply),
+            b"links" => self.write_links(cluster, reply),
             b"nodes" => reply.verbatim("txt", cluster.nodes_text(self.viewer, env.now).as_bytes()),
             b"replicas" | b"slaves" => {
                 let lines = cluster.replicas_lines(self.args.at(2), self.viewer, env.now);
@@ -126,8 +126,9 @@ impl Question<'_> {
     }
 
     fn write_node_of_shard(&self, node: &NodeView, reply: &mut Reply<'_>) {
-        let ports = [("port", node.port), ("tls-port", node.tls_port)];
-        let ports: Vec<_> = ports.into_iter().filter(|&(_, port)| port > 0).collect();
+        let (has_port, has_tls_port) = node.has_ports;
+        let ports = [("port", node.port, has_port), ("tls-port", node.tls_port, has_tls_port)];
+        let ports: Vec<_> = ports.into_iter().filter(|&(.., is_there)| is_there).collect();
         let texts = |name: &'static str, text: &str| (!text.is_empty()).then(|| (name, text.to_owned()));
         let role = if node.is_replica { "replica" } else { "master" };
         let before = [
@@ -142,7 +143,7 @@ impl Question<'_> {
         reply.map(2 + ports.len() + before.len() + after.len());
         reply.bulk(b"id");
         reply.bulk(node.id.as_bytes());
-        for (name, port) in ports {
+        for (name, port, _) in ports {
             reply.bulk(name.as_bytes());
             reply.int(i64::from(port));
         }
@@ -156,8 +157,8 @@ impl Question<'_> {
         after.iter().for_each(|field| write(reply, field));
     }
 
-    fn write_links(&self, cluster: &Cluster, env: &Env<'_>, reply: &mut Reply<'_>) {
-        let links = cluster.links_view(env.now);
+    fn write_links(&self, cluster: &Cluster, reply: &mut Reply<'_>) {
+        let links = cluster.links_view();
         reply.array(links.len());
         for link in links {
             let queued = self.links.queued_bytes(link.link) as i64;

@@ -1,6 +1,7 @@
 //! Clusters of servers: redirections beside Valkey's, nodes that join, fail and take each other's place, the tools of operators, and clusters of
 //! which only some nodes are Larder.
 
+mod announced;
 mod attack;
 mod commands;
 mod document;

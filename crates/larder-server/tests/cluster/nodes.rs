@@ -282,6 +282,24 @@ fn options_are_taken_over() {
     }
 }
 
+/// The time at which a link was made is one, whenever it is asked for.
+#[test]
+fn links_were_made_at_one_time() {
+    let (a, b) = (Node::larder(), Node::larder());
+    join(&[&a, &b]);
+    until("both ways are linked", || a.server.client().ask("CLUSTER LINKS").items().len() == 2);
+    let mut client = a.client();
+    let mut times = || {
+        let links = client.ask("CLUSTER LINKS");
+        links.items().iter().map(|link| link.items()[5].int()).collect::<Vec<_>>()
+    };
+    let first = times();
+    let begun = std::time::Instant::now();
+    while begun.elapsed().as_millis() < 50 {
+        assert_eq!(times(), first);
+    }
+}
+
 /// Of two lines of a file that claim a slot, the first has it: the node starts, as Valkey's does.
 #[test]
 fn a_slot_with_two_owners_in_the_file_is_the_first_ones() {

@@ -5,6 +5,7 @@ use crate::config::error::OptionError;
 use crate::config::kind::Kind;
 use crate::config::kind::Names;
 use crate::config::number::Unit;
+use larder_cluster::packet::{IP_BYTES_MAX, is_value};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What options of gossip shape: nodes gossip as Valkey does by default.
@@ -59,7 +60,9 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("Bytes that may wait to be sent to a node before its link is closed; 0 is no limit.", NODES),
     one_of("cluster-preferred-endpoint-type", ENDPOINTS, "ip")
         .does("What clients are told to connect to.", REDIRECTS),
-    checked_text("cluster-announce-ip", address, "").does("The address that others are told.", NODES),
+    checked_text("cluster-announce-ip", address, "")
+        .any_byte()
+        .does("The address that others are told.", NODES),
     checked_text("cluster-announce-client-ipv4", ipv4, "")
         .does("The address that clients are told who come by IPv4.", NODES),
     checked_text("cluster-announce-client-ipv6", ipv6, "")
@@ -69,6 +72,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .does("The port that clients are told who use TLS.", NODES),
     checked_text("cluster-announce-hostname", hostname, "").does("The name of the host.", NODES),
     checked_text("cluster-announce-human-nodename", node_name, "")
+        .any_byte()
         .does("A name of the node, for logs.", NODES),
     int("cluster-announce-port", 0, 65535, "0").does("The port that others are told.", NODES),
     int("cluster-announce-tls-port", 0, 65535, "0").does("The port for TLS that others are told.", NODES),
@@ -111,11 +115,12 @@ fn ipv6(address: &str) -> Result<(), OptionError> {
 }
 
 fn address(text: &str) -> Result<(), OptionError> {
-    let is_one = text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_:/".contains(&b));
-    is_one.then_some(()).ok_or(OptionError::AddressCharacter)
+    if text.len() > IP_BYTES_MAX {
+        return Err(OptionError::AddressTooLong);
+    }
+    is_value(text.as_bytes()).then_some(()).ok_or(OptionError::AddressCharacter)
 }
 
 fn node_name(text: &str) -> Result<(), OptionError> {
-    let is_one = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"./-_".contains(&b));
-    is_one.then_some(()).ok_or(OptionError::NodeNameCharacter)
+    is_value(text.as_bytes()).then_some(()).ok_or(OptionError::NodeNameCharacter)
 }
