@@ -10,6 +10,7 @@ use super::links::{Broken, Event, Links, STRANGE_BYTES_MAX};
 use super::replies::Question;
 use super::set_slot::{Progress, Waiting};
 use super::settings;
+use super::told::Told;
 use crate::listen;
 use crate::process;
 use crate::settings::system_text;
@@ -65,6 +66,7 @@ pub struct Bus {
     must_accept: bool,
     /// The keys that were loaded have been compared with the slots.
     is_verified: bool,
+    told: Told,
 }
 
 impl Bus {
@@ -137,6 +139,7 @@ impl Bus {
             goal: None,
             must_accept: false,
             is_verified: false,
+            told: Told::new(),
         })
     }
 
@@ -492,6 +495,7 @@ impl Bus {
             }
             Action::FlushAll => self.deeds.flush(),
             Action::UseSlotMap(map) => {
+                self.told.note_state(map.is_down, &self.shared.log);
                 self.deeds.keep_slots(|slot| map.is_mine(slot));
                 self.deeds.use_map(map);
             }

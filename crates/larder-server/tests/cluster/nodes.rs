@@ -282,6 +282,23 @@ fn options_are_taken_over() {
     }
 }
 
+/// Tools wait for these lines.
+#[test]
+fn the_log_says_when_the_cluster_is_up_and_when_it_is_down() {
+    for kind in [Kind::Valkey, Kind::Larder] {
+        let node = Node::start(kind, &[]);
+        node.must("CLUSTER ADDSLOTSRANGE 0 16383");
+        node.server.wait_for_log("Cluster state changed: ok");
+        let count = |line: &str| node.server.log().matches(line).count();
+        assert_eq!(count("Cluster state changed: fail"), 0, "{kind:?}: it is down at first");
+        node.must("CLUSTER DELSLOTS 5");
+        node.server.wait_for_log("Cluster state changed: fail");
+        node.must("CLUSTER ADDSLOTS 5");
+        until("it is up again", || count("Cluster state changed: ok") == 2);
+        assert_eq!(count("Cluster state changed: fail"), 1, "{kind:?}");
+    }
+}
+
 /// The time at which a link was made is one, whenever it is asked for.
 #[test]
 fn links_were_made_at_one_time() {
